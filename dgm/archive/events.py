@@ -1,0 +1,124 @@
+"""What happened in a run: the append-only vocabulary from which everything else is derived.
+
+Each event is a frozen value; ``body`` and ``parse`` turn it into the JSON column of ``events.db`` and back. Adding an
+optional field with a default is compatible; anything else bumps ``SCHEMA_VERSION``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dgm.domain import (
+    Action,
+    ActionId,
+    AgentId,
+    Budget,
+    Cost,
+    Digest,
+    Evaluation,
+    Stillborn,
+    TaskId,
+    Usage,
+)
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A process began to write: once when the run is made, again at each resume (with its new budget)."""
+
+    budget: Budget
+    tasks: tuple[TaskId, ...]
+    """The search split, in the suite's order."""
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ActionStarted:
+    """The intent is durable before any work is done."""
+
+    id: ActionId
+    action: Action
+    again: bool = False
+    """True when an action that was lost or invalid is performed again under its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCalled:
+    """One model call was answered (and is paid): its exchange is in the traces."""
+
+    action: ActionId
+    number: int
+    model: str
+    role: str
+    """``solve`` or ``improve``."""
+    request: Digest
+    reply: Digest
+    usage: Usage
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentBorn:
+    """A new member of the archive; agent ids are given in the order of these events."""
+
+    action: ActionId
+    id: AgentId
+    parents: tuple[AgentId, ...]
+    commit: str
+    operator: str
+    rationale: str
+    cost: Cost = field(default_factory=Cost)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStillborn:
+    """An expansion gave nothing usable."""
+
+    action: ActionId
+    outcome: Stillborn
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGraded:
+    """An evaluation ended with a verdict (``invalid`` included)."""
+
+    action: ActionId
+    outcome: Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class ActionLost:
+    """A started action ended without an outcome (the process died, the infrastructure failed)."""
+
+    action: ActionId
+    reason: str
+    final: bool = False
+    """True when it is given up and will not be performed again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStopped:
+    """The writing process ended in good order; ``reason`` is ``budget``, ``interrupted``, ``stop requested`` …"""
+
+    reason: str
+
+
+Event = (
+    RunStarted | ActionStarted | ModelCalled | AgentBorn | AgentStillborn | TaskGraded | ActionLost | RunStopped
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event with its place in the log."""
+
+    seq: int
+    at: float
+    """Unix time."""
+    event: Event
+
+
+Body = Mapping[str, Any]
+"""The JSON object in the ``body`` column."""

@@ -1,0 +1,41 @@
+"""The errors of dgm: each says who can act on it.
+
+A ``UserError`` is mended by whoever typed the command, ``Infrastructure`` by trying again, an ``AgentFault``
+by nobody: it becomes data (an unresolved or stillborn outcome) at the worker's edge.
+"""
+
+
+class DgmError(Exception):
+    """Whatever dgm raises on purpose."""
+
+
+class UserError(DgmError, ValueError):
+    """Wrong input or configuration: one line that says what is wrong, where, and what to do (exit code 2)."""
+
+
+class Infrastructure(DgmError, OSError):
+    """The world around the agents failed (engine, disk, network): retryable, and never an agent's fault."""
+
+
+class ArchiveCorrupt(DgmError, ValueError):
+    """A run on disk is not what dgm wrote; the message names the file and the first thing wrong."""
+
+
+class ArchiveBusy(UserError):
+    """Another process is writing this run; the message names its pid and host."""
+
+
+class BudgetExhausted(DgmError):
+    """A budget of the run is spent."""
+
+
+class AgentFault(DgmError):
+    """An agent left something that cannot be used (too large, not a file tree, …): data, not an incident.
+
+    Attributes:
+        stage: where it showed, in a word (``patch``, ``check``, ``size`` …).
+    """
+
+    def __init__(self, stage: str, message: str) -> None:
+        super().__init__(message)
+        self.stage = stage
