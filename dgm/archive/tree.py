@@ -1,0 +1,322 @@
+"""The tree of agents as a fold of the events: who is whose child, what each one solved, what is still running.
+
+A verdict is added to its agent and to every ancestor when it is applied, so that the tally of a clade (an agent and
+all its descendants; clade metaproductivity, arXiv:2510.21614, section 3) is read in O(1) and nothing is ever
+recomputed on reading. Which step comes next is left to the policies, what is on disk to the store.
+"""
+
+import sys
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from dgm.archive.events import (
+    ActionLost,
+    ActionStarted,
+    AgentBorn,
+    AgentStillborn,
+    ModelCalled,
+    Recorded,
+    RunStarted,
+    RunStopped,
+    TaskGraded,
+)
+from dgm.archive.spend import Spend
+from dgm.domain import (
+    Action,
+    ActionId,
+    Agent,
+    AgentId,
+    Budget,
+    CommitId,
+    Evaluate,
+    Tally,
+    TaskId,
+    Usage,
+    Verdict,
+)
+from dgm.errors import ArchiveCorrupt
+
+
+class Tree:
+    """Everything that a run's events say, held in memory.
+
+    The numeric columns (one entry per agent, indexed by its id) are plain arrays, so that ``numpy.array(column)``
+    copies them in one go; treat them as read-only. Views that the methods return are live: they change with the next
+    event, never by being read.
+    """
+
+    def __init__(self) -> None:
+        self.own_resolved = array("q")
+        self.own_unresolved = array("q")
+        self.clade_resolved = array("q")
+        self.clade_unresolved = array("q")
+        self.tried_count = array("q")
+        """Tasks per agent that ``tried`` names."""
+        self.pending_evaluations = array("q")
+        self.expansions = array("q")
+        """Expansions started with the agent as first parent; one that is performed again counts once."""
+        self.depths = array("q")
+        """Steps to the seed, along first parents."""
+        self.evaluations = 0
+        """Graded resolved or unresolved; every attempt counts."""
+        self.invalid = 0
+        self.budget = Budget()
+        self.tasks: tuple[TaskId, ...] = ()
+        self.seq = 0
+        """Of the last event applied."""
+        self.next_action = ActionId(1)
+        self.stop_reason = ""
+        """Why the last session ended in good order; empty while one runs, or after it was killed."""
+        self._agents: list[Agent] = []
+        self._children: list[list[AgentId]] = []
+        self._verdicts: list[dict[TaskId, Verdict | None]] = []
+        self._pending: dict[ActionId, Action] = {}
+        self._redo: dict[ActionId, Action] = {}
+        self._restarts: dict[ActionId, int] = {}
+        self._child_numbers: dict[ActionId, int] = {}
+        self._stillborn: dict[str, int] = {}
+        self._spend = Spend()
+        self._closed_seconds = 0.0
+        self._session_start = 0.0
+        self._last_at = 0.0
+        self._deferred = False
+
+    # What the tree says
+
+    @property
+    def agents(self) -> Sequence[Agent]:
+        """Every member of the archive; an agent's id is its index."""
+        return self._agents
+
+    @property
+    def pending(self) -> Mapping[ActionId, Action]:
+        """Started actions without an outcome, in order of their (last) start."""
+        return MappingProxyType(self._pending)
+
+    @property
+    def stillborn(self) -> Mapping[str, int]:
+        """Expansions that gave nothing, counted by the stage that they failed at."""
+        return MappingProxyType(self._stillborn)
+
+    @property
+    def spend(self) -> Usage:
+        """What all model calls took, answered to whatever end."""
+        return self._spend.total
+
+    @property
+    def wall_seconds(self) -> float:
+        """From first to last event of each session, summed; the time between sessions is not counted."""
+        return self._closed_seconds + self._last_at - self._session_start
+
+    def spend_of(self, action: ActionId) -> Usage:
+        """What the model calls of one action took, over all its tries."""
+        return self._spend.of(action)
+
+    def to_redo(self) -> Mapping[ActionId, Action]:
+        """Actions that were lost or invalid, are not running and were not given up: to be performed again."""
+        return MappingProxyType(self._redo)
+
+    def tries(self, action: ActionId) -> int:
+        """How often the action was started."""
+        return int(0 < action < self.next_action) + self._restarts.get(action, 0)
+
+    def child_number(self, action: ActionId) -> int:
+        """How many expansions of the same first parent were started before this one."""
+        return self._child_numbers[action]
+
+    def own(self, agent: AgentId) -> Tally:
+        """The agent's own verdicts."""
+        return Tally(self.own_resolved[agent], self.own_unresolved[agent])
+
+    def clade(self, agent: AgentId) -> Tally:
+        """The verdicts of the agent and all its descendants, each descendant once."""
+        return Tally(self.clade_resolved[agent], self.clade_unresolved[agent])
+
+    def children(self, agent: AgentId) -> Sequence[AgentId]:
+        """The agents that name this one as a parent, by birth."""
+        return self._children[agent]
+
+    def depth(self, agent: AgentId) -> int:
+        """Steps to the seed, along first parents."""
+        return self.depths[agent]
+
+    def tried(self, agent: AgentId) -> AbstractSet[TaskId]:
+        """Tasks whose first attempt was started: graded, running, to be performed again, or given up."""
+        return self._verdicts[agent].keys()
+
+    def verdict(self, agent: AgentId, task: TaskId) -> Verdict | None:
+        """The verdict of the first attempt; ``None`` where there is none (yet)."""
+        return self._verdicts[agent].get(task)
+
+    def verdicts(self, agent: AgentId) -> Mapping[TaskId, Verdict | None]:
+        """``verdict`` for all that the agent has tried."""
+        return MappingProxyType(self._verdicts[agent])
+
+    def ancestors(self, agent: AgentId) -> Iterator[AgentId]:
+        """Parents, their parents … down to the seed, each once and never before its descendants."""
+        agents = self._agents
+        parents = agents[agent].parents
+        while len(parents) == 1:
+            yield parents[0]
+            parents = agents[parents[0]].parents
+        waiting = set(parents)
+        while waiting:
+            nearest = max(waiting)
+            yield nearest
+            waiting.discard(nearest)
+            waiting.update(agents[nearest].parents)
+
+    # How it grows
+
+    def apply(self, recorded: Recorded) -> None:
+        """Folds one event in; events come in the order of the log, each once.
+
+        Raises:
+            ArchiveCorrupt: the event cannot follow what came before.
+        """
+        match recorded.event:
+            case TaskGraded(action, outcome):
+                self.graded(action, outcome.agent, outcome.task, outcome.attempt, outcome.verdict)
+            case ActionStarted(action, what, again):
+                self.started(action, what, again)
+            case ModelCalled():
+                self._spend.add(recorded.event.action, recorded.event.usage)
+            case AgentBorn():
+                self._born(recorded.event)
+            case AgentStillborn(action, dead):
+                self._forget(action)
+                self._stillborn[dead.stage] = self._stillborn.get(dead.stage, 0) + 1
+            case ActionLost(action, _, final):
+                self._lose(action, final)
+            case RunStarted(budget, tasks):
+                self.budget, self.tasks, self.stop_reason = budget, tasks, ""
+                self._closed_seconds = self.wall_seconds
+                self._session_start = self._last_at = recorded.at
+            case RunStopped(reason):
+                self.stop_reason = reason
+        self.passed(recorded.seq, recorded.at)
+
+    def passed(self, seq: int, at: float) -> None:
+        """Notes the place in the log up to which the tree was folded."""
+        self.seq = seq
+        if not self._session_start:
+            self._session_start = at
+        self._last_at = max(at, self._last_at)
+
+    def started(self, action: ActionId, what: Action, again: bool) -> None:
+        """Folds an ``ActionStarted``."""
+        self._forget(action)
+        self._pending[action] = what
+        if again:
+            self._restarts[action] = self._restarts.get(action, 0) + 1
+        if action >= self.next_action:
+            self.next_action = ActionId(action + 1)
+        if isinstance(what, Evaluate):
+            self.pending_evaluations[what.agent] += 1
+            if what.attempt == 0:
+                self._try(what.agent, what.task, None)
+        elif action not in self._child_numbers:
+            self._child_numbers[action] = self.expansions[what.parents[0]]
+            self.expansions[what.parents[0]] += 1
+
+    def graded(self, action: ActionId, agent: AgentId, task: TaskId, attempt: int, verdict: Verdict) -> None:
+        """Folds a ``TaskGraded``; an invalid one is to be performed again."""
+        what = self._forget(action)
+        if verdict is Verdict.INVALID:
+            self.invalid += 1
+            self._redo[action] = what or Evaluate(agent, task, attempt)
+            return
+        self.evaluations += 1
+        if attempt == 0:
+            self._try(agent, task, verdict)
+        resolved = int(verdict is Verdict.RESOLVED)
+        self.own_resolved[agent] += resolved
+        self.own_unresolved[agent] += 1 - resolved
+        if not self._deferred:
+            self._add_to_clades(agent, resolved, 1 - resolved)
+
+    @contextmanager
+    def many(self) -> Iterator[None]:
+        """Inside it clade tallies are left alone; they are brought up to date once, at its end.
+
+        Opening a long run is several times faster for it.
+        """
+        before = self.own_resolved[:], self.own_unresolved[:]
+        self._deferred = True
+        try:
+            yield
+        finally:
+            self._deferred = False
+            for agent in range(len(self._agents)):
+                resolved, unresolved = self.own_resolved[agent], self.own_unresolved[agent]
+                if agent < len(before[0]):
+                    resolved, unresolved = resolved - before[0][agent], unresolved - before[1][agent]
+                if resolved or unresolved:
+                    self._add_to_clades(AgentId(agent), resolved, unresolved)
+
+    def _add_to_clades(self, agent: AgentId, resolved: int, unresolved: int) -> None:
+        column = self.clade_resolved
+        others = self.clade_unresolved
+        column[agent] += resolved
+        others[agent] += unresolved
+        for ancestor in self.ancestors(agent):
+            column[ancestor] += resolved
+            others[ancestor] += unresolved
+
+    def _born(self, event: AgentBorn) -> None:
+        if event.id != len(self._agents) or any(parent >= event.id for parent in event.parents):
+            raise ArchiveCorrupt(
+                f"agent {event.id} with parents {event.parents} cannot be born as number {len(self._agents)}"
+            )
+        self._forget(event.action)
+        self._agents.append(
+            Agent(
+                event.id,
+                event.parents,
+                CommitId(event.commit),
+                event.operator,
+                event.rationale,
+                event.action,
+            )
+        )
+        self._children.append([])
+        self._verdicts.append({})
+        for parent in dict.fromkeys(event.parents):
+            self._children[parent].append(event.id)
+        self.depths.append(self.depths[event.parents[0]] + 1 if event.parents else 0)
+        for column in self._counters():
+            column.append(0)
+
+    def _counters(self) -> "Sequence[array[int]]":
+        return (
+            self.own_resolved,
+            self.own_unresolved,
+            self.clade_resolved,
+            self.clade_unresolved,
+            self.tried_count,
+            self.pending_evaluations,
+            self.expansions,
+        )
+
+    def _try(self, agent: AgentId, task: TaskId, verdict: Verdict | None) -> None:
+        tried = self._verdicts[agent]
+        if task not in tried:
+            self.tried_count[agent] += 1
+            task = TaskId(sys.intern(task))
+        tried[task] = verdict
+
+    def _forget(self, action: ActionId) -> Action | None:
+        what = self._pending.pop(action, None)
+        if what is None:
+            return self._redo.pop(action, None)
+        if isinstance(what, Evaluate):
+            self.pending_evaluations[what.agent] -= 1
+        return what
+
+    def _lose(self, action: ActionId, final: bool) -> None:
+        what = self._forget(action)
+        if what is not None and not final:
+            self._redo[action] = what
