@@ -197,6 +197,10 @@ class Work:
     """The host's own diff of workspace against what was put in."""
     completed: Completed
     """How the agent's program ended."""
+    said: str = ""
+    """The model's last words."""
+    calls: int = 0
+    """Model calls that were answered."""
 
 
 class Workbench(Protocol):
@@ -221,6 +225,19 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True)
+class Brief:
+    """What an operator knows when it makes a child."""
+
+    parents: Sequence[Parent]
+    evidence: Snapshot
+    """Files about the first parent's own work on the search split."""
+    facts: Mapping[str, int]
+    """The same in numbers: ``resolved``, ``evaluations``, ``failures``, ``step_limit``, ``truncated`` …"""
+    child_number: int
+    """Expansions of the first parent that were started before this one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """A child's source before vetting."""
 
@@ -235,10 +252,8 @@ class Operator(Protocol):
 
     name: str
 
-    async def make(
-        self, parents: Sequence[Parent], evidence: Snapshot, child_number: int, bench: Workbench
-    ) -> Proposal:
-        """One child of ``parents``; ``child_number`` counts the earlier expansions of the first parent from 0.
+    async def make(self, brief: Brief, bench: Workbench) -> Proposal:
+        """One child of ``brief.parents``.
 
         Raises:
             AgentFault: no child came of it.

@@ -1,0 +1,1 @@
+"""How a child is made: the agent contract, evidence, operators and vetting."""

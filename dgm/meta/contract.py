@@ -1,0 +1,85 @@
+"""Reads ``agent.toml``: how an agent is started and what a child of it may change.
+
+The full text of the contract is ``archive/seed/README.md``.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from dgm.domain import Snapshot
+from dgm.errors import AgentFault
+
+FILE = "agent.toml"
+KEYS = ("name", "command", "check", "editable", "protected")
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What an ``agent.toml`` says."""
+
+    command: tuple[str, ...]
+    """Started in the agent's folder, with the path of the job file as last argument."""
+    check: tuple[str, ...]
+    """Exits 0 without a model where the agent could work."""
+    editable: tuple[str, ...] = ("**",)
+    """Patterns of what a child may change, add or remove."""
+    protected: tuple[str, ...] = (FILE,)
+    """Patterns that win over ``editable``; ``agent.toml`` is always among them."""
+
+    def may_change(self, path: str) -> bool:
+        """Whether a child may differ from its parent at ``path``."""
+        return _matches(path, self.editable) and not _matches(path, self.protected)
+
+    def forbidden_changes(self, before: Snapshot, after: Snapshot) -> list[str]:
+        """Paths that differ although they may not, sorted."""
+        changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        return sorted(path for path in changed if not self.may_change(path))
+
+
+def read_contract(source: Snapshot) -> Contract:
+    """The contract of an agent's source.
+
+    Raises:
+        AgentFault: stage ``contract``: no ``agent.toml``, or one that cannot be followed.
+    """
+    if FILE not in source:
+        raise AgentFault("contract", f"no {FILE} at the top of the agent's folder")
+    try:
+        table = tomllib.loads(source[FILE].data.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise AgentFault("contract", f"{FILE}: not valid TOML: {error}") from error
+    agent = table.get("agent")
+    if not isinstance(agent, dict):
+        raise AgentFault("contract", f"{FILE}: no [agent] table")
+    for key in agent:
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, 1)
+            hint = f" (did you mean '{near[0]}'?)" if near else ""
+            raise AgentFault("contract", f"{FILE}: unknown key 'agent.{key}'{hint}")
+    return Contract(
+        command=_words(agent, "command"),
+        check=_words(agent, "check"),
+        editable=_words(agent, "editable", ("**",)),
+        protected=tuple(dict.fromkeys((FILE, *_words(agent, "protected", ())))),
+    )
+
+
+def _words(table: Mapping[str, Any], key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    value = table.get(key, default)
+    if value is None:
+        raise AgentFault("contract", f"{FILE}: agent.{key} is missing")
+    good = isinstance(value, list | tuple) and all(isinstance(word, str) and word for word in value)
+    if not good or (default is None and not value):
+        raise AgentFault("contract", f"{FILE}: agent.{key} must be a list of non-empty strings")
+    return tuple(value)
+
+
+def _matches(path: str, patterns: Iterable[str]) -> bool:
+    return any(
+        pattern == "**" or fnmatchcase(path, pattern) or path.startswith(pattern.rstrip("*/") + "/")
+        for pattern in patterns
+    )

@@ -1,0 +1,57 @@
+"""The operator ``self-edit``: the parent works on its own source, with evidence of its own failures.
+
+Source of the idea: arXiv:2505.22954 (the Darwin Gödel Machine). Improving is solving: the same program, the same
+loop, with the agent's folder as the workdir, so that how it improves is part of what it may improve.
+"""
+
+from importlib.resources import files
+from string import Template
+
+from dgm.domain import Snapshot
+from dgm.meta.contract import read_contract
+from dgm.protocols import Brief, Job, JobKind, Proposal, Workbench
+
+WORKDIR = "/work/agent"
+RATIONALE = "Rationale:"
+
+
+class SelfEdit:
+    """One parent, one child."""
+
+    name = "self-edit"
+
+    def __init__(self, image: str, time_limit_s: float) -> None:
+        self._image = image
+        self._time_limit_s = time_limit_s
+
+    async def make(self, brief: Brief, bench: Workbench) -> Proposal:
+        """Lets the parent edit its own source once."""
+        source = brief.parents[0].source
+        work = await bench.work(
+            Job(
+                kind=JobKind.IMPROVE,
+                problem=prompt(source, brief),
+                source=source,
+                workspace=source,
+                image=self._image,
+                workdir=WORKDIR,
+                time_limit_s=self._time_limit_s,
+                evidence=brief.evidence,
+            )
+        )
+        return Proposal(work.workspace, rationale(work.said), work.completed.output)
+
+
+def prompt(source: Snapshot, brief: Brief) -> str:
+    """The problem statement of an improve job."""
+    text = files("dgm.meta").joinpath("prompts", "self-edit.md").read_text(encoding="utf-8")
+    check = " ".join(read_contract(source).check)
+    return Template(text).substitute(brief.facts, check=check, child_number=brief.child_number)
+
+
+def rationale(said: str) -> str:
+    """One line of at most 200 characters: what follows the last ``Rationale:``, else the first line of what was said."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    marked = [line.partition(RATIONALE)[2].strip() for line in lines if RATIONALE in line]
+    text = marked[-1] if marked else (lines[0] if lines else "")
+    return " ".join(text.split())[:200]
