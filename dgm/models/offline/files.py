@@ -1,0 +1,118 @@
+"""What is known of a file's lines: as they are now, and as they were before the candidate that stands in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Base lines ``first`` … ``first + removed - 1`` were replaced by ``added`` lines."""
+
+    first: int
+    removed: int
+    added: int
+
+
+class FileView:
+    """The lines of one file that the conversation has shown.
+
+    Attributes:
+        path: as the model names it, relative to the repository.
+        lines: number (from 1) to text, as the file is now.
+        base: the same before any edit of this conversation.
+        total: how many lines the file has now; ``None`` until a listing of its length was seen.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.lines: dict[int, str] = {}
+        self.base: dict[int, str] = {}
+        self.total: int | None = None
+        self.shift = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every line was seen."""
+        return self.total is not None and len(self.lines) >= self.total
+
+    @property
+    def text(self) -> str:
+        """The known lines, joined; a hole is silently left out (see ``complete``)."""
+        return "".join(self.lines[number] + "\n" for number in sorted(self.lines))
+
+    def unseen(self) -> tuple[int, int] | None:
+        """The first gap in what is known, as line numbers; its end is 0 where the length is not known."""
+        first = 1
+        while first in self.lines:
+            first += 1
+        if self.total is not None and first > self.total:
+            return None
+        after = [number for number in self.lines if number > first]
+        return first, (min(after) - 1 if after else self.total or 0)
+
+    def see(self, shown: Mapping[int, str], total: int | None) -> None:
+        """Takes in numbered lines of the file as it is now; lines that contradict what was known void the rest."""
+        if any(self.lines.get(number, text) != text for number, text in shown.items()):
+            self.forget()
+        span = self.span()
+        self.lines.update(shown)
+        for number, text in shown.items():
+            at = _to_base(number, span)
+            if at is not None:
+                self.base.setdefault(at, text)
+        if total is not None:
+            self.total = max(total, max(self.lines, default=0))
+
+    def forget(self) -> None:
+        """Nothing is known any more."""
+        self.lines, self.base, self.total, self.shift = {}, {}, None, 0
+
+    def replace(self, old: str, new: str) -> None:
+        """Folds in an edit that succeeded; what cannot be placed is forgotten."""
+        known = self.text
+        if known.count(old) != 1:
+            self.forget()
+            return
+        numbers = sorted(self.lines)
+        start = known[: known.index(old)].count("\n")
+        touched = old.count("\n") + (0 if old.endswith("\n") else 1)
+        block = numbers[start : start + touched]
+        before = "".join(self.lines[number] + "\n" for number in block)
+        after = before.replace(old, new, 1)
+        self.splice(block[0], block[-1], after.split("\n")[:-1] if after.endswith("\n") else after.split("\n"))
+
+    def splice(self, first: int, last: int, new: list[str]) -> None:
+        """Lines ``first`` to ``last`` became ``new``."""
+        shift = len(new) - (last - first + 1)
+        moved = {n + (shift if n > last else 0): t for n, t in self.lines.items() if n < first or n > last}
+        moved.update({first + index: text for index, text in enumerate(new)})
+        self.lines = moved
+        self.shift += shift
+        if self.total is not None:
+            self.total += shift
+
+    def span(self) -> Span | None:
+        """Where the file differs from its base, as one span; ``None`` where it does not."""
+        shift = self.shift
+        if self.lines == self.base:
+            return None
+        low = [n for n in sorted(self.base) if self.lines.get(n) != self.base[n]]
+        high = [n for n in sorted(self.base, reverse=True) if self.lines.get(n + shift) != self.base[n]]
+        if not low or not high:
+            first = low[0] if low else max(self.base, default=0) + 1
+            return Span(first, 0, shift) if shift else None
+        first, last = low[0], max(high[0], low[0] - 1)
+        if shift > 0:
+            last = max(last, first - 1)
+        else:
+            last = max(last, first - shift - 1)
+        return Span(first, last - first + 1, last - first + 1 + shift)
+
+
+def _to_base(number: int, span: Span | None) -> int | None:
+    """The base line that a present line was, or ``None`` for a line that an edit brought."""
+    if span is None or number < span.first:
+        return number
+    if number >= span.first + span.added:
+        return number - span.added + span.removed
+    return None
