@@ -14,7 +14,7 @@ from typing import Protocol
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
 from dgm.domain import Action, Agent, AgentId, Snapshot, Split, Task, TaskId, Verdict
-from dgm.messages import CallKey, Reply, Request
+from dgm.messages import CallKey, Message, Reply, Request
 
 
 class Policy(Protocol):
@@ -197,8 +197,8 @@ class Work:
     """The host's own diff of workspace against what was put in."""
     completed: Completed
     """How the agent's program ended."""
-    said: str = ""
-    """The model's last words."""
+    conversation: Sequence[Message] = ()
+    """The last request that the model was sent and its reply: all that was said, unless the scaffold trimmed it."""
     calls: int = 0
     """Model calls that were answered."""
 

@@ -4,12 +4,18 @@ Only tasks of the search split come here, and of those only what the agent itsel
 output of failed tests: never a hidden test's source, never a reference fix.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dgm.domain import Entry, Evaluation, Snapshot, Tally, Verdict
 from dgm.messages import Message, Role
 
+FILES = {
+    "conversation": "conversation.md",
+    "patch": "patch.diff",
+    "tests": "tests.txt",
+    "log": "agent-output.txt",
+}
 CUT = b"\n[... %d bytes left out ...]\n"
 
 
@@ -19,13 +25,30 @@ class Case:
 
     evaluation: Evaluation
     problem: str
-    conversation: Sequence[Message]
-    patch: bytes
-    tests: bytes
-    """Output of the grading run, names of failed tests included."""
-    log: bytes
-    """Output of the agent's own program."""
-    exit_code: int
+    traces: Mapping[str, bytes]
+    """``patch``, ``tests`` (output of the grading run), ``log`` (of the agent's program), ``conversation``."""
+    run: "Circumstances"
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """How the agent's program came to its end, beside what it left."""
+
+    exit_code: int = 0
+    timed_out: bool = False
+    truncated: bool = False
+    """Something that a tool printed was cut before the model saw it."""
+    crashed: bool = False
+
+
+def circumstances(exit_code: int, timed_out: bool, log: bytes, conversation: Sequence[Message]) -> Circumstances:
+    """Reads the signs that any scaffold gives, whatever its design."""
+    return Circumstances(
+        exit_code=exit_code,
+        timed_out=timed_out,
+        truncated=any(m.role is Role.TOOL and "truncated" in m.text for m in conversation),
+        crashed=exit_code != 0 and b"Traceback (most recent call last)" in log,
+    )
 
 
 def facts(tally: Tally, cases: Sequence[Case]) -> dict[str, int]:
@@ -35,20 +58,12 @@ def facts(tally: Tally, cases: Sequence[Case]) -> dict[str, int]:
         "resolved": tally.resolved,
         "evaluations": tally.n,
         "failures": len(failed),
-        "step_limit": sum(case.exit_code != 0 and not _crashed(case) for case in failed),
-        "truncated": sum(_truncated(case) for case in failed),
-        "wrong": sum(case.exit_code == 0 and bool(case.patch) for case in failed),
-        "crashed": sum(_crashed(case) for case in failed),
-        "empty": sum(not case.patch for case in failed),
+        "step_limit": sum(case.run.exit_code != 0 and not case.run.crashed for case in failed),
+        "truncated": sum(case.run.truncated for case in failed),
+        "wrong": sum(case.run.exit_code == 0 and bool(case.traces["patch"]) for case in failed),
+        "crashed": sum(case.run.crashed for case in failed),
+        "empty": sum(not case.traces["patch"] for case in failed),
     }
-
-
-def _crashed(case: Case) -> bool:
-    return case.exit_code != 0 and b"Traceback (most recent call last)" in case.log
-
-
-def _truncated(case: Case) -> bool:
-    return any(message.role is Role.TOOL and "truncated" in message.text[-200:] for message in case.conversation)
 
 
 def folder(cases: Sequence[Case], transcript_bytes: int) -> Snapshot:
@@ -64,13 +79,8 @@ def folder(cases: Sequence[Case], transcript_bytes: int) -> Snapshot:
 
 
 def _case(case: Case, transcript_bytes: int) -> dict[str, bytes]:
-    return {
-        "problem.md": case.problem.encode(),
-        "conversation.md": cut(conversation_text(case.conversation).encode(), transcript_bytes),
-        "patch.diff": cut(case.patch, transcript_bytes),
-        "tests.txt": cut(case.tests, transcript_bytes),
-        "agent-output.txt": cut(case.log, transcript_bytes),
-    }
+    shown = {FILES[name]: cut(data, transcript_bytes) for name, data in case.traces.items() if name in FILES}
+    return {"problem.md": case.problem.encode(), **shown}
 
 
 def conversation_text(messages: Sequence[Message]) -> str:

@@ -4,10 +4,12 @@ Source of the idea: arXiv:2505.22954 (the Darwin Gödel Machine). Improving is s
 loop, with the agent's folder as the workdir, so that how it improves is part of what it may improve.
 """
 
+from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
 
 from dgm.domain import Snapshot
+from dgm.messages import Message, Role
 from dgm.meta.contract import read_contract
 from dgm.protocols import Brief, Job, JobKind, Proposal, Workbench
 
@@ -39,7 +41,7 @@ class SelfEdit:
                 evidence=brief.evidence,
             )
         )
-        return Proposal(work.workspace, rationale(work.said), work.completed.output)
+        return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
 
 
 def prompt(source: Snapshot, brief: Brief) -> str:
@@ -49,8 +51,12 @@ def prompt(source: Snapshot, brief: Brief) -> str:
     return Template(text).substitute(brief.facts, check=check, child_number=brief.child_number)
 
 
-def rationale(said: str) -> str:
-    """One line of at most 200 characters: what follows the last ``Rationale:``, else the first line of what was said."""
+def rationale(conversation: Sequence[Message]) -> str:
+    """One line of at most 200 characters from the model's last words.
+
+    It is what follows the last ``Rationale:``, else the first line of what was said last.
+    """
+    said = next((m.text for m in reversed(conversation) if m.role is Role.ASSISTANT and m.text.strip()), "")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     marked = [line.partition(RATIONALE)[2].strip() for line in lines if RATIONALE in line]
     text = marked[-1] if marked else (lines[0] if lines else "")

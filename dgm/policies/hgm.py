@@ -14,7 +14,7 @@ from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
 from dgm.domain import Action, AgentId, Expand
 from dgm.policies.best_belief import best_belief
-from dgm.policies.gates import may_expand, widening
+from dgm.policies.gates import evaluations_left, may_expand, widening
 from dgm.policies.untried import agents_with_untried, draw_task
 
 
@@ -53,11 +53,10 @@ class Hgm:
 
 
 def _tau(tree: Tree) -> float:
-    budget = tree.budget.evaluations
-    if budget is None:
+    left = evaluations_left(tree)
+    if left is None or tree.budget.evaluations is None:
         return 1.0
-    left = budget - tree.evaluations - tree.pending_evaluations_total
-    return budget / max(left, 1)
+    return tree.budget.evaluations / max(left, 1)
 
 
 def _thompson(

@@ -1,0 +1,76 @@
+"""Turns a decision into an order: which evidence goes with it, which agents, and what the archive already knows."""
+
+from random import Random
+
+from dgm.archive.events import AgentBorn, AgentStillborn
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import Action, ActionId, AgentId, Born, Evaluate, Evaluation, Expand, Stillborn, Tally, Verdict
+from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
+
+
+class Foreman:
+    """Reads the run on behalf of the loop; writes only the ref of a new agent."""
+
+    def __init__(self, run: Run, settings: Settings) -> None:
+        self._run = run
+        self._settings = settings
+        self._contents: dict[str, str] = {}
+        """Git tree id → the agent of that content."""
+
+    def with_evidence(self, action: ActionId, what: Action) -> Action:
+        """The action with the evaluations that its operator may see, drawn once so that it can be repeated."""
+        if isinstance(what, Evaluate):
+            return what
+        mine = self._run.evaluations_of(what.parents[0])
+        rng = Random(f"{self._settings.seed}/{action}/evidence")
+        shown = [
+            *_some(mine, Verdict.UNRESOLVED, self._settings.evidence.failures, rng),
+            *_some(mine, Verdict.RESOLVED, self._settings.evidence.successes, rng),
+        ]
+        return Expand(what.parents, what.operator, tuple(sorted(shown)))
+
+    def order(self, action: ActionId, what: Action) -> Order:
+        """What a worker needs to perform the action; it must have been started in the tree."""
+        tree = self._run.tree
+        if isinstance(what, Evaluate):
+            return EvaluateOrder(action, what, tree.agents[what.agent])
+        parent = what.parents[0]
+        evaluations = self._run.evaluations_of(parent)
+        before = [evaluation for number, evaluation in evaluations.items() if number < action]
+        return ExpandOrder(
+            id=action,
+            action=what,
+            parents=tuple(tree.agents[agent] for agent in what.parents),
+            child_number=tree.child_number(action),
+            tally=sum((evaluation.tally for evaluation in before), Tally()),
+            evidence=tuple(evaluations[number] for number in what.evidence),
+            known=self._known(),
+        )
+
+    def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn:
+        """The event of a birth; a twin that was made at the same time by another worker is stillborn."""
+        known = self._known()
+        content = self._run.repository.tree_of(outcome.commit)
+        if content in known:
+            reason = f"the same content as {known[content]}, which was born meanwhile"
+            dead = Stillborn(outcome.parents, outcome.operator, "duplicate", reason, outcome.cost)
+            return AgentStillborn(action, dead)
+        event = self._run.birth(outcome, action)
+        self._contents[content] = _name(event.id)
+        return event
+
+    def _known(self) -> dict[str, str]:
+        if len(self._contents) != len(self._run.tree.agents):
+            for agent in self._run.tree.agents:
+                self._contents.setdefault(self._run.repository.tree_of(agent.commit), _name(agent.id))
+        return self._contents
+
+
+def _name(agent: AgentId) -> str:
+    return f"agent {agent}"
+
+
+def _some(mine: dict[ActionId, Evaluation], verdict: Verdict, most: int, rng: Random) -> list[ActionId]:
+    fitting = [action for action, evaluation in mine.items() if evaluation.verdict is verdict]
+    return rng.sample(fitting, min(most, len(fitting)))

@@ -1,0 +1,177 @@
+"""The search: ask the policy, start what it says, record what comes back; the only writer of the event log.
+
+Up to ``workers`` actions are under way at once, with no barrier between them. The intent is durable before an action
+starts, and its outcome before the policy is asked again. An action that is performed again keeps its id, so that the
+replies it has already paid for are served from the traces.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from random import Random
+
+from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, Event, RunStopped, TaskGraded
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import Action, ActionId, Born, Evaluate, Evaluation, Expand, Outcome, Stillborn, Verdict
+from dgm.errors import DgmError, Infrastructure
+from dgm.protocols import Policy
+from dgm.search.budgets import Ending, Reason, ending, room_for_evaluation
+from dgm.search.foreman import Foreman
+from dgm.search.patience import Patience
+from dgm.search.worker import Worker
+
+log = logging.getLogger(__name__)
+
+Finished = tuple[ActionId, Action, Outcome | Infrastructure]
+
+
+class Search:
+    """One session of a run, from the first start or a resume to its end."""
+
+    def __init__(
+        self,
+        run: Run,
+        policy: Policy,
+        worker: Worker,
+        settings: Settings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._run = run
+        self._policy = policy
+        self._worker = worker
+        self._settings = settings
+        self._foreman = Foreman(run, settings)
+        self._patience = Patience(settings.limits.failures_in_a_row, clock)
+        self._running: dict[ActionId, asyncio.Task[None]] = {}
+        self._finished: asyncio.Queue[Finished | None] = asyncio.Queue()
+        self._stop: Ending | None = None
+
+    @property
+    def running(self) -> int:
+        """Actions under way."""
+        return len(self._running)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stop is not None
+
+    def ask_to_stop(self, message: str) -> None:
+        """Starts nothing new from now on; what is under way ends and is recorded."""
+        if self._stop is None:
+            self._stop = Ending(Reason.STOPPED, message)
+            self._finished.put_nowait(None)
+
+    async def go(self) -> Ending:
+        """Searches until a budget is spent, nothing is left, or a stop is asked for."""
+        for action in list(self._run.tree.pending):
+            self._append(ActionLost(action, "the process that performed it ended"))
+        async with asyncio.TaskGroup() as group:
+            while True:
+                over = self._fill(group)
+                if over is not None and not self._running:
+                    break
+                await self._take(wait_s=None if over else self._patience.wait_s() or None)
+        self._append(RunStopped(over.reason.value))
+        return over
+
+    def _fill(self, group: asyncio.TaskGroup) -> Ending | None:
+        """Starts what may start; the session's end where nothing more may."""
+        while len(self._running) < self._settings.workers:
+            over = self._over()
+            if over is not None:
+                return over
+            if self._patience.wait_s() > 0.0:
+                return None
+            chosen = self._choose()
+            if chosen is None:
+                idle = not self._running
+                return Ending(Reason.NOTHING_LEFT, "every agent has tried every task") if idle else None
+            self._start(group, *chosen)
+        return None
+
+    def _over(self) -> Ending | None:
+        if self._stop is not None:
+            return self._stop
+        if self._patience.exhausted:
+            return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {self._patience.last_reason}")
+        return ending(self._run.tree)
+
+    def _choose(self) -> tuple[ActionId, Action, bool] | None:
+        tree = self._run.tree
+        for action, what in tree.to_redo().items():
+            return action, what, True
+        if not room_for_evaluation(tree):
+            return None
+        action = tree.next_action
+        what = self._policy.next(tree, decision_stream(self._settings.seed, action))
+        if what is None:
+            return None
+        if isinstance(what, Evaluate) and what.attempt == 0 and what.task in tree.tried(what.agent):
+            raise DgmError(f"policy {self._policy.name} asks for task {what.task} of agent {what.agent} again")
+        return action, self._foreman.with_evidence(action, what), False
+
+    def _start(self, group: asyncio.TaskGroup, action: ActionId, what: Action, again: bool) -> None:
+        self._append(ActionStarted(action, what, again))
+        order = self._foreman.order(action, what)
+
+        async def perform() -> None:
+            try:
+                result: Outcome | Infrastructure = await self._worker.perform(order)
+            except Infrastructure as error:
+                result = error
+            self._finished.put_nowait((action, what, result))
+
+        self._running[action] = group.create_task(perform(), name=f"action-{action}")
+
+    async def _take(self, wait_s: float | None) -> None:
+        """Records what has finished; waits for the first, at most ``wait_s``."""
+        try:
+            finished = await asyncio.wait_for(self._finished.get(), wait_s)
+        except TimeoutError:
+            return
+        while True:
+            if finished is not None:
+                action, what, result = finished
+                del self._running[action]
+                self._record(action, what, result)
+            if self._finished.empty():
+                return
+            finished = self._finished.get_nowait()
+
+    def _record(self, action: ActionId, what: Action, result: Outcome | Infrastructure) -> None:
+        match result:
+            case Infrastructure():
+                self._append(ActionLost(action, str(result)))
+                self._failed(action, str(result))
+            case Evaluation(verdict=Verdict.INVALID):
+                self._append(TaskGraded(action, result))
+                self._failed(action, result.reason)
+            case Evaluation():
+                self._patience.success()
+                self._append(TaskGraded(action, result))
+            case Born():
+                self._patience.success()
+                self._append(self._foreman.birth(action, result))
+            case Stillborn():
+                self._patience.success()
+                self._append(AgentStillborn(action, result))
+        log.debug("action %d ended: %s", action, what)
+
+    def _failed(self, action: ActionId, reason: str) -> None:
+        log.warning("action %d failed and will be performed again: %s", action, reason)
+        self._patience.failure(reason)
+        if self._run.tree.tries(action) >= self._settings.limits.tries and not self._patience.exhausted:
+            self._append(ActionLost(action, f"given up: {reason}", final=True))
+
+    def _append(self, event: Event) -> None:
+        self._policy.observe(self._run.append(event))
+
+
+def decision_stream(seed: int, action: ActionId) -> Random:
+    """The random stream of the decision that starts ``action``: addressed, never stored."""
+    return Random(f"{seed}/{action}")
+
+
