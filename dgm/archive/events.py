@@ -1,6 +1,6 @@
 """What happened in a run: the append-only vocabulary from which everything else is derived.
 
-Each event is a frozen value; ``body`` and ``parse`` turn it into the JSON column of ``events.db`` and back. Adding an
+Each event is a frozen value; ``codec`` turns it into the JSON column of ``events.db`` and back. Adding an
 optional field with a default is compatible; anything else bumps ``SCHEMA_VERSION``.
 """
 
@@ -100,13 +100,20 @@ class ActionLost:
 
 @dataclass(frozen=True, slots=True)
 class RunStopped:
-    """The writing process ended in good order; ``reason`` is ``budget``, ``interrupted``, ``stop requested`` …"""
+    """The writing process ended in good order: ``budget``, ``interrupted``, ``stop requested`` and the like."""
 
     reason: str
 
 
 Event = (
-    RunStarted | ActionStarted | ModelCalled | AgentBorn | AgentStillborn | TaskGraded | ActionLost | RunStopped
+    RunStarted
+    | ActionStarted
+    | ModelCalled
+    | AgentBorn
+    | AgentStillborn
+    | TaskGraded
+    | ActionLost
+    | RunStopped
 )
 
 

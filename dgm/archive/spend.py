@@ -1,4 +1,4 @@
-"""What model calls took, in total and per action, in columns so that a million actions fit in a few megabytes."""
+"""What model calls took, in total and per action; a million actions fit in a few megabytes."""
 
 from array import array
 

@@ -1,8 +1,9 @@
-"""The tree of agents as a fold of the events: who is whose child, what each one solved, what is still running.
+"""The tree of agents as a fold of the events: who is whose child, what each one solved, what still runs.
 
-A verdict is added to its agent and to every ancestor when it is applied, so that the tally of a clade (an agent and
-all its descendants; clade metaproductivity, arXiv:2510.21614, section 3) is read in O(1) and nothing is ever
-recomputed on reading. Which step comes next is left to the policies, what is on disk to the store.
+A verdict is added to its agent and to every ancestor when it is applied, so that the tally of a clade (an
+agent and all its descendants; clade metaproductivity, arXiv:2510.21614, section 3) is read in O(1) and
+nothing is ever recomputed on reading. Which step comes next is left to the policies, what is on disk to the
+store.
 """
 
 import sys
@@ -43,9 +44,9 @@ from dgm.errors import ArchiveCorrupt
 class Tree:
     """Everything that a run's events say, held in memory.
 
-    The numeric columns (one entry per agent, indexed by its id) are plain arrays, so that ``numpy.array(column)``
-    copies them in one go; treat them as read-only. Views that the methods return are live: they change with the next
-    event, never by being read.
+    The numeric columns (one entry per agent, indexed by its id) are plain arrays, so that
+    ``numpy.array(column)`` copies them in one go; treat them as read-only. Views that the methods return are
+    live: they change with the next event, never by being read.
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,246 @@
+"""Events as rows of ``events.db`` and back: the one place that knows what the JSON column looks like.
+
+Keys whose value is the default are left out, which halves the size of a long run. Unknown keys are ignored,
+so that an older dgm reads a run to which a compatible newer one has added something.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from dgm.archive.events import (
+    ActionLost,
+    ActionStarted,
+    AgentBorn,
+    AgentStillborn,
+    Body,
+    Event,
+    ModelCalled,
+    RunStarted,
+    RunStopped,
+    TaskGraded,
+)
+from dgm.domain import (
+    Action,
+    ActionId,
+    AgentId,
+    Budget,
+    Cost,
+    Digest,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Stillborn,
+    TaskId,
+    Usage,
+    Verdict,
+)
+
+_dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+
+def encode(event: Event) -> tuple[str, int | None, str]:
+    """An event's ``kind``, ``action`` and ``body`` columns; the body is ASCII whatever the event holds."""
+    match event:
+        case TaskGraded(action, outcome):
+            return "task_graded", action, _dump(_evaluation_body(outcome))
+        case ActionStarted(action, what, again):
+            return (
+                "action_started",
+                action,
+                _dump({**_action_body(what), **({"again": True} if again else {})}),
+            )
+        case ModelCalled():
+            return "model_called", event.action, _dump(_call_body(event))
+        case AgentBorn():
+            return "agent_born", event.action, _dump(_born_body(event))
+        case AgentStillborn(action, outcome):
+            return "agent_stillborn", action, _dump(_stillborn_body(outcome))
+        case ActionLost(action, reason, final):
+            return "action_lost", action, _dump({"reason": reason, "final": final})
+        case RunStarted():
+            return "run_started", None, _dump(_run_body(event))
+        case RunStopped(reason):
+            return "run_stopped", None, _dump({"reason": reason})
+
+
+def decode(kind: str, action: int | None, body: str) -> Event:
+    """The event that ``encode`` gave these columns for.
+
+    Raises:
+        ValueError: the columns are not those of an event; says why.
+    """
+    reader = _READERS.get(kind)
+    if reader is None:
+        raise ValueError(f"unknown kind of event {kind!r}")
+    try:
+        return reader(ActionId(action or 0), json.loads(body))
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ValueError(f"a {kind} event without a usable {error}") from error
+
+
+def action_of(body: Body) -> Action:
+    """The action in the body of an ``action_started`` event."""
+    if "task" in body:
+        return Evaluate(body["agent"], body["task"], body.get("attempt", 0))
+    return Expand(tuple(body["parents"]), body["operator"], tuple(body.get("evidence", ())))
+
+
+def _action_body(action: Action) -> dict[str, Any]:
+    match action:
+        case Evaluate(agent, task, attempt):
+            return {"agent": agent, "task": task, "attempt": attempt}
+        case Expand(parents, operator, evidence):
+            return {"parents": parents, "operator": operator, **({"evidence": evidence} if evidence else {})}
+
+
+def _usage_body(usage: Usage) -> list[float]:
+    return [usage.calls, usage.input_tokens, usage.output_tokens, usage.usd]
+
+
+def _usage(body: Body) -> Usage:
+    return Usage(*body["usage"]) if "usage" in body else Usage()
+
+
+def _cost_body(cost: Cost) -> dict[str, Any]:
+    body: dict[str, Any] = {"seconds": round(cost.seconds, 4)} if cost.seconds else {}
+    if cost.usage != Usage():
+        body["usage"] = _usage_body(cost.usage)
+    if cost.traces:
+        body["traces"] = dict(cost.traces)
+    return body
+
+
+def _cost(body: Body) -> Cost:
+    return Cost(_usage(body), body.get("seconds", 0.0), body.get("traces", {}))
+
+
+def _evaluation_body(outcome: Evaluation) -> dict[str, Any]:
+    return {
+        "agent": outcome.agent,
+        "task": outcome.task,
+        "attempt": outcome.attempt,
+        "verdict": outcome.verdict.value,
+        "reason": outcome.reason,
+        **({"score": outcome.score} if outcome.score else {}),
+        **_cost_body(outcome.cost),
+    }
+
+
+def _read_graded(action: ActionId, body: Body) -> Event:
+    outcome = Evaluation(
+        AgentId(body["agent"]),
+        TaskId(body["task"]),
+        body["attempt"],
+        Verdict(body["verdict"]),
+        body["reason"],
+        body.get("score", 0.0),
+        _cost(body),
+    )
+    return TaskGraded(action, outcome)
+
+
+def _read_started(action: ActionId, body: Body) -> Event:
+    return ActionStarted(action, action_of(body), body.get("again", False))
+
+
+def _call_body(event: ModelCalled) -> dict[str, Any]:
+    return {
+        "number": event.number,
+        "model": event.model,
+        "role": event.role,
+        "request": event.request,
+        "reply": event.reply,
+        "usage": _usage_body(event.usage),
+        "seconds": round(event.seconds, 4),
+    }
+
+
+def _read_called(action: ActionId, body: Body) -> Event:
+    return ModelCalled(
+        action,
+        body["number"],
+        body["model"],
+        body["role"],
+        Digest(body["request"]),
+        Digest(body["reply"]),
+        _usage(body),
+        body.get("seconds", 0.0),
+    )
+
+
+def _born_body(event: AgentBorn) -> dict[str, Any]:
+    return {
+        "id": event.id,
+        "parents": event.parents,
+        "commit": event.commit,
+        "operator": event.operator,
+        "rationale": event.rationale,
+        **_cost_body(event.cost),
+    }
+
+
+def _read_born(action: ActionId, body: Body) -> Event:
+    parents = tuple(body["parents"])
+    return AgentBorn(
+        action,
+        AgentId(body["id"]),
+        parents,
+        body["commit"],
+        body["operator"],
+        body["rationale"],
+        _cost(body),
+    )
+
+
+def _stillborn_body(outcome: Stillborn) -> dict[str, Any]:
+    return {
+        "parents": outcome.parents,
+        "operator": outcome.operator,
+        "stage": outcome.stage,
+        "reason": outcome.reason,
+        **_cost_body(outcome.cost),
+    }
+
+
+def _read_stillborn(action: ActionId, body: Body) -> Event:
+    outcome = Stillborn(tuple(body["parents"]), body["operator"], body["stage"], body["reason"], _cost(body))
+    return AgentStillborn(action, outcome)
+
+
+def _read_lost(action: ActionId, body: Body) -> Event:
+    return ActionLost(action, body["reason"], body["final"])
+
+
+def _run_body(event: RunStarted) -> dict[str, Any]:
+    limits = event.budget
+    budget = {
+        "evaluations": limits.evaluations,
+        "agents": limits.agents,
+        "usd": limits.usd,
+        "tokens": limits.tokens,
+        "seconds": limits.seconds,
+    }
+    return {"budget": budget, "tasks": event.tasks, "resumed": event.resumed}
+
+
+def _read_run(_action: ActionId, body: Body) -> Event:
+    budget = body["budget"]
+    limits = Budget(*(budget.get(name) for name in ("evaluations", "agents", "usd", "tokens", "seconds")))
+    return RunStarted(limits, tuple(body["tasks"]), body.get("resumed", False))
+
+
+def _read_stopped(_action: ActionId, body: Body) -> Event:
+    return RunStopped(body["reason"])
+
+
+_READERS: dict[str, Callable[[ActionId, Body], Event]] = {
+    "task_graded": _read_graded,
+    "action_started": _read_started,
+    "model_called": _read_called,
+    "agent_born": _read_born,
+    "agent_stillborn": _read_stillborn,
+    "action_lost": _read_lost,
+    "run_started": _read_run,
+    "run_stopped": _read_stopped,
+}

@@ -1,0 +1,63 @@
+"""One writer per run: an advisory lock that the kernel drops when its holder dies, however it dies."""
+
+import errno
+import fcntl
+import json
+import os
+import socket
+from pathlib import Path
+
+from dgm.errors import ArchiveBusy, Infrastructure, UserError
+
+
+class WriterLock:
+    """Held from construction to ``close``; the file stays, only the lock on it counts."""
+
+    def __init__(self, path: Path) -> None:
+        """Takes the lock.
+
+        Raises:
+            ArchiveBusy: another process holds it; names its pid and host.
+            UserError: the folder cannot be written.
+        """
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._sign()
+        except BlockingIOError as error:
+            message = f"{path.parent}: already being written by {self._holder()}; stop that one first"
+            os.close(self._fd)
+            raise ArchiveBusy(message) from error
+        except OSError as error:
+            os.close(self._fd)
+            raise unwritable(path, error) from error
+
+    def close(self) -> None:
+        """Lets the next writer in."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _sign(self) -> None:
+        holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, holder, 0)
+
+    def _holder(self) -> str:
+        try:
+            holder = json.loads(os.pread(self._fd, 1000, 0))
+            return f"pid {holder['pid']} on {holder['host']}"
+        except (ValueError, KeyError, TypeError):
+            return "another process"
+
+
+def unwritable(path: Path, error: OSError) -> UserError | Infrastructure:
+    """The error for a file that could not be written: the user's to mend, or to be tried again."""
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return UserError(f"{path.parent}: is read-only; copy the run elsewhere or change its permissions")
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return UserError(f"{path.parent}: no such folder")
+    return Infrastructure(error.errno, f"cannot write {path}: {error.strerror}")

@@ -1,0 +1,58 @@
+"""The layout of ``events.db``: one append-only table, and views for people with an ordinary SQL shell."""
+
+from dgm.archive.events import SCHEMA_VERSION
+
+APPLICATION_ID = 0x64676D65
+"""``dgme`` in the file's header: tells ``file`` and us that a database is a run's."""
+
+SCHEMA = f"""
+CREATE TABLE events(
+    seq INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    kind TEXT NOT NULL,
+    action INTEGER,
+    body JSON NOT NULL
+);
+CREATE INDEX events_by_action ON events(action);
+CREATE UNIQUE INDEX graded_once
+    ON events(json_extract(body, '$.agent'), json_extract(body, '$.task'), json_extract(body, '$.attempt'))
+    WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid';
+CREATE UNIQUE INDEX called_once ON events(action, json_extract(body, '$.number')) WHERE kind = 'model_called';
+CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
+    BEGIN SELECT raise(ABORT, 'events are append-only'); END;
+CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
+    BEGIN SELECT raise(ABORT, 'events are append-only'); END;
+CREATE VIEW agents AS SELECT
+    json_extract(body, '$.id') AS id,
+    json_extract(body, '$.parents') AS parents,
+    json_extract(body, '$.commit') AS commit_id,
+    json_extract(body, '$.operator') AS operator,
+    json_extract(body, '$.rationale') AS rationale,
+    action,
+    at AS born_at
+    FROM events WHERE kind = 'agent_born';
+CREATE VIEW evaluations AS SELECT
+    json_extract(body, '$.agent') AS agent,
+    json_extract(body, '$.task') AS task,
+    json_extract(body, '$.attempt') AS attempt,
+    json_extract(body, '$.verdict') AS verdict,
+    coalesce(json_extract(body, '$.score'), 0.0) AS score,
+    json_extract(body, '$.reason') AS reason,
+    coalesce(json_extract(body, '$.seconds'), 0.0) AS seconds,
+    action,
+    at AS graded_at
+    FROM events WHERE kind = 'task_graded';
+CREATE VIEW spend AS SELECT
+    action,
+    json_extract(body, '$.number') AS number,
+    json_extract(body, '$.model') AS model,
+    json_extract(body, '$.role') AS role,
+    json_extract(body, '$.usage[1]') AS input_tokens,
+    json_extract(body, '$.usage[2]') AS output_tokens,
+    json_extract(body, '$.usage[3]') AS usd,
+    json_extract(body, '$.seconds') AS seconds,
+    at AS called_at
+    FROM events WHERE kind = 'model_called';
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {SCHEMA_VERSION};
+"""

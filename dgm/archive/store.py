@@ -1,0 +1,267 @@
+"""``events.db``: what is appended here has happened, survives the death of the process, and never changes.
+
+SQLite in WAL mode with ``synchronous=FULL``: a commit is on disk before ``append`` returns. One writer, any
+number of readers in other processes while it writes. What the events mean is left to ``Tree``.
+"""
+
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Self
+
+from dgm.archive.codec import decode, encode
+from dgm.archive.events import SCHEMA_VERSION, Event, ModelCalled, Recorded
+from dgm.archive.lock import WriterLock
+from dgm.archive.schema import APPLICATION_ID, SCHEMA
+from dgm.errors import ArchiveCorrupt, DgmError, Infrastructure, UserError
+
+Row = tuple[int, float, str, int | None, str]
+"""``seq``, ``at``, ``kind``, ``action``, ``body``."""
+_CHUNK = 5_000
+_COLUMNS = "SELECT seq, at, kind, action, body FROM events"
+
+
+class EventStore:
+    """The log of one run. ``with EventStore.open(…) as store`` closes it."""
+
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, lock: WriterLock | None, clock: Callable[[], float]
+    ) -> None:
+        self._path = path
+        self._connection = connection
+        self._lock = lock
+        self._clock = clock
+        with _translating(path):
+            self._last = int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+
+    @classmethod
+    def open(cls, path: Path, *, write: bool, clock: Callable[[], float] = time.time) -> Self:
+        """Opens the log at ``path``; a writer makes it if it does not exist.
+
+        Raises:
+            ArchiveBusy: another process is writing it.
+            ArchiveCorrupt: it is not a log, or a damaged one; names the first thing wrong.
+            UserError: a newer dgm wrote it, there is none, or it is to be written in a read-only folder.
+            Infrastructure: the disk is full.
+        """
+        if not write:
+            return cls(path, _open_to_read(path), None, clock)
+        lock = WriterLock(path.with_suffix(".lock"))
+        try:
+            with _translating(path):
+                return cls(path, _open_to_write(path), lock, clock)
+        except DgmError:
+            lock.close()
+            raise
+
+    @property
+    def last(self) -> int:
+        """Number of the last event that this process appended or found at opening; 0 for none."""
+        return self._last
+
+    def append(self, event: Event) -> Recorded:
+        """Makes one event durable.
+
+        Raises:
+            Infrastructure: the disk is full or failing; nothing was written, and the event can be appended
+            again.
+            DgmError: the log already holds this verdict or this model call.
+        """
+        return self.append_many((event,))[0]
+
+    def append_many(self, events: Iterable[Event]) -> Sequence[Recorded]:
+        """Makes all of the events durable in one commit, or none of them; raises as ``append``."""
+        recorded = [Recorded(self._last + n, self._clock(), event) for n, event in enumerate(events, 1)]
+        rows = [(item.seq, item.at, *encode(item.event)) for item in recorded]
+        with _translating(self._path):
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+                self._connection.execute("COMMIT")
+            except sqlite3.Error:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        self._last += len(rows)
+        return recorded
+
+    def rows(self, after: int = 0) -> Iterator[Row]:
+        """The undecoded events after ``after``, in order, up to the last one there is when it gets there.
+
+        No transaction stays open between rows, so a slow reader never holds up the writer.
+
+        Raises:
+            ArchiveCorrupt: an event cannot be read, or is missing.
+        """
+        query = f"{_COLUMNS} WHERE seq > ? ORDER BY seq LIMIT {_CHUNK}"
+        while True:
+            with _translating(self._path):
+                chunk = self._connection.execute(query, (after,)).fetchall()
+            for row in chunk:
+                after += 1
+                if row[0] != after:
+                    raise ArchiveCorrupt(
+                        f"{self._path}: event {after} is missing (found {row[0]} in its place)"
+                    )
+                yield row
+            if len(chunk) < _CHUNK:
+                return
+
+    def read(self, after: int = 0) -> Iterator[Recorded]:
+        """The events after ``after``, as ``rows``; call again with the last ``seq`` to follow a running writer."""
+        return map(self.decoded, self.rows(after))
+
+    def of_action(self, action: int) -> Sequence[Recorded]:
+        """All events of one action, in order."""
+        with _translating(self._path):
+            query = f"{_COLUMNS} WHERE action = ? ORDER BY seq"
+            return [self.decoded(row) for row in self._connection.execute(query, (action,))]
+
+    def call(self, action: int, number: int) -> ModelCalled | None:
+        """The ``number``-th model call of an action, if it was answered."""
+        query = (
+            f"{_COLUMNS} WHERE kind = 'model_called' AND action = ? AND json_extract(body, '$.number') = ?"
+        )
+        with _translating(self._path):
+            row = self._connection.execute(query, (action, number)).fetchone()
+        event = self.decoded(row).event if row else None
+        return event if isinstance(event, ModelCalled) else None
+
+    def decoded(self, row: Row) -> Recorded:
+        """A row as a value.
+
+        Raises:
+            ArchiveCorrupt: it is not an event; names its number.
+        """
+        seq, at, kind, action, body = row
+        try:
+            return Recorded(seq, at, decode(kind, action, body))
+        except ValueError as error:
+            raise ArchiveCorrupt(f"{self._path}: event {seq}: {error}") from error
+
+    def close(self) -> None:
+        """Closes the file and lets the next writer in."""
+        self._connection.close()
+        if self._lock:
+            self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@contextmanager
+def _translating(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise DgmError(f"{path}: refused, because it would happen a second time: {error}") from error
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise _translated(path, error) from error
+
+
+def _translated(path: Path, error: Exception) -> DgmError:
+    # Python's own sqlite errors (text that is not UTF-8) carry no code; those are damage too.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    match code & 0xFF if code != sqlite3.SQLITE_IOERR_SHORT_READ else sqlite3.SQLITE_CORRUPT:
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return Infrastructure(f"{path}: {error}; nothing was written")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return UserError(f"{path}: cannot be opened ({error}); check that it exists and may be written")
+        case _:
+            return ArchiveCorrupt(f"{path}: {error}")
+
+
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    uri = path.resolve().as_uri() + options
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30, check_same_thread=False)
+
+
+def _check(path: Path, connection: sqlite3.Connection) -> None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION_ID:
+        raise ArchiveCorrupt(f"{path}: a database, but not one that dgm wrote (application id {application})")
+    if version > SCHEMA_VERSION:
+        raise UserError(
+            f"{path}: written by a newer dgm (schema {version}, this one reads {SCHEMA_VERSION}); upgrade dgm"
+        )
+
+
+def _check_pages(path: Path, connection: sqlite3.Connection) -> None:
+    first = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if first != "ok":
+        raise ArchiveCorrupt(f"{path}: {first}")
+
+
+def _open_to_write(path: Path) -> sqlite3.Connection:
+    fresh = not path.exists()
+    if not fresh:
+        _check_file(path)
+    connection = _connect(path, "?mode=rwc")
+    try:
+        if fresh:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+        _check(path, connection)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        _check_pages(path, connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _open_to_read(path: Path) -> sqlite3.Connection:
+    if not path.exists():
+        raise UserError(f"{path}: no such file; is {path.parent} a run?")
+    _check_file(path)
+    connection = _connect(path, "?mode=ro")
+    try:
+        with _translating(path):
+            _check(path, connection)
+    except UserError as error:
+        connection.close()
+        if not isinstance(error.__cause__, sqlite3.Error):
+            raise
+        # A log in WAL mode wants files beside it even to be read; a read-only folder cannot give it those.
+        connection = _open_unwritable(path)
+    except DgmError:
+        connection.close()
+        raise
+    return connection
+
+
+def _open_unwritable(path: Path) -> sqlite3.Connection:
+    wal = path.with_name(path.name + "-wal")
+    with _translating(path):
+        if not (wal.exists() and wal.stat().st_size):
+            connection = _connect(path, "?immutable=1")
+            _check(path, connection)
+            return connection
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        with tempfile.TemporaryDirectory(prefix="dgm-") as folder:
+            for part in (path, wal):
+                shutil.copyfile(part, Path(folder, part.name))
+            with closing(_connect(Path(folder, path.name), "?mode=rw")) as copy:
+                copy.backup(connection)
+    _check(path, connection)
+    return connection
+
+
+def _check_file(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(16)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    if magic != b"SQLite format 3\0":
+        what = "empty" if not magic else "not a database"
+        raise ArchiveCorrupt(f"{path}: {what}; restore it from a copy")

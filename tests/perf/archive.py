@@ -1,0 +1,129 @@
+"""Prints what the archive costs: opening a big one, recording on a deep tree, an agent's commit, a patch.
+
+Run as ``python -m tests.perf.archive [AGENTS EVALUATIONS]``; by default 100,000 and 1,000,000.
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+from dgm.archive.events import ActionStarted, AgentBorn, Event, RunStarted, TaskGraded
+from dgm.archive.fold import fold
+from dgm.archive.store import EventStore
+from dgm.archive.tree import Tree
+from dgm.domain import (
+    ActionId,
+    AgentId,
+    Budget,
+    Cost,
+    Digest,
+    Evaluate,
+    Evaluation,
+    Expand,
+    TaskId,
+    Usage,
+    Verdict,
+)
+
+
+def history(agents: int, evaluations: int) -> Iterator[Event]:
+    """A run's events: each agent born from a random earlier one, evaluations spread over them all."""
+    rng = Random(0)
+    tasks = tuple(TaskId(f"starter/task-{n:04}") for n in range(5000))
+    cost = Cost(
+        Usage(12, 20_000, 800, 0.0125), 14.25, {n: Digest(n[0] * 64) for n in ("patch", "log", "tests")}
+    )
+    yield RunStarted(Budget(evaluations=evaluations), tasks)
+    yield AgentBorn(ActionId(0), AgentId(0), (), "0" * 40, "seed", "the seed")
+    action = 0
+    each = evaluations // agents
+    for agent in range(agents):
+        action += 1
+        if agent:
+            parents = (AgentId(rng.randrange(agent)),)
+            yield ActionStarted(ActionId(action), Expand(parents, "self-edit"))
+            yield AgentBorn(
+                ActionId(action),
+                AgentId(agent),
+                parents,
+                f"{agent:040x}",
+                "self-edit",
+                "a longer limit",
+                cost,
+            )
+        for task in rng.sample(tasks, each):
+            action += 1
+            verdict = Verdict.RESOLVED if rng.random() < 0.3 else Verdict.UNRESOLVED
+            yield ActionStarted(ActionId(action), Evaluate(AgentId(agent), task))
+            outcome = Evaluation(AgentId(agent), task, 0, verdict, "2 of 5 hidden tests failed", 0.6, cost)
+            yield TaskGraded(ActionId(action), outcome)
+
+
+def build(path: Path, agents: int, evaluations: int) -> None:
+    with EventStore.open(path, write=True) as store:
+        batch: list[Event] = []
+        for event in history(agents, evaluations):
+            batch.append(event)
+            if len(batch) == 20_000:
+                store.append_many(batch)
+                batch.clear()
+        store.append_many(batch)
+
+
+def opening(path: Path) -> None:
+    for write in (False, True):
+        start = time.perf_counter()
+        with EventStore.open(path, write=write) as store:
+            opened = time.perf_counter() - start
+            tree = Tree()
+            fold(store, tree)
+        seconds = time.perf_counter() - start
+        print(f"  {'writer' if write else 'reader'}: {seconds:.1f} s (of which the file {opened:.1f} s)")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"  {len(tree.agents)} agents, {tree.evaluations} evaluations, peak {peak:.0f} MB")
+
+
+def recording(folder: Path, depth: int = 1000) -> None:
+    tree = Tree()
+    with EventStore.open(folder / "deep.db", write=True) as store:
+        for n in range(depth + 1):
+            parents = (AgentId(n - 1),) if n else ()
+            tree.apply(store.append(AgentBorn(ActionId(n), AgentId(n), parents, "0" * 40, "x", "")))
+        took = []
+        for n in range(200):
+            outcome = Evaluation(
+                AgentId(depth), TaskId(f"t{n}"), 0, Verdict.RESOLVED, "all tests passed", 1.0
+            )
+            start = time.perf_counter()
+            tree.apply(store.append(TaskGraded(ActionId(depth + 1 + n), outcome)))
+            took.append((time.perf_counter() - start) * 1000)
+    took.sort()
+    print(f"  median {took[100]:.2f} ms, 99 of 100 within {took[198]:.2f} ms")
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["open"]:
+        opening(Path(sys.argv[2]))
+        return
+    agents, evaluations = (int(n) for n in sys.argv[1:3] or ("100000", "1000000"))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        start = time.perf_counter()
+        build(folder / "events.db", agents, evaluations)
+        size = (folder / "events.db").stat().st_size / 1e6
+        print(
+            f"written: {agents} agents, {evaluations} evaluations, {size:.0f} MB, {time.perf_counter() - start:.0f} s"
+        )
+        print("opening (a process of its own):", flush=True)
+        subprocess.run([sys.executable, __file__, "open", str(folder / "events.db")], check=True)
+        print("recording an evaluation at depth 1,000, commit included:")
+        recording(folder)
+
+
+if __name__ == "__main__":
+    main()
