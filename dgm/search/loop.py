@@ -9,12 +9,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 
 from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, Event, RunStopped, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import Action, ActionId, Born, Evaluate, Evaluation, Expand, Outcome, Stillborn, Verdict
+from dgm.domain import Action, ActionId, Born, Evaluate, Evaluation, Outcome, Stillborn, Verdict
 from dgm.errors import DgmError, Infrastructure
 from dgm.protocols import Policy
 from dgm.search.budgets import Ending, Reason, ending, room_for_evaluation
@@ -24,7 +25,16 @@ from dgm.search.worker import Worker
 
 log = logging.getLogger(__name__)
 
-Finished = tuple[ActionId, Action, Outcome | Infrastructure]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a worker's task leaves in the queue."""
+
+    action: ActionId
+    result: Outcome | Infrastructure
+    hopeless: bool = False
+    """It failed as often as is allowed although the engine works: it is not performed again."""
 
 
 class Search:
@@ -117,12 +127,19 @@ class Search:
         self._append(ActionStarted(action, what, again))
         order = self._foreman.order(action, what)
 
+        tries = self._run.tree.tries(action)
+
         async def perform() -> None:
             try:
                 result: Outcome | Infrastructure = await self._worker.perform(order)
             except Infrastructure as error:
                 result = error
-            self._finished.put_nowait((action, what, result))
+            hopeless = (
+                _failure(result) is not None
+                and tries >= self._settings.limits.tries
+                and await self._worker.engine_works()
+            )
+            self._finished.put_nowait(Finished(action, result, hopeless))
 
         self._running[action] = group.create_task(perform(), name=f"action-{action}")
 
@@ -134,40 +151,45 @@ class Search:
             return
         while True:
             if finished is not None:
-                action, what, result = finished
-                del self._running[action]
-                self._record(action, what, result)
+                del self._running[finished.action]
+                self._record(finished)
             if self._finished.empty():
                 return
             finished = self._finished.get_nowait()
 
-    def _record(self, action: ActionId, what: Action, result: Outcome | Infrastructure) -> None:
-        match result:
-            case Infrastructure():
-                self._append(ActionLost(action, str(result)))
-                self._failed(action, str(result))
-            case Evaluation(verdict=Verdict.INVALID):
-                self._append(TaskGraded(action, result))
-                self._failed(action, result.reason)
-            case Evaluation():
-                self._patience.success()
-                self._append(TaskGraded(action, result))
-            case Born():
-                self._patience.success()
-                self._append(self._foreman.birth(action, result))
-            case Stillborn():
-                self._patience.success()
-                self._append(AgentStillborn(action, result))
-        log.debug("action %d ended: %s", action, what)
-
-    def _failed(self, action: ActionId, reason: str) -> None:
-        log.warning("action %d failed and will be performed again: %s", action, reason)
-        self._patience.failure(reason)
-        if self._run.tree.tries(action) >= self._settings.limits.tries and not self._patience.exhausted:
-            self._append(ActionLost(action, f"given up: {reason}", final=True))
+    def _record(self, finished: Finished) -> None:
+        action = finished.action
+        match finished.result:
+            case Infrastructure() as error:
+                self._append(ActionLost(action, str(error)))
+            case Evaluation() as evaluation:
+                self._append(TaskGraded(action, evaluation))
+            case Born() as born:
+                self._append(self._foreman.birth(action, born))
+            case Stillborn() as stillborn:
+                self._append(AgentStillborn(action, stillborn))
+        failure = _failure(finished.result)
+        if failure is None:
+            self._patience.success()
+        elif finished.hopeless:
+            log.warning("action %d failed too often and is given up: %s", action, failure)
+            self._append(ActionLost(action, f"given up: {failure}", final=True))
+        else:
+            log.warning("action %d failed and will be performed again: %s", action, failure)
+            self._patience.failure(failure)
 
     def _append(self, event: Event) -> None:
         self._policy.observe(self._run.append(event))
+
+
+def _failure(result: Outcome | Infrastructure) -> str | None:
+    match result:
+        case Infrastructure():
+            return str(result)
+        case Evaluation(verdict=Verdict.INVALID, reason=reason):
+            return reason
+        case _:
+            return None
 
 
 def decision_stream(seed: int, action: ActionId) -> Random:

@@ -20,10 +20,8 @@ from dgm.domain import (
     Entry,
     Evaluation,
     Outcome,
-    SEED,
     Snapshot,
     Stillborn,
-    TaskId,
     Usage,
     Verdict,
 )
@@ -74,6 +72,14 @@ class Worker:
                 return await self._evaluate(order)
             case ExpandOrder():
                 return await self._expand(order)
+
+    async def engine_works(self) -> bool:
+        """Whether a sandbox can be had at all: tells a hopeless action from an outage."""
+        try:
+            async with self.engine.open(self.spec) as sandbox:
+                return (await sandbox.exec(["true"], timeout_s=30.0)).exit_code == 0
+        except Infrastructure:
+            return False
 
     # Evaluate
 
@@ -178,10 +184,3 @@ def seed_birth(run: Run, source: Snapshot) -> Born:
     """Commits agent 0."""
     clean: dict[str, Entry] = {path: entry for path, entry in source.items() if "__pycache__" not in path}
     return Born((), "seed", run.repository.commit(clean, ()), "the agent that the search starts from")
-
-
-def search_tasks(benchmark: Benchmark) -> tuple[TaskId, ...]:
-    """Ids of the search split, in the suite's order."""
-    from dgm.domain import Split
-
-    return tuple(task.id for task in benchmark.tasks(Split.SEARCH))
