@@ -1,0 +1,74 @@
+"""The table of commands. ``dgm --help`` is printed from it alone, which needs no import beyond this."""
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One command of the program."""
+
+    name: str
+    target: str
+    """``module:attribute`` of the click command, imported when the command is used."""
+    summary: str
+
+
+SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
+    (
+        "Search",
+        (
+            Command("run", "dgm.cli.run:run", "Start a search for better agents."),
+            Command("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
+            Command("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
+            Command("status", "dgm.cli.control:status", "Say how far a search is and what it has spent."),
+        ),
+    ),
+    (
+        "Look",
+        (
+            Command("tree", "dgm.cli.look:tree", "Print the archive as a tree of agents."),
+            Command("show", "dgm.cli.look:show", "Print one agent: origin, tallies, evaluations, cost."),
+            Command("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),
+            Command("lineage", "dgm.cli.look:lineage", "Print the steps from the seed to an agent."),
+            Command("log", "dgm.cli.look:log", "Print the events of a run."),
+            Command("report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."),
+        ),
+    ),
+    (
+        "Use",
+        (
+            Command("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
+            Command("export", "dgm.cli.export:export", "Copy an agent's source to a folder."),
+        ),
+    ),
+    (
+        "Machine",
+        (
+            Command("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
+            Command("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
+        ),
+    ),
+)
+
+COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
+
+
+def help_text() -> str:
+    """What ``dgm --help`` prints."""
+    lines = [
+        "Usage: dgm COMMAND [OPTIONS] …",
+        "",
+        "Evolve coding agents: a growing archive of agents that edit their own source,",
+        "validated in sandboxes and scored by the metaproductivity of their clades.",
+    ]
+    for title, group in SECTIONS:
+        lines += ["", f"{title}:"]
+        lines += [f"  {command.name:<9} {command.summary}" for command in group]
+    lines += [
+        "",
+        "Options:",
+        "  --version  Print the version.",
+        "  --help     Print this. Every command has a --help of its own.",
+        "",
+        "Start with: dgm doctor, then dgm run --max-evaluations 40",
+    ]
+    return "\n".join(lines)

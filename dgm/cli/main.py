@@ -1,0 +1,56 @@
+"""Entry point: finds the command, runs it, and turns whatever goes wrong into one line and an exit code.
+
+Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 budget spent before the goal, 130 interrupted.
+"""
+
+import sys
+from typing import TYPE_CHECKING
+
+from dgm.cli.commands import COMMANDS, help_text
+
+if TYPE_CHECKING:
+    import click
+
+VERSION = "--version"
+HELP = ("--help", "-h")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the program and exits the process."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] in HELP:
+        sys.stdout.write(help_text() + "\n")
+        sys.exit(0)
+    if words[0] == VERSION:
+        from dgm import __version__
+
+        sys.stdout.write(f"dgm {__version__}\n")
+        sys.exit(0)
+    sys.exit(_run(words))
+
+
+def _run(words: list[str]) -> int:
+    from dgm.cli.complaint import complain
+
+    try:
+        command = _find(words[0])
+        result = command.main(words[1:], prog_name=f"dgm {words[0]}", standalone_mode=False)
+    except BaseException as error:  # noqa: BLE001  (the program's edge: everything becomes a line and a code)
+        return complain(error)
+    return result if isinstance(result, int) else 0
+
+
+def _find(name: str) -> "click.Command":
+    from dgm.errors import UserError
+
+    if name in COMMANDS:
+        from importlib import import_module
+        from typing import cast
+
+        module, _, attribute = COMMANDS[name].target.partition(":")
+        return cast("click.Command", getattr(import_module(module), attribute))
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, 1)
+    hint = f"did you mean '{near[0]}'?" if near else "see dgm --help"
+    raise UserError(f"there is no command '{name}' ({hint})")
