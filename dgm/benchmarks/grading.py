@@ -1,0 +1,147 @@
+"""What the hidden tests say of a patch: one fresh sandbox, one folder put in, one command.
+
+The sandbox's side is ``exam_runner.py``. Between the two there is a nonce that only the runner's own process
+knows, so that nothing that the graded code prints can pass for a result.
+"""
+
+import base64
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dgm.benchmarks.suite_files import Limits
+from dgm.domain import Entry, Snapshot, Verdict
+from dgm.errors import Infrastructure
+from dgm.protocols import Completed, Grade, SandboxEngine, SandboxSpec
+
+RUNNER = Path(__file__).with_name("exam_runner.py")
+PLACE = "/job/exam"
+LOG_LIMIT = 60_000
+OUTPUT_LIMIT = 1_000_000
+SETUP_S = 30.0
+"""What the runner may take around the tests themselves."""
+MASKED_FROM = 12
+"""Shorter lines of a hidden test (``else:``) say nothing and occur in any program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """Everything that grading a patch needs."""
+
+    workspace: Snapshot
+    hidden: Snapshot
+    fail_to_pass: Sequence[str]
+    pass_to_pass: Sequence[str]
+    limits: Limits
+
+
+async def grade(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
+    """Grades a patch. An empty one needs no sandbox: it is what the fail-to-pass tests are known to fail on.
+
+    Raises:
+        Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
+    """
+    if not patch.strip():
+        return _unresolved("empty patch")
+    return await examine(exam, patch, engine, labels)
+
+
+async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
+    """Grades a patch by running the tests, whatever the patch is (nothing is applied when it is empty).
+
+    Raises:
+        Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
+    """
+    nonce = secrets.token_hex(16)
+    timeout_s = exam.limits.test_timeout_s + SETUP_S
+    spec = SandboxSpec(image=exam.limits.image, labels=labels, lifetime_s=timeout_s + SETUP_S)
+    async with engine.open(spec) as sandbox:
+        await sandbox.put(_luggage(exam, patch), PLACE)
+        completed = await sandbox.exec(
+            ["python3", "-s", "-B", f"{PLACE}/runner/exam_runner.py"],
+            timeout_s=timeout_s,
+            cwd="/job",
+            env={"PYTHONHASHSEED": "0", "HOME": "/tmp", "LC_ALL": "C.UTF-8"},
+            stdin=json.dumps({"nonce": nonce, **_assignment(exam)}).encode(),
+            output_limit=OUTPUT_LIMIT,
+        )
+    return _judge(exam, completed, _lines(completed.output, nonce))
+
+
+def _luggage(exam: Exam, patch: bytes) -> Snapshot:
+    files = {"patch": Entry(patch), "runner/exam_runner.py": Entry(RUNNER.read_bytes())}
+    files |= {f"start/{name}": entry for name, entry in exam.workspace.items()}
+    return files | {f"hidden/{name}": entry for name, entry in exam.hidden.items()}
+
+
+def _assignment(exam: Exam) -> Mapping[str, Any]:
+    return {
+        "place": PLACE,
+        "workdir": exam.limits.workdir,
+        "tests": [*exam.fail_to_pass, *exam.pass_to_pass],
+        "timeout_s": exam.limits.test_timeout_s,
+    }
+
+
+def _lines(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
+    """What the runner said, by stage; each stage counts once, the first time."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for line in output.split(b"\n"):
+        if line.startswith(nonce.encode() + b" "):
+            said = json.loads(line.split(b" ", 1)[1])
+            found.setdefault(said["stage"], said)
+    return found
+
+
+def _judge(exam: Exam, completed: Completed, said: Mapping[str, Mapping[str, Any]]) -> Grade:
+    if "ready" not in said:
+        raise Infrastructure(
+            f"the test runner ended with {completed.exit_code} before it began: {completed.output[-300:]!r}"
+        )
+    if "refused" in said:
+        return _unresolved("the patch does not apply: " + said["refused"]["reason"])
+    if "done" not in said:
+        return _unresolved(_ending(completed))
+    log = _masked(base64.b64decode(said["done"]["log"]), exam.hidden)
+    return _verdict(exam, said["done"]["outcomes"], said["done"]["problems"], log)
+
+
+def _verdict(exam: Exam, outcomes: Mapping[str, str], problems: Sequence[str], log: bytes) -> Grade:
+    missing = [test for test in exam.fail_to_pass if outcomes.get(test) != "passed"]
+    # A skipped test is no fix, but no regression either.
+    broken = [test for test in exam.pass_to_pass if outcomes.get(test) not in ("passed", "skipped")]
+    failed = (*missing, *broken)
+    passed = tuple(test for test in (*exam.fail_to_pass, *exam.pass_to_pass) if test not in failed)
+    if not failed:
+        return Grade(Verdict.RESOLVED, f"all {len(passed)} tests pass", 1.0, passed, (), log)
+    score = 0.0 if broken else 1 - len(missing) / len(exam.fail_to_pass)
+    reasons = [
+        f"{len(missing)} of {len(exam.fail_to_pass)} tests still fail" if missing else "",
+        f"{len(broken)} of {len(exam.pass_to_pass)} tests that passed are broken" if broken else "",
+        *problems[:1],
+    ]
+    reason = "; ".join(filter(None, reasons))
+    return Grade(Verdict.UNRESOLVED, reason, score, passed, failed, log)
+
+
+def _ending(completed: Completed) -> str:
+    if completed.timed_out:
+        return "the tests did not end in time"
+    if completed.out_of_memory:
+        return "the tests ran out of memory"
+    return f"the graded code ended the test runner (exit status {completed.exit_code})"
+
+
+def _masked(log: bytes, hidden: Snapshot) -> bytes:
+    """The log without lines of hidden tests, as tracebacks quote them: agents' evidence is made of it."""
+    secret = {line.strip() for entry in hidden.values() for line in entry.data.split(b"\n")}
+    secret = {line for line in secret if len(line) >= MASKED_FROM}
+    lines = (b"[line of a hidden test]" if line.strip() in secret else line for line in log.split(b"\n"))
+    return b"\n".join(lines)[:LOG_LIMIT]
+
+
+def _unresolved(reason: str) -> Grade:
+    return Grade(Verdict.UNRESOLVED, reason, 0.0)
