@@ -1,0 +1,45 @@
+"""Arguments that several commands share, and how an agent of a run is named."""
+
+import click
+
+from dgm.archive.run import Run, find_run
+from dgm.domain import Agent, AgentId
+from dgm.errors import UserError
+from dgm.policies.best_belief import best_belief
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+run_argument = click.argument("run_name", metavar="RUN")
+agent_argument = click.argument("agent_name", metavar="AGENT")
+
+
+def open_run(name: str) -> Run:
+    """A run by name or path, to read.
+
+    Raises:
+        UserError: there is none.
+    """
+    return Run.open(find_run(name))
+
+
+def find_agent(run: Run, name: str) -> Agent:
+    """An agent by id, ``best``, ``seed``, or the start of its commit.
+
+    Raises:
+        UserError: there is none, or several fit.
+    """
+    agents = run.tree.agents
+    if not agents:
+        raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
+    if name == "best":
+        return agents[best_belief(run.tree)]
+    if name == "seed":
+        return agents[0]
+    if name.isdecimal() and int(name) < len(agents):
+        return agents[AgentId(int(name))]
+    fitting = [agent for agent in agents if len(name) >= 4 and agent.commit.startswith(name)]
+    if len(fitting) == 1:
+        return fitting[0]
+    what = "several agents" if fitting else "no agent"
+    raise UserError(
+        f"run {run.name}: {what} '{name}'; give an id from 0 to {len(agents) - 1}, 'best', 'seed' or a commit"
+    )

@@ -1,0 +1,92 @@
+"""``dgm status`` and ``dgm stop``: what a search is doing, and how to end it in good order."""
+
+import os
+import signal
+import socket
+import sys
+import time
+
+import click
+
+from dgm.archive.run import Run, find_run
+from dgm.cli.arguments import as_json, open_run, run_argument
+from dgm.cli.output import console, emit_json, one_line
+from dgm.cli.rows import interval_text, tally_text
+from dgm.domain import Tally
+from dgm.errors import UserError
+from dgm.search.summary import run_summary
+
+
+@click.command()
+@run_argument
+@click.option("--watch", is_flag=True, help="Print again every two seconds until the run ends.")
+@as_json
+def status(run_name: str, watch: bool, as_json: bool) -> None:
+    """Say how far a search is, what it has spent, and which agent is best."""
+    with open_run(run_name) as run:
+        while True:
+            if as_json:
+                emit_json(run_summary(run))
+            else:
+                sys.stdout.write("\n".join(status_lines(run)) + "\n")
+            if not watch or run.state() != "running":
+                return
+            sys.stdout.flush()
+            time.sleep(2.0)
+            run.follow()
+
+
+def status_lines(run: Run) -> list[str]:
+    """The state of a run for people."""
+    facts = run_summary(run)
+    graded, budget = facts["evaluations"], facts["budget"]
+    goal = f" of {budget['evaluations']}" if budget["evaluations"] else ""
+    dead = ", ".join(f"{n} {stage}" for stage, n in facts["stillborn"].items())
+    spend = facts["spend"]
+    lines = [
+        f"run          {facts['run']} ({facts['state']}, {facts['seconds']:.0f} s, {facts['running']} running)",
+        f"searches     {facts['benchmark']} with {facts['model']}, policy {facts['policy']}, in {facts['sandbox']}",
+        f"agents       {facts['agents']}" + (f"; stillborn: {dead}" if dead else ""),
+        f"evaluations  {graded['graded']}{goal}: {graded['resolved']} resolved, "
+        f"{graded['unresolved']} unresolved; {graded['invalid']} invalid (counted nowhere)",
+        f"spend        {spend['calls']} model calls, {spend['tokens']:,} tokens, {spend['usd']:.4f} USD",
+    ]
+    best = facts["best"]
+    if best:
+        own = Tally(best["own"]["resolved"], best["own"]["unresolved"])
+        lines.append(
+            f"best         agent {best['id']}: {tally_text(own)} {interval_text(own)}, "
+            f"lower bound {best['lower_bound']:.2f}  {one_line(best['rationale'], 60)}"
+        )
+    if facts["model"] == "offline":
+        lines.append("note         offline model: a repair program, not a language model; scores are a demonstration")
+    return lines
+
+
+@click.command()
+@run_argument
+@click.option("--now", is_flag=True, help="Do not wait for the steps that are under way.")
+@as_json
+def stop(run_name: str, now: bool, as_json: bool) -> None:
+    """Ask a running search to end: it starts nothing new, records what is under way, and exits."""
+    folder = find_run(run_name)
+    with Run.open(folder) as run:
+        holder = run.writer()
+        name = run.name
+    if holder is None:
+        if as_json:
+            emit_json({"run": name, "stopped": False, "state": "not running"})
+        else:
+            console().print(f"{name} is not running")
+        return
+    pid, host = holder
+    if host != socket.gethostname():
+        raise UserError(f"{name} is running on {host} (pid {pid}); stop it there")
+    os.kill(pid, signal.SIGTERM)
+    if now:
+        time.sleep(0.5)
+        os.kill(pid, signal.SIGTERM)
+    if as_json:
+        emit_json({"run": name, "stopped": True, "pid": pid})
+    else:
+        console().print(f"asked pid {pid} to stop; go on later with: dgm resume {run_name}")

@@ -1,0 +1,163 @@
+"""``dgm tree``, ``show``, ``diff``, ``lineage`` and ``log``: read a run, also while it is written."""
+
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from dgm.archive.events import Recorded
+from dgm.archive.lineage import Lineage
+from dgm.archive.run import Run
+from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
+from dgm.cli.output import emit_json, neutral, one_line
+from dgm.cli.rows import agent_text, interval_text, tally_text, tree_lines
+from dgm.domain import Agent, AgentId, Evaluation
+from dgm.policies.best_belief import best_belief
+from dgm.search.summary import agent_record, run_summary, spend_record
+
+
+@click.command()
+@run_argument
+@click.option("--depth", type=click.IntRange(min=0), help="Show agents down to this many steps from the seed.")
+@as_json
+def tree(run_name: str, depth: int | None, as_json: bool) -> None:
+    """Print the archive as a tree of agents; ★ is the best-belief agent."""
+    with open_run(run_name) as run:
+        if as_json:
+            agents = [agent_record(run, agent) for agent in run.tree.agents]
+            emit_json({**run_summary(run), "agents": agents})
+            return
+        best = best_belief(run.tree) if run.tree.agents else None
+        for line in tree_lines(run.tree, best, depth):
+            sys.stdout.write(line + "\n")
+
+
+@click.command()
+@run_argument
+@agent_argument
+@as_json
+def show(run_name: str, agent_name: str, as_json: bool) -> None:
+    """Print one agent (an id, 'best', 'seed' or a commit): origin, tallies, evaluations, cost."""
+    with open_run(run_name) as run:
+        agent = find_agent(run, agent_name)
+        evaluations = run.evaluations_of(agent.id)
+        if as_json:
+            record = agent_record(run, agent)
+            record["cost"] = spend_record(run.tree.spend_of(agent.action))
+            record["evaluations"] = [_evaluation_record(action, e) for action, e in evaluations.items()]
+            emit_json(record)
+            return
+        for line in _agent_lines(run, agent):
+            sys.stdout.write(line + "\n")
+        for evaluation in evaluations.values():
+            sys.stdout.write(f"  {_evaluation_text(evaluation)}\n")
+
+
+def _agent_lines(run: Run, agent: Agent) -> list[str]:
+    own, clade = run.tree.own(agent.id), run.tree.clade(agent.id)
+    usage = run.tree.spend_of(agent.action)
+    return [
+        f"agent      {agent.id}",
+        f"commit     {agent.commit}",
+        f"parents    {', '.join(map(str, agent.parents)) or '– (the seed)'}",
+        f"children   {', '.join(map(str, run.tree.children(agent.id))) or '–'}",
+        f"operator   {agent.operator}",
+        f"rationale  {one_line(agent.rationale, 200)}",
+        f"own        {tally_text(own)}  {interval_text(own)}",
+        f"clade      {tally_text(clade)}  {interval_text(clade)}",
+        f"making it  {usage.calls} model calls, {usage.tokens:,} tokens, {usage.usd:.4f} USD",
+        "evaluations:",
+    ]
+
+
+def _evaluation_text(evaluation: Evaluation) -> str:
+    seconds = f"{evaluation.cost.seconds:6.1f} s"
+    return f"{evaluation.verdict:<10} {seconds}  {evaluation.task}: {one_line(evaluation.reason, 100)}"
+
+
+def _evaluation_record(action: int, evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "action": action,
+        "task": evaluation.task,
+        "attempt": evaluation.attempt,
+        "verdict": evaluation.verdict.value,
+        "reason": evaluation.reason,
+        "score": evaluation.score,
+        "seconds": round(evaluation.cost.seconds, 3),
+        "traces": dict(evaluation.cost.traces),
+    }
+
+
+@click.command()
+@run_argument
+@agent_argument
+@click.argument("other_name", metavar="[OTHER]", required=False)
+@as_json
+def diff(run_name: str, agent_name: str, other_name: str | None, as_json: bool) -> None:
+    """Print what AGENT changed against OTHER; without OTHER against its parent."""
+    with open_run(run_name) as run:
+        agent = find_agent(run, agent_name)
+        parent = agent.parents[0] if agent.parents else AgentId(0)
+        other = find_agent(run, other_name) if other_name else run.tree.agents[parent]
+        patch = run.repository.diff(other.commit, agent.commit).decode("utf-8", "replace")
+    if as_json:
+        emit_json({"from": other.id, "to": agent.id, "patch": patch})
+        return
+    if not sys.stdout.isatty():
+        sys.stdout.write(neutral(patch))
+        return
+    from rich.syntax import Syntax
+
+    from dgm.cli.output import console
+
+    console().print(Syntax(neutral(patch), "diff", background_color="default"))
+
+
+@click.command()
+@run_argument
+@agent_argument
+@click.option("--patches", is_flag=True, help="Print each step's diff as well.")
+@as_json
+def lineage(run_name: str, agent_name: str, patches: bool, as_json: bool) -> None:
+    """Print the steps from the seed to AGENT, each with its rationale and tally."""
+    with open_run(run_name) as run:
+        agent = find_agent(run, agent_name)
+        steps = [run.tree.agents[step] for step in Lineage.of(run.tree, agent.id).agents]
+        if as_json:
+            emit_json({"run": run.name, "agent": agent.id, "lineage": [agent_record(run, s) for s in steps]})
+            return
+        for step in steps:
+            sys.stdout.write(agent_text(run.tree, step, None) + "\n")
+            if patches and step.parents:
+                before = run.tree.agents[step.parents[0]].commit
+                sys.stdout.write(neutral(run.repository.diff(before, step.commit).decode("utf-8", "replace")))
+
+
+@click.command()
+@run_argument
+@click.option("--after", type=click.IntRange(min=0), default=0, help="Print events after this number.")
+@click.option("--kind", help="Print events of this kind only, such as task_graded.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document a line and nothing else.")
+def log(run_name: str, after: int, kind: str | None, as_json: bool) -> None:
+    """Print the events of a run, oldest first."""
+    with open_run(run_name) as run:
+        for recorded in run.store.read(after):
+            _print_event(recorded, kind, as_json)
+
+
+def _print_event(recorded: Recorded, kind: str | None, as_json: bool) -> None:
+    import json
+
+    from dgm.archive.codec import encode
+
+    name, action, body = encode(recorded.event)
+    if kind and kind != name:
+        return
+    if as_json:
+        document = {"seq": recorded.seq, "at": recorded.at, "kind": name, "action": action}
+        sys.stdout.write(json.dumps({**document, "body": json.loads(body)}) + "\n")
+        return
+    at = datetime.fromtimestamp(recorded.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    number = "" if action is None else str(action)
+    sys.stdout.write(f"{recorded.seq:>7}  {at}  {name:<15} {number:>5}  {one_line(body, 120)}\n")
