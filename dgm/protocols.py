@@ -21,6 +21,8 @@ class Policy(Protocol):
     """Decides what happens next; a decision is a function of the log and the random stream alone."""
 
     name: str
+    keeps_state: bool
+    """Whether ``observe`` does anything: if not, a long log need not be read again at a resume."""
 
     def next(self, tree: Tree, rng: Random) -> Action | None:
         """The next step, or ``None`` to wait until something that is pending finishes.

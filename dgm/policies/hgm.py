@@ -26,6 +26,7 @@ class Hgm:
     """
 
     name = "hgm"
+    keeps_state = False
 
     def __init__(self, operator: str, alpha: float = 0.6) -> None:
         self._operator = operator

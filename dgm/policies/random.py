@@ -14,6 +14,7 @@ class RandomChoice:
     """Every agent is as likely a parent as any other, and as likely a target while it has untried tasks."""
 
     name = "random"
+    keeps_state = False
 
     def __init__(self, operator: str, alpha: float = 0.6) -> None:
         self._operator = operator

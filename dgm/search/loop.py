@@ -12,7 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, Event, RunStopped, TaskGraded
+from dgm.archive.events import (
+    ActionLost,
+    ActionStarted,
+    AgentStillborn,
+    Event,
+    Recorded,
+    RunStopped,
+    TaskGraded,
+)
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Evaluate, Evaluation, Outcome, Stillborn, Verdict
@@ -46,14 +54,15 @@ class Search:
         policy: Policy,
         worker: Worker,
         settings: Settings,
-        clock: Callable[[], float] = time.monotonic,
+        on_event: Callable[[Recorded], None] = lambda _: None,
     ) -> None:
         self._run = run
+        self._on_event = on_event
         self._policy = policy
         self._worker = worker
         self._settings = settings
         self._foreman = Foreman(run, settings)
-        self._patience = Patience(settings.limits.failures_in_a_row, clock)
+        self._patience = Patience(settings.limits.failures_in_a_row, time.monotonic)
         self._running: dict[ActionId, asyncio.Task[None]] = {}
         self._finished: asyncio.Queue[Finished | None] = asyncio.Queue()
         self._stop: Ending | None = None
@@ -179,7 +188,9 @@ class Search:
             self._patience.failure(failure)
 
     def _append(self, event: Event) -> None:
-        self._policy.observe(self._run.append(event))
+        recorded = self._run.append(event)
+        self._policy.observe(recorded)
+        self._on_event(recorded)
 
 
 def _failure(result: Outcome | Infrastructure) -> str | None:

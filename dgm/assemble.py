@@ -1,0 +1,192 @@
+"""Puts the parts of a run together from its settings: the only module that knows them all."""
+
+import platform
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dgm import __version__
+from dgm.archive.events import Recorded, RunStarted
+from dgm.archive.journal import RunJournal
+from dgm.archive.run import Run
+from dgm.archive.snapshots import from_folder
+from dgm.benchmarks.suites import open_suite
+from dgm.config import Settings, validated
+from dgm.domain import ActionId, Budget, Snapshot, Split
+from dgm.errors import AgentFault, UserError
+from dgm.gateway.limits import Limits
+from dgm.gateway.server import Gateway
+from dgm.meta.contract import read_contract
+from dgm.meta.registry import open_operator
+from dgm.models.choose import open_model
+from dgm.models.dry_run import DryRun
+from dgm.paths import asset
+from dgm.policies.registry import open_policy
+from dgm.protocols import Benchmark, SandboxEngine, SandboxSpec
+from dgm.sandboxes.choose import choose
+from dgm.sandboxes.recipes import load_recipe
+from dgm.search.loop import Search
+from dgm.search.worker import Worker, seed_birth
+
+IMAGE = "python"
+"""Recipe of the sandboxes in which agents are checked and improve themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a run is performed with."""
+
+    engine: SandboxEngine
+    benchmark: Benchmark
+
+
+def parts_of(settings: Settings) -> Parts:
+    """The sandbox engine and the benchmark that the settings name.
+
+    Raises:
+        UserError: there is no such engine or suite on this machine.
+    """
+    engine = choose(settings.sandbox)
+    return Parts(engine, open_suite(settings.benchmark, engine))
+
+
+def create(folder: Path, settings: Settings, parts: Parts) -> Run:
+    """Makes a new run with its seed agent as agent 0.
+
+    Raises:
+        UserError: the seed agent cannot be used, or the folder exists.
+    """
+    open_policy(settings)
+    open_operator(settings, IMAGE)
+    open_model(settings.model)
+    source = seed_source(settings.seed_agent)
+    run = Run.create(folder, _record(folder, settings, parts))
+    run.append(_started(settings.budget.budget(), parts.benchmark, resumed=False))
+    run.append(run.birth(seed_birth(run, source), ActionId(0)))
+    return run
+
+
+def settings_of(run: Run) -> Settings:
+    """The frozen settings of a run."""
+    return validated(run.config["settings"], {"": str(run.folder / "run.json")})
+
+
+def reopen(run: Run, budget: Budget | None, parts: Parts) -> None:
+    """Notes that a run goes on, with a new budget if one is given.
+
+    Raises:
+        UserError: the benchmark is not what it was when the run began.
+    """
+    before = run.config["versions"]["benchmark"]
+    if parts.benchmark.version != before:
+        raise UserError(
+            f"{run.name}: benchmark {parts.benchmark.name} has changed since the run began "
+            f"({before[:12]} then, {parts.benchmark.version[:12]} now); its verdicts would not compare"
+        )
+    run.append(_started(budget or run.tree.budget, parts.benchmark, resumed=True))
+
+
+def seed_source(where: str | None) -> Snapshot:
+    """The source of the agent that a search starts from.
+
+    Args:
+        where: a folder, a git repository (path or URL); None for the shipped seed.
+
+    Raises:
+        UserError: there is nothing there, or it is no agent.
+    """
+    if where is None:
+        source = from_folder(asset("archive", "seed"))
+    elif Path(where).is_dir() and not (Path(where) / "HEAD").is_file():
+        source = from_folder(Path(where))
+    else:
+        source = _cloned(where)
+    try:
+        read_contract(source)
+    except AgentFault as error:
+        raise UserError(f"{where or 'seed'}: not an agent: {error} (see archive/seed/README.md)") from error
+    return source
+
+
+def _cloned(where: str) -> Snapshot:
+    from git import GitCommandError, Repo
+
+    with tempfile.TemporaryDirectory(prefix="dgm-seed-") as scratch:
+        try:
+            Repo.clone_from(where, scratch, depth=1, no_tags=True)
+        except GitCommandError as error:
+            raise UserError(f"{where}: neither a folder nor a git repository that can be cloned") from error
+        return from_folder(Path(scratch))
+
+
+def _record(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, Any]:
+    return {
+        "name": folder.name,
+        "created": time.time(),
+        "settings": settings.model_dump(mode="json"),
+        "sandbox": parts.engine.name,
+        "versions": {
+            "dgm": __version__,
+            "python": platform.python_version(),
+            "benchmark": parts.benchmark.version,
+        },
+    }
+
+
+def _started(budget: Budget, benchmark: Benchmark, *, resumed: bool) -> RunStarted:
+    return RunStarted(budget, tuple(task.id for task in benchmark.tasks(Split.SEARCH)), resumed)
+
+
+@asynccontextmanager
+async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterator[Worker]:
+    """A worker with everything that it needs, and nothing left behind: the gateway and all sandboxes end with it."""
+    labels = {"dgm.run": run.id, "dgm.host": socket.gethostname()}
+    await parts.engine.reap(labels)
+    model = open_model(settings.model)
+    folder = Path(tempfile.mkdtemp(prefix="dgm-gateway-"))
+    limits = Limits(calls=settings.limits.calls, tokens=settings.limits.tokens)
+    models = {"solve": model, "improve": model, "dry-run": DryRun()}
+    try:
+        async with Gateway(folder, RunJournal(run), models, limits) as gateway:
+            yield Worker(
+                run=run,
+                engine=parts.engine,
+                gateway=gateway,
+                benchmark=parts.benchmark,
+                operators={settings.operator: open_operator(settings, IMAGE)},
+                settings=settings,
+                spec=_spec(labels),
+            )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        await parts.engine.reap(labels)
+
+
+def _spec(labels: Mapping[str, str]) -> SandboxSpec:
+    recipe = load_recipe(IMAGE)
+    return SandboxSpec(
+        image=IMAGE,
+        labels=labels,
+        cpus=recipe.cpus,
+        memory_mb=recipe.memory_mb,
+        pids=recipe.pids,
+        disk_mb=recipe.disk_mb,
+    )
+
+
+@asynccontextmanager
+async def search(
+    run: Run, settings: Settings, parts: Parts, on_event: Callable[[Recorded], None]
+) -> AsyncIterator[Search]:
+    """A search that is ready to go; ``on_event`` hears of every event that it records."""
+    policy = open_policy(settings)
+    for recorded in run.store.read() if policy.keeps_state else ():
+        policy.observe(recorded)
+    async with laboratory(run, settings, parts) as worker:
+        yield Search(run, policy, worker, settings, on_event)

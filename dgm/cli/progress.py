@@ -1,0 +1,125 @@
+"""What a person sees while a search runs: a live panel on a terminal, plain lines elsewhere."""
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn, Event, Recorded, TaskGraded
+from dgm.archive.run import Run
+from dgm.cli.output import console, one_line
+from dgm.cli.rows import bar, interval_text, tally_text
+from dgm.policies.best_belief import best_belief
+from dgm.search.loop import Search
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+RECENT = 8
+
+
+class Progress:
+    """Hears of every event; prints a line each, or keeps the last few for the panel."""
+
+    def __init__(self, run: Run, *, quiet: bool) -> None:
+        self._run = run
+        self._quiet = quiet
+        self._began = time.monotonic()
+        self._graded_before = run.tree.evaluations
+        self._recent: list[str] = []
+        self._search: Search | None = None
+        self.live: "Live | None" = None
+
+    def attach(self, search: Search) -> None:
+        """The search whose slots the panel shows."""
+        self._search = search
+
+    def event(self, recorded: Recorded) -> None:
+        """Takes note of one event."""
+        text = _event_text(self._run, recorded.event)
+        if text:
+            self.say(text)
+
+    def say(self, text: str) -> None:
+        """Shows one line."""
+        if self.live is not None:
+            self._recent = [*self._recent, text][-RECENT:]
+        elif not self._quiet:
+            sys.stdout.write(time.strftime("%H:%M:%S  ") + text + "\n")
+            sys.stdout.flush()
+
+    def __rich__(self) -> "RenderableType":
+        from rich.panel import Panel
+        from rich.text import Text
+
+        lines = [*self._headline(), "", *self._recent]
+        return Panel(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), title=self._run.name, title_align="left")
+
+    def _headline(self) -> list[str]:
+        tree = self._run.tree
+        goal = tree.budget.evaluations
+        share = tree.evaluations / goal if goal else 0.0
+        elapsed = time.monotonic() - self._began
+        of_goal = f" of {goal} {bar(share)}" if goal else ""
+        slots = f"{self._search.running} running" if self._search else "starting"
+        stillborn = sum(tree.stillborn.values())
+        lines = [
+            f"evaluations  {tree.evaluations}{of_goal}  {slots}  {_clock(elapsed)} gone{self._eta(elapsed)}",
+            f"agents       {len(tree.agents)}  stillborn {stillborn}  invalid {tree.invalid}",
+            f"spend        {tree.spend.calls} calls  {tree.spend.tokens:,} tokens  {tree.spend.usd:.2f} USD",
+        ]
+        if tree.evaluations:
+            best = best_belief(tree)
+            own = tree.own(best)
+            lines.append(f"best         agent {best}  {tally_text(own)}  {interval_text(own)}")
+        return lines
+
+    def _eta(self, elapsed: float) -> str:
+        done = self._run.tree.evaluations - self._graded_before
+        goal = self._run.tree.budget.evaluations
+        if not goal or done < 3:
+            return ""
+        return f", about {_clock(elapsed / done * max(goal - self._run.tree.evaluations, 0))} left"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _event_text(run: Run, event: Event) -> str:
+    match event:
+        case AgentBorn():
+            parents = f" of {', '.join(map(str, event.parents))}" if event.parents else ""
+            return f"agent {event.id} is born{parents}: {one_line(event.rationale, 70)}"
+        case AgentStillborn(_, dead):
+            return f"a child of {dead.parents[0]} is stillborn ({dead.stage}): {one_line(dead.reason, 60)}"
+        case TaskGraded(_, graded):
+            own = run.tree.own(graded.agent)
+            return (
+                f"agent {graded.agent} ({tally_text(own)}) {graded.verdict} {graded.task} "
+                f"in {graded.cost.seconds:.1f} s: {one_line(graded.reason, 60)}"
+            )
+        case ActionLost(action, reason, _):
+            return f"action {action} is lost: {one_line(reason, 80)}"
+        case _:
+            return ""
+
+
+@contextmanager
+def progress(run: Run, *, quiet: bool) -> Iterator[Progress]:
+    """Shows a run's progress until the context ends; ``quiet`` prints nothing."""
+    shown = Progress(run, quiet=quiet)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    if quiet or not sys.stdout.isatty():
+        yield shown
+        return
+    from rich.live import Live
+
+    with Live(shown, console=console(), refresh_per_second=4) as live:
+        shown.live = live
+        yield shown

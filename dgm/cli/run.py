@@ -1,0 +1,145 @@
+"""``dgm run`` and ``dgm resume``: a search from the command line."""
+
+import asyncio
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dgm import assemble
+from dgm.archive.run import Run, archive_root, find_run
+from dgm.cli.arguments import as_json, run_argument
+from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT
+from dgm.cli.control import status_lines
+from dgm.cli.output import emit_json
+from dgm.cli.progress import Progress, progress
+from dgm.config import Settings, resolve
+from dgm.domain import Budget
+from dgm.errors import UserError
+from dgm.search.budgets import Ending, Reason
+from dgm.search.loop import Search
+from dgm.search.summary import run_summary
+
+EXIT = {Reason.LIMIT: LIMIT, Reason.OUTAGE: FAILED}
+
+
+def budget_options(command: Any) -> Any:  # noqa: ANN401  (click's decorators are untyped)
+    """The limits that ``run`` and ``resume`` both take."""
+    for option in (
+        click.option("--max-hours", type=float, help="Wall time, over all sessions of the run."),
+        click.option("--max-tokens", type=int, help="Tokens of all model calls."),
+        click.option("--max-agents", type=int, help="Members of the archive, the seed included."),
+        click.option("--max-evaluations", type=int, help="Graded evaluations (default 160)."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("config", required=False, type=click.Path(path_type=Path))
+@click.option("--benchmark", help="Name or folder of a task suite (default starter).")
+@click.option("--model", help="The model that agents are lent (default offline).")
+@click.option("--policy", help="Which step comes next (default hgm).")
+@click.option("--operator", help="How a child is made (default self-edit).")
+@click.option("--workers", type=int, help="Steps at once (default 2).")
+@click.option("--sandbox", help="auto, docker or bubblewrap (default auto).")
+@click.option("--seed", type=int, help="Number that all decisions follow from (default 0).")
+@click.option("--seed-agent", help="Folder or git repository of the agent to start from.")
+@click.option("--name", help="Name of the run, a folder under ./archive or $DGM_ARCHIVE.")
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any setting, by dotted name.")
+@budget_options
+@as_json
+def run(config: Path | None, name: str | None, assignments: tuple[str, ...], as_json: bool, **flags: Any) -> int:  # noqa: ANN401
+    """Start a search for better agents. CONFIG is a TOML file of settings."""
+    settings = resolve(config, assignments, _dotted(flags))
+    folder = archive_root() / (name or time.strftime("run-%Y%m%d-%H%M%S"))
+    if folder.exists():
+        raise UserError(f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name")
+    parts = assemble.parts_of(settings)
+    with assemble.create(folder, settings, parts) as made:
+        return _go(made, settings, parts, as_json)
+
+
+@click.command()
+@run_argument
+@click.option("--workers", type=int, help="Steps at once, for this session.")
+@budget_options
+@as_json
+def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> int:  # noqa: ANN401
+    """Go on with a search, after a stop or a crash; nothing that was paid for is lost."""
+    folder = find_run(run_name)
+    with Run.open(folder, write=True) as opened:
+        settings = assemble.settings_of(opened)
+        if workers is not None:
+            settings = settings.model_copy(update={"workers": max(1, workers)})
+        parts = assemble.parts_of(settings.model_copy(update={"sandbox": opened.config["sandbox"]}))
+        assemble.reopen(opened, _budget(opened.tree.budget, flags), parts)
+        return _go(opened, settings, parts, as_json)
+
+
+def _dotted(flags: dict[str, Any]) -> dict[str, Any]:
+    names = {"policy": "policy.name"} | {
+        f"max_{limit}": f"budget.{limit}" for limit in ("evaluations", "agents", "tokens", "hours")
+    }
+    return {names.get(key, key): value for key, value in flags.items()}
+
+
+def _budget(before: Budget, flags: dict[str, Any]) -> Budget:
+    """The old budget with what the flags change."""
+    given = {key.removeprefix("max_"): value for key, value in flags.items() if value is not None}
+    if any(value <= 0 for value in given.values()):
+        raise UserError("a budget must be above 0")
+    seconds = given["hours"] * 3600 if "hours" in given else before.seconds
+    return Budget(
+        given.get("evaluations", before.evaluations),
+        given.get("agents", before.agents),
+        before.usd,
+        given.get("tokens", before.tokens),
+        seconds,
+    )
+
+
+def _go(made: Run, settings: Settings, parts: assemble.Parts, as_json: bool) -> int:
+    with progress(made, quiet=as_json) as shown:
+        try:
+            over = asyncio.run(_search(made, settings, parts, shown))
+        except asyncio.CancelledError:
+            sys.stderr.write(f"stopped at once; nothing recorded is lost; resume with: dgm resume {made.name}\n")
+            return INTERRUPTED
+    if as_json:
+        emit_json({**run_summary(made), "ended": over.reason.value})
+    else:
+        sys.stdout.write("\n".join(status_lines(made)) + "\n")
+    _say_next(made, over)
+    return EXIT.get(over.reason, 0)
+
+
+def _say_next(made: Run, over: Ending) -> None:
+    next_step = f"look with: dgm tree {made.name}" if over.reason is Reason.GOAL else f"resume with: dgm resume {made.name}"
+    sys.stderr.write(f"{over.message}; {next_step}\n")
+
+
+async def _search(made: Run, settings: Settings, parts: assemble.Parts, shown: Progress) -> Ending:
+    async with assemble.search(made, settings, parts, shown.event) as search:
+        shown.attach(search)
+        _listen(search, shown)
+        return await search.go()
+
+
+def _listen(search: Search, shown: Progress) -> None:
+    """Ctrl-C or SIGTERM once ends in good order, twice at once."""
+    loop = asyncio.get_running_loop()
+    session = asyncio.current_task()
+
+    def interrupted() -> None:
+        if search.stopping and session is not None:
+            session.cancel()
+            return
+        shown.say(f"stopping: waiting for {search.running} running steps (once more to stop at once)")
+        search.ask_to_stop("stopped as asked")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupted)
