@@ -1,0 +1,4 @@
+"""Throw-away machines in which untrusted code runs: Docker where an engine answers, else bubblewrap.
+
+``choose.choose`` picks the engine; everything else is behind the protocols ``SandboxEngine`` and ``Sandbox``.
+"""

@@ -1,0 +1,204 @@
+"""The engine that needs no daemon: every command is a fresh ``bwrap`` process over one sandbox's own folders.
+
+Everything a command started is gone when it ends, because it lives in a process namespace of its own; loopback too
+is each command's own. Should the host's process die, the kernel ends the command; ``reap`` removes the folders.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+
+from dgm.domain import Entry, Snapshot
+from dgm.errors import Infrastructure, UserError
+from dgm.protocols import Completed, SandboxSpec
+from dgm.sandboxes import cgroups, recipes, scratch, transfer
+from dgm.sandboxes.confined import Ended, Output, run
+from dgm.sandboxes.confinement import Confinement, search_path
+from dgm.sandboxes.leftovers import reap
+from dgm.sandboxes.seccomp import filter_program
+from dgm.sandboxes.threads import finished, owned
+
+log = logging.getLogger(__name__)
+
+_BWRAP_PIDS = 2
+"""Processes of bubblewrap itself that count against a control group."""
+_WATCH_EVERY_S = 0.25
+_KILLED, _TIMED_OUT = 137, 124
+_OVER_DISK = b"\nkilled: the sandbox wrote more than its disk_mb\n"
+
+
+class BubblewrapEngine:
+    """Opens sandboxes with bubblewrap."""
+
+    name = "bubblewrap"
+
+    def __init__(self) -> None:
+        if shutil.which("bwrap") is None:
+            raise Infrastructure(
+                "bubblewrap is not installed: install the package 'bubblewrap', or start Docker"
+            )
+        self._privileged = os.geteuid() == 0
+        self._grouped = cgroups.available()
+        self._seccomp = filter_program()
+
+    @contextlib.asynccontextmanager
+    async def open(self, spec: SandboxSpec) -> AsyncIterator["BubblewrapSandbox"]:
+        """A fresh sandbox, removed when the context ends.
+
+        Raises:
+            UserError: there is no such recipe, or the host lacks a command that it needs.
+            Infrastructure: it could not be made.
+        """
+        recipe = recipes.load(spec.image)
+        _require(recipe)
+        sandbox = await owned(lambda: self._make(spec, recipe.user), BubblewrapSandbox.close)
+        try:
+            yield sandbox
+        finally:
+            await finished(sandbox.close)
+
+    async def reap(self, labels: Mapping[str, str]) -> int:
+        """Removes every sandbox of this user that carries all of ``labels``."""
+        return await asyncio.to_thread(reap, labels)
+
+    def _make(self, spec: SandboxSpec, uid: int) -> "BubblewrapSandbox":
+        name = scratch.fresh_name()
+        group = cgroups.group(name) if self._grouped else None
+        note = scratch.Note(spec.labels, [str(path) for path in group.folders] if group else [], os.getpid())
+        inside = Confinement(
+            scratch=scratch.place(name),
+            mounts=spec.mounts,
+            uid=uid,
+            entrances=group.entrances if group else (),
+            privileged=self._privileged,
+            pids=spec.pids,
+            memory_mb=spec.memory_mb,
+            disk_mb=spec.disk_mb,
+        )
+        sandbox = BubblewrapSandbox(inside, group, self._seccomp, spec.lifetime_s)
+        try:
+            inside.scratch.create(note, spec.disk_mb, uid, bounded=self._privileged)
+            if group:
+                group.create(cgroups.Limits(spec.pids + _BWRAP_PIDS, spec.memory_mb, spec.cpus))
+        except BaseException:
+            sandbox.close()
+            raise
+        return sandbox
+
+
+class BubblewrapSandbox:
+    """One sandbox: folders that last from command to command, and nothing else that does."""
+
+    def __init__(
+        self, inside: Confinement, group: cgroups.Group | None, seccomp: bytes, lifetime_s: float
+    ) -> None:
+        self._inside = inside
+        self._group = group
+        self._seccomp = seccomp
+        self._ends_at = time.monotonic() + lifetime_s
+        self._closed = False
+
+    async def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        cwd: str = "/work",
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        output_limit: int = 1_000_000,
+    ) -> Completed:
+        """Runs a command to its end, or kills all of it.
+
+        Raises:
+            Infrastructure: the sandbox is closed, its lifetime is over, or bubblewrap itself failed.
+        """
+        left_s = self._remaining()
+        output = Output(output_limit)
+        killed_before = self._group.out_of_memory_kills() if self._group else 0
+        started = time.monotonic()
+
+        def command(seccomp_fd: int, status_fd: int) -> list[str]:
+            return self._inside.command(argv, cwd, env or {}, seccomp_fd, status_fd)
+
+        running = asyncio.ensure_future(run(command, self._seccomp, stdin, min(timeout_s, left_s), output))
+        over_disk = await self._watched(running)
+        seconds = time.monotonic() - started
+        if over_disk:
+            return Completed(_KILLED, bytes(output.kept) + _OVER_DISK, output.truncated, seconds=seconds)
+        ended = running.result()
+        if ended.timed_out and timeout_s > left_s:
+            raise Infrastructure("the sandbox's lifetime is over")
+        killed = self._group is not None and self._group.out_of_memory_kills() > killed_before
+        return _completed(ended, output, killed=killed, seconds=seconds)
+
+    async def put(self, files: Snapshot, target: str) -> None:
+        """Writes the files below ``target``, as the sandbox's user."""
+        await transfer.put(self, files, target)
+
+    async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> dict[str, Entry]:
+        """Reads a folder back."""
+        return await transfer.get(self, source, limit_bytes=limit_bytes, exclude=exclude)
+
+    def close(self) -> None:
+        """Kills what runs and removes the folders; the second time it does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._group is not None:
+            self._group.remove()
+        self._inside.scratch.remove()
+
+    def _remaining(self) -> float:
+        if self._closed or not self._inside.scratch.folder.exists():
+            raise Infrastructure("the sandbox is closed")
+        left_s = self._ends_at - time.monotonic()
+        if left_s <= 0:
+            raise Infrastructure("the sandbox's lifetime is over")
+        return left_s
+
+    async def _watched(self, running: "asyncio.Future[Ended]") -> bool:
+        """Waits for the program; returns whether it was killed because it had written too much."""
+        bounded_by_kernel = self._inside.privileged
+        try:
+            while not running.done():
+                await asyncio.wait([running], timeout=None if bounded_by_kernel else _WATCH_EVERY_S)
+                if not bounded_by_kernel and await asyncio.to_thread(self._over_disk):
+                    running.cancel()
+                    await asyncio.wait([running])
+                    return True
+        finally:
+            if not running.done():
+                running.cancel()
+                await asyncio.wait([running])
+        return False
+
+    def _over_disk(self) -> bool:
+        size, count = self._inside.scratch.usage()
+        bound = self._inside.disk_mb * 1024 * 1024
+        return size > bound or count * scratch.BYTES_PER_FILE > bound
+
+
+def _completed(ended: Ended, output: Output, *, killed: bool, seconds: float) -> Completed:
+    kept = bytes(output.kept)
+    if ended.timed_out:
+        return Completed(_TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
+    if ended.exit_code is None and not killed:
+        said = kept.decode("utf-8", "replace").strip() or "it said nothing"
+        raise Infrastructure(f"bubblewrap could not start a program: {said[:500]}")
+    exit_code = _KILLED if ended.exit_code is None else ended.exit_code
+    out_of_memory = killed and exit_code == _KILLED
+    return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
+
+
+def _require(recipe: recipes.Recipe) -> None:
+    path = search_path()
+    missing = [command for command in recipe.commands if shutil.which(command, path=path) is None]
+    if missing:
+        where = Path(recipe.folder, "sandbox.toml")
+        raise UserError(f"{where}: this host lacks {', '.join(missing)}: install them, or start Docker")

@@ -1,0 +1,163 @@
+"""A control group per bubblewrap sandbox: what truly bounds its processes, memory and processor time.
+
+Only root can make one. Version 1 has a tree per controller, version 2 one for all; both are spoken here.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgm.errors import Infrastructure
+
+_ROOT = Path("/sys/fs/cgroup")
+_CONTROLLERS = ("pids", "memory", "cpu")
+_PERIOD_US = 100_000
+_GONE_WITHIN_S = 5.0
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What all processes of a group together may have."""
+
+    pids: int
+    memory_mb: int
+    cpus: float
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The folders of one group: one in version 2, one per controller in version 1."""
+
+    folders: tuple[Path, ...]
+
+    @property
+    def entrances(self) -> list[Path]:
+        """Files into which a process writes its id to join, before it forks."""
+        return [folder / "cgroup.procs" for folder in self.folders]
+
+    def create(self, limits: Limits) -> None:
+        """Makes it.
+
+        Raises:
+            Infrastructure: the kernel refused.
+        """
+        try:
+            for folder in self.folders:
+                folder.mkdir()
+                _limit(folder, limits)
+        except OSError as error:
+            raise Infrastructure(f"cannot make the control group {self.folders[0].name}: {error}") from error
+
+    def out_of_memory_kills(self) -> int:
+        """How many processes of the group the kernel has killed so far because its memory was used up."""
+        for folder in self.folders:
+            for name in ("memory.events", "memory.oom_control"):
+                with contextlib.suppress(OSError):
+                    for line in (folder / name).read_text().splitlines():
+                        key, _, value = line.partition(" ")
+                        if key == "oom_kill":
+                            return int(value)
+        return 0
+
+    def remove(self) -> None:
+        """Kills whatever runs in the group and removes it.
+
+        Raises:
+            Infrastructure: its processes do not go away.
+        """
+        deadline = time.monotonic() + _GONE_WITHIN_S
+        for folder in self.folders:
+            while folder.exists():
+                _kill(folder)
+                try:
+                    folder.rmdir()
+                except OSError as error:
+                    if time.monotonic() > deadline:
+                        raise Infrastructure(f"cannot remove the control group {folder}: {error}") from error
+                    time.sleep(0.002)
+
+
+def available() -> bool:
+    """Whether this process can make groups that bound processes and memory."""
+    return os.geteuid() == 0 and _parents() is not None
+
+
+def group(name: str) -> Group:
+    """The group of that name, which does not exist yet.
+
+    Raises:
+        Infrastructure: no groups can be made on this machine.
+    """
+    parents = _parents()
+    if parents is None:
+        raise Infrastructure(f"no control groups for pids, memory and cpu can be made below {_ROOT}")
+    return Group(tuple(dict.fromkeys(parent / name for parent in parents)))
+
+
+def _limit(folder: Path, limits: Limits) -> None:
+    memory, quota = str(limits.memory_mb * _MIB), str(int(limits.cpus * _PERIOD_US))
+    for name, value in (
+        ("pids.max", str(limits.pids)),
+        ("memory.max", memory),
+        ("memory.swap.max", "0"),
+        ("memory.limit_in_bytes", memory),
+        ("memory.memsw.limit_in_bytes", memory),
+        ("cpu.max", f"{quota} {_PERIOD_US}"),
+        ("cpu.cfs_period_us", str(_PERIOD_US)),
+        ("cpu.cfs_quota_us", quota),
+    ):
+        if (folder / name).exists():
+            (folder / name).write_text(value)
+
+
+def _parents() -> Sequence[Path] | None:
+    """Where groups can be made: a folder per controller, or ``None``."""
+    if (_ROOT / "cgroup.controllers").exists():
+        return _unified_parent()
+    parents = []
+    for controller in _CONTROLLERS:
+        here = _own(controller)
+        if not os.access(here, os.W_OK) or not (here / "cgroup.procs").exists():
+            return None
+        parents.append(here)
+    return parents
+
+
+def _own(controller: str) -> Path:
+    """This process's own group, so that what bounds it bounds its sandboxes; else the top of the tree."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            own = _ROOT / controller / path.lstrip("/")
+            if own.is_dir():
+                return own
+    return _ROOT / controller
+
+
+def _unified_parent() -> Sequence[Path] | None:
+    parent = _ROOT / "dgm"
+    wanted = " ".join(f"+{controller}" for controller in _CONTROLLERS)
+    try:
+        if not set(_CONTROLLERS) <= set((_ROOT / "cgroup.subtree_control").read_text().split()):
+            (_ROOT / "cgroup.subtree_control").write_text(wanted)
+        parent.mkdir(exist_ok=True)
+        if not set(_CONTROLLERS) <= set((parent / "cgroup.subtree_control").read_text().split()):
+            (parent / "cgroup.subtree_control").write_text(wanted)
+    except OSError:
+        return None
+    return [parent]
+
+
+def _kill(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        if (folder / "cgroup.kill").exists():
+            (folder / "cgroup.kill").write_text("1")
+            return
+        for pid in (folder / "cgroup.procs").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)

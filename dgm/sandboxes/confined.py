@@ -1,0 +1,137 @@
+"""One confined program from its start to its end: input fed, output cut while it streams, killed in time.
+
+Leaves what the command line is to ``confinement``.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from dgm.errors import Infrastructure
+
+_CHUNK = 1 << 18
+_GONE_WITHIN_S = 10.0
+
+
+@dataclass(slots=True)
+class Output:
+    """The first bytes of a stream; the rest is read and thrown away, so that its writer is not held up."""
+
+    limit: int
+    kept: bytearray = field(default_factory=bytearray)
+    truncated: bool = False
+
+    def add(self, chunk: bytes) -> None:
+        """Takes the next piece of the stream."""
+        room = self.limit - len(self.kept)
+        self.kept += chunk[:room]
+        self.truncated = self.truncated or len(chunk) > room
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a confined program ended."""
+
+    exit_code: int | None
+    """``None`` when it never came to its start, or was killed together with its keeper."""
+    timed_out: bool
+
+
+CommandLine = Callable[[int, int], Sequence[str]]
+"""Makes the command line from the descriptors of the seccomp program and of the status pipe."""
+
+
+async def run(command: CommandLine, seccomp: bytes, stdin: bytes, timeout_s: float, output: Output) -> Ended:
+    """Runs the program to its end; ``output`` holds what it has printed so far, whatever happens.
+
+    Raises:
+        Infrastructure: it could not be started, or cannot be killed.
+    """
+    seccomp_fd = os.memfd_create("seccomp")
+    status_fd, status_end = os.pipe()
+    try:
+        os.write(seccomp_fd, seccomp)
+        os.lseek(seccomp_fd, 0, os.SEEK_SET)
+        process = await _start(command(seccomp_fd, status_end), (seccomp_fd, status_end))
+    except BaseException:
+        os.close(status_fd)
+        raise
+    finally:
+        os.close(seccomp_fd)
+        os.close(status_end)
+    try:
+        timed_out = await _attend(process, stdin, timeout_s, output)
+        return Ended(_reported(status_fd), timed_out)
+    finally:
+        os.close(status_fd)
+
+
+async def _start(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            pass_fds=descriptors,
+            cwd="/",
+            limit=_CHUNK,
+        )
+    except OSError as error:
+        raise Infrastructure(f"cannot start a confined program: {error}") from error
+
+
+async def _attend(
+    process: asyncio.subprocess.Process, stdin: bytes, timeout_s: float, output: Output
+) -> bool:
+    """Feeds, listens and waits; returns whether the time ran out. The process is gone afterwards."""
+    feeding = asyncio.ensure_future(_feed(process, stdin))
+    listening = asyncio.ensure_future(_listen(process, output))
+    timed_out = False
+    try:
+        async with asyncio.timeout(timeout_s):
+            await process.wait()
+    except TimeoutError:
+        timed_out = True
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        feeding.cancel()
+        await asyncio.wait([feeding, listening], timeout=_GONE_WITHIN_S)
+        listening.cancel()
+    try:
+        async with asyncio.timeout(_GONE_WITHIN_S):
+            await process.wait()
+    except TimeoutError as error:
+        raise Infrastructure(f"the confined process {process.pid} does not die") from error
+    return timed_out
+
+
+async def _feed(process: asyncio.subprocess.Process, stdin: bytes) -> None:
+    assert process.stdin is not None
+    # A program need not read what it is offered.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(stdin)
+        await process.stdin.drain()
+        process.stdin.close()
+        await process.stdin.wait_closed()
+
+
+async def _listen(process: asyncio.subprocess.Process, output: Output) -> None:
+    assert process.stdout is not None
+    while chunk := await process.stdout.read(_CHUNK):
+        output.add(chunk)
+
+
+def _reported(status_fd: int) -> int | None:
+    """The exit code in bubblewrap's report; it gives one only for a program that did start."""
+    os.set_blocking(status_fd, False)
+    with contextlib.suppress(BlockingIOError):
+        for line in os.read(status_fd, 65536).splitlines():
+            report = json.loads(line)
+            if "exit-code" in report:
+                return int(report["exit-code"])
+    return None

@@ -1,0 +1,134 @@
+"""The command line that confines one program with bubblewrap: what it sees, who it is, what it may ask for.
+
+Of the host it sees ``/usr`` (and the interpreter, should that lie elsewhere) and nothing else: no home folders, no
+``/run``, no ``/var``, no environment. It is never root: as root the program's uid is really changed before it starts;
+an ordinary user's program gets a user namespace.
+"""
+
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgm.protocols import Mount
+from dgm.sandboxes.scratch import WRITABLE, Scratch
+
+SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+_TOP_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_KEEPS = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+_JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; ulimit -c 0; ulimit -n 1024; exec "$@"'
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """Everything about a sandbox that stays the same from one command to the next."""
+
+    scratch: Scratch
+    mounts: Sequence[Mount]
+    uid: int
+    entrances: Sequence[Path]
+    """Control groups to join; with none the program is bounded by resource limits instead."""
+    privileged: bool
+    pids: int
+    memory_mb: int
+    disk_mb: int
+
+    def command(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], seccomp_fd: int, status_fd: int
+    ) -> list[str]:
+        """The whole command line. The two descriptors must be passed on to it."""
+        return [
+            "/bin/sh", "-c", _JOIN, "sh", *map(str, self.entrances), "--",
+            "bwrap", "--die-with-parent", "--new-session", "--clearenv",
+            *self._identity(),
+            *_system(self.scratch),
+            *self._folders(),
+            "--seccomp", str(seccomp_fd), "--json-status-fd", str(status_fd),
+            *(part for name, value in {**_environment(), **env}.items() for part in ("--setenv", name, value)),
+            "--", *self._descent(), "env", "-C", cwd, "--", *argv,
+        ]  # fmt: skip
+
+    def _identity(self) -> list[str]:
+        alone = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+        if self.privileged:
+            # A user namespace made by root would map the sandbox's user to the host's root.
+            keeps = [part for capability in _KEEPS for part in ("--cap-add", capability)]
+            return [*alone, "--cap-drop", "ALL", *keeps, "--hostname", "sandbox"]
+        return [
+            *alone,
+            "--unshare-user",
+            "--uid",
+            str(self.uid),
+            "--gid",
+            str(self.uid),
+            "--hostname",
+            "sandbox",
+        ]
+
+    def _folders(self) -> list[str]:
+        writable = [
+            part
+            for name, seen in WRITABLE.items()
+            for part in ("--bind", str(self.scratch.disk / name), seen)
+        ]
+        shown = [
+            part
+            for mount in self.mounts
+            for part in (*_parents(mount.target), "--ro-bind", str(mount.source), mount.target)
+        ]
+        return [*writable, *shown, "--remount-ro", "/dev", "--remount-ro", "/"]
+
+    def _descent(self) -> list[str]:
+        """What turns the program into the sandbox's user, inside."""
+        limits = []
+        if not self.entrances:
+            limits = ["prlimit", f"--nproc={self.pids}", f"--as={self.memory_mb * _MIB}"]
+            limits += [f"--fsize={self.disk_mb * _MIB}", "--"]
+        if not self.privileged:
+            return limits
+        user = [f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups"]
+        return [*limits, "setpriv", *user, "--inh-caps=-all", "--bounding-set=-all", "--"]
+
+
+def interpreter_prefix() -> Path | None:
+    """The folder of the Python that runs this, when ``/usr`` has none to show."""
+    if shutil.which("python3", path=SEARCH_PATH):
+        return None
+    return Path(sys.base_prefix)
+
+
+def search_path() -> str:
+    """``PATH`` inside."""
+    prefix = interpreter_prefix()
+    return f"{prefix}/bin:{SEARCH_PATH}" if prefix else SEARCH_PATH
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": search_path(), "HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
+
+
+def _parents(target: str) -> list[str]:
+    """Makes the folders above a mount by name: those that bubblewrap makes on its own only root may enter."""
+    above = [str(folder) for folder in Path(target).parents if folder != Path("/")]
+    return [part for folder in reversed(above) for part in ("--dir", folder)]
+
+
+def _system(scratch: Scratch) -> list[str]:
+    parts = ["--ro-bind", "/usr", "/usr"]
+    for name in _TOP_LINKS:
+        top = Path("/") / name
+        if top.is_symlink():
+            parts += ["--symlink", str(top.readlink()), str(top)]
+        elif top.is_dir():
+            parts += ["--ro-bind", str(top), str(top)]
+    parts += ["--dir", "/etc"]
+    for shared in ("/etc/ld.so.cache", "/etc/alternatives"):
+        parts += ["--ro-bind-try", shared, shared]
+    for made in sorted(scratch.etc.iterdir()):
+        parts += ["--ro-bind", str(made), f"/etc/{made.name}"]
+    prefix = interpreter_prefix()
+    if prefix:
+        parts += ["--ro-bind", str(prefix), str(prefix)]
+    return [*parts, "--proc", "/proc", "--dev", "/dev"]

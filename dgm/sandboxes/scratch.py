@@ -1,0 +1,176 @@
+"""The host folder behind one bubblewrap sandbox: what it may write, and the note by which it is found again.
+
+As root the folder holds a tmpfs of the allowed size, so that the kernel itself bounds it. As an ordinary user it is
+a plain folder, and ``usage`` is what a watcher looks at.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgm.errors import Infrastructure
+
+WRITABLE = {"work": "/work", "agent": "/agent", "job": "/job", "tmp": "/tmp", "shm": "/dev/shm"}
+"""Folder of the scratch space → where a sandbox sees it."""
+_NOSUID, _NODEV, _DETACH = 2, 4, 2
+BYTES_PER_FILE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """One sandbox's folder on the host."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Unique on this host."""
+        return self.folder.name
+
+    @property
+    def disk(self) -> Path:
+        """Holds the writable folders."""
+        return self.folder / "disk"
+
+    @property
+    def etc(self) -> Path:
+        """Holds the few files of ``/etc`` that are made up."""
+        return self.folder / "etc"
+
+    def create(self, note: "Note", disk_mb: int, uid: int, *, bounded: bool) -> None:
+        """Makes the folder, its note first; ``bounded`` (root only) on a tmpfs of ``disk_mb`` that belongs to ``uid``.
+
+        Raises:
+            Infrastructure: the disk is full, or the kernel refused the mount.
+        """
+        try:
+            self.folder.mkdir(mode=0o700)
+            _write_note(self.folder, note)
+            self.disk.mkdir(mode=0o700)
+            if bounded:
+                _mount_tmpfs(self.disk, disk_mb)
+            for name in WRITABLE:
+                (self.disk / name).mkdir(mode=0o755)
+                if bounded:
+                    os.chown(self.disk / name, uid, uid)
+            self.etc.mkdir()
+            _write_etc(self.etc, uid)
+        except OSError as error:
+            raise Infrastructure(f"cannot prepare the sandbox folder {self.folder}: {error}") from error
+
+    def usage(self) -> tuple[int, int]:
+        """Bytes and files that stand in the writable folders now."""
+        size = count = 0
+        folders = [os.fspath(self.disk)]
+        while folders:
+            # What vanishes or cannot be entered while one looks takes no part in the sum.
+            with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    count += 1
+                    size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+        return size, count
+
+    def remove(self) -> None:
+        """Removes it with everything in it."""
+        _libc().umount2(os.fsencode(self.disk), _DETACH)
+        if self.folder.exists():
+            shutil.rmtree(self.folder, onerror=_open_and_retry)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a later process needs to know of a sandbox to clean up after it."""
+
+    labels: Mapping[str, str]
+    groups: Sequence[str]
+    pid: int
+
+
+def base() -> Path:
+    """The folder of all sandboxes of this user.
+
+    Raises:
+        Infrastructure: somebody else put something there.
+    """
+    folder = Path(tempfile.gettempdir()) / f"dgm-sandboxes-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise Infrastructure(f"{folder} is not a private folder of this user: remove it, or set TMPDIR")
+    return folder
+
+
+def fresh_name() -> str:
+    """A name for a new sandbox."""
+    return f"dgm-{secrets.token_hex(8)}"
+
+
+def place(name: str) -> Scratch:
+    """The folder of that name, which does not exist yet."""
+    return Scratch(base() / name)
+
+
+def notes() -> list[tuple[Scratch, Note]]:
+    """All sandboxes of this user that still stand; one whose note cannot be read has no labels."""
+    found = []
+    for folder in base().glob("dgm-*"):
+        with contextlib.suppress(FileNotFoundError):
+            found.append((Scratch(folder), _read_note(folder / "sandbox.json")))
+    return found
+
+
+def _write_note(folder: Path, note: Note) -> None:
+    text = json.dumps({"labels": dict(note.labels), "groups": list(note.groups), "pid": note.pid})
+    partial = folder / "sandbox.json.partial"
+    partial.write_text(text, encoding="utf-8")
+    partial.rename(folder / "sandbox.json")
+
+
+def _read_note(path: Path) -> Note:
+    values = json.loads(path.read_text(encoding="utf-8"))
+    return Note(values["labels"], values["groups"], values["pid"])
+
+
+def _write_etc(folder: Path, uid: int) -> None:
+    for name, text in {
+        "passwd": f"root:x:0:0::/nonexistent:/bin/false\nagent:x:{uid}:{uid}::/tmp:/bin/bash\n",
+        "group": f"root:x:0:\nagent:x:{uid}:\n",
+        "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    }.items():
+        (folder / name).write_text(text, encoding="ascii")
+        (folder / name).chmod(0o644)
+
+
+def _mount_tmpfs(target: Path, disk_mb: int) -> None:
+    files = disk_mb * 1024 * 1024 // BYTES_PER_FILE
+    options = f"size={disk_mb}m,nr_inodes={files},mode=0755"
+    if _libc().mount(b"tmpfs", os.fsencode(target), b"tmpfs", _NOSUID | _NODEV, options.encode()) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"mount of a tmpfs refused: {os.strerror(code)}", os.fspath(target))
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _open_and_retry(function: object, path: str, _: object) -> None:
+    """An agent may have closed its folders to everybody, its owner included."""
+    with contextlib.suppress(FileNotFoundError):
+        parent = os.path.dirname(path)  # noqa: PTH120
+        os.chmod(parent, 0o700)  # noqa: PTH101
+        if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+            os.chmod(path, 0o700)  # noqa: PTH101
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)  # noqa: PTH108

@@ -1,0 +1,93 @@
+"""Snapshots as tar streams: the one way in which files enter and leave a sandbox.
+
+A stream that comes out of a sandbox is hostile: it is parsed in memory, nothing of it is ever unpacked on the
+host's disk, and links stay links.
+"""
+
+import io
+import stat
+import tarfile
+import time
+from collections.abc import Iterable, Iterator
+
+from dgm.domain import Entry, Snapshot
+from dgm.errors import AgentFault, Infrastructure
+
+MAX_FILES = 20_000
+_HEADER_BYTES = 2048
+"""Room for one entry's header, padding and long name, when a stream is bounded by its content."""
+_EXECUTABLE, _REGULAR, _LINK = 0o100755, 0o100644, 0o120000
+
+
+def pack(files: Snapshot) -> bytes:
+    """A tar stream of the snapshot, in which every file is writable by its owner."""
+    stream = io.BytesIO()
+    now = int(time.time())
+    with tarfile.open(
+        fileobj=stream, mode="w", format=tarfile.GNU_FORMAT, encoding="utf-8", errors="surrogateescape"
+    ) as archive:
+        for name, entry in files.items():
+            header = tarfile.TarInfo(name)
+            header.mtime = now
+            if stat.S_ISLNK(entry.mode):
+                header.type = tarfile.SYMTYPE
+                header.linkname = entry.data.decode("utf-8", "surrogateescape")
+                archive.addfile(header)
+            else:
+                header.mode = stat.S_IMODE(entry.mode)
+                header.size = len(entry.data)
+                archive.addfile(header, io.BytesIO(entry.data))
+    return stream.getvalue()
+
+
+def stream_limit(limit_bytes: int) -> int:
+    """How long a tar stream can be whose content is within the limits."""
+    return limit_bytes + MAX_FILES * _HEADER_BYTES
+
+
+def unpack(stream: bytes, limit_bytes: int) -> dict[str, Entry]:
+    """The snapshot in a tar stream: files and links; devices, pipes and folders are left out.
+
+    Raises:
+        AgentFault: stage ``size``: more than ``limit_bytes``, or more than ``MAX_FILES`` files.
+        Infrastructure: this is not a whole tar stream.
+    """
+    files: dict[str, Entry] = {}
+    size = 0
+    for name, entry in _entries(stream):
+        files[name] = entry
+        size += len(entry.data)
+        if size > limit_bytes:
+            raise too_large(limit_bytes)
+        if len(files) > MAX_FILES:
+            raise AgentFault("size", f"more than {MAX_FILES:,} files")
+    return files
+
+
+def too_large(limit_bytes: int) -> AgentFault:
+    """The error for a folder that is beyond its limit."""
+    return AgentFault("size", f"more than {limit_bytes:,} bytes")
+
+
+def excluded(exclude: Iterable[str]) -> list[str]:
+    """Options with which GNU tar leaves out these entries directly below the folder it packs."""
+    literal = ["--anchored", "--no-wildcards"]
+    return [*literal, *(f"--exclude=./{name}" for name in exclude)] if exclude else []
+
+
+def _entries(stream: bytes) -> Iterator[tuple[str, Entry]]:
+    try:
+        with tarfile.open(
+            fileobj=io.BytesIO(stream), mode="r:", encoding="utf-8", errors="surrogateescape"
+        ) as archive:
+            for member in archive:
+                name = member.name.removeprefix("./")
+                if member.issym():
+                    yield name, Entry(member.linkname.encode("utf-8", "surrogateescape"), _LINK)
+                elif member.isreg():
+                    content = archive.extractfile(member)
+                    assert content is not None
+                    mode = _EXECUTABLE if member.mode & stat.S_IXUSR else _REGULAR
+                    yield name, Entry(content.read(), mode)
+    except tarfile.TarError as error:
+        raise Infrastructure(f"what came out of the sandbox is not a tar stream: {error}") from error

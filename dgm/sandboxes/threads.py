@@ -1,0 +1,29 @@
+"""Blocking work in a thread that must not be lost when its waiter is cancelled: opening and closing a sandbox."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def owned(make: Callable[[], T], dispose: Callable[[T], object]) -> T:
+    """What ``make`` returns; should the waiter be cancelled meanwhile, it is made all the same and disposed of."""
+    making = asyncio.ensure_future(asyncio.to_thread(make))
+    try:
+        return await asyncio.shield(making)
+    except asyncio.CancelledError:
+        await asyncio.wait([making])
+        if not making.cancelled() and making.exception() is None:
+            await finished(lambda: dispose(making.result()))
+        raise
+
+
+async def finished(work: Callable[[], object]) -> None:
+    """Does the work to its end even if the waiter is cancelled; the cancellation is raised afterwards."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
