@@ -1,8 +1,8 @@
 """Runs a graded repository's tests inside the sandbox and reports what became of each; standard library only.
 
 dgm does not import it but puts it into the sandbox as a file (Python >= 3.9). The parent process applies the
-patch and starts one child per test module; only a child ever imports the repository. Results come through pipes
-that the repository's code is not told of, under nonces read before any of it is imported.
+patch and starts one child per test module; only a child ever imports the repository. Results come through
+pipes that the repository's code is not told of, under nonces read before any of it is imported.
 """
 
 from __future__ import annotations
