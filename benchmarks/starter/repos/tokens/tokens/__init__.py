@@ -1,9 +1,8 @@
 """A tokenizer, parser and evaluator for small expressions."""
 
 from .errors import EvaluationError, ExpressionError, ParseError
-from .evaluate import FUNCTIONS, Evaluator, evaluate
+from .evaluate import FUNCTIONS, Evaluator, evaluate, names_in
 from .lexer import Token, tokenize
-from .names import names_in
 from .parser import parse
 from .printing import unparse
 
