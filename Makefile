@@ -1,0 +1,54 @@
+# Every target does its own set-up. PYTHON may name any Python from 3.11 on.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+SEED   ?= 1
+DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
+
+.PHONY: setup sandbox demo check test test-docker wheel-check perf clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "dgm needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+		{ echo "this Python has no venv: on Debian 'apt-get install python3-venv'"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+sandbox: $(READY)
+	@sandboxes/prepare
+
+demo: $(READY) sandbox
+	@echo "== a search: 140 evaluations with the offline model (a repair program, no language model)"
+	$(BIN)/dgm run --name $(DEMO) --seed $(SEED) --max-evaluations 140 --workers 2
+	@echo "== the archive"
+	$(BIN)/dgm tree $(DEMO)
+	@echo "== what the best agent changed, against the seed"
+	$(BIN)/dgm diff $(DEMO) best seed
+	@echo "== seed and best on the holdout tasks"
+	$(BIN)/dgm report $(DEMO) --holdout
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tests/module_size.py
+
+test: $(READY) sandbox
+	$(BIN)/pytest -n 2 -m "not docker"
+
+test-docker: $(READY)
+	$(BIN)/pytest -m docker
+
+wheel-check: $(READY)
+	$(BIN)/python tests/packaging/wheel_check.py
+
+perf: $(READY) sandbox
+	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
