@@ -100,7 +100,7 @@ class ActionLost:
 
 @dataclass(frozen=True, slots=True)
 class RunStopped:
-    """The writing process ended in good order: ``budget``, ``interrupted``, ``stop requested`` and the like."""
+    """The writing process ended in good order, because of ``reason``: ``budget``, ``interrupted`` …."""
 
     reason: str
 

@@ -112,7 +112,7 @@ class EventStore:
                 return
 
     def read(self, after: int = 0) -> Iterator[Recorded]:
-        """The events after ``after``, as ``rows``; call again with the last ``seq`` to follow a running writer."""
+        """The events after ``after``, as ``rows``; called again with the last ``seq`` it follows a writer."""
         return map(self.decoded, self.rows(after))
 
     def of_action(self, action: int) -> Sequence[Recorded]:

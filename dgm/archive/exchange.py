@@ -1,0 +1,118 @@
+"""Model requests and replies as JSON bytes and back, a request as what it adds to an earlier one.
+
+A conversation grows by a few messages a call but is sent whole each time; stored whole it would take the
+square of its length. So a request names an earlier request's trace and how many of its messages it repeats.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dgm.domain import Digest, Usage
+from dgm.messages import Message, Reply, Request, Role, Stop, Tool, ToolCall
+
+_dump = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """An earlier request of the same conversation, and the trace that it is in."""
+
+    digest: Digest
+    request: Request
+    links: int = 0
+    """How many earlier traces must be read to read this one."""
+
+
+def encode_request(request: Request, base: Base | None = None) -> bytes:
+    """Canonical JSON of a request: equal requests over equal bases give equal bytes."""
+    kept = _common(request.messages, base.request.messages) if base else 0
+    body: dict[str, Any] = {
+        "model": request.model,
+        "temperature": request.temperature,
+        "max_output_tokens": request.max_output_tokens,
+        "messages": [_message_body(message) for message in request.messages[kept:]],
+    }
+    if base:
+        body |= {"base": base.digest, "kept": kept}
+    if not base or tuple(base.request.tools) != tuple(request.tools):
+        body["tools"] = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in request.tools
+        ]
+    return _dump(body).encode()
+
+
+def base_of(data: bytes) -> Digest | None:
+    """The trace that must be read before this one can be decoded."""
+    base = json.loads(data).get("base")
+    return Digest(base) if base else None
+
+
+def decode_request(data: bytes, base: Request | None = None) -> Request:
+    """What ``encode_request`` was given, over the request that ``base_of`` names.
+
+    Raises:
+        ValueError, KeyError, TypeError: the bytes are not a request.
+    """
+    body = json.loads(data)
+    kept = tuple(base.messages[: body["kept"]]) if base else ()
+    if "tools" in body:
+        tools = tuple(Tool(tool["name"], tool["description"], tool["parameters"]) for tool in body["tools"])
+    else:
+        tools = tuple(base.tools) if base else ()
+    return Request(
+        (*kept, *(_message(message) for message in body["messages"])),
+        tools,
+        body["model"],
+        body["temperature"],
+        body["max_output_tokens"],
+    )
+
+
+def encode_reply(reply: Reply) -> bytes:
+    """Canonical JSON of a reply."""
+    usage = reply.usage
+    return _dump(
+        {
+            "text": reply.text,
+            "calls": [_call_body(call) for call in reply.calls],
+            "stop": reply.stop.value,
+            "usage": [usage.calls, usage.input_tokens, usage.output_tokens, usage.usd],
+        }
+    ).encode()
+
+
+def decode_reply(data: bytes) -> Reply:
+    """What ``encode_reply`` was given; raises as ``decode_request``."""
+    body = json.loads(data)
+    return Reply(body["text"], _calls(body["calls"]), Stop(body["stop"]), Usage(*body["usage"]))
+
+
+def _common(new: Sequence[Message], old: Sequence[Message]) -> int:
+    for n, (one, other) in enumerate(zip(new, old, strict=False)):
+        if one != other:
+            return n
+    return min(len(new), len(old))
+
+
+def _call_body(call: ToolCall) -> list[str]:
+    return [call.id, call.name, call.arguments]
+
+
+def _calls(bodies: Sequence[Sequence[str]]) -> tuple[ToolCall, ...]:
+    return tuple(ToolCall(*body) for body in bodies)
+
+
+def _message_body(message: Message) -> dict[str, Any]:
+    body: dict[str, Any] = {"role": message.role.value, "text": message.text}
+    if message.calls:
+        body["calls"] = [_call_body(call) for call in message.calls]
+    if message.call_id:
+        body["call_id"] = message.call_id
+    return body
+
+
+def _message(body: dict[str, Any]) -> Message:
+    return Message(Role(body["role"]), body["text"], _calls(body.get("calls", ())), body.get("call_id", ""))

@@ -1,0 +1,62 @@
+"""The line from the seed to one agent, along first parents: what changed at each step, and what it brought."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dgm.archive.run import Run
+from dgm.archive.tree import Tree
+from dgm.domain import Agent, AgentId, CommitId, Tally
+from dgm.errors import ArchiveCorrupt, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One agent of a lineage."""
+
+    agent: Agent
+    own: Tally
+    clade: Tally
+    patch: bytes
+    """Against the first parent; empty for the seed."""
+
+
+class Lineage:
+    """The agents from the seed to ``leaf``, the seed first."""
+
+    def __init__(self, tree: Tree, leaf: AgentId) -> None:
+        """Walks up from ``leaf``.
+
+        Raises:
+            UserError: there is no such agent.
+        """
+        if not 0 <= leaf < len(tree.agents):
+            known = f"they are 0 to {len(tree.agents) - 1}" if tree.agents else "the run has none yet"
+            raise UserError(f"no agent {leaf}; {known}")
+        line = [tree.agents[leaf]]
+        while line[-1].parents:
+            line.append(tree.agents[line[-1].parents[0]])
+        self.agents: tuple[Agent, ...] = tuple(reversed(line))
+
+    def steps(self, run: Run) -> Iterator[Step]:
+        """Each agent with its tallies and its patch against the one before."""
+        before: CommitId | None = None
+        for agent in self.agents:
+            patch = run.repository.diff(before, agent.commit) if before else b""
+            yield Step(agent, run.tree.own(agent.id), run.tree.clade(agent.id), patch)
+            before = agent.commit
+
+    def verify(self, run: Run) -> None:
+        """Checks that log, refs and commits tell the same descent.
+
+        Raises:
+            ArchiveCorrupt: names the first agent for which they do not.
+        """
+        refs = run.repository.refs()
+        for agent in self.agents:
+            where = f"{run.folder / 'agents.git'}: agent {agent.id}"
+            if refs.get(agent.id) != agent.commit:
+                raise ArchiveCorrupt(f"{where}: its ref is {refs.get(agent.id)}, the log says {agent.commit}")
+            expected = tuple(run.tree.agents[parent].commit for parent in agent.parents)
+            found = run.repository.parents_of(agent.commit)
+            if found != expected:
+                raise ArchiveCorrupt(f"{where}: its commit has parents {found}, the log says {expected}")

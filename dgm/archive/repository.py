@@ -1,0 +1,149 @@
+"""``agents.git``: an agent is a commit, its parents are the commit's parents, its name is ``agents/<id>``.
+
+Git itself is only ever run to read, on object ids, with no configuration but what is given here; no hook,
+filter, attribute, text conversion or submodule of an agent's tree takes effect on the host.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dgm.archive.durable import write_durably
+from dgm.archive.git_process import GitObjects, environment, run_git
+from dgm.archive.objects import (
+    changed,
+    durable_writer,
+    make_repository,
+    object_id,
+    parse_tree,
+    put_commit,
+    put_tree,
+    scratch_writer,
+    storable,
+)
+from dgm.domain import AgentId, CommitId, Entry, Snapshot
+
+if TYPE_CHECKING:
+    import git
+
+_DIFF = (
+    "diff-tree",
+    "-r",
+    "-p",
+    "--binary",
+    "--full-index",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+)
+
+
+class AgentRepository:
+    """The bare repository of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def create(cls, folder: Path) -> "AgentRepository":
+        """Makes an empty one."""
+        make_repository(folder)
+        return cls(folder)
+
+    def commit(self, files: Snapshot, parents: Sequence[CommitId]) -> CommitId:
+        """Stores an agent's source, durably; equal content with equal parents gives the same id everywhere.
+
+        Anything in a ``.git`` (in any spelling) is dropped, since git cannot hold it.
+
+        Raises:
+            Infrastructure: the disk is full or failing.
+        """
+        put = durable_writer(self._folder / "objects")
+        return put_commit(put_tree(storable(files), put), parents, put)
+
+    def name(self, agent: AgentId, commit: CommitId) -> None:
+        """Points ``refs/heads/agents/<id>`` at a commit, durably, before the event that names the agent."""
+        write_durably(self._folder / "refs" / "heads" / "agents" / str(agent), f"{commit}\n".encode())
+
+    def source(self, commit: CommitId) -> Snapshot:
+        """An agent's source, byte for byte.
+
+        Raises:
+            ArchiveCorrupt: the commit, or something in it, is missing or damaged.
+        """
+        with GitObjects(self._folder) as objects:
+            return dict(_files(objects, objects.tree_of(commit)))
+
+    def tree_of(self, commit: CommitId) -> str:
+        """The id of the commit's content; equal for agents with equal source."""
+        with GitObjects(self._folder) as objects:
+            return objects.tree_of(commit)
+
+    def diff(self, before: CommitId, after: CommitId) -> bytes:
+        """The patch from one agent's source to another's, binary files included."""
+        return run_git(self._folder, *_DIFF, before, after)
+
+    def fsck(self) -> None:
+        """Checks every object.
+
+        Raises:
+            ArchiveCorrupt: the first thing that git finds wrong.
+        """
+        run_git(self._folder, "fsck", "--full", "--no-dangling", "--no-progress")
+
+    def refs(self) -> Mapping[AgentId, CommitId]:
+        """What ``agents/<id>`` point at."""
+        wanted = "--format=%(refname:lstrip=3) %(objectname)"
+        lines = run_git(self._folder, "for-each-ref", wanted, "refs/heads/agents")
+        pairs = (line.split() for line in lines.decode().splitlines())
+        return {AgentId(int(agent)): CommitId(commit) for agent, commit in pairs}
+
+    def parents_of(self, commit: CommitId) -> tuple[CommitId, ...]:
+        """The parents that the commit itself names."""
+        with GitObjects(self._folder) as objects:
+            return objects.parents_of(commit)
+
+    def handle(self) -> "git.Repo":
+        """The repository as GitPython's object, for histories and blames; close it when done."""
+        import git
+
+        repository = git.Repo(self._folder)
+        repository.git.update_environment(**environment())
+        return repository
+
+
+def tree_id(files: Snapshot) -> str:
+    """What ``AgentRepository.tree_of`` would say of a snapshot, without storing it."""
+    return put_tree(storable(files), object_id)
+
+
+def patch(before: Snapshot, after: Snapshot) -> bytes:
+    """The patch between two snapshots, binary files included; empty when they are equal.
+
+    Anything in a ``.git`` is left out. Needs no archive.
+
+    Raises:
+        UserError: a name that cannot be in a folder, or git is not installed.
+    """
+    old, new = changed(storable(before), storable(after))
+    if not old and not new:
+        return b""
+    with tempfile.TemporaryDirectory(prefix="dgm-") as name:
+        folder = Path(name)
+        for part in ("objects", "refs"):
+            (folder / part).mkdir()
+        (folder / "HEAD").write_bytes(b"ref: refs/heads/none\n")
+        put = scratch_writer(folder / "objects")
+        return run_git(folder, *_DIFF, put_tree(old, put), put_tree(new, put))
+
+
+def _files(objects: GitObjects, root: str) -> Iterator[tuple[str, Entry]]:
+    waiting = [("", root)]
+    while waiting:
+        prefix, tree = waiting.pop()
+        for name, (mode, object_) in parse_tree(objects.get(tree, "tree")).items():
+            if mode == 0o40000:
+                waiting.append((f"{prefix}{name}/", object_))
+            else:
+                yield prefix + name, Entry(objects.get(object_, "blob"), mode)

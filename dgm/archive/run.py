@@ -1,0 +1,153 @@
+"""A run as one folder: configuration, events, agents and traces, opened, written and followed as one thing.
+
+Data first, event last: what an event names is on disk before the event is. The process that writes appends
+every event here and nowhere else, so that its tree is always what the log says.
+"""
+
+import json
+import platform
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from dgm.archive.durable import write_durably
+from dgm.archive.events import SCHEMA_VERSION, AgentBorn, Event, Recorded
+from dgm.archive.fold import fold
+from dgm.archive.repository import AgentRepository
+from dgm.archive.store import EventStore
+from dgm.archive.traces import Traces
+from dgm.archive.tree import Tree
+from dgm.domain import ActionId, AgentId, Born, Snapshot
+from dgm.errors import ArchiveCorrupt, UserError
+
+_FORMAT = 1
+
+
+class Run:
+    """An open run. Reading is safe while another process writes; ``with`` closes it."""
+
+    def __init__(self, folder: Path, config: Mapping[str, Any], store: EventStore) -> None:
+        self.folder = folder
+        self.name = folder.resolve().name
+        self.config = config
+        """The resolved configuration, as it was frozen when the run was made."""
+        self.store = store
+        self.tree = Tree()
+        self.repository = AgentRepository(folder / "agents.git")
+        self.traces = Traces(folder / "traces")
+        self._lock = threading.Lock()
+
+    @classmethod
+    def create(cls, folder: Path, config: Mapping[str, Any]) -> Self:
+        """Makes a run and opens it for writing; a run that is not complete never appears under its name.
+
+        Raises:
+            UserError: the folder exists, or its parent is read-only.
+            Infrastructure: the disk is full.
+        """
+        if folder.exists() and any(folder.iterdir()):
+            raise UserError(f"{folder}: already exists; resume it, or choose another name")
+        draft = folder.with_name(f".{folder.name}.new")
+        shutil.rmtree(draft, ignore_errors=True)
+        frozen = {
+            "format": _FORMAT,
+            "schema": SCHEMA_VERSION,
+            "python": platform.python_version(),
+            "config": config,
+        }
+        write_durably(draft / "run.json", json.dumps(frozen, indent=2, ensure_ascii=False).encode() + b"\n")
+        AgentRepository.create(draft / "agents.git")
+        (draft / "traces").mkdir()
+        EventStore.open(draft / "events.db", write=True).close()
+        draft.replace(folder)
+        return cls.open(folder, write=True)
+
+    @classmethod
+    def open(cls, folder: Path, *, write: bool = False) -> Self:
+        """Opens a run and folds its events.
+
+        Raises:
+            UserError: there is no run, it was made by a newer dgm, or it is to be written and is read-only.
+            ArchiveBusy: it is to be written, and another process does.
+            ArchiveCorrupt: something in it is damaged; names the file and the first thing wrong.
+        """
+        config = _read_config(folder / "run.json")
+        if write and not (folder / "events.db").exists():
+            raise ArchiveCorrupt(f"{folder / 'events.db'}: missing; restore it from a copy")
+        run = cls(folder, config, EventStore.open(folder / "events.db", write=write))
+        try:
+            run._refold()
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    def append(self, event: Event) -> Recorded:
+        """Makes an event durable, then folds it into the tree; raises as ``EventStore.append``."""
+        with self._lock:
+            recorded = self.store.append(event)
+            self.tree.apply(recorded)
+        return recorded
+
+    def follow(self) -> Sequence[Recorded]:
+        """For readers: folds what was appended since, and returns it (empty when nothing was)."""
+        new = list(self.store.read(self.tree.seq))
+        for recorded in new:
+            self.tree.apply(recorded)
+        return new
+
+    def birth(self, outcome: Born, action: ActionId) -> AgentBorn:
+        """Names the new agent's commit under the next free id, durably, and returns the event that says so."""
+        agent = AgentId(len(self.tree.agents))
+        self.repository.name(agent, outcome.commit)
+        return AgentBorn(
+            action, agent, outcome.parents, outcome.commit, outcome.operator, outcome.rationale, outcome.cost
+        )
+
+    def source(self, agent: AgentId) -> Snapshot:
+        """An agent's source."""
+        return self.repository.source(self.tree.agents[agent].commit)
+
+    def outcome(self, action: ActionId) -> Recorded | None:
+        """The last event of an action that is not a start or a model call; ``None`` while there is none."""
+        kinds = ("AgentBorn", "AgentStillborn", "TaskGraded", "ActionLost")
+        ends = [item for item in self.store.of_action(action) if type(item.event).__name__ in kinds]
+        return ends[-1] if ends else None
+
+    def close(self) -> None:
+        """Closes the log and lets the next writer in."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _refold(self) -> None:
+        try:
+            fold(self.store, self.tree)
+        except ArchiveCorrupt as error:
+            where = self.folder / "events.db"
+            raise error if str(where) in str(error) else ArchiveCorrupt(f"{where}: {error}") from error
+
+
+def _read_config(path: Path) -> Mapping[str, Any]:
+    try:
+        frozen = json.loads(path.read_bytes())
+        version, config = frozen["format"], frozen["config"]
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UserError(f"{path.parent}: not a run (it has no run.json)") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArchiveCorrupt(f"{path}: not what dgm wrote ({error}); restore it from a copy") from error
+    if version > _FORMAT:
+        raise UserError(
+            f"{path}: made by a newer dgm (format {version}, this one reads {_FORMAT}); upgrade dgm"
+        )
+    if not isinstance(config, dict):
+        raise ArchiveCorrupt(f"{path}: its config is not a table; restore it from a copy")
+    return config

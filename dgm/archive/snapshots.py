@@ -1,0 +1,245 @@
+"""Folders as values: reading what an agent left, as a tar stream or on disk, and writing it out again.
+
+Everything read here may be hostile. Links are kept as links and never followed; what is neither file, link
+nor folder is left out; nothing is ever written outside the folder that was named.
+"""
+
+import io
+import os
+import stat
+import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from dgm.domain import Entry, Snapshot
+from dgm.errors import AgentFault, Infrastructure, UserError
+
+FILE, PROGRAM, LINK = 0o100644, 0o100755, 0o120000
+MAX_FILES = 20_000
+MAX_BYTES = 200_000_000
+_MTIME = 1_700_000_000
+"""Of every file in a tar, so that equal snapshots give equal bytes."""
+_HEADERS = 4096
+"""Bytes that one file may take in a tar besides its content."""
+_LEFT_OUT = frozenset({"__pycache__", ".git"})
+
+
+class _Collector:
+    """Gathers entries, and objects as soon as there is too much of them."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.files: dict[str, Entry] = {}
+        self._limit = limit_bytes
+        self._bytes = 0
+
+    def check(self, name: str, size: int) -> None:
+        self._bytes += size + len(name)
+        if self._bytes > self._limit:
+            raise AgentFault("size", f"more than {self._limit} bytes of files")
+        if len(self.files) >= MAX_FILES:
+            raise AgentFault("size", f"more than {MAX_FILES} files")
+
+    def add(self, name: str, entry: Entry) -> None:
+        self.files[name] = entry
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that ends the reading of headers without end: they count for nothing in ``_Collector``."""
+
+    def __init__(self, stream: IO[bytes], limit_bytes: int) -> None:
+        super().__init__()
+        self._stream = stream
+        self._left = limit_bytes + MAX_FILES * _HEADERS
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise AgentFault("size", "a tar stream without end")
+        return data
+
+
+def from_tar(stream: IO[bytes], *, limit_bytes: int = MAX_BYTES, exclude: Sequence[str] = ()) -> Snapshot:
+    """Reads a tar stream; of two entries with one name the later one counts.
+
+    ``exclude`` names entries directly below the root to leave out. A hard link becomes a copy of the file it
+    names.
+
+    Raises:
+        AgentFault: stage ``size``: too large or too many files; stage ``tree``: names that lead outside, or
+        that are both file and folder.
+        Infrastructure: not a tar stream, or a torn one.
+    """
+    found = _Collector(limit_bytes)
+    try:
+        bounded = _Bounded(stream, limit_bytes)
+        with tarfile.open(fileobj=bounded, mode="r|", errors="surrogateescape", encoding="utf-8") as tar:
+            for member in tar:
+                name = _relative(member.name)
+                if name and name.split("/", 1)[0] not in exclude:
+                    _take(tar, member, name, found)
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        raise Infrastructure(f"unreadable tar stream: {error}") from error
+    _check_folders(found.files)
+    return found.files
+
+
+def to_tar(files: Snapshot, *, uid: int = 0, gid: int = 0) -> bytes:
+    """A tar of the snapshot; equal snapshots give equal bytes."""
+    buffer = io.BytesIO()
+    with tarfile.open(
+        fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT, encoding="utf-8", errors="surrogateescape"
+    ) as tar:
+        for name in sorted(files):
+            entry = files[name]
+            member = tarfile.TarInfo(checked_name(name))
+            member.uid, member.gid, member.mtime = uid, gid, _MTIME
+            if entry.mode == LINK:
+                member.type, member.mode = tarfile.SYMTYPE, 0o777
+                member.linkname = os.fsdecode(entry.data)
+                tar.addfile(member)
+            else:
+                member.mode, member.size = entry.mode & 0o777, len(entry.data)
+                tar.addfile(member, io.BytesIO(entry.data))
+    return buffer.getvalue()
+
+
+def from_folder(folder: Path, *, limit_bytes: int = MAX_BYTES) -> Snapshot:
+    """Reads a folder on this machine; ``.git`` and ``__pycache__`` are left out wherever they are.
+
+    Raises:
+        AgentFault: stage ``size``: too large, or too many files.
+        UserError: it is not a folder, or cannot be read.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: not a folder")
+    found = _Collector(limit_bytes)
+    try:
+        for name, path in _walk(folder):
+            _read(name, path, found)
+    except OSError as error:
+        raise UserError(f"{error.filename or folder}: cannot be read: {error.strerror}") from error
+    return found.files
+
+
+def write_folder(files: Snapshot, folder: Path) -> None:
+    """Writes the snapshot below ``folder`` (made if missing), replacing files of the same names.
+
+    Raises:
+        UserError: a name leads outside, or a part of it is a link or a file where a folder is needed.
+        Infrastructure: the disk is full or failing.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for name in sorted(files):
+            _write(root, checked_name(name), files[name])
+    except (NotADirectoryError, IsADirectoryError) as error:
+        raise UserError(f"{folder}: {name!r} would be written through a link or over a folder") from error
+    except OSError as error:
+        raise Infrastructure(error.errno, f"cannot write {folder}/{name}: {error.strerror}") from error
+    finally:
+        os.close(root)
+
+
+def checked_name(name: str) -> str:
+    """The name itself, where it is one that a snapshot may hold.
+
+    Raises:
+        UserError: it is absolute, empty, or has a part that is empty, ``.`` or ``..``.
+    """
+    if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
+        raise UserError(f"{name!r} is not the name of a file in a folder")
+    return name
+
+
+def _relative(name: str) -> str:
+    if name.startswith("/"):
+        raise AgentFault("tree", f"absolute file name {name!r}")
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise AgentFault("tree", f"file name {name!r} leads outside")
+    return "/".join(parts)
+
+
+def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, name: str, found: _Collector) -> None:
+    if member.issym():
+        target = os.fsencode(member.linkname)
+        found.check(name, len(target))
+        found.add(name, Entry(target, LINK))
+    elif member.islnk():
+        original = found.files.get(_relative(member.linkname))
+        if original is not None:
+            found.check(name, len(original.data))
+            found.add(name, original)
+    elif member.isreg():
+        found.check(name, member.size)
+        content = tar.extractfile(member)
+        data = content.read() if content else b""
+        found.add(name, Entry(data, PROGRAM if member.mode & 0o100 else FILE))
+
+
+def _check_folders(files: Snapshot) -> None:
+    for name in files:
+        parent = name.rpartition("/")[0]
+        while parent:
+            if parent in files:
+                raise AgentFault("tree", f"{parent!r} is both a file and a folder")
+            parent = parent.rpartition("/")[0]
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, Path]]:
+    waiting = [("", folder)]
+    while waiting:
+        prefix, current = waiting.pop()
+        for item in sorted(os.scandir(current), key=lambda item: item.name):
+            if item.name in _LEFT_OUT:
+                continue
+            if item.is_dir(follow_symlinks=False):
+                waiting.append((f"{prefix}{item.name}/", Path(item.path)))
+            else:
+                yield prefix + item.name, Path(item.path)
+
+
+def _read(name: str, path: Path, found: _Collector) -> None:
+    info = path.lstat()
+    if stat.S_ISLNK(info.st_mode):
+        target = os.fsencode(path.readlink())
+        found.check(name, len(target))
+        found.add(name, Entry(target, LINK))
+    elif stat.S_ISREG(info.st_mode):
+        found.check(name, info.st_size)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:  # noqa: PTH123  (a descriptor, so that no link is followed)
+            data = file.read(info.st_size + 1)
+        found.add(name, Entry(data, PROGRAM if info.st_mode & 0o100 else FILE))
+
+
+def _write(root: int, name: str, entry: Entry) -> None:
+    *folders, last = name.split("/")
+    here = os.dup(root)
+    try:
+        for part in folders:
+            below = _enter(here, part)
+            os.close(here)
+            here = below
+        with suppress(FileNotFoundError):
+            os.unlink(last, dir_fd=here)
+        if entry.mode == LINK:
+            os.symlink(entry.data, os.fsencode(last), dir_fd=here)
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(last, flags, entry.mode & 0o777, dir_fd=here)
+        with open(descriptor, "wb") as file:  # noqa: PTH123  (a descriptor, so that no link is followed)
+            file.write(entry.data)
+    finally:
+        os.close(here)
+
+
+def _enter(here: int, part: str) -> int:
+    with suppress(FileExistsError):
+        os.mkdir(part, 0o755, dir_fd=here)
+    # A link here is an error (ENOTDIR), because it is asked for as a folder and not followed.
+    return os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
