@@ -5,7 +5,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,9 @@ from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.suites import open_suite
 from dgm.config import Settings, validated
-from dgm.domain import ActionId, Budget, Snapshot, Split
+from dgm.domain import ActionId, Agent, Budget, Snapshot, Split
 from dgm.errors import AgentFault, UserError
-from dgm.gateway.limits import Limits
+from dgm.gateway.lease import CallLimits
 from dgm.gateway.server import Gateway
 from dgm.meta.contract import read_contract
 from dgm.meta.registry import open_operator
@@ -28,11 +28,16 @@ from dgm.models.choose import open_model
 from dgm.models.dry_run import DryRun
 from dgm.paths import asset
 from dgm.policies.registry import open_policy
+from dgm.policies.roster import Roster
 from dgm.protocols import Benchmark, SandboxEngine, SandboxSpec
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.recipes import load_recipe
+from dgm.search.budgets import Ending
+from dgm.search.exam import FOLDER, enter
 from dgm.search.loop import Search
 from dgm.search.worker import Worker, seed_birth
+
+OnEvent = Callable[[Recorded], None]
 
 IMAGE = "python"
 """Recipe of the sandboxes in which agents are checked and improve themselves."""
@@ -70,6 +75,26 @@ def create(folder: Path, settings: Settings, parts: Parts) -> Run:
     run.append(_started(settings.budget.budget(), parts.benchmark, resumed=False))
     run.append(run.birth(seed_birth(run, source), ActionId(0)))
     return run
+
+
+def open_exam(run: Run, settings: Settings, parts: Parts) -> Run:
+    """The examination on the holdout split that belongs to a run; made where there is none, open to write."""
+    folder = run.folder / FOLDER
+    if not (folder / "run.json").exists():
+        return Run.create(folder, _record(folder, settings, parts))
+    return Run.open(folder, write=True)
+
+
+async def examine(
+    run: Run, exam: Run, agents: Sequence[Agent], settings: Settings, parts: Parts, on_event: OnEvent
+) -> Ending:
+    """Lets agents of a run work on every holdout task that they have not worked on yet."""
+    tasks = tuple(task.id for task in parts.benchmark.tasks(Split.HOLDOUT))
+    exam.append(RunStarted(Budget(), tasks, resumed=bool(exam.tree.agents)))
+    for agent in agents:
+        enter(exam, run, agent)
+    async with laboratory(exam, settings, parts) as worker:
+        return await Search(exam, Roster(), worker, settings, on_event).go()
 
 
 def settings_of(run: Run) -> Settings:
@@ -150,7 +175,7 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
     await parts.engine.reap(labels)
     model = open_model(settings.model)
     folder = Path(tempfile.mkdtemp(prefix="dgm-gateway-"))
-    limits = Limits(calls=settings.limits.calls, tokens=settings.limits.tokens)
+    limits = CallLimits(calls=settings.limits.calls, tokens=settings.limits.tokens)
     models = {"solve": model, "improve": model, "dry-run": DryRun()}
     try:
         async with Gateway(folder, RunJournal(run), models, limits) as gateway:
@@ -182,7 +207,7 @@ def _spec(labels: Mapping[str, str]) -> SandboxSpec:
 
 @asynccontextmanager
 async def search(
-    run: Run, settings: Settings, parts: Parts, on_event: Callable[[Recorded], None]
+    run: Run, settings: Settings, parts: Parts, on_event: OnEvent
 ) -> AsyncIterator[Search]:
     """A search that is ready to go; ``on_event`` hears of every event that it records."""
     policy = open_policy(settings)
