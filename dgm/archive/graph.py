@@ -1,4 +1,4 @@
-"""The tree as a networkx graph, for the formats that networkx writes (GraphML, GEXF, DOT) and its algorithms."""
+"""The tree as a networkx graph, for the formats that networkx writes and for its algorithms."""
 
 from typing import TYPE_CHECKING
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     import networkx
 
 
-def to_networkx(tree: Tree) -> "networkx.DiGraph[int]":
-    """One node per agent, one edge per parent from parent to child; attributes are numbers and strings only."""
+def to_networkx(tree: Tree) -> "networkx.DiGraph":
+    """A node per agent, an edge from each parent to the child; attributes are numbers and strings."""
     import networkx
 
-    graph: networkx.DiGraph[int] = networkx.DiGraph()
+    graph = networkx.DiGraph()
     for agent in tree.agents:
         own, clade = tree.own(agent.id), tree.clade(agent.id)
         graph.add_node(

@@ -45,9 +45,8 @@ class RunJournal:
         """
         asked = self._put_request(key.action, request)
         answered = self._run.traces.put(encode_reply(reply), limit=None)
-        model = request.model or self._model
         self._run.append(
-            ModelCalled(key.action, key.number, model, role, asked, answered, reply.usage, seconds)
+            ModelCalled(key.action, key.number, self._model, role, asked, answered, reply.usage, seconds)
         )
 
     def _put_request(self, action: ActionId, request: Request) -> Digest:

@@ -1,4 +1,4 @@
-"""The line from the seed to one agent, along first parents: what changed at each step, and what it brought."""
+"""The line from the seed to one agent, along first parents: what each step changed and what it brought."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

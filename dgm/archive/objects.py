@@ -94,8 +94,9 @@ def durable_writer(objects: Path) -> Put:
         if path.exists():
             sync_folder(path.parent)
         else:
-            # Git knows files of this prefix as its own left-overs: fsck is silent about them, gc removes
-            them. write_durably(path, zlib.compress(_header(kind, data) + data, 1), "tmp_obj_") return name
+            # Git knows this prefix as its own left-overs: fsck is silent about them, gc removes them.
+            write_durably(path, zlib.compress(_header(kind, data) + data, 1), "tmp_obj_")
+        return name
 
     return put
 
@@ -143,7 +144,7 @@ _CONFIG = b"""[core]
 \tgitattributesLarge = ignore
 \tgitattributesLineLength = ignore
 """
-"""``fsck`` looks for damage; what an agent writes into files that only mean something to git is its own affair."""
+"""``fsck`` looks for damage; what agents write into files that mean something to git is their affair."""
 
 
 def _header(kind: str, data: bytes) -> bytes:

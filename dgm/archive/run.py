@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from dgm.archive.durable import write_durably
-from dgm.archive.events import SCHEMA_VERSION, AgentBorn, Event, Recorded
+from dgm.archive.events import (
+    SCHEMA_VERSION,
+    ActionLost,
+    AgentBorn,
+    AgentStillborn,
+    Event,
+    Recorded,
+    TaskGraded,
+)
 from dgm.archive.fold import fold
 from dgm.archive.repository import AgentRepository
 from dgm.archive.store import EventStore
@@ -23,6 +31,7 @@ from dgm.domain import ActionId, AgentId, Born, Snapshot
 from dgm.errors import ArchiveCorrupt, UserError
 
 _FORMAT = 1
+_ENDS = (AgentBorn, AgentStillborn, TaskGraded, ActionLost)
 
 
 class Run:
@@ -99,7 +108,7 @@ class Run:
         return new
 
     def birth(self, outcome: Born, action: ActionId) -> AgentBorn:
-        """Names the new agent's commit under the next free id, durably, and returns the event that says so."""
+        """Names the commit under the next free agent id, durably, and returns the event that says so."""
         agent = AgentId(len(self.tree.agents))
         self.repository.name(agent, outcome.commit)
         return AgentBorn(
@@ -112,8 +121,7 @@ class Run:
 
     def outcome(self, action: ActionId) -> Recorded | None:
         """The last event of an action that is not a start or a model call; ``None`` while there is none."""
-        kinds = ("AgentBorn", "AgentStillborn", "TaskGraded", "ActionLost")
-        ends = [item for item in self.store.of_action(action) if type(item.event).__name__ in kinds]
+        ends = [item for item in self.store.of_action(action) if isinstance(item.event, _ENDS)]
         return ends[-1] if ends else None
 
     def close(self) -> None:
