@@ -29,6 +29,9 @@ class Repetition(unittest.TestCase):
     def test_similarity(self):
         self.assertEqual(similarity("ab", "abab"), 4 / 6)
 
+    def test_from_nothing(self):
+        self.assertEqual(unified([], ["a"])[2:], ["@@ -0,0 +1 @@", "+a"])
+
     def test_common_tail_is_still_found(self):
         edits = compare(list("xyzab"), list("wab"))
         self.assertEqual([(edit.a_start, edit.a_stop, edit.b_start, edit.b_stop) for edit in edits], [(0, 3, 0, 1)])
