@@ -1,7 +1,8 @@
 """The engine that needs no daemon: every command is a fresh ``bwrap`` process over one sandbox's own folders.
 
-Everything a command started is gone when it ends, because it lives in a process namespace of its own; loopback too
-is each command's own. Should the host's process die, the kernel ends the command; ``reap`` removes the folders.
+Everything a command started is gone when it ends, because it lives in a process namespace of its own;
+loopback too is each command's own. Should the host's process die, the kernel ends the command, and ``reap``
+removes the folders.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import contextlib
 import logging
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +19,7 @@ from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Completed, SandboxSpec
 from dgm.sandboxes import cgroups, recipes, scratch, transfer
-from dgm.sandboxes.confined import Ended, Output, run
+from dgm.sandboxes.confined import Ended, Output, memory_file, run
 from dgm.sandboxes.confinement import Confinement, search_path
 from dgm.sandboxes.leftovers import reap
 from dgm.sandboxes.seccomp import filter_program
@@ -28,6 +30,8 @@ log = logging.getLogger(__name__)
 _BWRAP_PIDS = 2
 """Processes of bubblewrap itself that count against a control group."""
 _WATCH_EVERY_S = 0.25
+_STDERR = 2
+_PROOF_S = 10.0
 _KILLED, _TIMED_OUT = 137, 124
 _OVER_DISK = b"\nkilled: the sandbox wrote more than its disk_mb\n"
 
@@ -45,6 +49,23 @@ class BubblewrapEngine:
         self._privileged = os.geteuid() == 0
         self._grouped = cgroups.available()
         self._seccomp = filter_program()
+
+    @property
+    def bounds(self) -> str:
+        """What holds a program's processes and memory, in a word or two."""
+        return "control groups" if self._grouped else "resource limits"
+
+    def prove(self) -> None:
+        """Starts a trivial program, because namespaces may be forbidden where bubblewrap is installed.
+
+        Raises:
+            Infrastructure: it cannot be confined here; the message says what bubblewrap said.
+        """
+        sandbox = self._make(SandboxSpec(image=""), scratch.SANDBOX_UID)
+        try:
+            sandbox.prove()
+        finally:
+            sandbox.close()
 
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator["BubblewrapSandbox"]:
@@ -144,6 +165,31 @@ class BubblewrapSandbox:
     async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> dict[str, Entry]:
         """Reads a folder back."""
         return await transfer.get(self, source, limit_bytes=limit_bytes, exclude=exclude)
+
+    def prove(self) -> None:
+        """Runs ``true`` and waits for it, without an event loop.
+
+        Raises:
+            Infrastructure: it did not run.
+        """
+        seccomp_fd = memory_file(self._seccomp)
+        try:
+            command = self._inside.command(["true"], "/work", {}, seccomp_fd, _STDERR)
+            done = subprocess.run(
+                command,
+                pass_fds=[seccomp_fd],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROOF_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Infrastructure(f"bubblewrap does not start: {error}") from error
+        finally:
+            os.close(seccomp_fd)
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip()
+            raise Infrastructure(f"bubblewrap cannot confine a program here: {said[-300:]}")
 
     def close(self) -> None:
         """Kills what runs and removes the folders; the second time it does nothing."""

@@ -1,23 +1,55 @@
 """Picks the engine that runs untrusted code. There is no way to run it without one."""
 
+import logging
 from typing import Literal
 
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
+from dgm.sandboxes.docker import DockerEngine
+
+log = logging.getLogger(__name__)
 
 EngineName = Literal["auto", "docker", "bubblewrap"]
 
 
 def choose(name: EngineName = "auto") -> SandboxEngine:
-    """The engine called ``name``; ``auto`` is Docker if it answers, else bubblewrap if it can bound a program.
+    """The engine called ``name``; ``auto`` is Docker if it answers, else bubblewrap.
 
     Raises:
         UserError: it is not to be had here; the message says what to install or start.
     """
-    if name in ("auto", "bubblewrap"):
+    match name:
+        case "docker":
+            return _docker()
+        case "bubblewrap":
+            return _bubblewrap()
+        case "auto":
+            return _either()
+
+
+def _either() -> SandboxEngine:
+    try:
+        return _docker()
+    except UserError as no_docker:
+        log.info("%s; trying bubblewrap", no_docker)
         try:
-            return BubblewrapEngine()
-        except Infrastructure as error:
-            raise UserError(f"no sandbox: {error}") from error
-    raise UserError(f"no sandbox: {name!r} is not to be had here")
+            return _bubblewrap()
+        except UserError as error:
+            raise UserError(f"nothing here can confine an agent. {no_docker}; or {error}") from error
+
+
+def _docker() -> SandboxEngine:
+    try:
+        return DockerEngine()
+    except Infrastructure as error:
+        raise UserError(f"no Docker sandbox: {error}") from error
+
+
+def _bubblewrap() -> SandboxEngine:
+    try:
+        engine = BubblewrapEngine()
+        engine.prove()
+    except Infrastructure as error:
+        raise UserError(f"no bubblewrap sandbox: {error}") from error
+    return engine

@@ -50,11 +50,9 @@ async def run(command: CommandLine, seccomp: bytes, stdin: bytes, timeout_s: flo
     Raises:
         Infrastructure: it could not be started, or cannot be killed.
     """
-    seccomp_fd = os.memfd_create("seccomp")
+    seccomp_fd = memory_file(seccomp)
     status_fd, status_end = os.pipe()
     try:
-        os.write(seccomp_fd, seccomp)
-        os.lseek(seccomp_fd, 0, os.SEEK_SET)
         process = await _start(command(seccomp_fd, status_end), (seccomp_fd, status_end))
     except BaseException:
         os.close(status_fd)
@@ -67,6 +65,14 @@ async def run(command: CommandLine, seccomp: bytes, stdin: bytes, timeout_s: flo
         return Ended(_reported(status_fd), timed_out)
     finally:
         os.close(status_fd)
+
+
+def memory_file(content: bytes) -> int:
+    """A descriptor at the start of a nameless file with this content."""
+    descriptor = os.memfd_create("dgm")
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 async def _start(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:

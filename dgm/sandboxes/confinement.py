@@ -1,8 +1,8 @@
 """The command line that confines one program with bubblewrap: what it sees, who it is, what it may ask for.
 
-Of the host it sees ``/usr`` (and the interpreter, should that lie elsewhere) and nothing else: no home folders, no
-``/run``, no ``/var``, no environment. It is never root: as root the program's uid is really changed before it starts;
-an ordinary user's program gets a user namespace.
+Of the host it sees ``/usr`` (and the interpreter, should that lie elsewhere) and nothing else: no home
+folders, no ``/run``, no ``/var``, no environment. It is never root: as root the program's uid is changed for
+real before it starts; an ordinary user's program gets a user namespace.
 """
 
 import shutil
@@ -17,7 +17,10 @@ from dgm.sandboxes.scratch import WRITABLE, Scratch
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 _TOP_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _KEEPS = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
-_JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; ulimit -c 0; ulimit -n 1024; exec "$@"'
+_JOIN = (
+    'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; '
+    'ulimit -c 0; ulimit -n 1024; exec "$@"'
+)
 _MIB = 1024 * 1024
 
 
@@ -46,7 +49,7 @@ class Confinement:
             *_system(self.scratch),
             *self._folders(),
             "--seccomp", str(seccomp_fd), "--json-status-fd", str(status_fd),
-            *(part for name, value in {**_environment(), **env}.items() for part in ("--setenv", name, value)),
+            *(part for item in {**_environment(), **env}.items() for part in ("--setenv", *item)),
             "--", *self._descent(), "env", "-C", cwd, "--", *argv,
         ]  # fmt: skip
 

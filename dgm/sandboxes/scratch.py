@@ -1,7 +1,7 @@
 """The host folder behind one bubblewrap sandbox: what it may write, and the note by which it is found again.
 
-As root the folder holds a tmpfs of the allowed size, so that the kernel itself bounds it. As an ordinary user it is
-a plain folder, and ``usage`` is what a watcher looks at.
+As root the folder holds a tmpfs of the allowed size, so that the kernel itself bounds it. As an ordinary user
+it is a plain folder, and ``usage`` is what a watcher looks at.
 """
 
 import contextlib
@@ -22,6 +22,9 @@ WRITABLE = {"work": "/work", "agent": "/agent", "job": "/job", "tmp": "/tmp", "s
 """Folder of the scratch space → where a sandbox sees it."""
 _NOSUID, _NODEV, _DETACH = 2, 4, 2
 BYTES_PER_FILE = 4096
+"""Smallest size of a file for the disk bound, so that empty ones cannot be made without end."""
+SANDBOX_UID = 10001
+"""Who a sandbox's user is unless its recipe says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Scratch:
         return self.folder / "etc"
 
     def create(self, note: "Note", disk_mb: int, uid: int, *, bounded: bool) -> None:
-        """Makes the folder, its note first; ``bounded`` (root only) on a tmpfs of ``disk_mb`` that belongs to ``uid``.
+        """Makes the folder, its note first; ``bounded`` (root only) as a tmpfs of ``disk_mb`` for ``uid``.
 
         Raises:
             Infrastructure: the disk is full, or the kernel refused the mount.
@@ -164,7 +167,7 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _open_and_retry(function: object, path: str, _: object) -> None:
+def _open_and_retry(_: object, path: str, __: object) -> None:
     """An agent may have closed its folders to everybody, its owner included."""
     with contextlib.suppress(FileNotFoundError):
         parent = os.path.dirname(path)  # noqa: PTH120

@@ -1,4 +1,4 @@
-"""Compiles ``sandboxes/seccomp.json`` (the format that Docker reads) to the BPF program that bubblewrap takes.
+"""Compiles ``sandboxes/seccomp.json`` (the format that Docker reads) to BPF, which is what bubblewrap takes.
 
 One file says for both engines what no sandbox may ask of the kernel. Only what that file uses is understood.
 """
@@ -72,7 +72,7 @@ def _denial(number: int, rule: Mapping[str, Any]) -> list[Instruction]:
 def _condition(argument: Mapping[str, Any]) -> list[Instruction]:
     """Falls through when the argument matches, else skips one instruction.
 
-    Only the low half is compared: the kernel takes these arguments as 32 bits, so garbage above must not help.
+    Only the low half is compared: the kernel takes these arguments as 32 bits, garbage above must not help.
     """
     load = (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * int(argument["index"]))
     value = int(argument["value"])

@@ -1,4 +1,4 @@
-"""Blocking work in a thread that must not be lost when its waiter is cancelled: opening and closing a sandbox."""
+"""Blocking work that must not be lost when its waiter is cancelled: opening and closing a sandbox."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 async def owned(make: Callable[[], T], dispose: Callable[[T], object]) -> T:
-    """What ``make`` returns; should the waiter be cancelled meanwhile, it is made all the same and disposed of."""
+    """What ``make`` returns; should the waiter be cancelled meanwhile, it is made and then disposed of."""
     making = asyncio.ensure_future(asyncio.to_thread(make))
     try:
         return await asyncio.shield(making)

@@ -1,4 +1,4 @@
-"""``put`` and ``get`` of any sandbox, through its own ``exec``: the files are touched by the sandbox's user alone.
+"""``put`` and ``get`` of any sandbox, through its own ``exec``: only the sandbox's user touches the files.
 
 So a link that an agent planted can lead nowhere that the agent could not go itself.
 """

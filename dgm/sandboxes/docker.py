@@ -1,0 +1,251 @@
+"""The real engine: a hardened, network-less container per sandbox, commands through the engine's exec.
+
+The docker library makes and removes; programs are spoken to by ``attach``. The library's calls block, so each
+runs in a thread.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from dgm.domain import Entry, Snapshot
+from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.protocols import Completed, SandboxSpec
+from dgm.sandboxes import container, images, recipes, transfer
+from dgm.sandboxes.attach import attach
+from dgm.sandboxes.confined import Output
+from dgm.sandboxes.recipes import Recipe
+from dgm.sandboxes.threads import finished, owned
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_SOCKET = "unix:///var/run/docker.sock"
+_ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+    "HOME": "/tmp",
+    "TMPDIR": "/tmp",
+    "LANG": "C.UTF-8",
+}
+_KILLED, _TIMED_OUT, _CANNOT_START = 137, 124, (126, 128)
+_GRACE_S = 15.0
+"""How long after its time a program may take to be gone, before the container is ended."""
+_OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
+
+
+class DockerEngine:
+    """Opens sandboxes with a Docker engine on this machine."""
+
+    name = "docker"
+
+    def __init__(self) -> None:
+        address = os.environ.get("DOCKER_HOST", _SOCKET)
+        if not address.startswith("unix://"):
+            raise UserError(f"DOCKER_HOST={address}: sandboxes need an engine on this machine (unix://…)")
+        self._socket = address.removeprefix("unix://")
+        self._client: DockerClient = _connected()
+        self._images: set[str] = set()
+
+    @property
+    def client(self) -> "DockerClient":
+        """The connection, for whoever builds images."""
+        return self._client
+
+    @contextlib.asynccontextmanager
+    async def open(self, spec: SandboxSpec) -> AsyncIterator["DockerSandbox"]:
+        """A fresh container, removed when the context ends. Its image is built if need be.
+
+        Raises:
+            UserError: there is no such recipe, or its image can be made neither from a registry nor here.
+            Infrastructure: the engine failed.
+        """
+        recipe = recipes.load(spec.image)
+        sandbox = await owned(lambda: self._make(spec, recipe), DockerSandbox.close)
+        try:
+            yield sandbox
+        finally:
+            await finished(sandbox.close)
+
+    async def reap(self, labels: Mapping[str, str]) -> int:
+        """Removes every sandbox of this engine that carries all of ``labels``."""
+        return await asyncio.to_thread(self._reap, labels)
+
+    def _make(self, spec: SandboxSpec, recipe: Recipe) -> "DockerSandbox":
+        with _engine_trouble("start a sandbox"):
+            if recipe.tag not in self._images:
+                images.ensure(self._client, recipe)
+                self._images.add(recipe.tag)
+            made = self._client.containers.create(**container.creation(spec, recipe))
+            assert made.id is not None
+            sandbox = DockerSandbox(self._client, self._socket, made.id, recipe.user)
+            try:
+                self._client.api.start(made.id)
+            except BaseException:
+                sandbox.close()
+                raise
+        return sandbox
+
+    def _reap(self, labels: Mapping[str, str]) -> int:
+        with _engine_trouble("look for left sandboxes"):
+            wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
+            found = self._client.api.containers(all=True, filters={"label": wanted})
+            for each in found:
+                log.info("removing the container %s", each["Id"][:12])
+                _remove(self._client, each["Id"])
+        return len(found)
+
+
+class DockerSandbox:
+    """One running container."""
+
+    def __init__(self, client: "DockerClient", socket: str, ident: str, uid: int) -> None:
+        self._client = client
+        self._socket = socket
+        self._id = ident
+        self._user = f"{uid}:{uid}"
+        self._memory_kills = 0
+        self._closed = False
+
+    async def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        cwd: str = "/work",
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        output_limit: int = 1_000_000,
+    ) -> Completed:
+        """Runs a command to its end, or kills all of it; what it left in the background runs on.
+
+        Raises:
+            AgentFault: stage ``processes``: so many run in the sandbox that no further one can be started.
+            Infrastructure: the sandbox is closed or its lifetime is over, or the engine failed.
+        """
+        if self._closed:
+            raise Infrastructure("the sandbox is closed")
+        output = Output(output_limit)
+        started = time.monotonic()
+        bounded = ["timeout", "-s", "KILL", f"{timeout_s:.3f}", "env", "-C", cwd, "--", *argv]
+        exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
+        seconds = time.monotonic() - started
+        kept = bytes(output.kept)
+        if exit_code is None or (seconds >= timeout_s and exit_code in (_KILLED, _TIMED_OUT)):
+            await self._kill_strays()
+            return Completed(_TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
+        if exit_code in _CANNOT_START and kept.startswith(b"OCI runtime exec failed"):
+            raise AgentFault(
+                "processes", f"no further program can be started: {kept[:300].decode(errors='replace')}"
+            )
+        out_of_memory = exit_code == _KILLED and await self._killed_for_memory()
+        return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
+
+    async def put(self, files: Snapshot, target: str) -> None:
+        """Writes the files below ``target``, as the sandbox's user."""
+        await transfer.put(self, files, target)
+
+    async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> dict[str, Entry]:
+        """Reads a folder back."""
+        return await transfer.get(self, source, limit_bytes=limit_bytes, exclude=exclude)
+
+    def close(self) -> None:
+        """Removes the container; the second time it does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        with _engine_trouble("remove a sandbox"):
+            _remove(self._client, self._id)
+
+    async def _run(
+        self, argv: Sequence[str], env: Mapping[str, str], stdin: bytes, output: Output, patience_s: float
+    ) -> int | None:
+        """The exit code, or ``None`` when the program had to be left behind."""
+        api = self._client.api
+
+        def prepare() -> str:
+            made = api.exec_create(
+                self._id,
+                list(argv),
+                stdin=bool(stdin),
+                user=self._user,
+                workdir="/",
+                environment={**_ENVIRONMENT, **env},
+            )
+            return str(made["Id"])
+
+        ident = await _called("start a program", prepare)
+        try:
+            async with asyncio.timeout(patience_s):
+                await attach(self._socket, f"/v{api.api_version}/exec/{ident}/start", stdin, output)
+        except TimeoutError:
+            return None
+        state = await _called("ask how a program ended", lambda: api.exec_inspect(ident))
+        code = state["ExitCode"]
+        return None if code is None else int(code)
+
+    async def _kill_strays(self) -> None:
+        """Kills everything of the sandbox's user: a program may have put itself out of reach of its timeout."""
+        with contextlib.suppress(AgentFault):
+            await self._run(["sh", "-c", "kill -9 -1"], {}, b"", Output(1000), _GRACE_S)
+
+    async def _killed_for_memory(self) -> bool:
+        output = Output(10_000)
+        await self._run(["cat", *_OOM_COUNTERS], {}, b"", output, _GRACE_S)
+        counts = [line.split() for line in output.kept.decode("utf-8", "replace").splitlines()]
+        kills = sum(int(fields[1]) for fields in counts if fields[:1] == ["oom_kill"])
+        before, self._memory_kills = self._memory_kills, kills
+        return kills > before
+
+
+def _connected() -> "DockerClient":
+    import docker
+
+    with _engine_trouble("find an engine"):
+        client = docker.from_env()
+        client.ping()
+    return client
+
+
+def _remove(client: "DockerClient", ident: str) -> None:
+    """Removes a container that may be going away by itself at this moment."""
+    import docker
+
+    try:
+        client.api.remove_container(ident, force=True, v=True)
+    except docker.errors.NotFound:
+        pass
+    except docker.errors.APIError as error:
+        if "already in progress" not in str(error):
+            raise
+
+
+async def _called(purpose: str, call: Callable[[], T]) -> T:
+    with _engine_trouble(purpose):
+        return await asyncio.to_thread(call)
+
+
+@contextlib.contextmanager
+def _engine_trouble(purpose: str) -> Iterator[None]:
+    """Turns the library's errors into ones that say what to do."""
+    import docker
+    import requests
+
+    try:
+        yield
+    except docker.errors.NotFound as error:
+        raise Infrastructure(f"cannot {purpose}: it is gone ({error.explanation})") from error
+    except docker.errors.APIError as error:
+        raise Infrastructure(
+            f"cannot {purpose}: the Docker engine says: {error.explanation or error}"
+        ) from error
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        raise Infrastructure(
+            f"cannot {purpose}: no Docker engine answers ({error}): start it, or install one"
+        ) from error
