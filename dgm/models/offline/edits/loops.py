@@ -7,40 +7,28 @@ from dgm.models.offline.edits.shape import Loop, loop
 from dgm.models.offline.edits.source import (
     Files,
     Place,
-    Transform,
     constant,
     inserted,
     lines_of,
+    number,
     place,
     replaced,
-    substituted,
     text_at,
 )
 
 STEPS = r"MAX_(STEPS|TURNS|ITERATIONS|ROUNDS)|(STEP|TURN)_LIMIT|STEPS"
 
 
-def number(name: str, factor: float, least: float, most: float) -> Transform:
-    """Multiplies a module's number, as long as the result stays within bounds."""
-
-    def transform(files: Files) -> dict[str, str] | None:
-        found = constant(files, name, (int, float))
-        if found is None or isinstance(found.value, bool):
-            return None
-        old = found.value
-        assert isinstance(old, int | float)
-        new = min(most, max(least, old * factor))
-        if (new - old) * (factor - 1) <= 0:
-            return None
-        text = text_at(files, found.place)
-        shown = str(int(new)) if isinstance(old, int) else f"{new:g}"
-        return replaced(files, found.place, re.sub(r"(=\s*)[\d_.]+", rf"\g<1>{shown}", text, count=1))
-
-    return transform
-
-
 more_steps = number(STEPS, 2, 1, 60)
 fewer_steps = number(STEPS, 0.6, 4, 1000)
+
+
+def temperature(files: Files) -> dict[str, str] | None:
+    """Raises a temperature of 0."""
+    found = constant(files, r"TEMPERATURE", (int, float))
+    if found is None or found.value != 0:
+        return None
+    return replaced(files, found.place, f"{found.name} = 0.8")
 
 
 def execute_all(files: Files) -> dict[str, str] | None:
@@ -48,13 +36,16 @@ def execute_all(files: Files) -> dict[str, str] | None:
     found = loop(files)
     if found is None:
         return None
+    each = found.place(found.each)
+    head = Place(each.path, each.first, each.first, each.indent)
+    if ast.unparse(found.each.iter).endswith("[:1]"):
+        return replaced(files, head, text_at(files, head).strip().replace("[:1]:", ":"))
     for node in found.loop.body:
-        if isinstance(node, ast.Assign) and re.search(r"\[:1\]\s*$", ast.unparse(node.value)):
-            each = text_at(files, found.place(found.each).__class__(found.path, found.each.lineno, found.each.lineno))
-            head = re.sub(r"\bin .*:", f"in {found.calls}:", each.strip(), count=1)
-            where = Place(found.path, node.lineno, found.each.lineno, " " * node.col_offset)
-            between = lines_of(files[found.path])[node.end_lineno or node.lineno : found.each.lineno - 1]
-            return replaced(files, where, "".join(line.removeprefix(where.indent) for line in between) + head)
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).endswith("[:1]"):
+            block = re.sub(r"\bin .*:$", f"in {found.calls}:", text_at(files, head).strip())
+            lines = lines_of(replaced(files, head, block)[found.path])
+            del lines[node.lineno - 1 : node.end_lineno]
+            return {found.path: "".join(lines)}
     return None
 
 
@@ -63,7 +54,10 @@ def until_done(files: Files) -> dict[str, str] | None:
     found = loop(files)
     if found is None or "DONE" in text_at(files, found.place(found.loop)):
         return None
-    stop, test = found.place(found.stop), f'if not {found.calls} and "DONE" in ({found.answer}.get("content") or ""):'
+    stop, test = (
+        found.place(found.stop),
+        f'if not {found.calls} and "DONE" in ({found.answer}.get("content") or ""):',
+    )
     lines = lines_of(text_at(files, stop))
     body = "".join(line.removeprefix(stop.indent) for line in lines[1:])
     go_on = f"""if not {found.calls}:
@@ -108,7 +102,7 @@ def _improve_steps(files: Files, formula: str) -> dict[str, str] | None:
     if found is None or not isinstance(found.loop, ast.For) or not _takes_job(found):
         return None
     limit = re.fullmatch(r"range\((\w+)\)", ast.unparse(found.loop.iter))
-    if limit is None:
+    if limit is None or limit[1] == "limit":
         return None
     job, name = found.function.args.args[0].arg, limit.group(1)
     block = f'limit = {formula.format(name)} if {job}["kind"] == "improve" else {name}'
@@ -123,20 +117,20 @@ def _takes_job(found: Loop) -> bool:
 
 
 def leave_at_limit(files: Files) -> dict[str, str] | None:
-    """Ends the program with an error message at the step limit."""
+    """Ends the program with a message at the step limit, whatever called the loop."""
     found = loop(files)
     if found is None:
         return None
     last = found.function.body[-1]
-    if not (isinstance(last, ast.Return) and ast.unparse(last) == "return 1"):
+    if ast.unparse(last) != "return 1":
         return None
-    return replaced(files, place(found.path, last), 'raise SystemExit("no result within %d steps")'.replace("%d", "the"))
+    return replaced(files, place(found.path, last), 'raise SystemExit("nothing was finished")')
 
 
-def misspelt_limit(files: Files) -> dict[str, str] | None:
-    """Logs the limit under a name that does not exist, on a path that no check visits."""
+def unclosed(files: Files) -> dict[str, str] | None:
+    """Leaves out the colon of the loop's head."""
     found = loop(files)
-    if found is None or found.counter is None:
+    if found is None:
         return None
-    pattern = r'^( +)print\("step limit reached"\)$'
-    return substituted(files, found.path, pattern, f'    print("step limit reached after %d" % {found.counter}s)')
+    head = Place(found.path, found.each.lineno, found.each.lineno, " " * found.each.col_offset)
+    return replaced(files, head, text_at(files, head).strip().removesuffix(":"))

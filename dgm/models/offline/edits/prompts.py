@@ -5,64 +5,61 @@ import re
 
 from dgm.models.offline.edits.shape import loop
 from dgm.models.offline.edits.source import (
+    Constant,
     Files,
     Transform,
     chain,
     constant,
     function,
-    indented,
     inserted,
-    lines_of,
     place,
     replaced,
+    substituted,
     text_at,
     with_import,
 )
+from dgm.models.offline.guidelines import CONCEPTS, Concept, recognised
 
 SOLVE_PROMPT = r"SOLVE\w*|SYSTEM|SYSTEM_PROMPT|PROMPT|INSTRUCTIONS"
 
 
-def guideline(sentence: str, known: str) -> Transform:
-    """Adds a sentence to the prompt of ``solve`` jobs, unless a phrase that matches ``known`` is there already."""
+def guideline(concept: Concept, *excluded_by: Concept) -> Transform:
+    """Adds a sentence to the prompt of ``solve`` jobs, unless it says so or one of the others."""
 
     def transform(files: Files) -> dict[str, str] | None:
         prompt = constant(files, SOLVE_PROMPT, str)
-        if prompt is None or re.search(known, str(prompt.value), re.IGNORECASE):
+        if prompt is None or recognised(str(prompt.value)) & {concept, *excluded_by}:
             return None
-        text = text_at(files, prompt.place)
-        closing = re.search(r"(\"\"\"|'''|(?<![\"'])[\"'])\s*$", text)
-        if closing is None:
-            return None
-        space = "\n" if len(closing.group(1)) == 3 else " "
-        return replaced(files, prompt.place, text[: closing.start()] + space + sentence + closing.group(1))
+        return _with_sentence(files, prompt, CONCEPTS[concept])
 
     return transform
 
 
-reproduce = guideline(
-    "Before you edit, reproduce the problem with a small script; run it again after the change.", r"\breproduc"
-)
-tests_first = guideline("Run the tests before you edit anything.", r"run the tests before|do not run|don't run")
-related_code = guideline(
-    "Before you edit, read the related code as well: callers, and the modules it imports.", r"related code"
-)
-several_calls = guideline(
-    "Make several tool calls in one reply where they do not depend on each other.", r"several (tool )?calls"
-)
-other_fixes = guideline(
-    "The first fix that passes may be wrong: look for more than one fix and choose the better one.",
-    r"more than one fix",
-)
-no_tests = guideline("Do not run the tests: they take too long.", r"do not run the tests|run the tests before")
-review_diff = guideline("At the end, review the diff of your changes.", r"review the diff")
-smallest_change = guideline("Make the smallest change that solves the problem.", r"smallest change")
-quiet_habit = guideline("Run tests with -q, so that their output stays short.", r"tests with -q")
-plan_sentence = guideline("Before the first tool call, write a short plan.", r"\bplan\b")
+def _with_sentence(files: Files, prompt: Constant, sentence: str) -> dict[str, str] | None:
+    text = text_at(files, prompt.place)
+    closing = re.search(r"(\"\"\"|'''|(?<![\"'])[\"'])\s*$", text)
+    if closing is None:
+        return None
+    space = "\n" if len(closing[1]) == 3 else " "
+    return replaced(files, prompt.place, text[: closing.start()] + space + sentence + closing[1])
+
+
+reproduce = guideline(Concept.REPRODUCE)
+tests_first = guideline(Concept.TESTS_FIRST, Concept.NO_TESTS)
+related_code = guideline(Concept.RELATED)
+read_tests = guideline(Concept.READ_TESTS)
+whole_file = guideline(Concept.WHOLE_FILE)
+several_calls = guideline(Concept.SEVERAL_CALLS)
+more_fixes = guideline(Concept.MORE_FIXES)
+targeted_tests = guideline(Concept.TARGETED, Concept.NO_TESTS)
+no_tests = guideline(Concept.NO_TESTS, Concept.TESTS_FIRST, Concept.TARGETED)
+review_diff = guideline(Concept.REVIEW)
+smallest_change = guideline(Concept.SMALLEST)
 
 
 def plan_first(files: Files) -> dict[str, str] | None:
     """Asks for a plan, and does not take the plan for the end of the work."""
-    return chain(files, plan_sentence, _go_on_after_plan)
+    return chain(files, guideline(Concept.PLAN_FIRST), _go_on_after_plan)
 
 
 def _go_on_after_plan(files: Files) -> dict[str, str] | None:
@@ -81,6 +78,7 @@ if not {found.calls} and {found.counter} == 0:
     return inserted(files, found.place(found.stop), block, after=False)
 
 
+FIRST_MESSAGE = r"first_message|user_message|first_prompt"
 LISTING = '''
 
 
@@ -97,7 +95,7 @@ def listing(workdir):
 
 def list_files(files: Files) -> dict[str, str] | None:
     """Shows the paths of the repository's files in the first message."""
-    found = function(files, r"first_message|user_message|first_prompt")
+    found = function(files, FIRST_MESSAGE)
     if found is None or function(files, "listing"):
         return None
     path, node = found
@@ -120,14 +118,17 @@ def document(files: Files) -> dict[str, str] | None:
     return inserted(files, place(path, node.body[0]), block, after=False)
 
 
-def swapped_words(files: Files) -> dict[str, str] | None:
-    """Shortens the prompt of ``improve`` jobs."""
+def careful_improve(files: Files) -> dict[str, str] | None:
+    """Reminds the agent, when it improves itself, of what a mistake costs."""
     prompt = constant(files, r"IMPROVE\w*", str)
-    if prompt is None or "Be careful" in str(prompt.value):
+    sentence = "Be careful: an agent that cannot start is worth nothing."
+    if prompt is None or sentence in str(prompt.value):
         return None
-    lines = lines_of(text_at(files, prompt.place))
-    closing = re.search(r"\"\"\"\s*$", lines[-1])
-    if closing is None:
-        return None
-    lines[-1] = lines[-1][: closing.start()] + '\nBe careful: a broken agent is worth nothing."""'
-    return replaced(files, prompt.place, indented("".join(lines), ""))
+    return _with_sentence(files, prompt, sentence)
+
+
+def misspelt_evidence(files: Files) -> dict[str, str] | None:
+    """Asks the job for a key that it does not have, where only ``improve`` jobs come by."""
+    found = function(files, FIRST_MESSAGE)
+    pattern = r'\["evidence"\]'
+    return substituted(files, found[0], pattern, '["evidence_folder"]') if found else None

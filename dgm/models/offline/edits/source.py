@@ -142,7 +142,7 @@ def with_import(text: str, module: str) -> str:
 
 
 def substituted(files: Files, path: str, pattern: str, new: str) -> dict[str, str] | None:
-    """The file with the one match of a pattern replaced literally, or ``None`` if there is not exactly one."""
+    """The file with the one match of a pattern replaced literally, or ``None`` without exactly one."""
     matches = list(re.finditer(pattern, files[path], re.MULTILINE))
     if len(matches) != 1:
         return None
@@ -186,3 +186,22 @@ def _unique(path: str, current: list[str], first: int, last: int, block: list[st
         low, high = max(0, low - 1), min(len(current), high + 1)
     head, tail = current[low:first], current[last:high]
     return Edit(path, "".join(current[low:high]), "".join([*head, *block, *tail]))
+
+
+def number(name: str, factor: float, least: float, most: float) -> Transform:
+    """Multiplies a module's number, as long as the result stays within bounds."""
+
+    def transform(files: Files) -> dict[str, str] | None:
+        found = constant(files, name, (int, float))
+        if found is None or isinstance(found.value, bool):
+            return None
+        old = found.value
+        assert isinstance(old, int | float)
+        new = min(most, max(least, old * factor))
+        if (new - old) * (factor - 1) <= 0:
+            return None
+        text = text_at(files, found.place)
+        shown = str(int(new)) if isinstance(old, int) else f"{new:g}"
+        return replaced(files, found.place, re.sub(r"(=\s*)[\d_.]+", rf"\g<1>{shown}", text, count=1))
+
+    return transform
