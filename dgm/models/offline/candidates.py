@@ -1,0 +1,51 @@
+"""The changes that could be the repair, for each seen unit, made once and kept by the unit's text."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from dgm.models.offline import operators
+from dgm.models.offline.operators.code import Change, Code, Surroundings, Unit, apply, parse
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """One possible repair."""
+
+    code: Code
+    change: Change
+    mark: str
+    """Eleven hexadecimal digits that name it in what the model says."""
+
+    @property
+    def unit(self) -> Unit:
+        """Where it is."""
+        return self.code.unit
+
+    @property
+    def line(self) -> int:
+        """The line of the file that it is about."""
+        return self.code.unit.first + (self.change.at or self.change.start[0]) - 1
+
+    def rows(self) -> tuple[int, int, tuple[str, ...]] | None:
+        """First and last base line that it replaces (last < first inserts) and the new lines."""
+        return apply(self.code, self.change)
+
+
+@lru_cache(maxsize=1024)
+def candidates(unit: Unit, around: Surroundings) -> tuple[Candidate, ...]:
+    """All candidates of a unit, in the order in which the operators propose them."""
+    code = parse(unit, around)
+    if code is None:
+        return ()
+    best: dict[tuple[object, ...], Change] = {}
+    for change in operators.changes(code):
+        key = (change.start, change.end, change.text)
+        if key not in best or best[key].prior < change.prior:
+            best[key] = change
+    return tuple(Candidate(code, change, _mark(unit, change)) for change in best.values())
+
+
+def _mark(unit: Unit, change: Change) -> str:
+    text = f"{unit.path}\0{unit.first}\0{unit.lines[0]}\0{change.start}\0{change.end}\0{change.text}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:11]

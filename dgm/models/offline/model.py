@@ -1,0 +1,83 @@
+"""The offline model behind the ``Model`` protocol: a pure function of the request, run in a thread."""
+
+import asyncio
+import logging
+
+from dgm.domain import Usage
+from dgm.messages import Reply, Request, RequestRefused, Stop, ToolCall
+from dgm.models.offline import performing, solver, wire
+from dgm.models.offline.knowledge import Conversation, fold
+from dgm.models.offline.moves import Decision
+
+_log = logging.getLogger(__name__)
+
+
+def decide(request: Request) -> Reply:
+    """The reply to a request: depends on nothing else, executes nothing.
+
+    Raises:
+        RequestRefused: too long, or without messages.
+    """
+    wire.check(request)
+    conversation = fold(request)
+    return _reply(request, conversation, _decision(conversation))
+
+
+class OfflineModel:
+    """A rule-based repair program that answers like a model.
+
+    Args:
+        strict: let an error while deciding escape, as tests want it; else it is logged and the answer is "DONE".
+    """
+
+    name = "offline"
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self._strict = strict
+
+    async def reply(self, request: Request) -> Reply:
+        """One answer.
+
+        Raises:
+            RequestRefused: too long, or without messages.
+        """
+        return await asyncio.to_thread(self._answer, request)
+
+    def _answer(self, request: Request) -> Reply:
+        try:
+            return decide(request)
+        except RequestRefused:
+            raise
+        except Exception:  # noqa: BLE001  (the worker's edge: a scaffold may send anything)
+            if self._strict:
+                raise
+            _log.exception("the offline model could not decide")
+            return _finished(request, "DONE")
+
+
+def _decision(conversation: Conversation) -> Decision:
+    if conversation.improving:
+        from dgm.models.offline import editor
+
+        return editor.decide_edit(conversation)
+    return solver.decide(conversation)
+
+
+def _reply(request: Request, conversation: Conversation, decision: Decision) -> Reply:
+    names = wire.identifiers(request.messages, len(decision.moves))
+    calls: list[ToolCall] = []
+    for move, name in zip(decision.moves, names, strict=True):
+        call = performing.perform(move, conversation.toolbox, conversation.files, name)
+        if call is not None:
+            calls.append(call)
+    if decision.moves and not calls:
+        return _finished(request, decision.say + " The tools do not allow it. DONE")
+    if not calls:
+        return _finished(request, decision.say)
+    output = len(decision.say) + sum(len(call.arguments) for call in calls)
+    usage = Usage(1, wire.size(request) // 4, output // 4)
+    return Reply(decision.say, tuple(calls), Stop.TOOL_CALLS, usage)
+
+
+def _finished(request: Request, text: str) -> Reply:
+    return Reply(text, (), Stop.END, Usage(1, wire.size(request) // 4, len(text) // 4))

@@ -1,0 +1,75 @@
+"""The order in which candidates are tried: place × prior × symptom, with less for more of the same."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgm.models.offline import localise, symptoms
+from dgm.models.offline.candidates import Candidate, candidates
+from dgm.models.offline.knowledge import Conversation
+from dgm.models.offline.guidelines import Concept
+from dgm.models.offline.localise import Evidence
+from dgm.models.offline.operators.code import Unit
+from dgm.models.offline.statement import Statement
+from dgm.models.offline.units import surroundings, units
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate and its score."""
+
+    candidate: Candidate
+    score: float
+
+
+def seen_units(conversation: Conversation) -> tuple[Unit, ...]:
+    """Every unit seen to its end in a file that is not a test, by path and line."""
+    paths = sorted(path for path in conversation.files if path.endswith(".py") and not localise.is_test(path))
+    return tuple(unit for path in paths for unit in units(conversation.files[path]))
+
+
+def ranked(conversation: Conversation, problem: Statement, evidence: Evidence) -> list[Ranked]:
+    """All candidates, best first; ties by (path, line, operator, text)."""
+    found = seen_units(conversation)
+    scores = localise.score_units(found, problem, evidence)
+    words = problem.text + "\n" + "\n".join(evidence.messages[:4])
+    plain: list[Ranked] = []
+    for unit in found:
+        mates = tuple(other for other in found if other.path == unit.path)
+        weights: dict[int, float] = {}
+        for candidate in candidates(unit, surroundings(unit, mates)):
+            line = candidate.line
+            if line not in weights:
+                weights[line] = localise.line_weight(unit, line, problem, evidence)
+            change = candidate.change
+            factor = symptoms.factor(words, change.operator)
+            plain.append(Ranked(candidate, scores[unit] * weights[line] * change.prior * factor))
+    plain.sort(key=lambda item: _key(item, conversation.hot))
+    return _discounted(plain, conversation)
+
+
+def _discounted(plain: Sequence[Ranked], conversation: Conversation) -> list[Ranked]:
+    """Further candidates of one (line, operator) and of one line count for less."""
+    wide = conversation.has(Concept.MORE_FIXES)
+    same, row = (0.4, 0.85) if wide else (0.55, 0.92)
+    kinds: dict[tuple[str, int, str], int] = {}
+    lines: dict[tuple[str, int], int] = {}
+    found: list[Ranked] = []
+    for item in plain:
+        place = (item.candidate.unit.path, item.candidate.line)
+        kind = (*place, item.candidate.change.operator)
+        times, before = kinds.get(kind, 0), lines.get(place, 0)
+        kinds[kind], lines[place] = times + 1, before + 1
+        found.append(Ranked(item.candidate, item.score * same**times * row**before))
+    found.sort(key=lambda item: _key(item, conversation.hot))
+    return found
+
+
+def _key(item: Ranked, hot: bool) -> tuple[object, ...]:
+    candidate = item.candidate
+    change = candidate.change
+    place = (candidate.unit.path, candidate.line, change.operator, change.text, change.start, change.end)
+    if hot:
+        mixed = hashlib.sha256(candidate.mark.encode()).hexdigest()
+        return (-float(f"{item.score:.1g}"), mixed, *place)
+    return (-item.score, *place)

@@ -1,0 +1,50 @@
+"""What a request must be like to be looked at at all: bounds before anything is parsed."""
+
+from collections.abc import Sequence
+
+from dgm.messages import Message, Request, RequestRefused, Role, ToolCall
+
+CONTEXT = 90_000
+"""Characters of messages and tools together; a longer request is refused as a provider would."""
+
+
+def size(request: Request) -> int:
+    """The characters of a request."""
+    said = sum(len(m.text) + sum(len(c.arguments) + len(c.name) for c in m.calls) for m in request.messages)
+    offered = sum(len(tool.name) + len(tool.description) for tool in request.tools)
+    return said + offered
+
+
+def check(request: Request) -> None:
+    """Refuses what cannot be answered.
+
+    Raises:
+        RequestRefused: the request is too long (``context_length_exceeded``) or has no message
+            (``invalid_request_error``).
+    """
+    if not request.messages:
+        raise RequestRefused("invalid_request_error", "messages: at least one message is required")
+    length = size(request)
+    if length > CONTEXT:
+        raise RequestRefused(
+            "context_length_exceeded",
+            f"This model's maximum context length is {CONTEXT // 4} tokens; the messages have {length // 4}.",
+        )
+
+
+def identifiers(messages: Sequence[Message], count: int) -> list[str]:
+    """Identifiers for the next calls that no call in the conversation has."""
+    used = {call.id for message in messages for call in _calls(message)}
+    turn = sum(message.role is Role.ASSISTANT for message in messages) + 1
+    found: list[str] = []
+    number = 1
+    while len(found) < count:
+        name = f"call_{turn}_{number}"
+        if name not in used:
+            found.append(name)
+        number += 1
+    return found
+
+
+def _calls(message: Message) -> tuple[ToolCall, ...]:
+    return message.calls
