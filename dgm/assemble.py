@@ -5,6 +5,7 @@ import shutil
 import socket
 import tempfile
 import time
+import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -29,9 +30,9 @@ from dgm.models.dry_run import DryRun
 from dgm.paths import asset
 from dgm.policies.registry import open_policy
 from dgm.policies.roster import Roster
-from dgm.protocols import Benchmark, SandboxEngine, SandboxSpec
+from dgm.protocols import Benchmark, SandboxEngine
 from dgm.sandboxes.choose import choose
-from dgm.sandboxes.recipes import load_recipe
+from dgm.sandboxes import recipes
 from dgm.search.budgets import Ending
 from dgm.search.exam import FOLDER, enter
 from dgm.search.loop import Search
@@ -152,6 +153,7 @@ def _cloned(where: str) -> Snapshot:
 
 def _record(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, Any]:
     return {
+        "id": uuid.uuid4().hex[:16],
         "name": folder.name,
         "created": time.time(),
         "settings": settings.model_dump(mode="json"),
@@ -171,14 +173,14 @@ def _started(budget: Budget, benchmark: Benchmark, *, resumed: bool) -> RunStart
 @asynccontextmanager
 async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterator[Worker]:
     """A worker with everything that it needs, and nothing left behind: the gateway and all sandboxes end with it."""
-    labels = {"dgm.run": run.id, "dgm.host": socket.gethostname()}
+    labels = {"dgm.run": run.config["id"], "dgm.host": socket.gethostname()}
     await parts.engine.reap(labels)
     model = open_model(settings.model)
     folder = Path(tempfile.mkdtemp(prefix="dgm-gateway-"))
     limits = CallLimits(calls=settings.limits.calls, tokens=settings.limits.tokens)
     models = {"solve": model, "improve": model, "dry-run": DryRun()}
     try:
-        async with Gateway(folder, RunJournal(run), models, limits) as gateway:
+        async with Gateway(folder, RunJournal(run, model.name), models, limits) as gateway:
             yield Worker(
                 run=run,
                 engine=parts.engine,
@@ -186,23 +188,11 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
                 benchmark=parts.benchmark,
                 operators={settings.operator: open_operator(settings, IMAGE)},
                 settings=settings,
-                spec=_spec(labels),
+                spec=recipes.load(IMAGE).spec(labels),
             )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         await parts.engine.reap(labels)
-
-
-def _spec(labels: Mapping[str, str]) -> SandboxSpec:
-    recipe = load_recipe(IMAGE)
-    return SandboxSpec(
-        image=IMAGE,
-        labels=labels,
-        cpus=recipe.cpus,
-        memory_mb=recipe.memory_mb,
-        pids=recipe.pids,
-        disk_mb=recipe.disk_mb,
-    )
 
 
 @asynccontextmanager

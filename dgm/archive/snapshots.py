@@ -8,7 +8,7 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -121,6 +121,20 @@ def from_folder(folder: Path, *, limit_bytes: int = MAX_BYTES) -> Snapshot:
             _read(name, path, found)
     except OSError as error:
         raise UserError(f"{error.filename or folder}: cannot be read: {error.strerror}") from error
+    return found.files
+
+
+def from_names(folder: Path, names: Iterable[str], *, limit_bytes: int = MAX_BYTES) -> Snapshot:
+    """Reads the named files below a folder; what is no file or link is left out.
+
+    Raises:
+        AgentFault: stage ``size``: more than ``limit_bytes``, or more than ``MAX_FILES`` files.
+    """
+    found = _Collector(limit_bytes)
+    for name in sorted(set(names)):
+        path = folder / name
+        if path.is_symlink() or path.is_file():
+            _read(checked_name(name), path, found)
     return found.files
 
 

@@ -121,6 +121,15 @@ class EventStore:
             query = f"{_COLUMNS} WHERE action = ? ORDER BY seq"
             return [self.decoded(row) for row in self._connection.execute(query, (action,))]
 
+    def graded(self, agent: int) -> Sequence[Recorded]:
+        """The resolved and unresolved evaluations of one agent, in order."""
+        query = (
+            f"{_COLUMNS} WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'"
+            " AND json_extract(body, '$.agent') = ? ORDER BY seq"
+        )
+        with _translating(self._path):
+            return [self.decoded(row) for row in self._connection.execute(query, (agent,)).fetchall()]
+
     def call(self, action: int, number: int) -> ModelCalled | None:
         """The ``number``-th model call of an action, if it was answered."""
         query = (

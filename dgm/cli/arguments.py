@@ -2,7 +2,8 @@
 
 import click
 
-from dgm.archive.run import Run, find_run
+from dgm.archive.finding import find_run
+from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId
 from dgm.errors import UserError
 from dgm.policies.best_belief import best_belief

@@ -8,7 +8,9 @@ import time
 
 import click
 
-from dgm.archive.run import Run, find_run
+from dgm.archive.finding import find_run
+from dgm.archive.history import state, writer
+from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, open_run, run_argument
 from dgm.cli.output import console, emit_json, one_line
 from dgm.cli.rows import interval_text, tally_text
@@ -29,7 +31,7 @@ def status(run_name: str, watch: bool, as_json: bool) -> None:
                 emit_json(run_summary(run))
             else:
                 sys.stdout.write("\n".join(status_lines(run)) + "\n")
-            if not watch or run.state() != "running":
+            if not watch or state(run) != "running":
                 return
             sys.stdout.flush()
             time.sleep(2.0)
@@ -70,9 +72,7 @@ def status_lines(run: Run) -> list[str]:
 def stop(run_name: str, now: bool, as_json: bool) -> None:
     """Ask a running search to end: it starts nothing new, records what is under way, and exits."""
     folder = find_run(run_name)
-    with Run.open(folder) as run:
-        holder = run.writer()
-        name = run.name
+    holder, name = writer(folder), folder.resolve().name
     if holder is None:
         if as_json:
             emit_json({"run": name, "stopped": False, "state": "not running"})

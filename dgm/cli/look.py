@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from dgm.archive.events import Recorded
+from dgm.archive.history import evaluations_of
 from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
@@ -41,7 +42,7 @@ def show(run_name: str, agent_name: str, as_json: bool) -> None:
     """Print one agent (an id, 'best', 'seed' or a commit): origin, tallies, evaluations, cost."""
     with open_run(run_name) as run:
         agent = find_agent(run, agent_name)
-        evaluations = run.evaluations_of(agent.id)
+        evaluations = evaluations_of(run, agent.id)
         if as_json:
             record = agent_record(run, agent)
             record["cost"] = spend_record(run.tree.spend_of(agent.action))
@@ -123,7 +124,7 @@ def lineage(run_name: str, agent_name: str, patches: bool, as_json: bool) -> Non
     """Print the steps from the seed to AGENT, each with its rationale and tally."""
     with open_run(run_name) as run:
         agent = find_agent(run, agent_name)
-        steps = [run.tree.agents[step] for step in Lineage.of(run.tree, agent.id).agents]
+        steps = Lineage(run.tree, agent.id).agents
         if as_json:
             emit_json({"run": run.name, "agent": agent.id, "lineage": [agent_record(run, s) for s in steps]})
             return

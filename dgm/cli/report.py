@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from dgm import assemble
-from dgm.archive.run import Run, find_run
+from dgm.archive.finding import find_run
+from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json, one_line
 from dgm.cli.progress import progress

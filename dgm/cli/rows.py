@@ -18,7 +18,7 @@ def tally_text(tally: Tally) -> str:
 
 def interval_text(tally: Tally) -> str:
     """The 95 % Wilson interval, as ``19–68%``."""
-    low, high = wilson(tally.resolved, tally.n)
+    low, high = wilson(tally)
     return f"{low:.0%}–{high:.0%}".replace("%–", "–") if tally.n else ""
 
 

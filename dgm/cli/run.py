@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from dgm import assemble
-from dgm.archive.run import Run, archive_root, find_run
+from dgm.archive.finding import archive_folders, find_run
+from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT
 from dgm.cli.control import status_lines
@@ -55,7 +56,7 @@ def budget_options(command: Any) -> Any:  # noqa: ANN401  (click's decorators ar
 def run(config: Path | None, name: str | None, assignments: tuple[str, ...], as_json: bool, **flags: Any) -> int:  # noqa: ANN401
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = resolve(config, assignments, _dotted(flags))
-    folder = archive_root() / (name or time.strftime("run-%Y%m%d-%H%M%S"))
+    folder = next(archive_folders()) / (name or time.strftime("run-%Y%m%d-%H%M%S"))
     if folder.exists():
         raise UserError(f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name")
     parts = assemble.parts_of(settings)

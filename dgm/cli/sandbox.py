@@ -3,11 +3,17 @@
 import asyncio
 import logging
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from dgm.cli.arguments import as_json
 from dgm.cli.output import emit_json
+from dgm.errors import Infrastructure
+from dgm.protocols import SandboxEngine
+
+if TYPE_CHECKING:
+    from docker import DockerClient
 
 
 @click.group()
@@ -20,12 +26,11 @@ def sandbox() -> None:
 @as_json
 def build(names: tuple[str, ...], as_json: bool) -> None:
     """Build the images of the named recipes, or of all; what is built already is left alone."""
-    from dgm.sandboxes.images import Images
-    from dgm.sandboxes.recipes import recipe_names
+    from dgm.sandboxes import images, recipes
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    images = Images.connect()
-    built = {name: images.ensure(name) for name in names or recipe_names()}
+    client = _docker()
+    built = {name: images.ensure(client, recipes.load(name)) for name in names or recipes.names()}
     if as_json:
         emit_json({"images": built})
         return
@@ -37,21 +42,21 @@ def build(names: tuple[str, ...], as_json: bool) -> None:
 @as_json
 def list_(as_json: bool) -> None:
     """List recipes and whether their image is built."""
-    from dgm.sandboxes.images import Images
+    from dgm.sandboxes import images, recipes
 
-    rows = Images.connect().listing()
+    present = set(images.present(_docker()))
+    rows = [(name, recipes.load(name).tag) for name in recipes.names()]
     if as_json:
-        emit_json({"images": rows})
+        emit_json({"images": [{"recipe": name, "tag": tag, "built": tag in present} for name, tag in rows]})
         return
-    for row in rows:
-        state = f"{row['size_mb']} MB" if row["built"] else "not built"
-        sys.stdout.write(f"{row['recipe']:<12} {row['tag']:<40} {state}\n")
+    for name, tag in rows:
+        sys.stdout.write(f"{name:<12} {tag:<40} {'built' if tag in present else 'not built'}\n")
 
 
 @sandbox.command()
 @as_json
 def gc(as_json: bool) -> None:
-    """Remove images of recipes that have changed, and sandboxes that a dead process left on this host."""
+    """Remove images of recipes that have changed, and sandboxes that dead processes left on this host."""
     removed = asyncio.run(_collect())
     if as_json:
         emit_json(removed)
@@ -59,14 +64,32 @@ def gc(as_json: bool) -> None:
     sys.stdout.write(f"removed {removed['images']} images and {removed['sandboxes']} sandboxes\n")
 
 
-async def _collect() -> dict[str, int]:
-    from dgm.sandboxes.choose import available
-    from dgm.sandboxes.images import Images
+def _docker() -> "DockerClient":
+    from dgm.sandboxes.docker import DockerEngine
 
-    images = 0
-    sandboxes = 0
-    for engine in available():
-        sandboxes += await engine.reap({})
-        if engine.name == "docker":
-            images = await asyncio.to_thread(lambda: Images.connect().gc())
-    return {"images": images, "sandboxes": sandboxes}
+    return DockerEngine().client
+
+
+async def _collect() -> dict[str, int]:
+    import socket
+
+    from dgm.sandboxes import images
+    from dgm.sandboxes.bubblewrap import BubblewrapEngine
+    from dgm.sandboxes.docker import DockerEngine
+
+    labels = {"dgm.host": socket.gethostname()}
+    removed = {"images": 0, "sandboxes": 0}
+    engines: list[SandboxEngine] = []
+    try:
+        docker = DockerEngine()
+        removed["images"] = len(await asyncio.to_thread(images.collect, docker.client))
+        engines.append(docker)
+    except Infrastructure as error:
+        logging.getLogger(__name__).info("no Docker engine: %s", error)
+    try:
+        engines.append(BubblewrapEngine())
+    except Infrastructure as error:
+        logging.getLogger(__name__).info("no bubblewrap: %s", error)
+    for engine in engines:
+        removed["sandboxes"] += await engine.reap(labels)
+    return removed

@@ -10,19 +10,20 @@ from dgm.cli.arguments import as_json, find_agent, open_run
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json, neutral
 from dgm.errors import UserError
+from dgm.sandboxes.choose import EngineName
 
 
 @click.command()
 @click.option("--agent", "which", required=True, metavar="RUN:AGENT", help="For example myrun:best.")
 @click.option("--repo", required=True, type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.option("--model", help="The model it is lent (default: the run's).")
-@click.option("--sandbox", default="auto", show_default=True, help="auto, docker or bubblewrap.")
+@click.option("--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), default="auto", show_default=True)
 @click.option("--timeout", "time_limit_s", type=click.FloatRange(min=1), default=600.0, show_default=True)
 @click.option("--yes", is_flag=True, help="Apply the change without asking.")
 @as_json
 @click.argument("problem")
 def solve(
-    which: str, repo: Path, model: str | None, sandbox: str, time_limit_s: float, yes: bool, as_json: bool, problem: str
+    which: str, repo: Path, model: str | None, sandbox: EngineName, time_limit_s: float, yes: bool, as_json: bool, problem: str
 ) -> int:
     """Let an agent work on a copy of a repository; shows the diff, and changes the repository only if you say yes."""
     from dgm.search import solving

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Born, Tally, Verdict
-from dgm.stats import mcnemar_exact
+from dgm.stats import mcnemar_p
 
 FOLDER = "holdout"
 OPERATOR = "candidate"
@@ -57,7 +57,7 @@ def compare(exam: Run, first: AgentId, second: AgentId) -> Comparison:
         _tally([two[t] for t in pairs]),
         gained,
         lost,
-        mcnemar_exact(len(gained), len(lost)),
+        mcnemar_p(len(gained), len(lost)),
     )
 
 

@@ -1,8 +1,10 @@
 """Turns a decision into an order: which evidence goes with it, which agents, and what the archive already knows."""
 
+from collections.abc import Mapping
 from random import Random
 
 from dgm.archive.events import AgentBorn, AgentStillborn
+from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, AgentId, Born, Evaluate, Evaluation, Expand, Stillborn, Tally, Verdict
@@ -22,7 +24,7 @@ class Foreman:
         """The action with the evaluations that its operator may see, drawn once so that it can be repeated."""
         if isinstance(what, Evaluate):
             return what
-        mine = self._run.evaluations_of(what.parents[0])
+        mine = evaluations_of(self._run, what.parents[0])
         rng = Random(f"{self._settings.seed}/{action}/evidence")
         shown = [
             *_some(mine, Verdict.UNRESOLVED, self._settings.evidence.failures, rng),
@@ -35,15 +37,13 @@ class Foreman:
         tree = self._run.tree
         if isinstance(what, Evaluate):
             return EvaluateOrder(action, what, tree.agents[what.agent])
-        parent = what.parents[0]
-        evaluations = self._run.evaluations_of(parent)
-        before = [evaluation for number, evaluation in evaluations.items() if number < action]
+        evaluations = evaluations_of(self._run, what.parents[0], before=action)
         return ExpandOrder(
             id=action,
             action=what,
             parents=tuple(tree.agents[agent] for agent in what.parents),
             child_number=tree.child_number(action),
-            tally=sum((evaluation.tally for evaluation in before), Tally()),
+            tally=sum((evaluation.tally for evaluation in evaluations.values()), Tally()),
             evidence=tuple(evaluations[number] for number in what.evidence),
             known=self._known(),
         )
@@ -71,6 +71,6 @@ def _name(agent: AgentId) -> str:
     return f"agent {agent}"
 
 
-def _some(mine: dict[ActionId, Evaluation], verdict: Verdict, most: int, rng: Random) -> list[ActionId]:
+def _some(mine: Mapping[ActionId, Evaluation], verdict: Verdict, most: int, rng: Random) -> list[ActionId]:
     fitting = [action for action, evaluation in mine.items() if evaluation.verdict is verdict]
     return rng.sample(fitting, min(most, len(fitting)))

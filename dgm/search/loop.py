@@ -125,12 +125,12 @@ class Search:
         if not room_for_evaluation(tree):
             return None
         action = tree.next_action
-        what = self._policy.next(tree, decision_stream(self._settings.seed, action))
-        if what is None:
+        wanted = self._policy.next(tree, decision_stream(self._settings.seed, action))
+        if wanted is None:
             return None
-        if isinstance(what, Evaluate) and what.attempt == 0 and what.task in tree.tried(what.agent):
-            raise DgmError(f"policy {self._policy.name} asks for task {what.task} of agent {what.agent} again")
-        return action, self._foreman.with_evidence(action, what), False
+        if isinstance(wanted, Evaluate) and wanted.attempt == 0 and wanted.task in tree.tried(wanted.agent):
+            raise DgmError(f"policy {self._policy.name} asks for task {wanted.task} of agent {wanted.agent} again")
+        return action, self._foreman.with_evidence(action, wanted), False
 
     def _start(self, group: asyncio.TaskGroup, action: ActionId, what: Action, again: bool) -> None:
         self._append(ActionStarted(action, what, again))

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.archive.snapshots import from_folder, from_paths
+from dgm.archive.snapshots import from_folder, from_names
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Snapshot
 from dgm.errors import AgentFault, DgmError, UserError
@@ -21,7 +21,7 @@ from dgm.gateway.server import Gateway
 from dgm.messages import CallKey, Reply, Request
 from dgm.models.choose import open_model
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, Work
-from dgm.sandboxes.choose import choose
+from dgm.sandboxes.choose import EngineName, choose
 from dgm.search.workbench import SandboxWorkbench
 
 IMAGE = "python"
@@ -34,7 +34,7 @@ class Means:
     """What the agent is given."""
 
     model: str
-    sandbox: str
+    sandbox: EngineName
     time_limit_s: float
 
 
@@ -65,7 +65,7 @@ def user_files(repo: Path) -> Snapshot:
         if listed.returncode != 0:
             return from_folder(repo, limit_bytes=LIMIT_BYTES)
         names = [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
-        return from_paths(repo, names, limit_bytes=LIMIT_BYTES)
+        return from_names(repo, names, limit_bytes=LIMIT_BYTES)
     except AgentFault as error:
         raise UserError(f"{repo}: {error}; give a smaller folder") from error
 

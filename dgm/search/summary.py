@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dgm.archive.history import state
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Tally, Usage
 from dgm.policies.best_belief import best_belief
@@ -19,7 +20,7 @@ def run_summary(run: Run) -> dict[str, Any]:
         "schema": SCHEMA,
         "run": run.name,
         "folder": str(run.folder),
-        "state": run.state(),
+        "state": state(run),
         "benchmark": settings["benchmark"],
         "model": settings["model"],
         "policy": settings["policy"]["name"],
@@ -69,7 +70,7 @@ def agent_record(run: Run, agent: Agent) -> dict[str, Any]:
 
 def tally_record(tally: Tally) -> dict[str, Any]:
     """Counts, rate and the 95 % Wilson interval of the rate."""
-    low, high = wilson(tally.resolved, tally.n)
+    low, high = wilson(tally)
     return {
         "resolved": tally.resolved,
         "unresolved": tally.unresolved,

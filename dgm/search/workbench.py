@@ -9,7 +9,8 @@ from dgm.archive.repository import patch
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry, Snapshot
 from dgm.errors import AgentFault
-from dgm.gateway.server import Gateway, Lease
+from dgm.gateway.lease import Lease
+from dgm.gateway.server import Gateway
 from dgm.meta.contract import Contract, read_contract
 from dgm.protocols import Completed, Job, JobKind, Mount, OpenSandbox, SandboxSpec, Work
 

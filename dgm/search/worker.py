@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
@@ -149,7 +150,7 @@ class Worker:
         stages = Stages(self.engine.open, self.spec, dry_bench, self.settings.limits.check_s)
 
         def known(child: Snapshot) -> str | None:
-            return order.known.get(self.run.repository.tree_of_snapshot(child))
+            return order.known.get(tree_id(child))
 
         await vet(proposal, brief.parents[0].source, known, self.settings.limits, stages)
         return proposal
