@@ -1,0 +1,217 @@
+"""Starts an agent inside its sandbox and brings the model to it; standard library only, Python >= 3.9.
+
+dgm does not import it but puts it into the sandbox as a file. It reads one JSON object from standard input
+(the token is in no command line), offers the gateway's unix socket as a port of the loopback, makes the
+workdir a repository, and runs the agent's command under a time limit. It exits as the agent did; 124 after a
+time-out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+PORT = 8377
+"""The same in every sandbox, so that what an agent sees of it is too; any free one where it is taken."""
+CONNECTIONS = 32
+CONNECT_S = 10.0
+"""For a gateway that is putting its socket back."""
+GRACE_S = 3.0
+"""Between asking an agent to stop and killing it."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def main() -> int:
+    """Reads the launch, runs the agent, returns its exit status."""
+    launch = json.load(sys.stdin)
+    adopt_orphans()
+    port = Forwarder(launch["socket"]).start()
+    make_repository(launch["workdir"])
+    return run(launch, environment(launch, port))
+
+
+def environment(launch: dict[str, str], port: int) -> dict[str, str]:
+    """All the variables that the agent gets."""
+    base = f"http://127.0.0.1:{port}"
+    return {
+        "PATH": os.environ.get("PATH", PATH),
+        "HOME": os.environ.get("HOME", "/tmp"),
+        "LANG": "C.UTF-8",
+        "OPENAI_BASE_URL": base + "/v1",
+        "OPENAI_API_KEY": launch["token"],
+        "ANTHROPIC_BASE_URL": base,
+        "ANTHROPIC_API_KEY": launch["token"],
+        "DGM_MODEL": launch.get("model", "default"),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def run(launch: dict[str, object], env: dict[str, str]) -> int:
+    """Runs the agent in a process group of its own and ends all of it at the time limit."""
+    try:
+        process = subprocess.Popen(
+            launch["command"],  # type: ignore[call-overload]
+            cwd=launch["cwd"],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        print(f"the agent's command could not be started: {error}")  # noqa: T201
+        return 127
+    code = 0
+    try:
+        code = process.wait(float(launch["time_limit_s"]))  # type: ignore[arg-type]
+    except subprocess.TimeoutExpired:
+        signal_group(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_S)
+        code = 124
+    signal_group(process.pid, signal.SIGKILL)
+    process.wait()
+    kill_orphans()
+    return code if code >= 0 else 128 - code
+
+
+def signal_group(group: int, number: int) -> None:
+    """Signals a process group, if there is anything left of it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of what the agent leaves behind (PR_SET_CHILD_SUBREAPER)."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+
+
+def kill_orphans() -> None:
+    """Ends what left the agent's group: nothing may change the workdir while it is read."""
+    deadline = time.monotonic() + GRACE_S
+    while time.monotonic() < deadline:
+        try:
+            listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="ascii")
+        except OSError:
+            return
+        children = [int(word) for word in listed.split()]
+        if not children:
+            return
+        for child in children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(child, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        time.sleep(0.005)
+
+
+def make_repository(workdir: str) -> None:
+    """Gives the agent a repository with one commit, where there is git and no repository."""
+    git = shutil.which("git")
+    if not git or os.path.lexists(f"{workdir}/.git"):
+        return
+    env = {
+        "PATH": os.environ.get("PATH", PATH),
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        **{f"GIT_{who}_{what}": "dgm" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        **{f"GIT_{who}_DATE": "2000-01-01T00:00:00Z" for who in ("AUTHOR", "COMMITTER")},
+    }
+    for command in (
+        ["init", "-q", "--template="],
+        ["add", "-A", "-f"],
+        ["-c", "gc.auto=0", "commit", "-q", "--no-verify", "--allow-empty", "-m", "start"],
+    ):
+        done = subprocess.run(
+            [git, *command], cwd=workdir, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+        if done.returncode:
+            return
+
+
+class Forwarder:
+    """Offers a unix socket as a port of the loopback; one thread per connection."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._room = threading.BoundedSemaphore(CONNECTIONS)
+
+    def start(self) -> int:
+        """Begins to accept; returns the port."""
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", PORT))
+        except OSError:
+            listener.bind(("127.0.0.1", 0))
+        listener.listen(CONNECTIONS)
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        return int(listener.getsockname()[1])
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            near, _ = listener.accept()
+            self._room.acquire()
+            try:
+                threading.Thread(target=self._serve, args=(near,), daemon=True).start()
+            except RuntimeError:
+                # No thread to be had: the agent used up its processes.
+                near.close()
+                self._room.release()
+
+    def _serve(self, near: socket.socket) -> None:
+        try:
+            with near, contextlib.suppress(OSError):
+                near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with self._connect() as far:
+                    pump(near, far)
+        finally:
+            self._room.release()
+
+    def _connect(self) -> socket.socket:
+        deadline = time.monotonic() + CONNECT_S
+        while True:
+            far = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                far.connect(self._path)
+            except OSError:
+                far.close()
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+            else:
+                return far
+
+
+def pump(near: socket.socket, far: socket.socket) -> None:
+    """Carries bytes both ways until both sides have ended."""
+    open_ends = {near: far, far: near}
+    while open_ends:
+        for source in select.select(list(open_ends), [], [])[0]:
+            target = far if source is near else near
+            data = source.recv(65536)
+            if data:
+                target.sendall(data)
+            else:
+                del open_ends[source]
+                target.shutdown(socket.SHUT_WR)
+        if far not in open_ends:
+            # The gateway has ended: what the agent would still say has no reader.
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(main())

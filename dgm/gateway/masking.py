@@ -1,0 +1,68 @@
+"""Compares two requests as a replay must: what no two runs share is masked before."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from dgm.messages import Message, Request
+
+SHOWN = 60
+"""Characters of each side in a difference."""
+
+MASKS = (
+    (re.compile(r"0x[0-9a-fA-F]{4,16}\b"), "<address>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
+    (re.compile(r"\b\d+(?:\.\d+)?(?: ?(?:s|ms|us|µs|ns|sec|seconds)\b)"), "<duration>"),
+    (re.compile(r"/(?:var/)?tmp/[\w.+-]+"), "<temporary>"),
+    (re.compile(r"/dev/shm/[\w.+-]+"), "<temporary>"),
+    (re.compile(r"\b(pid|PID|process|Process)([ =:#]+)\d+"), r"\1\2<pid>"),
+    (re.compile(r"/proc/\d+\b"), "/proc/<pid>"),
+    (re.compile(r"\b(127\.0\.0\.1|localhost):\d+"), r"\1:<port>"),
+)
+
+
+def masked(text: str) -> str:
+    """The text without timings, clock times, addresses, temporary paths, process ids and local ports."""
+    for pattern, mask in MASKS:
+        text = pattern.sub(mask, text)
+    return text
+
+
+def first_difference(a: Request, b: Request) -> str | None:
+    """Where two requests first differ once masked, in one line; None when they ask the same."""
+    ours, theirs = list(_facts(a)), list(_facts(b))
+    for (place, one), (other_place, other) in zip(ours, theirs, strict=False):
+        if place != other_place:
+            return f"{place} against {other_place}"
+        if one != other:
+            return f"{place}: {_window(one, other)}"
+    if len(ours) != len(theirs):
+        place, _ = max(ours, theirs, key=len)[min(len(ours), len(theirs))]
+        return f"{place}: only in the {'first' if len(ours) > len(theirs) else 'second'}"
+    return None
+
+
+def _facts(request: Request) -> Iterator[tuple[str, str]]:
+    yield "model", request.model
+    yield "temperature", str(request.temperature)
+    yield "max_output_tokens", str(request.max_output_tokens)
+    for tool in request.tools:
+        text = json.dumps([tool.description, tool.parameters], sort_keys=True)
+        yield f"tool {tool.name}", text
+    for at, message in enumerate(request.messages):
+        yield from _message_facts(f"messages[{at}]", message)
+
+
+def _message_facts(place: str, message: Message) -> Iterator[tuple[str, str]]:
+    yield f"{place}.role", message.role.value
+    yield f"{place}.text", masked(message.text)
+    for index, call in enumerate(message.calls):
+        yield f"{place}.calls[{index}]", masked(f"{call.name} {call.arguments}")
+
+
+def _window(one: str, other: str) -> str:
+    start = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    start = min(len(one), len(other)) if start is None else start
+    near = max(0, start - 10)
+    return f"{one[near : near + SHOWN]!r} against {other[near : near + SHOWN]!r} (character {start})"

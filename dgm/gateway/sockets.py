@@ -1,0 +1,147 @@
+"""Serves an ASGI application on a unix socket in a folder, in the running event loop, and mends the socket.
+
+uvicorn does the HTTP; this module keeps it away from signals and logging set-up, which belong to the program.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from dgm.errors import Infrastructure
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
+
+WATCH_S = 0.2
+STOP_S = 2.0
+BACKLOG = 512
+SANDBOX_GID = 10001
+"""The group of agents in a sandbox (``sandboxes/*/sandbox.toml``)."""
+
+log = logging.getLogger(__name__)
+
+
+class SocketServer:
+    """An application on ``folder/name`` while the context lasts.
+
+    A socket that somebody removes is made again; connections through the old one are served to their end.
+    """
+
+    def __init__(self, app: "Starlette", folder: Path, name: str) -> None:
+        self._app = app
+        self._folder = folder
+        self._path = folder / name
+        self._servers: list[tuple[uvicorn.Server, asyncio.Task[None]]] = []
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        open_folder(self._folder)
+        await self._listen()
+        self._watcher = asyncio.create_task(self._watch(), name="gateway-socket")
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        if self._watcher:
+            self._watcher.cancel()
+            await asyncio.gather(self._watcher, return_exceptions=True)
+        for server, _task in self._servers:
+            server.should_exit = True
+        for _server, task in self._servers:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(task, 2 * STOP_S)
+        self._path.unlink(missing_ok=True)
+
+    async def _listen(self) -> None:
+        server = _server(self._app)
+        listener = _bound(self._path)
+        task = asyncio.create_task(server.serve(sockets=[listener]), name="gateway-http")
+        self._servers.append((server, task))
+        while not server.started:
+            if task.done():
+                raise Infrastructure(f"the gateway could not be started at {self._path}")
+            await asyncio.sleep(0.005)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_S)
+            if _is_socket(self._path):
+                continue
+            log.warning("the gateway's socket %s is gone: making it again", self._path)
+            try:
+                open_folder(self._folder)
+                await self._listen()
+            except OSError as error:
+                log.warning("the gateway's socket could not be made again, next try follows: %s", error)
+                continue
+            for server, _ in self._servers[:-1]:
+                server.should_exit = True
+            self._servers = [(server, task) for server, task in self._servers if not task.done()]
+
+
+def open_folder(folder: Path) -> None:
+    """Makes the folder such that sandboxes can reach into it and few others; its socket is open to all.
+
+    As root, only the sandboxes' group gets in. An ordinary user cannot give it to that group: there anyone
+    who knows the path can connect, and needs a token.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if os.geteuid() == 0:
+        os.chown(folder, -1, SANDBOX_GID)
+        folder.chmod(0o710)
+    else:
+        folder.chmod(0o711)
+
+
+def _bound(path: Path) -> socket.socket:
+    """A socket bound by way of the folder's descriptor: a path of a socket must be shorter than 108 bytes."""
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        listener.bind(f"/proc/self/fd/{folder}/{path.name}")
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.close(folder)
+    path.chmod(0o666)
+    return listener
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return stat.S_ISSOCK(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _server(app: "Starlette") -> "uvicorn.Server":
+    import uvicorn
+
+    class Quiet(uvicorn.Server):
+        """Leaves signals to the program."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        http="h11",
+        ws="none",
+        backlog=BACKLOG,
+        timeout_keep_alive=3600,
+        timeout_graceful_shutdown=int(STOP_S),
+        server_header=False,
+    )
+    return Quiet(config)

@@ -1,0 +1,311 @@
+"""What an agent's calls cost, and what is never asked twice: over real HTTP on a real socket."""
+
+import asyncio
+import stat
+
+import pytest
+
+from dgm.domain import ActionId, Usage
+from dgm.errors import Infrastructure
+from dgm.gateway.lease import CallLimits
+from dgm.messages import CallKey, Message, Reply, RequestRefused, Role
+from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
+
+
+def run(scenario):
+    return asyncio.run(asyncio.wait_for(scenario, 60))
+
+
+def test_reply_reaches_the_agent_and_the_account(tmp_path):
+    async def scenario():
+        model = Script()
+        async with gateway(tmp_path / "g", model) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    status, body = await ask(http)
+        assert status == 200
+        assert body["choices"][0]["message"]["content"] == "hello"
+        assert body["usage"] == {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        assert (lease.calls, lease.usage, lease.refusals) == (1, Usage(1, 10, 5), 0)
+        assert lease.conversation == (Message(Role.USER, "hi"), Message(Role.ASSISTANT, "hello"))
+        assert model.asked[0].model == "scripted"
+
+    run(scenario())
+
+
+def test_calls_are_journaled_once_each_under_their_number(tmp_path):
+    async def scenario():
+        journal = MemoryJournal()
+        async with gateway(tmp_path / "g", journal=journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    await asyncio.gather(*(ask(http) for _ in range(8)))
+        assert sorted(journal.replies, key=lambda key: key.number) == [
+            CallKey(ACTION, n) for n in range(1, 9)
+        ]
+
+    run(scenario())
+
+
+def test_paid_reply_is_served_without_asking_the_model(tmp_path):
+    async def scenario():
+        journal, model = MemoryJournal(), Script(Reply("new"))
+        journal.replies[CallKey(ACTION, 1)] = Reply("paid", usage=Usage(1, 2, 3))
+        async with gateway(tmp_path / "g", model, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    first, second = await ask(http), await ask(http)
+        assert [body["choices"][0]["message"]["content"] for _, body in (first, second)] == ["paid", "new"]
+        assert len(model.asked) == 1
+        assert lease.usage.calls == 1
+
+    run(scenario())
+
+
+def test_repeated_action_that_asks_something_else_is_told(tmp_path, caplog):
+    async def scenario():
+        journal = MemoryJournal()
+        for text in ("took 0.3 s", "took 0.5 s", "took a turn"):
+            async with gateway(tmp_path / "g", journal=journal, asked=journal.requests.get) as opened:
+                with opened.lend(ACTION, "solve") as lease:
+                    async with client(opened, lease.token) as http:
+                        await ask(http, messages=[{"role": "user", "content": text}])
+            assert ("asks something else" in caplog.text) == (text == "took a turn")
+
+    run(scenario())
+
+
+def test_dry_run_is_neither_journaled_nor_served_from_the_journal(tmp_path):
+    async def scenario():
+        journal = MemoryJournal()
+        journal.replies[CallKey(ACTION, 1)] = Reply("paid")
+        async with gateway(tmp_path / "g", journal=journal) as opened:
+            with opened.lend(ACTION, "dry-run") as lease:
+                async with client(opened, lease.token) as http:
+                    _, body = await ask(http)
+        assert body["choices"][0]["message"]["content"] == "hello"
+        assert list(journal.replies) == [CallKey(ACTION, 1)]
+
+    run(scenario())
+
+
+def test_calls_beyond_the_limit_are_refused(tmp_path):
+    async def scenario():
+        model = Script()
+        async with gateway(tmp_path / "g", model, limits=CallLimits(calls=2)) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    answers = [await ask(http) for _ in range(4)]
+        assert [status for status, _ in answers] == [200, 200, 403, 403]
+        assert answers[3][1]["error"]["code"] == "action_limit_exceeded"
+        assert (len(model.asked), lease.calls, lease.refusals) == (2, 2, 2)
+
+    run(scenario())
+
+
+def test_ten_thousand_calls_cost_as_many_as_are_allowed(tmp_path):
+    async def scenario():
+        model = Script()
+        async with gateway(tmp_path / "g", model, limits=CallLimits(calls=3)) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+
+                async def burst():
+                    async with client(opened, lease.token) as http:
+                        for _ in range(1250):
+                            await http.post("/chat/completions", json=chat())
+
+                await asyncio.gather(*(burst() for _ in range(8)))
+        assert (len(model.asked), lease.calls, lease.refusals) == (3, 3, 9_997)
+
+    run(scenario())
+
+
+def test_tokens_beyond_the_limit_are_refused(tmp_path):
+    async def scenario():
+        async with gateway(tmp_path / "g", limits=CallLimits(tokens=20)) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    assert [(await ask(http))[0] for _ in range(3)] == [200, 200, 403]
+
+    run(scenario())
+
+
+def test_further_calls_wait_their_turn(tmp_path):
+    async def scenario():
+        model = Slow()
+        async with gateway(tmp_path / "g", model, limits=CallLimits(concurrent=2)) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    calls = [asyncio.create_task(ask(http)) for _ in range(6)]
+                    await asyncio.sleep(0.1)
+                    model.go.set()
+                    assert [status for status, _ in await asyncio.gather(*calls)] == [200] * 6
+        assert model.most == 2
+
+    run(scenario())
+
+
+def test_reply_is_cut_down_to_the_lease_and_not_below_the_wish(tmp_path):
+    async def scenario():
+        model = Script()
+        async with gateway(tmp_path / "g", model, limits=CallLimits(output_tokens=100)) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    await ask(http, max_tokens=1000)
+                    await ask(http, max_completion_tokens=7)
+        assert [request.max_output_tokens for request in model.asked] == [100, 7]
+
+    run(scenario())
+
+
+def test_token_of_an_ended_lease_is_refused(tmp_path):
+    async def scenario():
+        async with gateway(tmp_path / "g") as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                pass
+            async with client(opened, lease.token) as http:
+                status, body = await ask(http)
+                models = await http.get("/models")
+        assert (status, body["error"]["code"], models.status_code) == (401, "invalid_api_key", 401)
+
+    run(scenario())
+
+
+def test_end_of_a_lease_cancels_its_calls_and_no_others(tmp_path):
+    async def scenario():
+        model = Slow()
+        async with gateway(tmp_path / "g", model) as opened:
+            with opened.lend(ActionId(2), "solve") as other:
+                async with client(opened, other.token) as others:
+                    kept = asyncio.create_task(ask(others))
+                    with opened.lend(ACTION, "solve") as lease:
+                        http = client(opened, lease.token)
+                        call = asyncio.create_task(ask(http))
+                        while model.waiting < 2:
+                            await asyncio.sleep(0.01)
+                    assert (await call)[0] == 401
+                    await http.aclose()
+                    assert model.cancelled == 1
+                    model.go.set()
+                    assert (await kept)[0] == 200
+
+    run(scenario())
+
+
+def test_call_of_an_agent_that_hung_up_is_journaled(tmp_path):
+    async def scenario():
+        model, journal = Slow(), MemoryJournal()
+        async with gateway(tmp_path / "g", model, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    call = asyncio.create_task(ask(http))
+                    while not model.waiting:
+                        await asyncio.sleep(0.01)
+                    call.cancel()
+                model.go.set()
+                while not journal.replies:
+                    await asyncio.sleep(0.01)
+
+    run(scenario())
+
+
+def test_model_that_cannot_be_reached_fails_the_lease(tmp_path):
+    async def scenario():
+        model = Script(Infrastructure("no route"))
+        async with gateway(tmp_path / "g", model) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    statuses = [(await ask(http))[0] for _ in range(3)]
+        assert statuses == [503, 503, 503]
+        assert str(lease.failure) == "action 7, call 1: no route"
+        assert len(model.asked) == 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("where", ["model", "journal"])
+def test_fault_of_ours_is_an_infrastructure_failure(tmp_path, where):
+    class FullDisk(MemoryJournal):
+        def record(self, *_):
+            raise OSError("no space left on device")
+
+    async def scenario():
+        model = Script(KeyError("bug")) if where == "model" else Script()
+        journal = FullDisk() if where == "journal" else MemoryJournal()
+        async with gateway(tmp_path / "g", model, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    status, body = await ask(http)
+        assert status == 503
+        assert "Traceback" not in str(body)
+        assert isinstance(lease.failure, Infrastructure)
+
+    run(scenario())
+
+
+def test_refused_request_is_the_agents_to_mend(tmp_path):
+    async def scenario():
+        model = Script(RequestRefused("context_length_exceeded", "too long"), Reply("fine"))
+        async with gateway(tmp_path / "g", model) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    refused, answered = await ask(http), await ask(http)
+        assert (refused[0], refused[1]["error"]["code"]) == (400, "context_length_exceeded")
+        assert (answered[0], lease.failure, lease.calls) == (200, None, 1)
+
+    run(scenario())
+
+
+def test_socket_that_is_removed_in_mid_run_comes_back(tmp_path):
+    async def scenario():
+        async with gateway(tmp_path / "g") as opened:
+            path = opened.folder / opened.socket_name
+            with opened.lend(ACTION, "solve") as lease:
+                for _ in range(2):
+                    path.unlink()
+                    while not path.exists():
+                        await asyncio.sleep(0.02)
+                    async with client(opened, lease.token) as http:
+                        assert (await ask(http))[0] == 200
+        assert not path.exists()
+
+    run(scenario())
+
+
+def test_call_under_way_survives_the_loss_of_the_socket(tmp_path):
+    async def scenario():
+        model = Slow()
+        async with gateway(tmp_path / "g", model) as opened:
+            path = opened.folder / opened.socket_name
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    call = asyncio.create_task(ask(http))
+                    while not model.waiting:
+                        await asyncio.sleep(0.01)
+                    path.unlink()
+                    while not path.exists():
+                        await asyncio.sleep(0.02)
+                    model.go.set()
+                    assert (await call)[0] == 200
+
+    run(scenario())
+
+
+def test_folder_with_a_long_path_works(tmp_path):
+    async def scenario():
+        folder = tmp_path.joinpath(*["a-rather-long-name-of-a-folder"] * 5)
+        async with gateway(folder) as opened:
+            assert stat.S_ISSOCK((folder / opened.socket_name).stat().st_mode)
+
+    run(scenario())
+
+
+def test_signal_handlers_are_left_alone(tmp_path):
+    import signal
+
+    async def scenario():
+        before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+        async with gateway(tmp_path / "g"):
+            assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+    run(scenario())
