@@ -3,7 +3,7 @@
 
 def _quoted(value):
     """Return ``value`` as it must be written to be read back unchanged."""
-    plain = value == value.strip() and not any(mark in value for mark in "#;\"\n\t\\")
+    plain = value == value.strip() and not any(mark in value for mark in '#;"\n\t\\')
     if plain and value:
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
