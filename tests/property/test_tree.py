@@ -1,0 +1,180 @@
+"""Laws of the fold, over random histories."""
+
+import copy
+import tempfile
+from pathlib import Path
+
+import networkx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dgm.archive.events import (
+    ActionLost,
+    ActionStarted,
+    AgentBorn,
+    AgentStillborn,
+    Event,
+    ModelCalled,
+    Recorded,
+    RunStarted,
+    RunStopped,
+    TaskGraded,
+)
+from dgm.archive.fold import fold
+from dgm.archive.graph import to_networkx
+from dgm.archive.store import EventStore
+from dgm.archive.tree import Tree
+from dgm.domain import (
+    ActionId,
+    AgentId,
+    Budget,
+    Cost,
+    Digest,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Stillborn,
+    Tally,
+    TaskId,
+    Usage,
+    Verdict,
+)
+
+TASKS = tuple(TaskId(f"task-{n}") for n in range(4))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """What a search could write: agents with one or two parents, actions that end in every way or not at all."""
+    events: list[Event] = [
+        RunStarted(Budget(evaluations=10), TASKS),
+        AgentBorn(ActionId(0), AgentId(0), (), "0" * 40, "seed", "seed"),
+    ]
+    agents, open_actions, done = 1, {}, set()
+    for action in range(1, draw(st.integers(0, 25)) + 1):
+        members = st.integers(0, agents - 1).map(AgentId)
+        parents = draw(st.lists(members, min_size=1, max_size=2, unique=True))
+        what: Evaluate | Expand = Expand(tuple(parents), "op")
+        wanted = (parents[0], draw(st.sampled_from(TASKS)))
+        if draw(st.booleans()) and wanted not in done:
+            done.add(wanted)
+            what = Evaluate(*wanted)
+        open_actions[ActionId(action)] = what
+        events.append(ActionStarted(ActionId(action), what))
+        finishing = draw(st.sampled_from([None, *open_actions]))
+        if finishing is not None:
+            what = open_actions.pop(finishing)
+            end = draw(st.sampled_from(["done", "call", "failed", "lost", "given up"]))
+            events += _ending(finishing, what, end, agents)
+            agents += isinstance(events[-1], AgentBorn)
+            if end in ("call", "lost") or (end == "failed" and isinstance(what, Evaluate)):
+                open_actions[finishing] = what
+    if draw(st.booleans()):
+        events.append(RunStopped("budget"))
+    return events
+
+
+def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int) -> list[Event]:
+    again = ActionStarted(action, what, again=True)
+    match end, what:
+        case "call", _:
+            number = agents * 1000 + action * 50
+            usage = Usage(1, 7, 3, 0.5)
+            return [ModelCalled(action, number, "m", "solve", Digest("a"), Digest("b"), usage)]
+        case "lost", _:
+            return [ActionLost(action, "killed"), again]
+        case "given up", _:
+            return [ActionLost(action, "too often", final=True)]
+        case "failed", Evaluate(agent, task):
+            return [TaskGraded(action, Evaluation(agent, task, 0, Verdict.INVALID, "engine died")), again]
+        case "done", Evaluate(agent, task):
+            verdict = Verdict.RESOLVED if action % 2 else Verdict.UNRESOLVED
+            cost = Cost(Usage(1, 2, 3, 0.5), 1.25, {"log": Digest("c")})
+            return [TaskGraded(action, Evaluation(agent, task, 0, verdict, "n\u00e4\udcff", 0.5, cost))]
+        case "done", Expand(parents, operator):
+            return [AgentBorn(action, AgentId(agents), parents, f"{agents:040x}", operator, "why")]
+        case _, Expand(parents, operator):
+            return [AgentStillborn(action, Stillborn(parents, operator, "check", "no"))]
+    raise AssertionError(end)
+
+
+def applied(events: list[Event]) -> Tree:
+    tree = Tree()
+    for seq, event in enumerate(events, 1):
+        tree.apply(Recorded(seq, float(seq), event))
+    return tree
+
+
+def state(tree: Tree) -> dict[str, object]:
+    return {name: copy.deepcopy(value) for name, value in vars(tree).items() if name != "_spend"} | {
+        "spend": tree.spend
+    }
+
+
+@given(histories(), st.data())
+@settings(max_examples=60, deadline=None)
+def test_fold_of_a_prefix_then_the_rest_is_the_fold_of_all(events: list[Event], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(events)))
+    tree = applied(events[:cut])
+    for seq, event in enumerate(events[cut:], cut + 1):
+        tree.apply(Recorded(seq, float(seq), event))
+    assert state(tree) == state(applied(events))
+
+
+@given(histories())
+@settings(max_examples=60, deadline=None)
+def test_clade_is_the_sum_over_the_descendants_that_networkx_finds(events: list[Event]) -> None:
+    tree = applied(events)
+    graph = to_networkx(tree)
+    for agent in tree.agents:
+        members = {agent.id, *networkx.descendants(graph, agent.id)}
+        assert tree.clade(agent.id) == sum((tree.own(AgentId(member)) for member in members), Tally())
+        assert set(tree.ancestors(agent.id)) == networkx.ancestors(graph, agent.id)
+
+
+@given(histories())
+@settings(max_examples=60, deadline=None)
+def test_clade_of_the_seed_is_everything(events: list[Event]) -> None:
+    tree = applied(events)
+    assert tree.clade(AgentId(0)).n == tree.evaluations
+    verdicts = [event.outcome.verdict for event in events if isinstance(event, TaskGraded)]
+    assert tree.clade(AgentId(0)).resolved == verdicts.count(Verdict.RESOLVED)
+
+
+@given(histories())
+@settings(max_examples=40, deadline=None)
+def test_reading_never_writes(events: list[Event]) -> None:
+    tree = applied(events)
+    before = state(tree)
+    for agent in tree.agents:
+        for read in (tree.own, tree.clade, tree.children, tree.depth, tree.tried, tree.verdicts):
+            read(agent.id)
+        list(tree.ancestors(agent.id))
+        tree.verdict(agent.id, TaskId("never heard of"))
+    for action in range(30):
+        tree.tries(ActionId(action))
+        tree.spend_of(ActionId(action))
+    assert (tree.pending, tree.to_redo(), tree.stillborn, tree.wall_seconds) is not None
+    assert state(tree) == before
+
+
+@given(histories())
+@settings(max_examples=40, deadline=None)
+def test_stored_events_come_back_and_fold_the_fast_way_to_the_same(events: list[Event]) -> None:
+    calls: set[tuple[int, int]] = set()
+    unique = [e for e in events if not (isinstance(e, ModelCalled) and _seen(calls, (e.action, e.number)))]
+    with tempfile.TemporaryDirectory() as folder:
+        ticks = iter(range(1, 1000))
+        with EventStore.open(Path(folder, "e.db"), write=True, clock=lambda: float(next(ticks))) as store:
+            store.append_many(unique)
+            assert [recorded.event for recorded in store.read()] == unique
+            fast = Tree()
+            fold(store, fast)
+    assert state(fast) == state(applied(unique))
+
+
+def _seen(known: set[tuple[int, int]], key: tuple[int, int]) -> bool:
+    if key in known:
+        return True
+    known.add(key)
+    return False
