@@ -52,12 +52,12 @@ def prompt(source: Snapshot, brief: Brief) -> str:
 
 
 def rationale(conversation: Sequence[Message]) -> str:
-    """One line of at most 200 characters from the model's last words.
+    """One line of at most 200 characters from what the model said.
 
-    It is what follows the last ``Rationale:``, else the first line of what was said last.
+    It is what follows the last ``Rationale:``, else the first line of the last words.
     """
-    said = next((m.text for m in reversed(conversation) if m.role is Role.ASSISTANT and m.text.strip()), "")
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    said = [m.text for m in conversation if m.role is Role.ASSISTANT and m.text.strip()]
+    lines = [line.strip() for text in said for line in text.splitlines()]
     marked = [line.partition(RATIONALE)[2].strip() for line in lines if RATIONALE in line]
-    text = marked[-1] if marked else (lines[0] if lines else "")
-    return " ".join(text.split())[:200]
+    last = said[-1].strip().splitlines()[0] if said else ""
+    return " ".join((marked[-1] if marked else last).split())[:200]

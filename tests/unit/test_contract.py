@@ -1,0 +1,58 @@
+"""Reading ``agent.toml``, and what a child may change."""
+
+import pytest
+
+from dgm.domain import Entry
+from dgm.errors import AgentFault
+from dgm.meta.contract import read_contract
+
+GOOD = b'[agent]\ncommand = ["python3", "-m", "agent"]\ncheck = ["true"]\nprotected = ["tests/**", "*.lock"]\n'
+
+
+def source(text=GOOD, **files):
+    return {"agent.toml": Entry(text), **{name: Entry(data) for name, data in files.items()}}
+
+
+def test_the_shipped_seed_keeps_the_contract():
+    from dgm.assemble import seed_source
+
+    contract = read_contract(seed_source(None))
+    assert contract.command == ("python3", "-m", "agent")
+    assert not contract.may_change("agent.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"[agent", "not valid TOML"),
+        (b"x = 1", r"no \[agent\] table"),
+        (b'[agent]\ncheck = ["true"]', "agent.command is missing"),
+        (b'[agent]\ncommand = []\ncheck = ["true"]', "must be a list of non-empty strings"),
+        (b'[agent]\ncommand = "python3"\ncheck = ["true"]', "must be a list of non-empty strings"),
+        (b'[agent]\ncomand = ["x"]\ncheck = ["true"]', r"unknown key 'agent.comand' \(did you mean 'command'\?\)"),
+        (b"\xff", "not valid TOML"),
+    ],
+)
+def test_a_wrong_contract_is_the_agents_fault(text, message):
+    with pytest.raises(AgentFault, match=message):
+        read_contract(source(text))
+
+
+def test_a_missing_contract_is_named():
+    with pytest.raises(AgentFault, match=r"no agent\.toml"):
+        read_contract({})
+
+
+def test_protected_paths_win():
+    contract = read_contract(source())
+    assert contract.may_change("agent/loop.py")
+    assert not contract.may_change("tests/test_x.py")
+    assert not contract.may_change("poetry.lock")
+    assert not contract.may_change("agent.toml")
+
+
+def test_added_changed_and_removed_files_are_all_changes():
+    contract = read_contract(source())
+    before = source(**{"a.py": b"1", "x.lock": b"1"})
+    after = source(**{"a.py": b"2", "y.lock": b"1"})
+    assert contract.forbidden_changes(before, after) == ["x.lock", "y.lock"]

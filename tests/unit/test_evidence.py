@@ -1,0 +1,56 @@
+"""What an agent sees of its own work."""
+
+from dgm.domain import Evaluation, Tally, TaskId, Verdict
+from dgm.messages import Message, Role
+from dgm.meta.evidence import Case, Circumstances, circumstances, conversation_text, cut, facts, folder
+
+
+def case(verdict=Verdict.UNRESOLVED, run=None, **traces):
+    kept = {"patch": b"", "tests": b"", "log": b"", "conversation": b""} | traces
+    evaluation = Evaluation(0, TaskId("lru-ttl"), 0, verdict, "1 of 2 tests fail")
+    return Case(evaluation, "the problem", kept, run or Circumstances())
+
+
+def test_failures_are_counted_by_kind():
+    cases = [
+        case(run=Circumstances(exit_code=1)),
+        case(run=Circumstances(exit_code=1, crashed=True), patch=b"diff"),
+        case(run=Circumstances(truncated=True), patch=b"diff"),
+        case(Verdict.RESOLVED, run=Circumstances(exit_code=1), patch=b"diff"),
+    ]
+    assert facts(Tally(3, 4), cases) == {
+        "resolved": 3,
+        "evaluations": 7,
+        "failures": 3,
+        "step_limit": 1,
+        "truncated": 1,
+        "wrong": 1,
+        "crashed": 1,
+        "empty": 1,
+    }
+
+
+def test_the_folder_has_an_index_and_a_folder_a_case():
+    files = folder([case(patch=b"diff", tests=b"FAILED")], 1000)
+    assert "lru-ttl-0/" in files["README.md"].data.decode()
+    assert files["lru-ttl-0/patch.diff"].data == b"diff"
+    assert files["lru-ttl-0/tests.txt"].data == b"FAILED"
+    assert files["lru-ttl-0/problem.md"].data == b"the problem"
+
+
+def test_long_traces_keep_both_ends():
+    text = cut(b"a" * 500 + b"z" * 500, 100)
+    assert text.startswith(b"a" * 50)
+    assert text.endswith(b"z" * 50)
+    assert b"900 bytes left out" in text
+
+
+def test_a_truncated_tool_result_is_noticed_and_a_system_prompt_is_not():
+    said = [Message(Role.SYSTEM, "never say truncated"), Message(Role.TOOL, "x [output truncated]")]
+    assert circumstances(0, False, b"", said).truncated
+    assert not circumstances(0, False, b"", said[:1]).truncated
+
+
+def test_a_conversation_reads_as_turns():
+    text = conversation_text([Message(Role.USER, "mend it"), Message(Role.ASSISTANT, "DONE")])
+    assert text == "## user\n\nmend it\n\n## assistant\n\nDONE\n"

@@ -1,0 +1,61 @@
+"""The operator that lets a parent edit itself, and what is asked of it."""
+
+import asyncio
+
+from dgm.assemble import seed_source
+from dgm.domain import Agent, AgentId, Entry
+from dgm.messages import Message, Role
+from dgm.meta.self_edit import SelfEdit, rationale
+from dgm.protocols import Brief, Completed, JobKind, Parent, Work
+
+FACTS = {
+    "resolved": 3,
+    "evaluations": 9,
+    "failures": 6,
+    "step_limit": 4,
+    "truncated": 2,
+    "wrong": 1,
+    "crashed": 0,
+    "empty": 5,
+}
+
+
+class Bench:
+    """Adds a file to the workdir, as an agent would."""
+
+    def __init__(self):
+        self.jobs = []
+
+    async def work(self, job):
+        self.jobs.append(job)
+        said = [Message(Role.ASSISTANT, "I changed it.\nRationale: more steps")]
+        return Work({**job.workspace, "new.py": Entry(b"x")}, b"diff", Completed(0, b"log"), said, 3)
+
+
+def test_the_parent_works_on_its_own_source():
+    bench, source = Bench(), seed_source(None)
+    parent = Parent(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), source)
+    operator = SelfEdit(image="python", time_limit_s=60.0)
+    proposal = asyncio.run(operator.make(Brief([parent], {"README.md": Entry(b"")}, FACTS, 2), bench))
+    job = bench.jobs[0]
+    assert (job.kind, job.source, job.workspace) == (JobKind.IMPROVE, source, source)
+    assert set(proposal.source) == {*source, "new.py"}
+    assert proposal.rationale == "more steps"
+    for line in ("Child number: 2", "step limit reached: 4 of 6", "empty patch: 5 of 6", "3 of 9 problems"):
+        assert line in job.problem
+    assert "$" not in job.problem
+
+
+def test_without_a_marked_rationale_the_last_words_count():
+    said = [Message(Role.ASSISTANT, "thinking"), Message(Role.ASSISTANT, "DONE, the limit is higher now\nbye")]
+    assert rationale(said) == "DONE, the limit is higher now"
+
+
+def test_a_rationale_is_found_where_the_agent_went_on_speaking():
+    said = [Message(Role.ASSISTANT, "Rationale: more steps"), Message(Role.ASSISTANT, "I check that it starts.")]
+    assert rationale(said) == "more steps"
+
+
+def test_nothing_said_is_no_rationale():
+    assert rationale([Message(Role.USER, "hello")]) == ""
+    assert len(rationale([Message(Role.ASSISTANT, "Rationale: " + "x" * 500)])) == 200

@@ -1,0 +1,40 @@
+"""Trees and runs made by hand, for tests of policies and of the loop."""
+
+from collections.abc import Iterable
+
+from dgm.archive.events import ActionStarted, AgentBorn, Event, Recorded, RunStarted, TaskGraded
+from dgm.archive.tree import Tree
+from dgm.domain import ActionId, AgentId, Budget, Evaluate, Evaluation, TaskId, Verdict
+
+TASKS = tuple(TaskId(f"task-{n}") for n in range(10))
+
+
+class Log:
+    """Builds a tree event by event."""
+
+    def __init__(self, budget: Budget | None = None, tasks: tuple[TaskId, ...] = TASKS) -> None:
+        self.tree = Tree()
+        self.events: list[Recorded] = []
+        self.add(RunStarted(budget or Budget(evaluations=100), tasks))
+
+    def add(self, event: Event) -> None:
+        recorded = Recorded(len(self.events) + 1, float(len(self.events)), event)
+        self.events.append(recorded)
+        self.tree.apply(recorded)
+
+    def born(self, *parents: int) -> AgentId:
+        agent = AgentId(len(self.tree.agents))
+        self.add(
+            AgentBorn(ActionId(0), agent, tuple(map(AgentId, parents)), f"c{agent}", "self-edit", f"edit {agent}")
+        )
+        return agent
+
+    def graded(self, agent: int, verdicts: Iterable[bool]) -> None:
+        """Verdicts on the agent's next untried tasks, in the order of the tasks."""
+        who = AgentId(agent)
+        for resolved in verdicts:
+            task = next(task for task in self.tree.tasks if task not in self.tree.tried(who))
+            action = self.tree.next_action
+            self.add(ActionStarted(action, Evaluate(who, task)))
+            verdict = Verdict.RESOLVED if resolved else Verdict.UNRESOLVED
+            self.add(TaskGraded(action, Evaluation(who, task, 0, verdict, "")))
