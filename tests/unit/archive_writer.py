@@ -1,0 +1,15 @@
+"""A process that appends to the log it is given and says what is durable; it is there to be killed."""
+
+import sys
+from pathlib import Path
+
+from dgm.archive.events import AgentBorn
+from dgm.archive.store import EventStore
+from dgm.domain import ActionId, AgentId
+
+with EventStore.open(Path(sys.argv[1]), write=True) as store:
+    print("ready", flush=True)
+    while True:
+        agent = AgentId(store.last)
+        recorded = store.append(AgentBorn(ActionId(0), agent, (), "0" * 40, "op", "x" * 500))
+        print(recorded.seq, flush=True)
