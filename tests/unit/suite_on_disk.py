@@ -53,6 +53,7 @@ pass_to_pass = ["tests.test_hidden_double.Double.test_none", "tests.test_sums.Su
     f"tasks/{TASK}/start.patch": START,
     f"tasks/{TASK}/solution.patch": SOLUTION,
     f"tasks/{TASK}/tests/test_hidden_double.py": """\
+import fractions
 import unittest
 
 from sums import double
@@ -66,7 +67,7 @@ class Double(unittest.TestCase):
         self.assertEqual(double(5), 10, "secret-hint")
 
     def test_none(self):
-        self.assertEqual(double(0), 0)
+        self.assertEqual(double(fractions.Fraction(0)), 0)
 """,
 }
 

@@ -151,12 +151,13 @@ PASSES_ALL = "import unittest\n\n\nclass Double(unittest.TestCase):\n" + "".join
 )
 
 
-def test_tests_of_the_patch_do_not_win(suite):
-    patch = adding("tests/test_hidden_double.py", PASSES_ALL)
+@pytest.mark.parametrize("name", ["tests/test_hidden_double.py", "tests/test_hidden_double/__init__.py"])
+def test_tests_of_the_patch_do_not_win(suite, name):
+    patch = adding(name, PASSES_ALL)
     assert grade(suite, patch).verdict is Verdict.UNRESOLVED
 
 
-@pytest.mark.parametrize("name", ["unittest.py", "json.py", "unittest/__init__.py", "sitecustomize.py"])
+@pytest.mark.parametrize("name", ["unittest.py", "fractions.py", "fractions/__init__.py", "sitecustomize.py"])
 def test_modules_added_at_the_root_do_not_shadow(suite, name):
     patch = adding(name, "import os\nos._exit(0)\n") + suite.reference(TASK)
     assert grade(suite, patch).verdict is Verdict.RESOLVED
