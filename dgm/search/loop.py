@@ -55,6 +55,7 @@ class Search:
         worker: Worker,
         settings: Settings,
         on_event: Callable[[Recorded], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._run = run
         self._on_event = on_event
@@ -62,7 +63,7 @@ class Search:
         self._worker = worker
         self._settings = settings
         self._foreman = Foreman(run, settings)
-        self._patience = Patience(settings.limits.failures_in_a_row, time.monotonic)
+        self._patience = Patience(settings.limits.failures_in_a_row, clock)
         self._running: dict[ActionId, asyncio.Task[None]] = {}
         self._finished: asyncio.Queue[Finished | None] = asyncio.Queue()
         self._stop: Ending | None = None
