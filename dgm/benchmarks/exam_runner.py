@@ -41,11 +41,11 @@ def parent() -> None:
     hide_from_siblings()
     source = Path(__file__).read_text(encoding="utf-8")
     task = json.load(sys.stdin)
-    report(task["nonce"], stage="ready")
     refusal = prepare(Path(task["place"]), Path(task["workdir"]))
     if refusal:
         report(task["nonce"], stage="refused", reason=refusal)
         return
+    report(task["nonce"], stage="prepared")
     modules: dict[str, list[str]] = {}
     for test in task["tests"]:
         modules.setdefault(test.rsplit(".", 2)[0], []).append(test)

@@ -97,12 +97,12 @@ def _lines(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _judge(exam: Exam, completed: Completed, said: Mapping[str, Mapping[str, Any]]) -> Grade:
-    if "ready" not in said:
-        raise Infrastructure(
-            f"the test runner ended with {completed.exit_code} before it began: {completed.output[-300:]!r}"
-        )
     if "refused" in said:
         return _unresolved("the patch does not apply: " + said["refused"]["reason"])
+    if "prepared" not in said and not completed.timed_out:
+        raise Infrastructure(
+            f"the test runner ended with {completed.exit_code} before it ran a test: {completed.output[-300:]!r}"
+        )
     if "done" not in said:
         return _unresolved(_ending(completed))
     log = _masked(base64.b64decode(said["done"]["log"]), exam.hidden)

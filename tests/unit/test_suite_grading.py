@@ -228,7 +228,7 @@ def test_code_that_kills_the_runner_is_unresolved(suite):
 def test_runner_that_never_began_is_an_infrastructure_failure(tmp_path):
     engine = Says(tmp_path, {"exit_code": 127, "output": b"python3: not found"})
     suite = SuiteBenchmark(make_suite(tmp_path / "tiny"), engine)
-    with pytest.raises(Infrastructure, match="ended with 127 before it began"):
+    with pytest.raises(Infrastructure, match="ended with 127 before it ran a test"):
         grade(suite, suite.reference(TASK))
 
 
@@ -241,7 +241,7 @@ def test_runner_that_never_began_is_an_infrastructure_failure(tmp_path):
     ],
 )
 def test_runner_ended_by_the_graded_code_is_unresolved(tmp_path, ending, reason):
-    engine = Says(tmp_path, {"output": b'\nNONCE {"stage": "ready"}\n', **ending})
+    engine = Says(tmp_path, {"output": b'\nNONCE {"stage": "prepared"}\n', **ending})
     suite = SuiteBenchmark(make_suite(tmp_path / "tiny"), engine)
     graded = grade(suite, suite.reference(TASK))
     assert (graded.verdict, reason in graded.reason) == (Verdict.UNRESOLVED, True)
