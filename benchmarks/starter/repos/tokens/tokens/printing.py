@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .nodes import Binary, Call, Choice, Comparison, Constant, Name, Node, Unary
+from .nodes import Binary, Choice, Comparison, Constant, Name, Node, Unary
 
 _LEVELS = {"or": 1, "and": 2, "+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "%": 6, "^": 8}
 _CHOICE, _NOT, _COMPARISON, _SIGN, _ATOM = 0, 3, 4, 7, 9
