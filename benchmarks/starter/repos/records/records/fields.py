@@ -8,6 +8,7 @@ from .errors import FieldError, LayoutError
 
 log = logging.getLogger(__name__)
 
+
 class Field:
     """A named part of a line.
 
