@@ -56,7 +56,7 @@ class Run:
             UserError: the folder exists, or its parent is read-only.
             Infrastructure: the disk is full.
         """
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
             raise UserError(f"{folder}: already exists; resume it, or choose another name")
         draft = folder.with_name(f".{folder.name}.new")
         shutil.rmtree(draft, ignore_errors=True)

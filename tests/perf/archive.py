@@ -1,6 +1,6 @@
 """Prints what the archive costs: opening a big one, recording on a deep tree, an agent's commit, a patch.
 
-Run as ``python -m tests.perf.archive [AGENTS EVALUATIONS]``; by default 100,000 and 1,000,000.
+Run as ``python tests/perf/archive.py [AGENTS EVALUATIONS]``; by default 100,000 and 1,000,000.
 """
 
 import resource
@@ -14,6 +14,9 @@ from random import Random
 
 from dgm.archive.events import ActionStarted, AgentBorn, Event, RunStarted, TaskGraded
 from dgm.archive.fold import fold
+from dgm.archive.journal import RunJournal
+from dgm.archive.repository import patch
+from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.archive.tree import Tree
 from dgm.domain import (
@@ -22,6 +25,7 @@ from dgm.domain import (
     Budget,
     Cost,
     Digest,
+    Entry,
     Evaluate,
     Evaluation,
     Expand,
@@ -29,6 +33,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
+from dgm.messages import CallKey, Message, Reply, Request, Role
 
 
 def history(agents: int, evaluations: int) -> Iterator[Event]:
@@ -106,6 +111,38 @@ def recording(folder: Path, depth: int = 1000) -> None:
     print(f"  median {took[100]:.2f} ms, 99 of 100 within {took[198]:.2f} ms")
 
 
+def storing(folder: Path) -> None:
+    run = Run.create(folder / "run", {})
+    files = {f"agent/part{n}.py": Entry(b"def step():\n    return 1\n" * 80) for n in range(20)}
+    seed = run.repository.commit(files, ())
+    commits, patches, calls = [], [], []
+    messages = [Message(Role.SYSTEM, "x" * 3000)]
+    for n in range(50):
+        child = {**files, f"agent/part{n % 20}.py": Entry(b"def step():\n    return %d\n" % n * 80)}
+        start = time.perf_counter()
+        run.repository.name(AgentId(n), run.repository.commit(child, (seed,)))
+        commits.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        patch(files, child)
+        patches.append(time.perf_counter() - start)
+        messages.append(Message(Role.TOOL, f"{n} lines of output\n" * 100))
+        start = time.perf_counter()
+        key = CallKey(ActionId(1), n + 1)
+        RunJournal(run, "m").record(key, "solve", Request(tuple(messages)), Reply("ok"), 1.0)
+        calls.append(time.perf_counter() - start)
+    everything = {name: Entry(entry.data + b"# changed\n") for name, entry in files.items()}
+    start = time.perf_counter()
+    patch(files, everything)
+    whole = time.perf_counter() - start
+    for what, took in (
+        ("agent's commit and ref", commits),
+        ("patch, 1 of 20 files", patches),
+        ("model call", calls),
+    ):
+        print(f"  {what}: median {sorted(took)[25] * 1000:.1f} ms")
+    print(f"  patch, 20 of 20 files: {whole * 1000:.1f} ms")
+
+
 def main() -> None:
     if sys.argv[1:2] == ["open"]:
         opening(Path(sys.argv[2]))
@@ -123,6 +160,8 @@ def main() -> None:
         subprocess.run([sys.executable, __file__, "open", str(folder / "events.db")], check=True)
         print("recording an evaluation at depth 1,000, commit included:")
         recording(folder)
+        print("storing durably:")
+        storing(folder)
 
 
 if __name__ == "__main__":
