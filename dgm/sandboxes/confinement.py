@@ -50,7 +50,7 @@ class Confinement:
             *self._folders(),
             "--seccomp", str(seccomp_fd), "--json-status-fd", str(status_fd),
             *(part for item in {**_environment(), **env}.items() for part in ("--setenv", *item)),
-            "--", *self._descent(), "env", "-C", cwd, "--", *argv,
+            "--", *self._descent(), "/usr/bin/env", "-C", cwd, "--", *argv,
         ]  # fmt: skip
 
     def _identity(self) -> list[str]:
@@ -87,12 +87,12 @@ class Confinement:
         """What turns the program into the sandbox's user, inside."""
         limits = []
         if not self.entrances:
-            limits = ["prlimit", f"--nproc={self.pids}", f"--as={self.memory_mb * _MIB}"]
+            limits = ["/usr/bin/prlimit", f"--nproc={self.pids}", f"--as={self.memory_mb * _MIB}"]
             limits += [f"--fsize={self.disk_mb * _MIB}", "--"]
         if not self.privileged:
             return limits
         user = [f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups"]
-        return [*limits, "setpriv", *user, "--inh-caps=-all", "--bounding-set=-all", "--"]
+        return [*limits, "/usr/bin/setpriv", *user, "--inh-caps=-all", "--bounding-set=-all", "--"]
 
 
 def interpreter_prefix() -> Path | None:

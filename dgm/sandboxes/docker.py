@@ -34,7 +34,11 @@ _ENVIRONMENT = {
     "TMPDIR": "/tmp",
     "LANG": "C.UTF-8",
 }
-_KILLED, _TIMED_OUT, _CANNOT_START = 137, 124, (126, 128)
+_KILLED, _TIMED_OUT, _CANNOT_START = 137, 124, (125, 126, 128)
+_NO_PROCESS_LEFT = (b"/usr/bin/timeout: fork system call failed", b"OCI runtime exec failed")
+_MERGED = 'exec "$@" 2>&1'
+_FED = 'exec 3>&1 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $code'
+"""Reads what the program left of its input: the engine would wait for ever for somebody to take it."""
 _GRACE_S = 15.0
 """How long after its time a program may take to be gone, before the container is ended."""
 _OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
@@ -131,19 +135,22 @@ class DockerSandbox:
         """
         if self._closed:
             raise Infrastructure("the sandbox is closed")
-        output = Output(output_limit)
         started = time.monotonic()
-        bounded = ["timeout", "-s", "KILL", f"{timeout_s:.3f}", "env", "-C", cwd, "--", *argv]
-        exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
+        bounded = _bounded(argv, cwd, timeout_s, fed=bool(stdin))
+        for _ in range(2):
+            output = Output(output_limit)
+            exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
+            if not _crowded_out(exit_code, output):
+                break
+            log.warning("the sandbox %s is full of processes: killing them", self._id[:12])
+            await self._kill_strays()
+        else:
+            raise AgentFault("processes", "so many processes run in the sandbox that no other can be started")
         seconds = time.monotonic() - started
         kept = bytes(output.kept)
         if exit_code is None or (seconds >= timeout_s and exit_code in (_KILLED, _TIMED_OUT)):
             await self._kill_strays()
             return Completed(_TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
-        if exit_code in _CANNOT_START and kept.startswith(b"OCI runtime exec failed"):
-            raise AgentFault(
-                "processes", f"no further program can be started: {kept[:300].decode(errors='replace')}"
-            )
         out_of_memory = exit_code == _KILLED and await self._killed_for_memory()
         return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
 
@@ -191,7 +198,7 @@ class DockerSandbox:
         return None if code is None else int(code)
 
     async def _kill_strays(self) -> None:
-        """Kills everything of the sandbox's user: a program may have put itself out of reach of its timeout."""
+        """Kills everything of the sandbox's user: a program may have moved out of reach of its timeout."""
         with contextlib.suppress(AgentFault):
             await self._run(["sh", "-c", "kill -9 -1"], {}, b"", Output(1000), _GRACE_S)
 
@@ -202,6 +209,17 @@ class DockerSandbox:
         kills = sum(int(fields[1]) for fields in counts if fields[:1] == ["oom_kill"])
         before, self._memory_kills = self._memory_kills, kills
         return kills > before
+
+
+def _bounded(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool) -> list[str]:
+    feeding = ["/bin/sh", "-c", _FED, "sh"] if fed else []
+    timeout = ["/usr/bin/timeout", "-s", "KILL", f"{timeout_s:.3f}"]
+    return ["/bin/sh", "-c", _MERGED, "sh", *timeout, *feeding, "/usr/bin/env", "-C", cwd, "--", *argv]
+
+
+def _crowded_out(exit_code: int | None, output: Output) -> bool:
+    """Whether the program was never started, for want of processes."""
+    return exit_code in _CANNOT_START and output.kept.startswith(_NO_PROCESS_LEFT)
 
 
 def _connected() -> "DockerClient":

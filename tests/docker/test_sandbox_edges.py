@@ -1,0 +1,287 @@
+"""What a program sees and may do in a sandbox, in both engines: many small edges."""
+
+import asyncio
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dgm.protocols import Mount
+from tests.docker.conftest import Inside
+
+SYSCALLS = """
+import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+for number in map(int, sys.argv[1:]):
+    result = libc.syscall(number, 0, 0, 0, 0, 0)
+    print(number, result, ctypes.get_errno())
+"""
+
+
+def test_exit_code_of_success(call):
+    assert call("true").exit_code == 0
+
+
+def test_exit_code_of_failure(call):
+    assert call("sh", "-c", "exit 42").exit_code == 42
+
+
+def test_exit_code_of_a_killed_program(call):
+    assert call("sh", "-c", "kill -TERM $$").exit_code == 128 + 15
+
+
+def test_a_program_that_kills_itself_is_not_out_of_memory(call):
+    done = call("sh", "-c", "kill -KILL $$")
+    assert (done.exit_code, done.out_of_memory, done.timed_out) == (137, False, False)
+
+
+def test_exit_code_124_of_its_own_is_no_timeout(call):
+    done = call("sh", "-c", "exit 124")
+    assert (done.exit_code, done.timed_out) == (124, False)
+
+
+def test_missing_program_is_the_commands_failure(call):
+    done = call("no-such-program")
+    assert done.exit_code == 127
+    assert b"no-such-program" in done.output
+
+
+def test_missing_folder_is_the_commands_failure(call):
+    done = call("true", cwd="/work/nowhere")
+    assert done.exit_code == 125
+    assert b"/work/nowhere" in done.output
+
+
+def test_output_is_merged_in_order(call):
+    done = call("sh", "-c", "echo one; echo two >&2; echo three; echo four >&2")
+    assert done.output == b"one\ntwo\nthree\nfour\n"
+
+
+def test_output_may_be_any_bytes(python):
+    assert python("import sys; sys.stdout.buffer.write(bytes(range(256)))").output == bytes(range(256))
+
+
+def test_output_of_exactly_the_limit_is_not_truncated(call):
+    done = call("printf", "12345", output_limit=5)
+    assert (done.output, done.truncated) == (b"12345", False)
+
+
+def test_output_beyond_the_limit_is_truncated(call):
+    done = call("printf", "123456", output_limit=5)
+    assert (done.output, done.truncated) == (b"12345", True)
+
+
+def test_seconds_are_measured(call):
+    assert 0.2 <= call("sleep", "0.2").seconds < 10
+
+
+def test_runs_in_the_work_folder(call):
+    assert call("pwd").output == b"/work\n"
+
+
+def test_runs_in_the_folder_that_is_asked_for(call):
+    assert call("pwd", cwd="/tmp").output == b"/tmp\n"
+
+
+def test_stdin_reaches_the_program(call):
+    data = os.urandom(300_000)
+    assert call("cat", stdin=data).output == data
+
+
+def test_without_stdin_a_reader_finds_the_end(call):
+    assert call("cat").exit_code == 0
+
+
+def test_unread_stdin_does_no_harm(call):
+    assert call("true", stdin=bytes(1_000_000)).exit_code == 0
+
+
+def test_arguments_are_not_interpreted(call):
+    odd = "a b;$(id)\n'\"\\*"
+    assert call("printf", "%s", odd).output == odd.encode()
+
+
+def test_environment_holds_only_what_was_given(call, monkeypatch):
+    monkeypatch.setenv("SECRET_API_KEY", "leaked")
+    lines = call("env", env={"GIVEN": "x y"}).output.decode().splitlines()
+    names = {line.partition("=")[0] for line in lines}
+    assert "GIVEN=x y" in lines
+    assert names <= {"GIVEN", "PATH", "HOME", "TMPDIR", "LANG", "PWD", "HOSTNAME"}
+
+
+def test_is_not_root(call):
+    assert call("id", "-u").output == b"10001\n"
+    assert call("id", "-G").output == b"10001\n"
+
+
+def test_has_no_capabilities_and_can_gain_none(call):
+    status = dict(
+        line.split(":\t", 1)
+        for line in call("cat", "/proc/self/status").output.decode().splitlines()
+        if ":\t" in line
+    )
+    assert {status[key].strip() for key in ("CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+    assert status["NoNewPrivs"].strip() == "1"
+    assert status["Seccomp"].strip() == "2"
+
+
+@pytest.mark.parametrize("folder", ["/", "/usr", "/etc", "/usr/bin", "/dev", "/proc/sys/kernel", "/var/tmp"])
+def test_nothing_else_is_writable(call, folder):
+    assert call("sh", "-c", f"echo x > {folder}/planted").exit_code != 0
+
+
+@pytest.mark.parametrize("folder", ["/work", "/agent", "/job", "/tmp"])
+def test_scratch_is_writable_and_executable(call, folder):
+    done = call(
+        "sh", "-c", f"printf '#!/bin/sh\\necho ran' > {folder}/x && chmod +x {folder}/x && {folder}/x"
+    )
+    assert done.output == b"ran\n"
+
+
+def test_what_is_written_stays_for_the_next_command(call):
+    call("sh", "-c", "echo kept > /work/note")
+    assert call("cat", "/work/note").output == b"kept\n"
+
+
+def test_host_files_are_hidden(call, tmp_path):
+    (tmp_path / "secret").write_text("of the host")
+    here = Path(__file__).resolve()
+    for path in (tmp_path / "secret", here, "/var/run/docker.sock", "/run/docker.sock", "/etc/shadow"):
+        assert call("cat", str(path)).exit_code != 0, path
+    assert call("sh", "-c", "ls -A /root /home 2>/dev/null | grep -v :").output.strip() == b""
+
+
+def test_host_processes_are_hidden(call):
+    found = call("sh", "-c", "cat /proc/[0-9]*/cmdline").output
+    assert b"pytest" not in found
+
+
+def test_signals_do_not_reach_the_host(call):
+    done = call("sh", "-c", f"kill -0 {os.getpid()} 2>&1")
+    assert done.exit_code != 0
+
+
+def test_there_is_no_network(python):
+    done = python(
+        "import socket\ns = socket.socket(); s.settimeout(3)\n"
+        "try: s.connect(('192.0.2.1', 80))\nexcept OSError as e: print(type(e).__name__, e.errno)"
+    )
+    assert done.output.split()[-1] == b"101"
+
+
+def test_loopback_works(python):
+    done = python(
+        "import socket\ns = socket.create_server(('127.0.0.1', 0))\n"
+        "socket.create_connection(('localhost', s.getsockname()[1]), 3); print('reached')"
+    )
+    assert done.output == b"reached\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "family"), [("netlink", 16), ("packet", 17), ("vsock", 40), ("alg", 38), ("bluetooth", 31)]
+)
+def test_other_socket_families_are_denied(python, name, family):
+    done = python(f"import socket\ntry: socket.socket({family}, 3)\nexcept OSError as e: print(e.errno)")
+    assert done.output == b"1\n", name
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86_64")
+def test_doors_to_the_kernel_are_shut(python, call):
+    numbers = {"io_uring_setup": 425, "keyctl": 250, "bpf": 321, "userfaultfd": 323, "perf_event_open": 298}
+    numbers |= {
+        "ptrace": 101,
+        "unshare": 272,
+        "setns": 308,
+        "mount": 165,
+        "pivot_root": 155,
+        "open_tree": 428,
+    }
+    done = call("python3", "-c", SYSCALLS, *map(str, numbers.values()))
+    answers = [line.split()[1:] for line in done.output.decode().splitlines()]
+    assert answers == [["-1", "1"]] * len(numbers)
+
+
+def test_no_new_namespace_can_be_made(call):
+    for flag in ("--user", "--net", "--mount", "--pid"):
+        assert call("unshare", flag, "true").exit_code != 0
+
+
+def test_threads_and_processes_work(python):
+    done = python(
+        "import threading, subprocess\nt = threading.Thread(target=lambda: print('thread', flush=True)); t.start(); t.join()\n"
+        "subprocess.run(['echo', 'process'])"
+    )
+    assert done.output == b"thread\nprocess\n"
+
+
+def test_git_works_in_the_work_folder(call):
+    done = call(
+        "sh", "-c", "mkdir r && cd r && git init -q && echo x > f && git add f && "
+        "git -c user.name=a -c user.email=a@b commit -q -m m && git log --format=%s"
+    )  # fmt: skip
+    assert done.output == b"m\n"
+
+
+def test_mount_is_shown_read_only(inside: Inside, tmp_path: Path):
+    tmp_path.chmod(0o755)
+    (tmp_path / "file").write_text("of the host")
+
+    async def work(sandbox):
+        read = await sandbox.exec(["cat", "/run/dgm/here/file"], timeout_s=10)
+        written = await sandbox.exec(["sh", "-c", "echo x > /run/dgm/here/file"], timeout_s=10)
+        return read.output, written.exit_code
+
+    output, exit_code = inside(work, mounts=[Mount(tmp_path, "/run/dgm/here")])
+    assert output == b"of the host"
+    assert exit_code != 0
+    assert (tmp_path / "file").read_text() == "of the host"
+
+
+def test_socket_in_a_mounted_folder_answers(inside: Inside, tmp_path: Path):
+    tmp_path.chmod(0o755)
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(os.fspath(tmp_path / "s"))
+    (tmp_path / "s").chmod(0o666)
+    server.listen()
+    server.settimeout(20)
+
+    def answer() -> None:
+        connection, _ = server.accept()
+        connection.sendall(b"hello")
+        connection.close()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    code = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/run/dgm/s'); print(s.recv(9))"
+
+    async def work(sandbox):
+        return await sandbox.exec(["python3", "-c", code], timeout_s=10)
+
+    done = inside(work, mounts=[Mount(tmp_path, "/run/dgm")])
+    thread.join()
+    server.close()
+    assert done.output == b"b'hello'\n"
+
+
+def test_two_sandboxes_do_not_see_each_other(inside: Inside, call):
+    call("sh", "-c", "echo mine > /tmp/shared-name")
+
+    async def work(sandbox):
+        return await sandbox.exec(["find", "/work", "/agent", "/job", "/tmp", "-type", "f"], timeout_s=10)
+
+    done = inside(work)
+    assert (done.exit_code, done.output) == (0, b"")
+
+
+def test_commands_of_one_sandbox_may_overlap(standing, runner):
+    async def both():
+        started = time.monotonic()
+        done = await asyncio.gather(*(standing.exec(["sleep", "0.5"], timeout_s=10) for _ in range(3)))
+        return [each.exit_code for each in done], time.monotonic() - started
+
+    codes, seconds = runner.run(both())
+    assert codes == [0, 0, 0]
+    assert seconds < 1.4

@@ -1,0 +1,170 @@
+"""What goes into a sandbox and comes back out of it, in both engines."""
+
+import os
+import stat
+
+import pytest
+
+from dgm.domain import Entry
+from dgm.errors import AgentFault, Infrastructure
+from tests.docker.conftest import Inside
+
+MB = 1024 * 1024
+
+
+def round_trip(files, script="true", *, limit_bytes=MB, exclude=(), folder="/work/there"):
+    """A piece of work: puts files, runs a script beside them, gets the folder back."""
+
+    async def work(sandbox):
+        await sandbox.put(files, folder)
+        done = await sandbox.exec(["sh", "-c", script], timeout_s=30, cwd=folder)
+        assert done.exit_code == 0, done.output
+        return await sandbox.get(folder, limit_bytes=limit_bytes, exclude=exclude)
+
+    return work
+
+
+def test_files_modes_and_links_survive(inside: Inside):
+    files = {
+        "plain.txt": Entry(b"text\n"),
+        "bin/run": Entry(b"#!/bin/sh\n", 0o100755),
+        "empty": Entry(b""),
+        "deep/er/still/binary": Entry(bytes(range(256)) * 100),
+        "link": Entry(b"plain.txt", 0o120000),
+        "dangling": Entry(b"../../nowhere", 0o120000),
+    }
+    assert inside(round_trip(files)) == files
+
+
+def test_odd_names_survive(inside: Inside):
+    names = ["new\nline", "escape\x1b[31m", "not-utf8-\udcff\udcfe", "ünïcode", " space ", "-dash", "*", "'\"\\", "x" * 240]
+    files = {f"sub/{name}": Entry(name.encode("utf-8", "surrogateescape")) for name in names}
+    assert inside(round_trip(files)) == files
+
+
+def test_long_paths_survive(inside: Inside):
+    files = {"/".join(["folder" * 8] * 12) + "/file": Entry(b"deep")}
+    assert inside(round_trip(files)) == files
+
+
+def test_files_belong_to_the_sandboxs_user(inside: Inside):
+    script = 'test "$(stat -c %u:%g f)" = 10001:10001 && echo changed > f'
+    assert inside(round_trip({"f": Entry(b"x")}, script)) == {"f": Entry(b"changed\n")}
+
+
+def test_put_replaces_what_is_there(inside: Inside):
+    async def work(sandbox):
+        await sandbox.put({"f": Entry(b"old"), "link": Entry(b"f", 0o120000)}, "/work")
+        await sandbox.put({"f": Entry(b"new"), "link": Entry(b"a file now")}, "/work")
+        return await sandbox.get("/work", limit_bytes=MB)
+
+    assert inside(work) == {"f": Entry(b"new"), "link": Entry(b"a file now")}
+
+
+def test_put_through_a_planted_link_reaches_nothing(inside: Inside, tmp_path):
+    tmp_path.chmod(0o777)
+
+    async def work(sandbox):
+        await sandbox.exec(["ln", "-s", os.fspath(tmp_path), "/work/out"], timeout_s=10)
+        try:
+            await sandbox.put({"out/planted": Entry(b"x")}, "/work")
+        except AgentFault:
+            pass
+
+    inside(work)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_put_is_nothing_got(inside: Inside):
+    assert inside(round_trip({})) == {}
+
+
+def test_links_that_point_out_are_kept_and_not_followed(inside: Inside):
+    script = "ln -s /etc/passwd passwd; ln -s /etc folder; ln -s / root; ln -s . loop"
+    got = inside(round_trip({}, script))
+    assert got == {
+        "passwd": Entry(b"/etc/passwd", 0o120000),
+        "folder": Entry(b"/etc", 0o120000),
+        "root": Entry(b"/", 0o120000),
+        "loop": Entry(b".", 0o120000),
+    }
+
+
+def test_hard_links_come_back_as_files(inside: Inside):
+    assert inside(round_trip({"a": Entry(b"x")}, "ln a b")) == {"a": Entry(b"x"), "b": Entry(b"x")}
+
+
+def test_pipes_sockets_and_empty_folders_are_left_out(inside: Inside):
+    script = (
+        "mkfifo pipe; mkdir empty; python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('socket')\"; echo x > f"
+    )
+    assert inside(round_trip({}, script)) == {"f": Entry(b"x\n")}
+
+
+def test_excluded_entries_are_left_out_at_the_top_only(inside: Inside):
+    files = {".git/config": Entry(b"x"), "sub/.git/config": Entry(b"y"), "f.git": Entry(b"z"), "*": Entry(b"s")}
+    got = inside(round_trip(files, exclude=[".git", "*"]))
+    assert set(got) == {"sub/.git/config", "f.git"}
+
+
+def test_any_execute_bit_of_the_owner_counts_and_no_other_mode_does(inside: Inside):
+    script = "touch a b c; chmod 4711 a; chmod 666 b; chmod 611 c"
+    modes = {name: stat.S_IMODE(entry.mode) for name, entry in inside(round_trip({}, script)).items()}
+    assert modes == {"a": 0o755, "b": 0o644, "c": 0o644}
+
+
+def test_files_closed_to_their_owner_come_back_too(inside: Inside):
+    script = "mkdir d; echo x > d/f; echo y > g; chmod 000 g d/f d"
+    assert inside(round_trip({}, script)) == {"d/f": Entry(b"x\n"), "g": Entry(b"y\n")}
+
+
+def test_too_much_content_is_the_agents_fault(inside: Inside):
+    with pytest.raises(AgentFault) as caught:
+        inside(round_trip({}, "head -c 2M /dev/zero > big", limit_bytes=MB))
+    assert caught.value.stage == "size"
+
+
+def test_content_of_exactly_the_limit_is_taken(inside: Inside):
+    got = inside(round_trip({}, "head -c 1M /dev/zero > big", limit_bytes=MB))
+    assert len(got["big"].data) == MB
+
+
+def test_a_huge_hollow_file_is_the_agents_fault(inside: Inside):
+    with pytest.raises(AgentFault) as caught:
+        inside(round_trip({}, "truncate -s 1T hollow", limit_bytes=MB))
+    assert caught.value.stage == "size"
+
+
+def test_too_many_files_are_the_agents_fault(inside: Inside):
+    script = "python3 -c \"for i in range(20001): open(f'f{i}', 'w').close()\""
+    with pytest.raises(AgentFault) as caught:
+        inside(round_trip({}, script), disk_mb=256)
+    assert caught.value.stage == "size"
+
+
+def test_a_folder_that_is_not_there_is_the_agents_fault(inside: Inside):
+    with pytest.raises(AgentFault) as caught:
+        inside(lambda sandbox: sandbox.get("/work/nowhere", limit_bytes=MB))
+    assert caught.value.stage == "get"
+
+
+def test_files_that_do_not_fit_are_refused(inside: Inside):
+    with pytest.raises(AgentFault) as caught:
+        inside(round_trip({"big": Entry(bytes(40 * MB))}), disk_mb=16)
+    assert caught.value.stage == "put"
+
+
+def test_a_large_tree_survives(inside: Inside):
+    files = {f"d{i % 40}/f{i}": Entry(os.urandom(500)) for i in range(2000)}
+    assert inside(round_trip(files, limit_bytes=4 * MB)) == files
+
+
+def test_a_closed_sandbox_takes_and_gives_nothing(inside: Inside, runner):
+    async def keep(sandbox):
+        return sandbox
+
+    closed = inside(keep)
+    with pytest.raises(Infrastructure, match="closed"):
+        runner.run(closed.put({"f": Entry(b"x")}, "/work"))
+    with pytest.raises(Infrastructure, match="closed"):
+        runner.run(closed.get("/work", limit_bytes=MB))

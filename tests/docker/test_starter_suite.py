@@ -1,0 +1,55 @@
+"""Every task of the starter suite, in real sandboxes: doing nothing fails, the reference passes, nothing shows."""
+
+import asyncio
+
+import pytest
+
+from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.verification import verify
+from dgm.domain import Split, Verdict
+from dgm.errors import UserError
+from dgm.paths import asset
+from dgm.sandboxes.choose import choose
+from tests.unit.suite_on_disk import NoEngine
+
+pytestmark = pytest.mark.sandbox
+
+FOLDER = asset("benchmarks", "starter")
+SHOWN = SuiteBenchmark(FOLDER, NoEngine())
+TASKS = [task.id for split in Split for task in SHOWN.tasks(split)]
+LABELS = {"dgm.run": "test-starter-suite"}
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """Bubblewrap first: it starts ten times as fast."""
+    for name in ("bubblewrap", "docker"):
+        try:
+            return choose(name)
+        except UserError as error:
+            reason = str(error)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def suite(engine):
+    return SuiteBenchmark(FOLDER, engine)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_task_is_sound(suite, engine, task):
+    assert asyncio.run(verify(suite, task, engine, LABELS)) == []
+
+
+def test_hostile_patch_is_unresolved_in_a_real_sandbox(suite):
+    """Code that ends its process as soon as it is imported, in the first module of the task's library."""
+    task = TASKS[0]
+    package = suite.record(task).repo
+    start = suite.workspace(task)[f"{package}/__init__.py"].data.decode()
+    old = "".join(f"-{line}\n" for line in start.splitlines())
+    head = f"diff --git a/{package}/__init__.py b/{package}/__init__.py\n--- a/{package}/__init__.py\n"
+    hunk = f"+++ b/{package}/__init__.py\n@@ -1,{len(start.splitlines())} +1,2 @@\n"
+    patch = f"{head}{hunk}{old}+import os\n+os._exit(0)\n".encode()
+    graded = asyncio.run(suite.grade(task, patch, LABELS))
+    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.0)
+    assert "ended early" in graded.reason
