@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from dgm.archive.durable import make_folder, sync_folder, write_durably
+from dgm.archive.durable import make_folder, write_durably
 from dgm.archive.snapshots import checked_name
 from dgm.domain import CommitId, Entry, Snapshot
 from dgm.errors import UserError
@@ -91,9 +91,7 @@ def durable_writer(objects: Path) -> Put:
     def put(kind: str, data: bytes) -> str:
         name = object_id(kind, data)
         path = objects / name[:2] / name[2:]
-        if path.exists():
-            sync_folder(path.parent)
-        else:
+        if not path.exists():
             # Git knows this prefix as its own left-overs: fsck is silent about them, gc removes them.
             write_durably(path, zlib.compress(_header(kind, data) + data, 1), "tmp_obj_")
         return name

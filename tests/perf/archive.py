@@ -116,7 +116,7 @@ def storing(folder: Path) -> None:
     files = {f"agent/part{n}.py": Entry(b"def step():\n    return 1\n" * 80) for n in range(20)}
     seed = run.repository.commit(files, ())
     commits, patches, calls = [], [], []
-    messages = [Message(Role.SYSTEM, "x" * 3000)]
+    journal, messages = RunJournal(run, "m"), [Message(Role.SYSTEM, "x" * 3000)]
     for n in range(50):
         child = {**files, f"agent/part{n % 20}.py": Entry(b"def step():\n    return %d\n" % n * 80)}
         start = time.perf_counter()
@@ -128,7 +128,7 @@ def storing(folder: Path) -> None:
         messages.append(Message(Role.TOOL, f"{n} lines of output\n" * 100))
         start = time.perf_counter()
         key = CallKey(ActionId(1), n + 1)
-        RunJournal(run, "m").record(key, "solve", Request(tuple(messages)), Reply("ok"), 1.0)
+        journal.record(key, "solve", Request(tuple(messages)), Reply("ok"), 1.0)
         calls.append(time.perf_counter() - start)
     everything = {name: Entry(entry.data + b"# changed\n") for name, entry in files.items()}
     start = time.perf_counter()
@@ -153,9 +153,8 @@ def main() -> None:
         start = time.perf_counter()
         build(folder / "events.db", agents, evaluations)
         size = (folder / "events.db").stat().st_size / 1e6
-        print(
-            f"written: {agents} agents, {evaluations} evaluations, {size:.0f} MB, {time.perf_counter() - start:.0f} s"
-        )
+        took = time.perf_counter() - start
+        print(f"written: {agents} agents, {evaluations} evaluations, {size:.0f} MB, {took:.0f} s")
         print("opening (a process of its own):", flush=True)
         subprocess.run([sys.executable, __file__, "open", str(folder / "events.db")], check=True)
         print("recording an evaluation at depth 1,000, commit included:")
