@@ -100,8 +100,9 @@ def _judge(exam: Exam, completed: Completed, said: Mapping[str, Mapping[str, Any
     if "refused" in said:
         return _unresolved("the patch does not apply: " + said["refused"]["reason"])
     if "prepared" not in said and not completed.timed_out:
+        end = completed.output[-300:]
         raise Infrastructure(
-            f"the test runner ended with {completed.exit_code} before it ran a test: {completed.output[-300:]!r}"
+            f"the test runner ended with {completed.exit_code} before it ran a test: {end!r}"
         )
     if "done" not in said:
         return _unresolved(_ending(completed))

@@ -1,4 +1,4 @@
-"""Every task of the starter suite, in real sandboxes: doing nothing fails, the reference passes, nothing shows."""
+"""Every starter task in real sandboxes: doing nothing fails, the reference passes, no hidden test shows."""
 
 import asyncio
 
