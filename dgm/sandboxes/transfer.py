@@ -12,7 +12,14 @@ from dgm.sandboxes import tarball
 
 _TIMEOUT_S = 120.0
 _PUT = 'mkdir -p -- "$1" && exec tar -x -m -f - -C "$1"'
-_GET = 'exec 2>/dev/null; cd -- "$1" || exit 66; shift; exec tar -c --hard-dereference -f - "$@" .'
+_GET = """
+exec 3>&1 2>/dev/null
+cd -- "$1" || exit 66
+limit=$2
+shift 2
+code=$({ { tar -c --hard-dereference -f - "$@" . 4>&-; echo $? >&4; } | head -c "$limit" >&3; } 4>&1)
+exit "$code"
+"""
 _NO_FOLDER = 66
 _GET_READABLE = 'chmod -R u+rwX -- "$1" 2>/dev/null; ' + _GET
 _TAR_FILE_CHANGED = 1
@@ -44,11 +51,13 @@ async def get(sandbox: Sandbox, source: str, *, limit_bytes: int, exclude: Seque
         Infrastructure: the sandbox failed.
     """
     for script in (_GET, _GET_READABLE):
+        # One byte too many shows that there is more; a hollow file of a terabyte must not be read to its end.
+        bound = tarball.stream_limit(limit_bytes)
         done = await sandbox.exec(
-            ["sh", "-c", script, "get", source, *tarball.excluded(exclude)],
+            ["sh", "-c", script, "get", source, str(bound + 1), *tarball.excluded(exclude)],
             timeout_s=_TIMEOUT_S,
             cwd="/",
-            output_limit=tarball.stream_limit(limit_bytes),
+            output_limit=bound,
         )
         if done.timed_out or done.truncated:
             raise tarball.too_large(limit_bytes)

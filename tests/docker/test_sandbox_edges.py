@@ -211,7 +211,8 @@ def test_no_new_namespace_can_be_made(call):
 
 def test_threads_and_processes_work(python):
     done = python(
-        "import threading, subprocess\nt = threading.Thread(target=lambda: print('thread', flush=True)); t.start(); t.join()\n"
+        "import threading, subprocess\nt = threading.Thread(target=lambda: print('thread', flush=True))\n"
+        "t.start(); t.join()\n"
         "subprocess.run(['echo', 'process'])"
     )
     assert done.output == b"thread\nprocess\n"

@@ -37,7 +37,17 @@ def test_files_modes_and_links_survive(inside: Inside):
 
 
 def test_odd_names_survive(inside: Inside):
-    names = ["new\nline", "escape\x1b[31m", "not-utf8-\udcff\udcfe", "ünïcode", " space ", "-dash", "*", "'\"\\", "x" * 240]
+    names = [
+        "new\nline",
+        "escape\x1b[31m",
+        "not-utf8-\udcff\udcfe",
+        "ünïcode",
+        " space ",
+        "-dash",
+        "*",
+        "'\"\\",
+        "x" * 240,
+    ]
     files = {f"sub/{name}": Entry(name.encode("utf-8", "surrogateescape")) for name in names}
     assert inside(round_trip(files)) == files
 
@@ -95,14 +105,17 @@ def test_hard_links_come_back_as_files(inside: Inside):
 
 
 def test_pipes_sockets_and_empty_folders_are_left_out(inside: Inside):
-    script = (
-        "mkfifo pipe; mkdir empty; python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('socket')\"; echo x > f"
-    )
+    script = "mkfifo pipe; mkdir empty; python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('socket')\"; echo x > f"
     assert inside(round_trip({}, script)) == {"f": Entry(b"x\n")}
 
 
 def test_excluded_entries_are_left_out_at_the_top_only(inside: Inside):
-    files = {".git/config": Entry(b"x"), "sub/.git/config": Entry(b"y"), "f.git": Entry(b"z"), "*": Entry(b"s")}
+    files = {
+        ".git/config": Entry(b"x"),
+        "sub/.git/config": Entry(b"y"),
+        "f.git": Entry(b"z"),
+        "*": Entry(b"s"),
+    }
     got = inside(round_trip(files, exclude=[".git", "*"]))
     assert set(got) == {"sub/.git/config", "f.git"}
 

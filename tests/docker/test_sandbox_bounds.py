@@ -1,0 +1,175 @@
+"""What a hostile program can take in a sandbox, in both engines: never more than it was given."""
+
+import asyncio
+import resource
+
+import pytest
+
+from dgm.domain import Entry
+from dgm.errors import AgentFault
+from tests.docker.conftest import Inside, spec
+
+MB = 1024 * 1024
+FORK_BOMB = """
+import os, time
+while True:
+    try:
+        os.fork()
+    except OSError:
+        time.sleep(0.02)
+"""
+DETACHED_FORK_BOMB = "import os\nif os.fork(): os._exit(0)\nos.setsid()\n" + FORK_BOMB
+
+
+def command(*argv, timeout_s=30.0, **more):
+    """A piece of work: one command in a fresh sandbox."""
+    return lambda sandbox: sandbox.exec(argv, timeout_s=timeout_s, **more)
+
+
+def test_sleeping_for_ever_times_out(inside: Inside):
+    done = inside(command("sleep", "infinity", timeout_s=0.5))
+    assert (done.exit_code, done.timed_out) == (124, True)
+    assert done.seconds < 5
+
+
+def test_output_before_the_timeout_is_kept(inside: Inside):
+    done = inside(command("sh", "-c", "echo begun; sleep 60", timeout_s=1))
+    assert (done.output, done.timed_out) == (b"begun\n", True)
+
+
+def test_ignoring_sigterm_does_not_help(inside: Inside):
+    done = inside(command("sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done", timeout_s=0.7))
+    assert done.timed_out
+    assert done.seconds < 10
+
+
+def test_what_a_timed_out_program_detached_dies_with_it(inside: Inside):
+    async def work(sandbox):
+        await sandbox.exec(["sh", "-c", "setsid sleep 345 >/dev/null 2>&1 & sleep 60"], timeout_s=0.7)
+        return await sandbox.exec(["pgrep", "-f", "sleep 34[5]"], timeout_s=10)
+
+    assert inside(work).exit_code == 1
+
+
+def test_endless_output_is_cut_without_growing_the_host(inside: Inside):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    done = inside(command("head", "-c", "1G", "/dev/zero", output_limit=10_000, timeout_s=60))
+    grown_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert (done.exit_code, len(done.output), done.truncated) == (0, 10_000, True)
+    assert grown_mb < 50
+
+
+def test_memory_beyond_the_limit_kills_the_program(inside: Inside):
+    done = inside(command("python3", "-c", "x = bytearray(600_000_000); print('survived')"), memory_mb=256)
+    assert b"survived" not in done.output
+    assert (done.exit_code, done.out_of_memory) == (137, True)
+
+
+def test_a_sandbox_lives_on_after_its_program_ran_out_of_memory(inside: Inside):
+    async def work(sandbox):
+        await sandbox.exec(["python3", "-c", "x = bytearray(600_000_000)"], timeout_s=30)
+        return await sandbox.exec(["sh", "-c", "echo alive; kill -9 $$"], timeout_s=30)
+
+    done = inside(work, memory_mb=128)
+    assert (done.output, done.exit_code, done.out_of_memory) == (b"alive\n", 137, False)
+
+
+def test_a_fork_bomb_stays_within_its_pids(inside: Inside):
+    count = (
+        "import os, sys\nn = 0\ntry:\n  while n < 500:\n    if os.fork() == 0: os.read(0, 1)\n    n += 1\n"
+    )
+    done = inside(command("python3", "-c", count + "except OSError as e: print(n, e.errno)"), pids=40)
+    forks, errno = map(int, done.output.split())
+    assert errno == 11
+    assert 30 <= forks <= 44
+
+
+def test_a_fork_bomb_ends_at_its_timeout_and_the_sandbox_answers(inside: Inside):
+    async def work(sandbox):
+        bomb = await sandbox.exec(["python3", "-c", FORK_BOMB], timeout_s=1)
+        after = await sandbox.exec(["echo", "alive"], timeout_s=20)
+        return bomb, after
+
+    bomb, after = inside(work, pids=40)
+    assert bomb.timed_out
+    assert after.output == b"alive\n"
+
+
+def test_files_can_be_fetched_after_a_detached_fork_bomb(inside: Inside):
+    async def work(sandbox):
+        await sandbox.exec(["sh", "-c", "echo work > /work/f"], timeout_s=10)
+        await sandbox.exec(["python3", "-c", DETACHED_FORK_BOMB], timeout_s=3)
+        return await sandbox.get("/work", limit_bytes=MB)
+
+    assert inside(work, pids=40) == {"f": Entry(b"work\n")}
+
+
+def test_disk_is_bounded_over_all_folders_together(inside: Inside):
+    script = (
+        "for d in /work /agent /job /tmp /dev/shm; do head -c 100M /dev/zero > $d/fill; done 2>/dev/null; "
+    )
+    script += "cat /work/fill /agent/fill /job/fill /tmp/fill /dev/shm/fill 2>/dev/null | wc -c"
+    done = inside(command("sh", "-c", script), disk_mb=32, memory_mb=512)
+    assert 8 * MB <= int(done.output) <= 32 * MB
+
+
+def test_a_full_disk_is_the_programs_own_problem(inside: Inside):
+    async def work(sandbox):
+        full = await sandbox.exec(["sh", "-c", "head -c 100M /dev/zero > /work/fill"], timeout_s=30)
+        freed = await sandbox.exec(["sh", "-c", "rm /work/fill && echo x > /work/f"], timeout_s=30)
+        return full.exit_code, freed.exit_code
+
+    full, freed = inside(work, disk_mb=16)
+    assert full != 0
+    assert freed == 0
+
+
+def test_many_small_files_are_bounded(inside: Inside):
+    script = "import os\nn = 0\ntry:\n  while n < 100_000: os.close(os.open(f'/work/{n}', 65)); n += 1\n"
+    done = inside(command("python3", "-c", script + "except OSError as e: print(n, e.errno)"), disk_mb=16)
+    files, errno = map(int, done.output.split())
+    assert errno == 28
+    assert files <= 16 * 256
+
+
+def test_a_program_cannot_end_its_sandbox(inside: Inside):
+    async def work(sandbox):
+        await sandbox.exec(["sh", "-c", "kill -9 -1; kill -9 1"], timeout_s=10)
+        return await sandbox.exec(["echo", "alive"], timeout_s=10)
+
+    assert inside(work).output == b"alive\n"
+
+
+def test_open_files_are_bounded(inside: Inside):
+    done = inside(command("sh", "-c", "ulimit -Hn; ulimit -Hc"))
+    assert done.output == b"1024\n0\n"
+
+
+def test_processor_time_is_bounded(inside: Inside):
+    measure = (
+        "import os, time\nchild = os.fork()\nend = time.time() + 2\nwhile time.time() < end: pass\n"
+        "if child:\n  os.wait()\n  print(sum(os.times()[:4]))"
+    )
+    done = inside(command("python3", "-c", measure), cpus=0.5)
+    assert float(done.output) < 1.8
+
+
+def test_one_sandboxs_bomb_leaves_the_others_alone(engine, runner):
+    async def side_by_side():
+        async with engine.open(spec(pids=40)) as bombed, engine.open(spec()) as calm:
+            bombing = asyncio.create_task(bombed.exec(["python3", "-c", FORK_BOMB], timeout_s=2))
+            await asyncio.sleep(0.7)
+            done = await calm.exec(["sh", "-c", "echo fine"], timeout_s=20)
+            await bombing
+            return done
+
+    assert runner.run(side_by_side()).output == b"fine\n"
+
+
+def test_putting_into_a_full_sandbox_is_the_agents_fault(inside: Inside):
+    async def work(sandbox):
+        await sandbox.exec(["sh", "-c", "head -c 100M /dev/zero > /work/fill"], timeout_s=30)
+        await sandbox.put({"f": Entry(bytes(MB))}, "/work")
+
+    with pytest.raises(AgentFault):
+        inside(work, disk_mb=16)
