@@ -139,7 +139,7 @@ def test_run_is_found_by_path_by_name_and_in_the_configured_archive(run: Run, fo
 def test_unknown_run_suggests_the_nearest(run: Run, folder: Path) -> None:
     with pytest.raises(UserError, match="no run 'frist'; did you mean 'first'"):
         find_run("frist", here=folder.parent.parent, environment={})
-    with pytest.raises(UserError, match="known in .*: first"):
+    with pytest.raises(UserError, match=r"known in .*: first"):
         find_run("xyzzy", here=folder.parent.parent, environment={})
 
 

@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +30,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import ArchiveBusy, ArchiveCorrupt, DgmError, Infrastructure, UserError
+from tests.unit.mounts import mounted, read_only
 
 WRITER = Path(__file__).with_name("archive_writer.py")
 
@@ -54,29 +54,6 @@ def filled(path: Path) -> Path:
     with EventStore.open(path, write=True) as store:
         store.append_many([born(n) for n in range(500)])
     return path
-
-
-@contextlib.contextmanager
-def mounted(folder: Path, *arguments: str) -> Iterator[None]:
-    done = subprocess.run(["mount", *arguments, str(folder)], capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip(f"this machine does not let us mount: {done.stderr.decode().strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-@contextlib.contextmanager
-def read_only(folder: Path) -> Iterator[None]:
-    if os.geteuid() != 0:
-        folder.chmod(0o555)
-        yield
-        folder.chmod(0o755)
-        return
-    with mounted(folder, "--bind", str(folder)):
-        subprocess.run(["mount", "-o", "remount,ro,bind", str(folder)], check=True)
-        yield
 
 
 def test_appended_events_are_read_back_in_order(path: Path) -> None:
@@ -162,23 +139,21 @@ def test_second_writer_is_told_who_the_first_one_is(path: Path) -> None:
 def test_twenty_kills_lose_nothing_that_was_acknowledged(path: Path) -> None:
     rng = random.Random(7)
     environment = {**os.environ, "PYTHONPATH": str(Path(dgm.__file__).parents[1])}
-    stored = 0
     for _ in range(20):
         with subprocess.Popen(
             [sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE, text=True, env=environment
         ) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
-            time.sleep(rng.uniform(0.001, 0.06))
+            said = [writer.stdout.readline() for _ in range(rng.randrange(1, 10))]
+            time.sleep(rng.uniform(0, 0.01))
             writer.send_signal(signal.SIGKILL)
-            said = [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
-        acknowledged = int(said[-1]) if said else stored
+            said += [line for line in writer.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+        acknowledged = int(said[-1])
         tree = Tree()
         with EventStore.open(path, write=False) as store:
             fold(store, tree)
         assert tree.seq - acknowledged in (0, 1)
-        stored = tree.seq
-    assert stored > 100
 
 
 def test_truncated_file_is_reported_not_traced_back(filled: Path) -> None:
