@@ -67,7 +67,8 @@ class Plan:
         """A bar a step: ``#`` at work, ``.`` slack."""
         width = max((len(step.name) for step in self.steps), default=0)
         return "\n".join(
-            f"{step.name:{width}} |{' ' * step.earliest}{'#' * step.days}{'.' * step.slack}" for step in self.steps
+            f"{step.name:{width}} |{' ' * step.earliest}{'#' * step.days}{'.' * step.slack}"
+            for step in self.steps
         )
 
 

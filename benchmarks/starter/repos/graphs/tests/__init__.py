@@ -3,4 +3,6 @@
 import logging
 import sys
 
-logging.basicConfig(stream=sys.stderr, level=logging.DEBUG, format="%(levelname)s %(name)s %(funcName)s: %(message)s")
+logging.basicConfig(
+    stream=sys.stderr, level=logging.DEBUG, format="%(levelname)s %(name)s %(funcName)s: %(message)s"
+)

@@ -32,7 +32,11 @@ class Ordering(unittest.TestCase):
 
 class Reducing(unittest.TestCase):
     def test_closure(self):
-        self.assertEqual(transitive_closure(Graph.of("a b", "b c")).edges(), [("a", "b"), ("a", "c"), ("b", "c")])
+        self.assertEqual(
+            transitive_closure(Graph.of("a b", "b c")).edges(), [("a", "b"), ("a", "c"), ("b", "c")]
+        )
 
     def test_reduction(self):
-        self.assertEqual(transitive_reduction(Graph.of("a b", "b c", "a c")).edges(), [("a", "b"), ("b", "c")])
+        self.assertEqual(
+            transitive_reduction(Graph.of("a b", "b c", "a c")).edges(), [("a", "b"), ("b", "c")]
+        )

@@ -1,6 +1,16 @@
 import unittest
 
-from graphs import Graph, NoPath, distances, farthest, hops, reachable, shortest_path, simple_paths, widest_path
+from graphs import (
+    Graph,
+    NoPath,
+    distances,
+    farthest,
+    hops,
+    reachable,
+    shortest_path,
+    simple_paths,
+    widest_path,
+)
 
 
 def grid(size):

@@ -56,7 +56,9 @@ class Room(unittest.TestCase):
 
     def test_free(self):
         slots = office().free("2024-05-07")
-        self.assertEqual([(f"{s.start:%H:%M}", f"{s.end:%H:%M}") for s in slots], [("09:15", "10:00"), ("11:30", "17:00")])
+        self.assertEqual(
+            [(f"{s.start:%H:%M}", f"{s.end:%H:%M}") for s in slots], [("09:15", "10:00"), ("11:30", "17:00")]
+        )
 
     def test_book(self):
         event = office().book("talk", "2024-05-07", 60)

@@ -27,7 +27,9 @@ class Resolving(unittest.TestCase):
         self.assertEqual(chosen(shop(), web="1.x", db="*"), {"web": "1.0.0", "util": "1.8.0", "db": "1.1.0"})
 
     def test_goes_back(self):
-        self.assertEqual(chosen(shop(), web="*", db="1.0.0"), {"web": "1.0.0", "util": "1.4.0", "db": "1.0.0"})
+        self.assertEqual(
+            chosen(shop(), web="*", db="1.0.0"), {"web": "1.0.0", "util": "1.4.0", "db": "1.0.0"}
+        )
 
     def test_conflict(self):
         with self.assertRaises(Conflict):

@@ -11,7 +11,9 @@ from .table import Cell, Table
 def _is_numeric(cells: list[Cell]) -> bool:
     """Whether a column is set to the right: numbers only, and at least one."""
     there = [cell for cell in cells if cell is not None]
-    return bool(there) and all(isinstance(cell, (int, float)) and not isinstance(cell, bool) for cell in there)
+    return bool(there) and all(
+        isinstance(cell, (int, float)) and not isinstance(cell, bool) for cell in there
+    )
 
 
 def _columns(table: Table, digits: Optional[int]) -> list[list[str]]:

@@ -3,4 +3,6 @@
 import logging
 import sys
 
-logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s.%(funcName)s %(message)s")
+logging.basicConfig(
+    stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s.%(funcName)s %(message)s"
+)

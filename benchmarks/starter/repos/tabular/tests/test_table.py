@@ -31,7 +31,9 @@ class Selecting(unittest.TestCase):
         self.assertEqual(table.cells("sum"), [15.0])
 
     def test_distinct(self):
-        self.assertEqual(orders().select("customer").distinct().cells("customer"), ["ann", "bob", "cat", "dan"])
+        self.assertEqual(
+            orders().select("customer").distinct().cells("customer"), ["ann", "bob", "cat", "dan"]
+        )
 
     def test_stacked(self):
         both = Table(["a", "b"], [(1, 2)]).stacked(Table(["b", "a"], [(4, 3)]))
