@@ -1,0 +1,135 @@
+"""Kills a search with SIGKILL at random moments, resumes it each time, and audits what is left.
+
+``python tests/e2e/killing.py --evaluations 200 --kills 20 --workers 4 --sandbox docker`` prints the audit of a full
+trial; the test beside it runs a short one.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+DGM = [sys.executable, "-m", "dgm"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How long a search and how many deaths."""
+
+    evaluations: int
+    kills: int
+    workers: int
+    sandbox: str
+    benchmark: str = "starter"
+    seed: int = 1
+
+
+def perform(trial: Trial, archive: Path) -> dict[str, object]:
+    """Runs the trial in ``archive`` and returns the audit."""
+    environment = {**os.environ, "DGM_ARCHIVE": str(archive)}
+    chance = Random(trial.seed)
+    first = ["run", "--name", "killed", "--benchmark", trial.benchmark, "--seed", "5"]
+    first += ["--max-evaluations", str(trial.evaluations)]
+    first += ["--workers", str(trial.workers), "--sandbox", trial.sandbox]
+    command, killed, began = first, 0, time.monotonic()
+    while True:
+        with (archive / "output.txt").open("ab") as output:
+            process = subprocess.Popen(
+                DGM + command, env=environment, stdout=output, stderr=output, start_new_session=True
+            )
+            try:
+                process.wait(chance.uniform(1.0, 6.0) if killed < trial.kills else None)
+            except subprocess.TimeoutExpired:
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+                killed += 1
+        if process.returncode >= 0:
+            break
+        command = ["resume", "killed"] if (archive / "killed" / "run.json").exists() else first
+    if not (archive / "killed" / "run.json").exists():
+        raise SystemExit((archive / "output.txt").read_text())
+    return {**audit(archive / "killed"), "killed": killed, "exit": process.returncode, "seconds": time.monotonic() - began}
+
+
+def audit(folder: Path) -> dict[str, object]:
+    """Counts what must hold of a run that was killed and resumed."""
+    connection = sqlite3.connect(f"file:{folder / 'events.db'}?mode=ro", uri=True)
+
+    def ask(query: str) -> int:
+        return int(connection.execute(query).fetchone()[0])
+
+    fsck = subprocess.run(
+        ["git", "-C", str(folder / "agents.git"), "fsck", "--full", "--strict"], capture_output=True, check=False
+    )
+    counted = "verdict in ('resolved', 'unresolved')"
+    return {
+        "graded": ask(f"select count(*) from evaluations where {counted}"),
+        "graded_twice": ask(
+            f"select count(*) from (select 1 from evaluations where {counted} group by agent, task, attempt having count(*) > 1)"
+        ),
+        "calls": ask("select count(*) from spend"),
+        "calls_twice": ask(
+            "select count(*) from (select 1 from spend group by action, number having count(*) > 1)"
+        ),
+        "sessions": ask("select count(*) from events where kind = 'run_started'"),
+        "lost_actions": ask("select count(*) from events where kind = 'action_lost'"),
+        "performed_again": ask("select count(*) from events where kind = 'action_started' and json_extract(body, '$.again')"),
+        "agents": ask("select count(*) from agents"),
+        "fsck": fsck.returncode,
+        "leftovers": leftovers(folder),
+    }
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Containers with the run's label, and sandboxed processes whose dgm is dead."""
+    run_id = json.loads((folder / "run.json").read_text())["config"]["id"]
+    found = [line for line in _containers(run_id).splitlines() if line]
+    for place in Path("/proc").iterdir():
+        try:
+            command = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            orphan = " 1 " in (place / "stat").read_text().rpartition(")")[2][:6]
+        except OSError:
+            continue
+        if place.name.isdigit() and orphan and "bwrap" in command:
+            found.append(command)
+    return found
+
+
+def _containers(run_id: str) -> str:
+    try:
+        listed = subprocess.run(
+            ["docker", "ps", "-aq", "--filter", f"label=dgm.run={run_id}"], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        return ""
+    return listed.stdout
+
+
+def main() -> int:
+    """Runs one trial from the command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--evaluations", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--sandbox", default="bubblewrap")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    trial = Trial(given.evaluations, given.kills, given.workers, given.sandbox, seed=given.seed)
+    with tempfile.TemporaryDirectory(prefix="dgm-killing-") as scratch:
+        found = perform(trial, Path(scratch))
+        print(json.dumps(found, indent=2))
+        if found["exit"]:
+            print((Path(scratch) / "output.txt").read_text()[-3000:])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
