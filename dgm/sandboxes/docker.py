@@ -41,6 +41,7 @@ _FED = 'exec 3>&1 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $co
 """Reads what the program left of its input: the engine would wait for ever for somebody to take it."""
 _GRACE_S = 15.0
 """How long after its time a program may take to be gone, before the container is ended."""
+_SETTLES_S = 1.0
 _OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
 
 
@@ -203,8 +204,19 @@ class DockerSandbox:
             await self._run(["sh", "-c", "kill -9 -1"], {}, b"", Output(1000), _GRACE_S)
 
     async def _killed_for_memory(self) -> bool:
+        """Asks the container's own counters, for the engine's flag tells of its main process only.
+
+        Raises:
+            Infrastructure: the program was killed because the container is going away.
+        """
         output = Output(10_000)
-        await self._run(["cat", *_OOM_COUNTERS], {}, b"", output, _GRACE_S)
+        code = await self._run(["cat", *_OOM_COUNTERS], {}, b"", output, _GRACE_S)
+        if code not in (0, 1):
+            await asyncio.sleep(_SETTLES_S)
+            state = await _called("look at a sandbox", lambda: self._client.api.inspect_container(self._id))
+            if not state["State"]["Running"]:
+                raise Infrastructure("the sandbox ended while a program ran in it")
+            return True
         counts = [line.split() for line in output.kept.decode("utf-8", "replace").splitlines()]
         kills = sum(int(fields[1]) for fields in counts if fields[:1] == ["oom_kill"])
         before, self._memory_kills = self._memory_kills, kills

@@ -1,0 +1,216 @@
+"""How sandboxes begin and end, in both engines: nothing stays behind, whoever dies."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dgm.errors import Infrastructure, UserError
+from dgm.protocols import SandboxSpec
+from dgm.sandboxes.choose import choose
+from dgm.sandboxes.docker import DockerEngine
+from tests.docker.conftest import Inside, spec
+
+OWNER = Path(__file__).with_name("owner.py")
+ROOT = Path(__file__).parents[2]
+
+
+def processes_with(text: str) -> list[int]:
+    """Processes of this machine whose command line holds ``text``."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                line = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if text.encode() in line:
+                found.append(int(folder.name))
+    return found
+
+
+def eventually(question, within_s: float = 20.0) -> bool:
+    """Asks until the answer is yes."""
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        if question():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def killed_owner(engine_name: str, label: str, lifetime_s: float) -> None:
+    """Starts a process that owns a busy sandbox, and kills it."""
+    with subprocess.Popen(
+        [sys.executable, str(OWNER), engine_name, label, str(lifetime_s)],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"open\n"
+        assert eventually(lambda: len(processes_with(f"echo {label}")) > 0)
+        owner.kill()
+
+
+def test_a_killed_owner_leaves_nothing_once_it_is_reaped(engine, runner):
+    label = f"killed-{os.getpid()}-{engine.name}"
+    killed_owner(engine.name, label, 300)
+    assert runner.run(engine.reap({"dgm.run": label})) == 1
+    assert eventually(lambda: processes_with(f"echo {label}") == [])
+    assert runner.run(engine.reap({"dgm.run": label})) == 0
+
+
+def test_a_killed_owners_program_ends_without_any_reaper(engine, runner):
+    label = f"alone-{os.getpid()}-{engine.name}"
+    killed_owner(engine.name, label, 3)
+    assert eventually(lambda: processes_with(f"echo {label}") == [])
+    runner.run(engine.reap({"dgm.run": label}))
+
+
+def test_reaping_takes_only_what_carries_all_labels(engine, runner):
+    async def work():
+        labels = {"dgm.run": f"reap-{os.getpid()}", "dgm.action": "7"}
+        async with engine.open(spec(labels=labels)) as sandbox:
+            others = await engine.reap({**labels, "dgm.action": "8"})
+            alive = await sandbox.exec(["true"], timeout_s=20)
+            taken = await engine.reap(labels)
+            with pytest.raises(Infrastructure):
+                await sandbox.exec(["true"], timeout_s=20)
+        return others, alive.exit_code, taken
+
+    assert runner.run(work()) == (0, 0, 1)
+
+
+def test_a_sandbox_ends_with_its_lifetime(inside: Inside):
+    async def work(sandbox):
+        started = time.monotonic()
+        with pytest.raises(Infrastructure):
+            await sandbox.exec(["sleep", "60"], timeout_s=60)
+        return time.monotonic() - started
+
+    assert inside(work, lifetime_s=2.0) < 20
+
+
+def test_closing_twice_is_harmless(inside: Inside):
+    async def work(sandbox):
+        sandbox.close()
+
+    inside(work)
+
+
+def test_an_error_inside_still_removes_the_sandbox(engine, runner):
+    label = {"dgm.run": f"error-{os.getpid()}"}
+
+    async def work():
+        async with engine.open(spec(labels=label)):
+            raise KeyError("of the caller")
+
+    with pytest.raises(KeyError):
+        runner.run(work())
+    assert runner.run(engine.reap(label)) == 0
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.003, 0.1, 0.5])
+def test_cancelling_at_any_moment_removes_the_sandbox(engine, runner, after_s):
+    label = {"dgm.run": f"cancel-{os.getpid()}"}
+
+    async def work():
+        async with engine.open(spec(labels=label)) as sandbox:
+            await sandbox.exec(["sleep", "60"], timeout_s=60)
+
+    async def cancelled():
+        task = asyncio.create_task(work())
+        await asyncio.sleep(after_s)
+        task.cancel()
+        await asyncio.wait([task], timeout=30)
+        return task.cancelled()
+
+    assert runner.run(cancelled())
+    assert runner.run(engine.reap(label)) == 0
+
+
+def test_eight_at_once(engine, runner):
+    async def one(number):
+        async with engine.open(spec()) as sandbox:
+            done = await sandbox.exec(["sh", "-c", f"echo {number} > f; sleep 0.2; cat f"], timeout_s=60)
+            return int(done.output)
+
+    async def all_of_them():
+        return await asyncio.gather(*(one(number) for number in range(8)))
+
+    assert runner.run(all_of_them()) == list(range(8))
+
+
+def test_an_unknown_recipe_is_the_users_error(engine, runner):
+    async def work():
+        async with engine.open(SandboxSpec(image="pyhton")):
+            pass
+
+    with pytest.raises(UserError, match="did you mean 'python'"):
+        runner.run(work())
+
+
+def test_a_sandbox_that_was_taken_away_is_an_infrastructure_failure(engine, runner):
+    label = {"dgm.run": f"taken-{os.getpid()}"}
+
+    async def work():
+        async with engine.open(spec(labels=label)) as sandbox:
+            sleeping = asyncio.create_task(sandbox.exec(["sleep", "60"], timeout_s=60))
+            await asyncio.sleep(0.5)
+            await engine.reap(label)
+            with pytest.raises(Infrastructure):
+                await asyncio.wait_for(sleeping, 30)
+
+    runner.run(work())
+
+
+def test_no_engine_is_said_with_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nowhere.sock")
+    with pytest.raises(UserError, match="start it, or install one"):
+        choose("docker")
+
+
+@pytest.mark.docker
+@pytest.mark.sandbox
+def test_an_engine_that_stops_in_mid_use_is_an_infrastructure_failure(engine, runner, monkeypatch, tmp_path):
+    if not isinstance(engine, DockerEngine):
+        pytest.skip("bubblewrap has no engine that could stop")
+    door = tmp_path / "engine.sock"
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{door}")
+
+    async def work():
+        open_doors = []
+
+        async def relay(reader, writer):
+            there, back = await asyncio.open_unix_connection("/var/run/docker.sock")
+            open_doors.extend([writer, back])
+            await asyncio.gather(_copy(reader, back), _copy(there, writer))
+
+        server = await asyncio.start_unix_server(relay, door)
+        behind_the_door = await asyncio.to_thread(lambda: choose("docker"))
+        async with behind_the_door.open(spec(lifetime_s=20)) as sandbox:
+            sleeping = asyncio.create_task(sandbox.exec(["sleep", "60"], timeout_s=60))
+            await asyncio.sleep(1)
+            server.close()
+            door.unlink(missing_ok=True)
+            for writer in open_doors:
+                writer.transport.abort()
+            await asyncio.wait_for(sleeping, 20)
+
+    with pytest.raises(Infrastructure):
+        runner.run(work())
+
+
+async def _copy(reader, writer):
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+        writer.write_eof()
+    except (ConnectionError, OSError, RuntimeError):
+        pass
