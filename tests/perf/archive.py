@@ -82,13 +82,14 @@ def build(path: Path, agents: int, evaluations: int) -> None:
 
 def opening(path: Path) -> None:
     for write in (False, True):
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         with EventStore.open(path, write=write) as store:
             opened = time.perf_counter() - start
             tree = Tree()
             fold(store, tree)
-        seconds = time.perf_counter() - start
-        print(f"  {'writer' if write else 'reader'}: {seconds:.1f} s (of which the file {opened:.1f} s)")
+        seconds, cpu = time.perf_counter() - start, time.process_time() - busy
+        who = "writer" if write else "reader"
+        print(f"  {who}: {seconds:.1f} s (the file alone {opened:.1f} s; processor time {cpu:.1f} s)")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"  {len(tree.agents)} agents, {tree.evaluations} evaluations, peak {peak:.0f} MB")
 
