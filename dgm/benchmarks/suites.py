@@ -4,6 +4,7 @@ The format's full text is ``benchmarks/README.md``. Nothing of a task's tests or
 module except into the sandbox that grades.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -103,7 +104,7 @@ class SuiteBenchmark:
         Raises:
             Infrastructure: the sandbox failed; says nothing of the patch.
         """
-        return await grading.grade(self.exam(task), patch, self._engine, labels)
+        return await grading.grade(await asyncio.to_thread(self.exam, task), patch, self._engine, labels)
 
     def exam(self, task: TaskId) -> grading.Exam:
         """Everything that grading a patch for this task needs, the hidden tests included."""

@@ -6,7 +6,8 @@ gateway's. A reservation of money belongs into ``admit``, beside the other limit
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dgm.domain import ActionId, Usage
@@ -25,6 +26,8 @@ class CallLimits:
     """Input and output of all calls; the call that crosses it is still answered."""
     concurrent: int = 4
     """Further calls wait."""
+    waiting: int = 64
+    """Requests at once, those that wait included; more are refused."""
     body_bytes: int = 4_000_000
     output_tokens: int = 32_000
     """Of one reply; a larger wish is cut down to this."""
@@ -54,8 +57,24 @@ class Lease:
         self.conversation: Sequence[Message] = ()
         self.failure: Infrastructure | None = None
         self.turns = asyncio.Semaphore(limits.concurrent)
+        self._open = 0
         self._numbered = 0
         self._tasks: set[asyncio.Task[Reply]] = set()
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        """One request, from its arrival to its answer.
+
+        Raises:
+            BadRequest: too many are open.
+        """
+        if self._open >= self.limits.waiting:
+            raise BadRequest(f"more than {self.limits.waiting} requests at once", "too_many_requests", 429)
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
 
     def admit(self) -> CallKey:
         """Numbers a call on its arrival.

@@ -117,7 +117,8 @@ class Gateway:
             if lease is None:
                 return _no_key(wire)
             try:
-                return await self._completion(wire, lease, http)
+                with lease.request():
+                    return await self._completion(wire, lease, http)
             except BadRequest as refusal:
                 lease.refusals += 1
                 return _refusal(wire, refusal.status, refusal.code, str(refusal))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WATCH_S = 0.2
 STOP_S = 2.0
 BACKLOG = 512
+CONNECTIONS = 256
+"""Open at once; beyond, the idle ones are ended."""
 SANDBOX_GID = 10001
 """The group of agents in a sandbox (``sandboxes/*/sandbox.toml``)."""
 
@@ -124,6 +126,7 @@ def _is_socket(path: Path) -> bool:
 
 def _server(app: "Starlette") -> "uvicorn.Server":
     import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Quiet(uvicorn.Server):
         """Leaves signals to the program."""
@@ -132,12 +135,21 @@ def _server(app: "Starlette") -> "uvicorn.Server":
         def capture_signals(self) -> Iterator[None]:
             yield
 
+    class Bounded(H11Protocol):
+        """Ends idle connections when there are too many: an agent may open any number and say nothing."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            if len(self.connections) >= CONNECTIONS:
+                for connection in list(self.connections):
+                    connection.shutdown()
+            super().connection_made(transport)
+
     config = uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         lifespan="off",
-        http="h11",
+        http=Bounded,
         ws="none",
         backlog=BACKLOG,
         timeout_keep_alive=3600,

@@ -309,3 +309,40 @@ def test_signal_handlers_are_left_alone(tmp_path):
             assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
     run(scenario())
+
+
+def test_idle_connections_of_one_agent_do_not_shut_out_another(tmp_path):
+    async def scenario():
+        async with gateway(tmp_path / "g") as opened:
+            path = str(opened.folder / opened.socket_name)
+            idle = [(await asyncio.open_unix_connection(path))[1] for _ in range(300)]
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    assert (await ask(http))[0] == 200
+            ended = 0
+            for writer in idle:
+                writer.write(b"GET")
+                writer.close()
+                try:
+                    await writer.wait_closed()
+                except OSError:
+                    ended += 1
+            assert ended
+
+    run(scenario())
+
+
+def test_too_many_requests_at_once_are_refused(tmp_path):
+    async def scenario():
+        model = Slow()
+        async with gateway(tmp_path / "g", model, limits=CallLimits(concurrent=1, waiting=3)) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    calls = [asyncio.create_task(ask(http)) for _ in range(5)]
+                    while lease.refusals < 2:
+                        await asyncio.sleep(0.01)
+                    model.go.set()
+                    statuses = sorted([status for status, _ in await asyncio.gather(*calls)])
+        assert statuses == [200, 200, 200, 429, 429]
+
+    run(scenario())
