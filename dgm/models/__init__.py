@@ -1,0 +1,1 @@
+"""Models behind one protocol: the offline repair engine, recordings, scripts."""
