@@ -55,7 +55,7 @@ class Check:
 
 
 async def probe(name: EngineName) -> list[Check]:
-    """What the engine called ``name`` is worth here: starts a sandbox, whose image is built if there is none."""
+    """What the engine called ``name`` is worth here; starts a sandbox, and builds its image if need be."""
     try:
         engine = choose(name)
         rows = [Check(f"{engine.name}: engine", ok=True, detail=_version(engine))]

@@ -102,7 +102,7 @@ def _limit(key: str, value: object, where: Path) -> float | int:
     wanted = _LIMITS[key]
     fits = isinstance(value, int | float if wanted is float else int) and not isinstance(value, bool)
     if not fits or not isinstance(value, int | float) or value <= 0:
-        raise UserError(f"{where}: {key} = {value!r}: expected a {wanted.__name__} above 0")
+        raise UserError(f"{where}: {key} = {value!r}: expected a positive {wanted.__name__}")
     if key == "user" and value < FIRST_UNPRIVILEGED_UID:
         raise UserError(
             f"{where}: user = {value!r}: expected an unprivileged uid, {FIRST_UNPRIVILEGED_UID} or above"

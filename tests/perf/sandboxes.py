@@ -1,7 +1,7 @@
 """What our sandboxes cost beside the same steps by hand; prints medians in ms and their ratio.
 
-``python tests/perf/sandboxes.py [ROUNDS]``. By hand means: the ``docker`` client (or one ``bwrap`` command line)
-with the same image and folders, no wrapper, no bounds beyond the engine's defaults.
+``python tests/perf/sandboxes.py [ROUNDS]``. By hand means: the ``docker`` client (or one ``bwrap``
+command line) with the same image and folders, no wrapper, no bounds beyond the engine's defaults.
 """
 
 import asyncio
@@ -64,8 +64,29 @@ def docker_by_hand(engine: DockerEngine) -> None:
 
 def bwrap_by_hand() -> None:
     folder = Path(tempfile.mkdtemp())
-    command = "bwrap --unshare-all --die-with-parent --ro-bind /usr /usr --symlink usr/bin /bin".split()
-    command += "--symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc /proc --dev /dev".split()
+    command = [
+        "bwrap",
+        "--unshare-all",
+        "--die-with-parent",
+        "--ro-bind",
+        "/usr",
+        "/usr",
+        "--symlink",
+        "usr/bin",
+        "/bin",
+    ]
+    command += [
+        "--symlink",
+        "usr/lib",
+        "/lib",
+        "--symlink",
+        "usr/lib64",
+        "/lib64",
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+    ]
     command += ["--bind", str(folder), "/work", "--chdir", "/work"]
     subprocess.run([*command, "tar", "-x"], input=tar_stream(), check=True)
     subprocess.run([*command, *WORK], check=True)

@@ -1,0 +1,177 @@
+"""Recipes, the mirror for bootstrapping, and the seccomp filter: everything of sandboxes that needs none."""
+
+import errno
+import json
+import struct
+
+import pytest
+
+from dgm.domain import Entry
+from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.sandboxes import recipes, tarball
+from dgm.sandboxes.bootstrap import mirror
+from dgm.sandboxes.confined import Output
+from dgm.sandboxes.seccomp import filter_program, profile
+from dgm.sandboxes.syscalls import NUMBERS
+
+
+def recipe(tmp_path, text, name="mine"):
+    folder = tmp_path / name
+    folder.mkdir(exist_ok=True)
+    (folder / "sandbox.toml").write_text(text)
+    (folder / "Dockerfile").write_text("FROM x\n")
+    return recipes.load(name, tmp_path)
+
+
+def test_shipped_recipes_load():
+    assert "python" in recipes.names()
+    assert all(recipes.load(name).user >= 1000 for name in recipes.names())
+
+
+def test_a_recipes_limits_become_a_specification(tmp_path):
+    spec = recipe(tmp_path, "cpus = 2\nmemory_mb = 99\npids = 7\ndisk_mb = 5").spec(
+        {"dgm.run": "r"}, lifetime_s=9
+    )
+    assert (spec.image, spec.cpus, spec.memory_mb, spec.pids, spec.disk_mb) == ("mine", 2.0, 99, 7, 5)
+    assert (spec.labels, spec.lifetime_s) == ({"dgm.run": "r"}, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("memroy_mb = 1", "unknown key 'memroy_mb' (did you mean 'memory_mb'?)"),
+        ("pids = 0", "pids = 0: expected a positive int"),
+        ("pids = 1.5", "pids = 1.5: expected a positive int"),
+        ("cpus = true", "cpus = True: expected a positive float"),
+        ("user = 0", "user = 0: expected a positive int"),
+        ("user = 33", "expected an unprivileged uid"),
+        ("bootstrap = 1", "expected a table"),
+        ("[bootstrap]\npackage = []", "unknown key 'bootstrap.package' (did you mean 'packages'?)"),
+        ("[bubblewrap]\ncommands = 'git'", "expected a list of names"),
+        ("cpus = ", "not valid TOML"),
+    ],
+)
+def test_mistakes_in_a_recipe_are_named(tmp_path, text, said):
+    with pytest.raises(UserError) as caught:
+        recipe(tmp_path, text)
+    assert said in str(caught.value)
+    assert "sandbox.toml" in str(caught.value)
+
+
+def test_an_unknown_recipe_gets_a_suggestion():
+    with pytest.raises(UserError, match="did you mean 'python'"):
+        recipes.load("pyton")
+
+
+def test_any_change_in_the_folder_changes_the_tag(tmp_path):
+    before = recipe(tmp_path, "cpus = 1").tag
+    (tmp_path / "mine" / "Dockerfile").write_text("FROM y\n")
+    assert recipes.load("mine", tmp_path).tag != before
+
+
+def os_release(tmp_path):
+    (tmp_path / "os-release").write_text('ID=debian\nVERSION_CODENAME="trixie"\n')
+    (tmp_path / "sources.list.d").mkdir()
+    return tmp_path / "os-release"
+
+
+def test_mirror_of_a_one_line_source(tmp_path):
+    release = os_release(tmp_path)
+    (tmp_path / "sources.list").write_text(
+        "# deb http://no/ trixie main\ndeb-src http://src/ trixie main\n"
+        "deb [arch=amd64 signed-by=/k] http://other/ trixie-updates main\n"
+        "deb [arch=amd64] http://here/d trixie main\n"
+    )
+    assert mirror(tmp_path, release) == ("http://here/d", "trixie")
+
+
+def test_mirror_of_a_deb822_source(tmp_path):
+    release = os_release(tmp_path)
+    (tmp_path / "sources.list.d" / "a.sources").write_text(
+        "Types: deb\nURIs: http://off/\nSuites: trixie\nEnabled: no\n\n"
+        "# a comment: with a colon\nTypes: deb deb-src\nURIs: http://there/d\nSuites: trixie-updates trixie\n"
+    )
+    assert mirror(tmp_path, release) == ("http://there/d", "trixie")
+
+
+def test_no_mirror_says_where_to_add_one(tmp_path):
+    release = os_release(tmp_path)
+    with pytest.raises(UserError, match="no package source offers the suite 'trixie'"):
+        mirror(tmp_path, release)
+
+
+def decide(program, number, argument=0, index=0, audit=0xC000003E):
+    """Interprets the BPF program for one system call."""
+    data = {0: number, 4: audit, 16 + 8 * index: argument & 0xFFFFFFFF}
+    code = list(struct.iter_unpack("=HBBI", program))
+    at = accumulator = 0
+    while True:
+        operation, yes, no, value = code[at]
+        at += 1
+        match operation:
+            case 0x20:
+                accumulator = data.get(value, 0)
+            case 0x54:
+                accumulator &= value
+            case 0x15:
+                at += yes if accumulator == value else no
+            case 0x25:
+                at += yes if accumulator > value else no
+            case 0x06:
+                return value
+
+
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000
+
+
+@pytest.mark.parametrize(
+    ("machine", "column", "audit"), [("x86_64", 0, 0xC000003E), ("aarch64", 1, 0xC00000B7)]
+)
+def test_filter_decides_as_the_profile_says(machine, column, audit):
+    program = filter_program(machine)
+    for name in json.loads(profile().read_text())["syscalls"][0]["names"]:
+        number = NUMBERS[name][column]
+        if number is not None:
+            assert decide(program, number, audit=audit) == REFUSE | errno.EPERM, name
+    socket, clone, clone3 = (NUMBERS[name][column] for name in ("socket", "clone", "clone3"))
+    families = [family for family in range(64) if decide(program, socket, family, audit=audit) == ALLOW]
+    assert families == [1, 2, 10]
+    assert decide(program, clone, 0x01200011, audit=audit) == ALLOW
+    assert decide(program, clone, 0x10000011, audit=audit) == REFUSE | errno.EPERM
+    assert decide(program, clone3, audit=audit) == REFUSE | errno.ENOSYS
+
+
+def test_filter_kills_other_machines_and_refuses_unknown_calls():
+    program = filter_program("x86_64")
+    assert decide(program, 0, audit=0x40000003) == 0x80000000
+    assert decide(program, 100_000) == REFUSE | errno.ENOSYS
+    assert decide(program, 0x40000000 + 1) == REFUSE | errno.ENOSYS
+    assert decide(program, 0) == ALLOW
+
+
+def test_no_filter_for_an_unknown_machine():
+    with pytest.raises(Infrastructure, match="riscv64"):
+        filter_program("riscv64")
+
+
+def test_a_snapshot_survives_its_tar_stream():
+    files = {"a/b\n\udcff": Entry(b"x", 0o100755), "l": Entry(b"../out", 0o120000), "e": Entry(b"")}
+    assert tarball.unpack(tarball.pack(files), 1000) == files
+
+
+def test_a_stream_beyond_its_limit_is_the_agents_fault():
+    stream = tarball.pack({"a": Entry(bytes(600)), "b": Entry(bytes(600))})
+    with pytest.raises(AgentFault):
+        tarball.unpack(stream, 1000)
+
+
+def test_what_is_no_tar_stream_is_an_infrastructure_failure():
+    with pytest.raises(Infrastructure):
+        tarball.unpack(b"no tar" * 1000, 1000)
+
+
+def test_output_keeps_its_first_bytes():
+    output = Output(5)
+    for chunk in (b"123", b"45", b"", b"6"):
+        output.add(chunk)
+    assert (bytes(output.kept), output.truncated) == (b"12345", True)
