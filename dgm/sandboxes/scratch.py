@@ -86,8 +86,12 @@ class Scratch:
     def remove(self) -> None:
         """Removes it with everything in it."""
         _libc().umount2(os.fsencode(self.disk), _DETACH)
-        if self.folder.exists():
-            shutil.rmtree(self.folder, onerror=_open_and_retry)
+        with contextlib.suppress(FileNotFoundError):
+            try:
+                shutil.rmtree(self.folder)
+            except PermissionError:
+                _open_folders(self.folder)
+                shutil.rmtree(self.folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +171,11 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _open_and_retry(_: object, path: str, __: object) -> None:
-    """An agent may have closed its folders to everybody, its owner included."""
-    with contextlib.suppress(FileNotFoundError):
-        parent = os.path.dirname(path)  # noqa: PTH120
-        os.chmod(parent, 0o700)  # noqa: PTH101
-        if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
-            os.chmod(path, 0o700)  # noqa: PTH101
-            shutil.rmtree(path)
-        else:
-            os.unlink(path)  # noqa: PTH108
+def _open_folders(top: Path) -> None:
+    """Makes every folder accessible again: an agent may have closed its own to everybody, itself included."""
+    folders = [os.fspath(top)]
+    while folders:
+        folder = Path(folders.pop())
+        folder.chmod(0o700)
+        with os.scandir(folder) as entries:
+            folders += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
