@@ -23,6 +23,7 @@ from dgm.domain import ActionId, Agent, Budget, Snapshot, Split
 from dgm.errors import AgentFault, UserError
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.server import Gateway
+from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
 from dgm.meta.registry import open_operator
 from dgm.models.choose import open_model
@@ -42,6 +43,7 @@ OnEvent = Callable[[Recorded], None]
 
 IMAGE = "python"
 """Recipe of the sandboxes in which agents are checked and improve themselves."""
+SEED_BYTES = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +129,21 @@ def seed_source(where: str | None) -> Snapshot:
     Raises:
         UserError: there is nothing there, or it is no agent.
     """
-    if where is None:
-        source = from_folder(asset("archive", "seed"))
-    elif Path(where).is_dir() and not (Path(where) / "HEAD").is_file():
-        source = from_folder(Path(where))
-    else:
-        source = _cloned(where)
+    folder = asset("archive", "seed") if where is None else Path(where)
     try:
+        if folder.is_dir() and not (folder / "HEAD").is_file():
+            source = _folder_with_contract(folder)
+        else:
+            source = _cloned(str(where))
         read_contract(source)
     except AgentFault as error:
         raise UserError(f"{where or 'seed'}: not an agent: {error} (see archive/seed/README.md)") from error
     return source
+
+
+def _folder_with_contract(folder: Path) -> Snapshot:
+    # Looked for first: a wrong path may name a folder too large to read.
+    return from_folder(folder, limit_bytes=SEED_BYTES) if (folder / CONTRACT).is_file() else {}
 
 
 def _cloned(where: str) -> Snapshot:
@@ -148,7 +154,7 @@ def _cloned(where: str) -> Snapshot:
             Repo.clone_from(where, scratch, depth=1, no_tags=True)
         except GitCommandError as error:
             raise UserError(f"{where}: neither a folder nor a git repository that can be cloned") from error
-        return from_folder(Path(scratch))
+        return from_folder(Path(scratch), limit_bytes=SEED_BYTES)
 
 
 def _record(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, Any]:
@@ -180,7 +186,8 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
     limits = CallLimits(calls=settings.limits.calls, tokens=settings.limits.tokens)
     models = {"solve": model, "improve": model, "dry-run": DryRun()}
     try:
-        async with Gateway(folder, RunJournal(run, model.name), models, limits) as gateway:
+        journal = RunJournal(run, model.name)
+        async with Gateway(folder, journal, models, limits, journal.asked) as gateway:
             yield Worker(
                 run=run,
                 engine=parts.engine,

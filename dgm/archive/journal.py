@@ -36,6 +36,11 @@ class RunJournal:
         call = self._run.store.call(key.action, key.number)
         return read_reply(self._run, call.reply) if call else None
 
+    def asked(self, key: CallKey) -> Request | None:
+        """The request of a call that was already paid for, if there is one; raises as ``recorded``."""
+        call = self._run.store.call(key.action, key.number)
+        return read_request(self._run, call.request) if call else None
+
     def record(self, key: CallKey, role: str, request: Request, reply: Reply, seconds: float) -> None:
         """Makes the exchange durable; returns only when it is on disk.
 

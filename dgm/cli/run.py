@@ -1,6 +1,7 @@
 """``dgm run`` and ``dgm resume``: a search from the command line."""
 
 import asyncio
+import re
 import signal
 import sys
 import time
@@ -24,6 +25,7 @@ from dgm.search.budgets import Ending, Reason
 from dgm.search.loop import Search
 from dgm.search.summary import run_summary
 
+RESERVED = ("seed", "example")
 EXIT = {Reason.LIMIT: LIMIT, Reason.OUTAGE: FAILED}
 
 
@@ -56,7 +58,7 @@ def budget_options(command: Any) -> Any:  # noqa: ANN401  (click's decorators ar
 def run(config: Path | None, name: str | None, assignments: tuple[str, ...], as_json: bool, **flags: Any) -> int:  # noqa: ANN401
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = resolve(config, assignments, _dotted(flags))
-    folder = next(archive_folders()) / (name or time.strftime("run-%Y%m%d-%H%M%S"))
+    folder = next(archive_folders()) / _checked(name or time.strftime("run-%Y%m%d-%H%M%S"))
     if folder.exists():
         raise UserError(f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name")
     parts = assemble.parts_of(settings)
@@ -81,6 +83,12 @@ def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> i
         return _go(opened, settings, parts, as_json)
 
 
+def _checked(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name) or name in RESERVED:
+        raise UserError(f"--name {name}: a run's name is made of letters, digits, '.', '_' and '-' (not {RESERVED})")
+    return name
+
+
 def _dotted(flags: dict[str, Any]) -> dict[str, Any]:
     names = {"policy": "policy.name"} | {
         f"max_{limit}": f"budget.{limit}" for limit in ("evaluations", "agents", "tokens", "hours")
@@ -92,7 +100,7 @@ def _budget(before: Budget, flags: dict[str, Any]) -> Budget:
     """The old budget with what the flags change."""
     given = {key.removeprefix("max_"): value for key, value in flags.items() if value is not None}
     if any(value <= 0 for value in given.values()):
-        raise UserError("a budget must be above 0")
+        raise UserError(f"a budget must be above 0: {given}")
     seconds = given["hours"] * 3600 if "hours" in given else before.seconds
     return Budget(
         given.get("evaluations", before.evaluations),

@@ -1,0 +1,183 @@
+"""Every command on a real run, with good input and bad."""
+
+import shutil
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.sandbox
+
+TALLY = {"resolved", "unresolved", "n", "rate", "interval"}
+AGENT = {"id", "parents", "commit", "operator", "rationale", "own", "clade", "lower_bound"}
+
+
+def test_run_prints_one_document(searched):
+    assert searched["ended"] == "goal reached"
+    assert searched["evaluations"]["graded"] == 14
+
+
+def test_status_says_what_a_program_needs(dgm, searched):
+    status = dgm.json("status", "small")
+    assert status["run"] == "small"
+    assert status["state"] == "goal reached"
+    assert status["agents"] >= 4
+    graded = status["evaluations"]
+    assert graded["resolved"] + graded["unresolved"] == graded["graded"] == 14
+    assert set(status["spend"]) >= {"calls", "tokens", "usd"}
+    assert status["spend"]["calls"] > 14
+    assert set(status["best"]["own"]) == set(status["best"]["clade"]) == TALLY
+
+
+def test_tree_show_and_lineage_agree(dgm, searched):
+    agents = dgm.json("tree", "small")["agents"]
+    assert all(set(agent) >= AGENT for agent in agents)
+    best = dgm.json("status", "small")["best"]
+    lineage = dgm.json("lineage", "small", "best")["lineage"]
+    assert lineage[0]["id"] == 0
+    assert lineage[-1] == best == agents[best["id"]]
+    shown = dgm.json("show", "small", "0")
+    assert {key: shown[key] for key in AGENT} == {key: agents[0][key] for key in AGENT}
+    assert len(shown["evaluations"]) == shown["own"]["n"]
+    assert agents[0]["clade"]["n"] == 14
+
+
+def test_lists_for_people(dgm, searched):
+    tree = dgm("tree", "small").stdout.splitlines()
+    assert tree[0].startswith("0")
+    assert sum("★" in line for line in tree) == 1
+    assert "lower bound" in dgm("status", "small").stdout
+    assert "evaluations:" in dgm("show", "small", "seed").stdout
+    assert len(dgm("lineage", "small", "1").stdout.splitlines()) == 2
+    assert "diff --git" in dgm("diff", "small", "1").stdout
+    assert dgm("diff", "small", "0", "0").stdout == ""
+    assert "task_graded" in dgm("log", "small", "--kind", "task_graded").stdout
+
+
+def test_plain_sql_reads_a_run(dgm, searched):
+    import sqlite3
+
+    with sqlite3.connect(dgm.archive / "small" / "events.db") as connection:
+        assert connection.execute("select count(*) from evaluations").fetchone() == (14,)
+
+
+def test_export_gives_an_agent_that_passes_its_own_check(dgm, searched, tmp_path):
+    dgm("export", "small", "1", tmp_path / "out")
+    done = subprocess.run(["python3", "-m", "agent", "--check"], cwd=tmp_path / "out", check=False)
+    assert done.returncode == 0
+    dgm("export", "small", "1", tmp_path / "out", code=2)
+
+
+def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
+    dgm("export", "small", "1", tmp_path / "agent")
+    words = ["run", "--name", "second", "--seed-agent", tmp_path / "agent", "--sandbox", "bubblewrap"]
+    dgm(*words, "--max-evaluations", 1)
+    assert "diff --git" not in dgm("diff", "second", "0", "0").stdout
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path / "agent", check=True)
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", "add", "."], cwd=tmp_path / "agent", check=True)
+    subprocess.run(["git", *identity, "commit", "-qm", "x"], cwd=tmp_path / "agent", check=True)
+    subprocess.run(["git", "clone", "-q", "--bare", tmp_path / "agent", tmp_path / "bare.git"], check=True)
+    words[2], words[4] = "third", tmp_path / "bare.git"
+    dgm(*words, "--max-evaluations", 1)
+    one, two = (dgm.json("show", name, "0")["commit"] for name in ("second", "third"))
+    assert one == two
+
+
+def test_resume_goes_on_with_a_larger_budget(dgm, searched):
+    shutil.copytree(dgm.archive / "small", dgm.archive / "longer")
+    summary = dgm.json("resume", "longer", "--max-evaluations", 17)
+    assert summary["evaluations"]["graded"] == 17
+    assert summary["ended"] == "goal reached"
+
+
+def test_report_compares_on_the_holdout(dgm, searched):
+    assert "not evaluated" in dgm("report", "small").stdout
+    assert dgm.json("report", "small")["holdout"] is None
+
+
+def test_stop_of_a_run_that_does_not_run(dgm, searched):
+    assert dgm.json("stop", "small") == {"run": "small", "stopped": False, "state": "not running"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["status", "smal"], "did you mean 'small'?"),
+        (["show", "small", "99"], "no agent '99'"),
+        (["show", "small", "zz"], "give an id from 0 to"),
+        (["lineage", "small", "-3"], "-3"),
+        (["diff", "small", "1", "77"], "no agent '77'"),
+        (["frobnicate"], "there is no command 'frobnicate'"),
+        (["rnu"], "did you mean 'run'?"),
+        (["tree"], "Missing argument"),
+        (["run", "--name", "small"], "already exists"),
+        (["run", "--benchmark", "startr", "--name", "n1"], "startr"),
+        (["run", "--model", "gpt-99", "--name", "n2"], "gpt-99"),
+        (["run", "--policy", "hmg", "--name", "n3"], "did you mean 'hgm'?"),
+        (["run", "--operator", "self-edti", "--name", "n4"], "did you mean 'self-edit'?"),
+        (["run", "--sandbox", "none", "--name", "n5"], "sandbox"),
+        (["run", "--workers", "0", "--name", "n6"], "workers"),
+        (["run", "--max-evaluations", "0", "--name", "n7"], "evaluations"),
+        (["run", "--set", "limits.cals=3", "--name", "n8"], "did you mean 'limits.calls'?"),
+        (["run", "absent.toml", "--name", "n9"], "no such settings file"),
+        (["run", "--seed-agent", "/usr/share", "--name", "n10"], "/usr/share"),
+        (["run", "--seed-agent", "/nowhere/at/all", "--name", "n11"], "/nowhere/at/all"),
+        (["run", "--name", "../outside"], "name"),
+        (["run", "--nmae", "x"], "No such option"),
+        (["resume", "small", "--max-evaluations", "-1"], "-1"),
+        (["solve", "--agent", "small", "--repo", ".", "x"], "RUN:AGENT"),
+        (["solve", "--agent", "small:best", "--repo", "/nowhere", "x"], "/nowhere"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(dgm, searched, words, message, tmp_path):
+    before = sorted(path.name for path in dgm.archive.iterdir())
+    done = dgm(*words, code=2, cwd=tmp_path)
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+    assert sorted(path.name for path in dgm.archive.iterdir()) == before
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A user's repository with a fault that the seed can mend."""
+    folder = tmp_path / "mine"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "tests" / "__init__.py").write_text("")
+    (folder / "pricing.py").write_text("def price(count):\n    if count > 10:\n        return 8\n    return 10\n")
+    (folder / "tests" / "test_pricing.py").write_text(
+        "import unittest\nfrom pricing import price\n\n\nclass Pricing(unittest.TestCase):\n"
+        "    def test_ten_are_cheaper(self):\n        self.assertEqual(price(10), 8)\n\n"
+        "    def test_one(self):\n        self.assertEqual(price(1), 10)\n"
+    )
+    (folder / "secret.env").write_text("KEY=1")
+    (folder / ".gitignore").write_text("secret.env\n")
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+PROBLEM = "price(10) should be 8: from ten pieces on they are cheaper. A test in tests/test_pricing.py fails."
+
+
+def test_solve_asks_before_it_changes_anything(dgm, searched, repository):
+    before = (repository / "pricing.py").read_text()
+    words = ["solve", "--agent", "small:0", "--repo", repository, "--sandbox", "bubblewrap", PROBLEM]
+    said = dgm(*words, stdin="n\n").stdout
+    assert "+    if count >= 10:" in said
+    assert "nothing was changed" in said
+    assert (repository / "pricing.py").read_text() == before
+    assert "applied" in dgm(*words, stdin="y\n").stdout
+    assert "count >= 10" in (repository / "pricing.py").read_text()
+
+
+def test_solve_for_scripts(dgm, searched, repository):
+    words = ["solve", "--agent", "small:seed", "--repo", repository, "--sandbox", "bubblewrap"]
+    answer = dgm.json(*words, PROBLEM)
+    assert not answer["applied"]
+    assert "count >= 10" not in (repository / "pricing.py").read_text()
+    answer = dgm.json(*words, "--yes", PROBLEM)
+    assert answer["applied"]
+    assert "secret" not in answer["patch"]
+    assert "count >= 10" in (repository / "pricing.py").read_text()
