@@ -9,8 +9,8 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
@@ -20,12 +20,12 @@ from dgm.sandboxes.attach import attach
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.recipes import Recipe
 from dgm.sandboxes.threads import finished, owned
+from dgm.sandboxes.trouble import called, engine_trouble
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 _SOCKET = "unix:///var/run/docker.sock"
 _ENVIRONMENT = {
@@ -63,6 +63,31 @@ class DockerEngine:
         """The connection, for whoever builds images."""
         return self._client
 
+    def version(self) -> str:
+        """The engine's version."""
+        with engine_trouble("ask for the version"):
+            return str(self._client.version()["Version"])
+
+    def build(self, recipe: str) -> str:
+        """The tag of the recipe's image, built if there is none; blocks for a minute or so.
+
+        Raises:
+            UserError: there is no such recipe, or its image can be made neither from a registry nor here.
+            Infrastructure: the build failed.
+        """
+        with engine_trouble("build an image"):
+            return images.ensure(self._client, recipes.load(recipe))
+
+    def images(self) -> list[str]:
+        """Tags of all images that were built from recipes."""
+        with engine_trouble("list images"):
+            return images.present(self._client)
+
+    def collect(self) -> list[str]:
+        """Removes images that no present recipe asks for; returns their tags."""
+        with engine_trouble("remove images"):
+            return images.collect(self._client)
+
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator["DockerSandbox"]:
         """A fresh container, removed when the context ends. Its image is built if need be.
@@ -83,7 +108,7 @@ class DockerEngine:
         return await asyncio.to_thread(self._reap, labels)
 
     def _make(self, spec: SandboxSpec, recipe: Recipe) -> "DockerSandbox":
-        with _engine_trouble("start a sandbox"):
+        with engine_trouble("start a sandbox"):
             if recipe.tag not in self._images:
                 images.ensure(self._client, recipe)
                 self._images.add(recipe.tag)
@@ -98,7 +123,7 @@ class DockerEngine:
         return sandbox
 
     def _reap(self, labels: Mapping[str, str]) -> int:
-        with _engine_trouble("look for left sandboxes"):
+        with engine_trouble("look for left sandboxes"):
             wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
             found = self._client.api.containers(all=True, filters={"label": wanted})
             for each in found:
@@ -168,7 +193,7 @@ class DockerSandbox:
         if self._closed:
             return
         self._closed = True
-        with _engine_trouble("remove a sandbox"):
+        with engine_trouble("remove a sandbox"):
             _remove(self._client, self._id)
 
     async def _run(
@@ -188,13 +213,13 @@ class DockerSandbox:
             )
             return str(made["Id"])
 
-        ident = await _called("start a program", prepare)
+        ident = await called("start a program", prepare)
         try:
             async with asyncio.timeout(patience_s):
                 await attach(self._socket, f"/v{api.api_version}/exec/{ident}/start", stdin, output)
         except TimeoutError:
             return None
-        state = await _called("ask how a program ended", lambda: api.exec_inspect(ident))
+        state = await called("ask how a program ended", lambda: api.exec_inspect(ident))
         code = state["ExitCode"]
         return None if code is None else int(code)
 
@@ -213,7 +238,7 @@ class DockerSandbox:
         code = await self._run(["cat", *_OOM_COUNTERS], {}, b"", output, _GRACE_S)
         if code not in (0, 1):
             await asyncio.sleep(_SETTLES_S)
-            state = await _called("look at a sandbox", lambda: self._client.api.inspect_container(self._id))
+            state = await called("look at a sandbox", lambda: self._client.api.inspect_container(self._id))
             if not state["State"]["Running"]:
                 raise Infrastructure("the sandbox ended while a program ran in it")
             return True
@@ -237,7 +262,7 @@ def _crowded_out(exit_code: int | None, output: Output) -> bool:
 def _connected() -> "DockerClient":
     import docker
 
-    with _engine_trouble("find an engine"):
+    with engine_trouble("find an engine"):
         client = docker.from_env()
         client.ping()
     return client
@@ -254,28 +279,3 @@ def _remove(client: "DockerClient", ident: str) -> None:
     except docker.errors.APIError as error:
         if "already in progress" not in str(error):
             raise
-
-
-async def _called(purpose: str, call: Callable[[], T]) -> T:
-    with _engine_trouble(purpose):
-        return await asyncio.to_thread(call)
-
-
-@contextlib.contextmanager
-def _engine_trouble(purpose: str) -> Iterator[None]:
-    """Turns the library's errors into ones that say what to do."""
-    import docker
-    import requests
-
-    try:
-        yield
-    except docker.errors.NotFound as error:
-        raise Infrastructure(f"cannot {purpose}: it is gone ({error.explanation})") from error
-    except docker.errors.APIError as error:
-        raise Infrastructure(
-            f"cannot {purpose}: the Docker engine says: {error.explanation or error}"
-        ) from error
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
-        raise Infrastructure(
-            f"cannot {purpose}: no Docker engine answers ({error}): start it, or install one"
-        ) from error

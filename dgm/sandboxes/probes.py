@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dgm.errors import DgmError, UserError
 from dgm.protocols import Completed, Sandbox, SandboxEngine, SandboxSpec
-from dgm.sandboxes import bootstrap, images, recipes
+from dgm.sandboxes import bootstrap, recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import EngineName, choose
 from dgm.sandboxes.docker import DockerEngine
@@ -79,7 +79,7 @@ def supplies() -> list[Check]:
     except UserError as error:
         return [*rows, Check("images", ok=False, detail=str(error))]
     assert isinstance(engine, DockerEngine)
-    there = images.present(engine.client)
+    there = engine.images()
     for name in recipes.names():
         tag = recipes.load(name).tag
         rows.append(Check(f"image {name}", tag in there, tag if tag in there else "run: dgm sandbox build"))
@@ -89,7 +89,7 @@ def supplies() -> list[Check]:
 def _version(engine: SandboxEngine) -> str:
     match engine:
         case DockerEngine():
-            return f"version {engine.client.version()['Version']}"
+            return f"version {engine.version()}"
         case BubblewrapEngine():
             return f"bounds by {engine.bounds}"
         case _:

@@ -1,0 +1,44 @@
+"""Calls to the Docker engine: off the event loop, and with errors that a person can act on."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from dgm.errors import Infrastructure
+
+T = TypeVar("T")
+
+
+async def called(purpose: str, call: Callable[[], T]) -> T:
+    """What a blocking call to the engine returns, from a thread.
+
+    Raises:
+        Infrastructure: the engine failed.
+    """
+    with engine_trouble(purpose):
+        return await asyncio.to_thread(call)
+
+
+@contextlib.contextmanager
+def engine_trouble(purpose: str) -> Iterator[None]:
+    """Turns the library's errors into ones that say what was tried and what to do.
+
+    Raises:
+        Infrastructure: the engine failed.
+    """
+    import docker
+    import requests
+
+    try:
+        yield
+    except docker.errors.NotFound as error:
+        raise Infrastructure(f"cannot {purpose}: it is gone ({error.explanation})") from error
+    except docker.errors.APIError as error:
+        raise Infrastructure(
+            f"cannot {purpose}: the Docker engine says: {error.explanation or error}"
+        ) from error
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        raise Infrastructure(
+            f"cannot {purpose}: no Docker engine answers ({error}): start it, or install one"
+        ) from error
