@@ -80,7 +80,10 @@ def render(reply: Reply) -> dict:
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
             for c in reply.calls
         ]
-    return {"choices": [{"index": 0, "message": message, "finish_reason": str(reply.stop)}], "object": "chat.completion"}
+    return {
+        "choices": [{"index": 0, "message": message, "finish_reason": str(reply.stop)}],
+        "object": "chat.completion",
+    }
 
 
 class Server:
@@ -91,7 +94,7 @@ class Server:
         outer = self
 
         class Answer(BaseHTTPRequestHandler):
-            def do_POST(self):  # noqa: N802
+            def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 status, answer = outer.answer(self.path.split("/")[1], body, call_limit)
                 data = json.dumps(answer).encode()
@@ -150,11 +153,19 @@ def attempt(agent: Path, task: Path, server: Server) -> Outcome:
     kind = f"{meta['statement'][0].upper()} {meta['kind']} {meta['difficulty']}"
     last = ledger.replies[-1].text if ledger.replies else ""
     note = ledger.error.strip().split("\n")[-1] if ledger.error else note
-    return Outcome(task.name, kind, solved, len(ledger.replies), seconds, ledger.seconds, note or last[:40], ledger)
+    return Outcome(
+        task.name, kind, solved, len(ledger.replies), seconds, ledger.seconds, note or last[:40], ledger
+    )
 
 
 def _environment(**more: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "LANG": "C.UTF-8", **more}
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "LANG": "C.UTF-8",
+        **more,
+    }
 
 
 def _run_agent(program: Path, job: dict, url: str) -> str:
@@ -164,7 +175,12 @@ def _run_agent(program: Path, job: dict, url: str) -> str:
     command = tomllib.loads((program / "agent.toml").read_text())["agent"]["command"]
     try:
         done = subprocess.run(
-            [*command, str(file)], cwd=program, env=environment, capture_output=True, timeout=TIME_LIMIT_S, check=False
+            [*command, str(file)],
+            cwd=program,
+            env=environment,
+            capture_output=True,
+            timeout=TIME_LIMIT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return "timed out"
@@ -177,7 +193,9 @@ def _graded(work: Path, task: Path, tests: list[str]) -> bool:
         shutil.copy(file, work / "tests" / file.name)
     command = [sys.executable, "-m", "unittest", *tests]
     try:
-        done = subprocess.run(command, cwd=work, env=_environment(), capture_output=True, timeout=30, check=False)
+        done = subprocess.run(
+            command, cwd=work, env=_environment(), capture_output=True, timeout=30, check=False
+        )
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0
@@ -199,14 +217,20 @@ def choose(pattern: str, split: str) -> list[Path]:
     found = []
     for folder in sorted((STARTER / "tasks").iterdir()):
         file = folder / "task.toml"
-        if file.exists() and (folder / "start.patch").exists() and any(fnmatch.fnmatch(folder.name, p) for p in pattern.split(",")):
+        if (
+            file.exists()
+            and (folder / "start.patch").exists()
+            and any(fnmatch.fnmatch(folder.name, p) for p in pattern.split(","))
+        ):
             if tomllib.loads(file.read_text()).get("split") == split:
                 found.append(folder)
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--agent", type=Path, default=STARTER.parents[1] / "archive" / "seed")
     parser.add_argument("--tasks", default="*")
     parser.add_argument("--split", default="search")
@@ -222,14 +246,21 @@ def main() -> None:
     for outcome in outcomes:
         if not chosen.quiet:
             sign = "+" if outcome.solved else "-"
-            print(f"{sign} {outcome.task:44} {outcome.kind:34} {outcome.calls:3} {outcome.seconds:5.1f}s  {outcome.note}")
+            print(
+                f"{sign} {outcome.task:44} {outcome.kind:34} {outcome.calls:3} {outcome.seconds:5.1f}s  {outcome.note}"
+            )
         if chosen.verbose:
             print(transcript(outcome.ledger, chosen.width))
     calls = sum(outcome.calls for outcome in outcomes)
     solved = [outcome for outcome in outcomes if outcome.solved]
-    letters = " ".join(f"{letter}{sum(o.kind[0] == letter for o in solved)}/{sum(o.kind[0] == letter for o in outcomes)}" for letter in "TEP")
+    letters = " ".join(
+        f"{letter}{sum(o.kind[0] == letter for o in solved)}/{sum(o.kind[0] == letter for o in outcomes)}"
+        for letter in "TEP"
+    )
     mean = sum(outcome.model_seconds for outcome in outcomes) / max(1, calls)
-    print(f"solved {len(solved)} of {len(outcomes)} ({letters}); {calls} calls, {1000 * mean:.0f} ms each: {chosen.agent}")
+    print(
+        f"solved {len(solved)} of {len(outcomes)} ({letters}); {calls} calls, {1000 * mean:.0f} ms each: {chosen.agent}"
+    )
     print(" ".join(outcome.task for outcome in solved))
 
 

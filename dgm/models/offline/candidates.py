@@ -1,11 +1,14 @@
 """The changes that could be the repair, for each seen unit, made once and kept by the unit's text."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from dgm.models.offline import operators
 from dgm.models.offline.operators.code import Change, Code, Surroundings, Unit, apply, parse
+
+_PER_LINE = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +46,19 @@ def candidates(unit: Unit, around: Surroundings) -> tuple[Candidate, ...]:
         key = (change.start, change.end, change.text)
         if key not in best or best[key].prior < change.prior:
             best[key] = change
-    return tuple(Candidate(code, change, _mark(unit, change)) for change in best.values())
+    return tuple(Candidate(code, change, _mark(unit, change)) for change in _most_likely(best.values()))
+
+
+def _most_likely(changes: Iterable[Change]) -> list[Change]:
+    """At most ``_PER_LINE`` changes of each line, those of the highest prior."""
+    count: dict[int, int] = {}
+    kept: list[Change] = []
+    for change in sorted(changes, key=lambda change: -change.prior):
+        line = change.at or change.start[0]
+        count[line] = count.get(line, 0) + 1
+        if count[line] <= _PER_LINE:
+            kept.append(change)
+    return kept
 
 
 def _mark(unit: Unit, change: Change) -> str:

@@ -39,7 +39,10 @@ class Usable:
 Toolbox = Mapping[ToolRole, Usable]
 
 _SLOTS = {
-    "command": (r"^(command|cmd|script|code|shell|bash|line|input|commandline)$", r"\b(command|shell|script)\b"),
+    "command": (
+        r"^(command|cmd|script|code|shell|bash|line|input|commandline)$",
+        r"\b(command|shell|script)\b",
+    ),
     "path": (r"path|file", r"\b(path|file|filename)\b"),
     "old": (
         r"^(old|search|find|before|original|target|from|existing|needle)(_|$)|_(old|before)$|^oldstr",
@@ -49,7 +52,10 @@ _SLOTS = {
         r"^(new|replace|replacement|after|with|to|substitute|updated)(_|$)|_(new|after)$|^newstr",
         r"\b(in its place|replacement|new text|instead|replace it with)\b",
     ),
-    "first": (r"^(start|first|from|begin|offset|lo)(_|$)|(start|first|from).*line", r"\b(first|start\w*)\b.*\bline"),
+    "first": (
+        r"^(start|first|from|begin|offset|lo)(_|$)|(start|first|from).*line",
+        r"\b(first|start\w*)\b.*\bline",
+    ),
     "last": (r"^(end|last|to|stop|until|hi)(_|$)|(end|last|to).*line", r"\b(last|end\w*)\b.*\bline"),
     "content": (
         r"^(content|contents|text|body|data|source|new_text|replacement|new|new_content|with)$",

@@ -122,13 +122,17 @@ _PATTERNS: tuple[tuple[Concept, str], ...] = (
     ),
 )
 _COMPILED = tuple((concept, re.compile(pattern, re.I)) for concept, pattern in _PATTERNS)
-_SENTENCE = re.compile(r"(?<=[.;!?:])\s+|\n\s*\n|\n\s*[-*]\s*|\s+but\s+|,\s*(?=(?:do not|don't|never|avoid)\b)", re.I)
+_SENTENCE = re.compile(
+    r"(?<=[.;!?:])\s+|\n\s*\n|\n\s*[-*]\s*|\s+but\s+|,\s*(?=(?:do not|don't|never|avoid)\b)", re.I
+)
 _NOT = re.compile(
     r"\b(?:not|never|avoid|without|no need|skip|refrain|rather than|instead of|no longer|unnecessary|forbidden"
     r"|cannot|can't|don't|dont|doesn't|needn't|mustn't|shouldn't|won't)\b|n't\b",
     re.I,
 )
-_ONLY_ONE = re.compile(r"\b(?:only|exactly|just|at most) (?:one|a single)\b|\bone (?:tool |call )?at a time\b", re.I)
+_ONLY_ONE = re.compile(
+    r"\b(?:only|exactly|just|at most) (?:one|a single)\b|\bone (?:tool |call )?at a time\b", re.I
+)
 _LIMIT = 40_000
 
 
@@ -149,7 +153,9 @@ def _asks(concept: Concept, pattern: re.Pattern[str], sentence: str) -> bool:
         return False
     negated = _negated(sentence, match)
     if concept is Concept.NO_TESTS:
-        timed = re.search(r"\b(?:before|first|until|only|whole|all|entire|without|again|through)\b", sentence, re.I)
+        timed = re.search(
+            r"\b(?:before|first|until|only|whole|all|entire|without|again|through)\b", sentence, re.I
+        )
         return negated and not timed
     if concept is Concept.UNTIL_DONE:
         return True

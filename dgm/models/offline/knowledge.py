@@ -84,7 +84,9 @@ class Conversation:
     @property
     def improving(self) -> bool:
         """Whether the repository is an agent's own source."""
-        own = re.search(r"\b(source|code)\b.{0,40}\b(coding )?agent\b.{0,60}\b(your|own)\b", self.system, re.S)
+        own = re.search(
+            r"\b(source|code)\b.{0,40}\b(coding )?agent\b.{0,60}\b(your|own)\b", self.system, re.S
+        )
         return bool(own) or "agent.toml" in self.listing
 
     @property
@@ -115,7 +117,9 @@ class Conversation:
 
     def viewed(self, path: str) -> int:
         """How many views of a file were answered."""
-        return sum(isinstance(s.move, View) and s.move.path == path and s.result is not None for s in self.steps)
+        return sum(
+            isinstance(s.move, View) and s.move.path == path and s.result is not None for s in self.steps
+        )
 
 
 def view_fully(conversation: Conversation, path: str) -> View | None:
@@ -128,7 +132,9 @@ def view_fully(conversation: Conversation, path: str) -> View | None:
     gap = view.unseen()
     if gap is None or (view.total is None and conversation.viewed(path) >= 3):
         return None
-    windows = [step.move for step in conversation.steps if isinstance(step.move, View) and step.move.path == path]
+    windows = [
+        step.move for step in conversation.steps if isinstance(step.move, View) and step.move.path == path
+    ]
     if not windows:
         return View(path)
     first, last = gap

@@ -99,7 +99,9 @@ class _Gathering:
         while row in view.lines and not re.match(r"\s*def \w", view.lines[row]):
             row -= 1
         if row in view.lines:
-            text = "\n".join(view.lines[number] for number in range(row + 1, line + 1) if number in view.lines)
+            text = "\n".join(
+                view.lines[number] for number in range(row + 1, line + 1) if number in view.lines
+            )
             self.tested |= statement.names_called(text)
 
 
@@ -115,7 +117,7 @@ def relative(path: str, conversation: Conversation) -> str | None:
 def score_units(units: Sequence[Unit], problem: Statement, evidence: Evidence) -> Mapping[Unit, float]:
     """How suspicious each unit is: at least 0.2."""
     scores = {unit: _own_score(unit, problem, evidence) for unit in units}
-    called = {unit: statement.names_called("\n".join(unit.lines[1:])) for unit in units}
+    called = {unit: statement.names_called("\n".join(unit.lines[1:]), special=False) for unit in units}
     spread = dict(scores)
     for weight in (0.4, 0.16):
         for unit, score in scores.items():
@@ -129,7 +131,10 @@ def score_units(units: Sequence[Unit], problem: Statement, evidence: Evidence) -
     if evidence.ran is not None:
         ran = evidence.ran
         for unit in units:
-            inside = any(path == unit.path and unit.first - 3 <= row <= unit.first + len(unit.lines) for path, row in ran)
+            inside = any(
+                path == unit.path and unit.first - 3 <= row <= unit.first + len(unit.lines)
+                for path, row in ran
+            )
             function = unit.lines[0].lstrip().startswith(("def ", "async "))
             scores[unit] *= (1.6 if inside else 0.12) if function else 0.6
     return scores
@@ -145,10 +150,14 @@ def _own_score(unit: Unit, problem: Statement, evidence: Evidence) -> float:
         score += 1.2
     if unit.name in evidence.tested:
         score += 2.5
+    if unit.owner.endswith(("Error", "Exception")):
+        return 0.2
     if unit.owner and unit.owner in problem.names:
         score += 0.5
     last = unit.first + len(unit.lines)
-    frames = [frame for frame in evidence.frames if frame.path == unit.path and unit.first <= frame.line < last]
+    frames = [
+        frame for frame in evidence.frames if frame.path == unit.path and unit.first <= frame.line < last
+    ]
     if frames:
         score += 3.0 + (1.5 if evidence.frames and evidence.frames[-1] in frames else 0)
     name_words = {statement.stem(word) for word in statement.words(unit.name + " " + unit.owner)}

@@ -48,11 +48,11 @@ class OfflineModel:
             return decide(request)
         except RequestRefused:
             raise
-        except Exception:  # noqa: BLE001  (the worker's edge: a scaffold may send anything)
+        except Exception:
             if self._strict:
                 raise
             _log.exception("the offline model could not decide")
-            return _finished(request, "DONE")
+            return Reply("DONE", (), Stop.END, Usage(1))
 
 
 def _decision(conversation: Conversation) -> Decision:

@@ -15,7 +15,9 @@ from dgm.models.offline.moves import Edit, Move, Run, RunTests, View
 
 _TESTS = "python3 -m unittest"
 _VIEW = re.compile(r"^wc -l (\S+|'[^']+'); grep -n '' (\S+|'[^']+')(?: \| sed -n '(\d+),(\d+|\$)p')?$")
-_EDIT = re.compile(r"\A(?:cd '?\S+'? && )?python3 - <<'END_OF_EDIT'\n.*^edit = json\.loads\((.*)\)$", re.M | re.S)
+_EDIT = re.compile(
+    r"\A(?:cd '?\S+'? && )?python3 - <<'END_OF_EDIT'\n.*^edit = json\.loads\(([^\n]*)\)$", re.M | re.S
+)
 _EDIT_SCRIPT = """python3 - <<'END_OF_EDIT'
 import json, sys
 edit = json.loads({text!r})
@@ -146,7 +148,9 @@ def _edit(move: Edit, toolbox: Toolbox, view: FileView | None, identifier: str) 
         block = numbers[start : start + max(1, move.old.rstrip("\n").count("\n") + 1)]
         before = "".join(view.lines[number] + "\n" for number in block)
         slots: dict[str, str | int] = {"path": move.path, "first": block[0], "last": block[-1]}
-        return _call(identifier, toolbox[ToolRole.LINES], content=before.replace(move.old, move.new, 1), **slots)
+        return _call(
+            identifier, toolbox[ToolRole.LINES], content=before.replace(move.old, move.new, 1), **slots
+        )
     if ToolRole.WRITE in toolbox and view is not None and view.complete:
         content = view.text.replace(move.old, move.new, 1)
         return _call(identifier, toolbox[ToolRole.WRITE], path=move.path, content=content)

@@ -1,17 +1,20 @@
 """The order in which candidates are tried: place × prior × symptom, with less for more of the same."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dgm.models.offline import localise, symptoms
 from dgm.models.offline.candidates import Candidate, candidates
-from dgm.models.offline.knowledge import Conversation
 from dgm.models.offline.guidelines import Concept
+from dgm.models.offline.knowledge import Conversation
 from dgm.models.offline.localise import Evidence
 from dgm.models.offline.operators.code import Unit
 from dgm.models.offline.statement import Statement
 from dgm.models.offline.units import surroundings, units
+
+_MOST_UNITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ def ranked(conversation: Conversation, problem: Statement, evidence: Evidence) -
     scores = localise.score_units(found, problem, evidence)
     words = problem.text + "\n" + "\n".join(evidence.messages[:4])
     plain: list[Ranked] = []
-    for unit in found:
+    suspicious = sorted(found, key=lambda unit: (-scores[unit], unit.path, unit.first))[:_MOST_UNITS]
+    for unit in suspicious:
         mates = tuple(other for other in found if other.path == unit.path)
         weights: dict[int, float] = {}
         for candidate in candidates(unit, surroundings(unit, mates)):
@@ -42,10 +46,24 @@ def ranked(conversation: Conversation, problem: Statement, evidence: Evidence) -
             if line not in weights:
                 weights[line] = localise.line_weight(unit, line, problem, evidence)
             change = candidate.change
-            factor = symptoms.factor(words, change.operator)
+            factor = symptoms.factor(words, change.operator) * _exceptional(candidate, problem, evidence)
             plain.append(Ranked(candidate, scores[unit] * weights[line] * change.prior * factor))
     plain.sort(key=lambda item: _key(item, conversation.hot))
     return _discounted(plain, conversation)
+
+
+def _exceptional(candidate: Candidate, problem: Statement, evidence: Evidence) -> float:
+    """An exception that was seen, or that is asked for, speaks for a change that names it."""
+    if candidate.change.operator != "exception":
+        return 1.0
+    names = re.findall(r"\w+", candidate.change.text)
+    seen = [message.split(":")[0].split(".")[-1] for message in evidence.messages]
+    if any(name in seen for name in names):
+        return 4.0
+    wanted = problem.example.expected.split(".")[-1] if problem.example and problem.example.raises else ""
+    if wanted in names or any(name in problem.names for name in names):
+        return 3.0
+    return 0.6
 
 
 def _discounted(plain: Sequence[Ranked], conversation: Conversation) -> list[Ranked]:
@@ -57,7 +75,7 @@ def _discounted(plain: Sequence[Ranked], conversation: Conversation) -> list[Ran
     found: list[Ranked] = []
     for item in plain:
         place = (item.candidate.unit.path, item.candidate.line)
-        kind = (*place, item.candidate.change.operator)
+        kind = (*place, item.candidate.change.operator.split()[0])
         times, before = kinds.get(kind, 0), lines.get(place, 0)
         kinds[kind], lines[place] = times + 1, before + 1
         found.append(Ranked(item.candidate, item.score * same**times * row**before))

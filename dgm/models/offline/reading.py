@@ -29,10 +29,14 @@ def search_command(problem: Statement, extra: frozenset[str] = frozenset()) -> s
     names = sorted(extra) if extra else [n for n in problem.names if re.fullmatch(r"\w+", n)][:12]
     parts = [re.escape(name) for name in names]
     if not extra:
-        parts += [f"\\w*{word}\\w*" for word in sorted(problem.words) if len(word) >= 4 and word.isascii()][:30]
+        parts += [f"\\w*{word}\\w*" for word in sorted(problem.words) if len(word) >= 4 and word.isascii()][
+            :30
+        ]
     pattern = "|".join(dict.fromkeys(parts)) or "\\w+"
     flag = "" if extra else "i"
-    return f"grep -rn{flag}E '^ *(async +)?(def|class) +({pattern})\\b' --include='*.py' --exclude-dir=tests ."
+    return (
+        f"grep -rn{flag}E '^ *(async +)?(def|class) +({pattern})\\b' --include='*.py' --exclude-dir=tests ."
+    )
 
 
 def hits(conversation: Conversation) -> tuple[Hit, ...]:
@@ -59,7 +63,7 @@ def file_order(conversation: Conversation, problem: Statement, evidence: Evidenc
         name = path.rsplit("/", 1)[-1].removesuffix(".py")
         if statement.stem(name) in problem.words or name in problem.names:
             scores[path] += 1.5
-        if name in ("__init__", "__main__", "setup", "conftest"):
+        if name in ("__init__", "__main__", "setup", "conftest", "errors", "exceptions"):
             scores[path] -= 3.0
     for path in conversation.files:
         if not localise.is_test(path) and path.endswith(".py"):
@@ -70,6 +74,8 @@ def file_order(conversation: Conversation, problem: Statement, evidence: Evidenc
 def hit_weight(hit: Hit, problem: Statement, evidence: Evidence) -> float:
     """How much a definition found speaks for its file."""
     weight = 0.4
+    if hit.name.endswith(("Error", "Exception")):
+        return 0.3
     if hit.name in problem.names:
         weight += 3.0
     if hit.name in problem.called:
@@ -84,7 +90,9 @@ def windows(conversation: Conversation, path: str, problem: Statement, evidence:
     view = conversation.view(path)
     if view.complete:
         return None
-    asked = [step.move for step in conversation.steps if isinstance(step.move, View) and step.move.path == path]
+    asked = [
+        step.move for step in conversation.steps if isinstance(step.move, View) and step.move.path == path
+    ]
     wanted = sorted(
         (hit for hit in hits(conversation) if hit.path == path),
         key=lambda hit: (-hit_weight(hit, problem, evidence), hit.line),
@@ -124,7 +132,9 @@ def next_piece(conversation: Conversation, path: str) -> View | None:
     return view_fully(conversation, path)
 
 
-def test_modules(conversation: Conversation, problem: Statement, evidence: Evidence, edited: Sequence[str]) -> list[str]:
+def test_modules(
+    conversation: Conversation, problem: Statement, evidence: Evidence, edited: Sequence[str]
+) -> list[str]:
     """Dotted names of test modules, the most fitting first."""
     paths = [path for path in conversation.listing if re.search(r"(?:^|/)test_\w+\.py$", path)]
     failing = {name.rsplit(".", 2)[0] for name in evidence.failing}

@@ -5,11 +5,11 @@ import re
 
 from dgm.models.offline.statement import Example
 
-PATH = "/tmp/reproduction.py"  # noqa: S108  (inside the sandbox, where /tmp is the agent's own)
+PATH = "/tmp/reproduction.py"
 RUN = f"python3 {PATH}"
 _OUTCOME = re.compile(r"^REPRO (OK|FAIL)\b", re.M)
 
-_SCRIPT = '''import os, sys, traceback
+_SCRIPT = """import os, sys, traceback
 sys.path.insert(0, os.getcwd())
 lines, expected, raises = {lines}, {expected}, {raises}
 here, ran, scope = os.getcwd() + os.sep, {{}}, {{}}
@@ -43,7 +43,7 @@ except Exception as error:
 print("REPRO " + ("OK" if good else "FAIL: got " + outcome[:300]))
 for path, first, name in list(ran)[:60]:
     print("ran %s:%d %s" % (path, first, name))
-'''
+"""
 
 
 def command(example: Example) -> str:

@@ -10,13 +10,18 @@ from dataclasses import dataclass
 _NUMBERED = re.compile(r"^\s{0,8}(\d{1,6})(?:[:|│\t→]) ?(?=)(.*)$")
 _OURS = re.compile(r"^(\d{1,6}):(.*)$")
 _LENGTH = re.compile(r"^\s*(\d{1,7}) \S")
-_PATH = re.compile(r"^(?:\./)?((?:[\w.@+-]+/){0,8}[\w.@+-]+\.(?:py|toml|md|txt|cfg|json|ini|yaml|yml))$", re.M)
+_PATH = re.compile(
+    r"^(?:\./)?((?:[\w.@+-]+/){0,8}[\w.@+-]+\.(?:py|toml|md|txt|cfg|json|ini|yaml|yml))$", re.M
+)
 _RAN = re.compile(r"^Ran \d+ tests? in .*$", re.M)
 _PASSED = re.compile(r"^(?:OK(?: \(.*\))?|=+ .*\b\d+ passed.* =*|\d+ passed.*)\s*$", re.M)
 _FAILED = re.compile(r"^(?:FAILED \(.*\)|=+ .*\b\d+ (?:failed|error).*|\d+ failed.*)\s*$", re.M)
 _FAILING = re.compile(r"^(?:FAIL|ERROR): (\w+) \(([\w.]+)\)", re.M)
 _FRAME = re.compile(r'^ {2}File "([^"\n]{1,300})", line (\d+), in ([\w<>.]+)\n(?: {4}(.*)\n)?', re.M)
-_RAISED = re.compile(r"^((?:\w+\.)*\w*(?:Error|Exception|Interrupt|Iteration|Exit|Warning)\w*)(?:: (.*))?$", re.M)
+_RAISED = re.compile(
+    r"^((?:\w+\.){0,6}\w{0,60}(?:Error|Exception|Interrupt|Iteration|Exit)|(?:[a-z_]\w*\.){1,6}[A-Z]\w{1,60})(?:: (.*))?$",
+    re.M,
+)
 _REFUSED = re.compile(
     r"\s*(?:error|failed|failure|invalid|traceback|no match|not found|exception|cannot|could not|unknown)\b"
     r"|.{0,80}\b(?:occurs \d+ times|not found|no such file|does not (?:occur|exist|match))",

@@ -19,7 +19,7 @@ from dgm.models.offline.trial import Trial, last_trial, switch
 
 _EDITING = (ToolRole.REPLACE, ToolRole.LINES, ToolRole.WRITE, ToolRole.SHELL)
 _LONG_PROBLEM = 500
-_PER_FILE = 7
+_PER_FILE = 5
 """Candidates of one file that fail before another file is opened."""
 
 
@@ -173,7 +173,9 @@ def _after_edit(now: Situation) -> Decision:
     if now.has(Concept.NO_TESTS):
         return _finish(now)
     if _reproduced(now) and trial.example is None and now.shell():
-        check = Run(f"{reproduction.RUN}; python3 -m unittest") if trial.tests is None else Run(reproduction.RUN)
+        check = (
+            Run(f"{reproduction.RUN}; python3 -m unittest") if trial.tests is None else Run(reproduction.RUN)
+        )
         if now.conversation.steps[-1].move != check:
             return Decision("Checking the change with the script.", (check,))
     if trial.tests is None and not trial.shown:
@@ -187,9 +189,7 @@ def _after_edit(now: Situation) -> Decision:
 
 def _targets(now: Situation) -> tuple[str, ...]:
     """What to test after an edit: everything, unless that was found to be too much to see or is not wanted."""
-    cut = any(
-        isinstance(step.move, RunTests) and step.move.targets for step in now.conversation.steps
-    )
+    cut = any(isinstance(step.move, RunTests) and step.move.targets for step in now.conversation.steps)
     return _narrow(now) if cut or now.has(Concept.TARGETED) else ()
 
 
@@ -270,7 +270,9 @@ def _try_next(now: Situation) -> Decision:
 
 def _moves_to(talk: Conversation, candidate: Candidate, trial: Trial) -> tuple[Move, ...]:
     """The edit that brings a candidate about; first the one that clears another file, where one is changed."""
-    changed = [view for path, view in sorted(talk.files.items()) if path != candidate.unit.path and view.span()]
+    changed = [
+        view for path, view in sorted(talk.files.items()) if path != candidate.unit.path and view.span()
+    ]
     for view in changed:
         back = switch(view, None)
         if back is not None:

@@ -5,10 +5,14 @@ from functools import lru_cache
 
 _SYMPTOMS: tuple[tuple[str, str, float], ...] = (
     (r"white ?space|blanks?\b|spaces?\b|trailing|padding|indent", r"strip|missing strip|slice", 2.5),
-    (r"upper|lower|capital|\bcase\b|letters", r"missing lower|missing casefold|missing upper|more arguments", 2.5),
     (
-        r"shared?\b|alias|leak|should only look|original|in place|modif|also change|changes? (?:the|my|too)|touch"
-        r"|independent|copy|copies|someone else|afterwards|later calls?|both|mix|second (?:one|call|time)",
+        r"upper|lower|capital|\bcase\b|letters",
+        r"missing lower|missing casefold|missing upper|more arguments",
+        2.5,
+    ),
+    (
+        r"shared?\b|alias|leak|should only look|original|in place|modif|also change|changes? (?:the|my|too)"
+        r"|independent|\bcop(?:y|ies)\b|someone else|\bmix|alike|each other",
         r"missing (?:copy|list|dict|set|sorted|tuple)|mutable default",
         2.2,
     ),
@@ -31,11 +35,19 @@ _SYMPTOMS: tuple[tuple[str, str, float], ...] = (
     ),
     (
         r"\b\w+Error\b|refus|reject|raise|exception|crash|traceback|complain|error message",
-        r"exception|guard|more arguments|relation",
+        r"guard|more arguments|relation",
+        1.4,
+    ),
+    (
+        r"instead\b.{0,80}\berror|error\b.{0,80}instead|wrong error|error handling|not an? `?\w+Error|crash|fails with",
+        r"exception",
+        2.5,
+    ),
+    (
+        r"twice|double|duplicate|repeat|again|counted",
+        r"missing set|delete|move|overwrite|accumulate|truth",
         1.5,
     ),
-    (r"\b(?:Key|Value|Type|Lookup|Index|Attribute|Unicode\w*)Error\b.{0,80}\binstead\b|wrong error", r"exception", 2.5),
-    (r"twice|double|duplicate|repeat|again|counted", r"missing set|delete|move|overwrite|accumulate|truth", 1.5),
     (
         r"\blost\b|loses?|forg[eo]t|overwr|vanish|gone|disappear|accumul|\badd(?:s|ed)? up|total|sum|remember",
         r"accumulate|keep what|borrowed|missing return|move|swap statements|sibling call",
@@ -48,18 +60,38 @@ _SYMPTOMS: tuple[tuple[str, str, float], ...] = (
         1.5,
     ),
     (r"encod|utf|unicode|accent|umlaut|latin|bytes|non-ascii", r"text|more arguments|sibling", 2.5),
-    (r"\butc\b|time ?zone|summer|daylight|offset|local time|midnight", r"more arguments|sibling|other attr", 2.0),
+    (
+        r"\butc\b|time ?zone|summer|daylight|offset|local time|midnight",
+        r"more arguments|sibling|other attr",
+        2.0,
+    ),
     (
         r"only the (?:first|last)|(?:later|other|further|remaining) ones?|the rest|stops?\b|not count|every one|all of",
         r"move|leave|missing return|delete",
         2.2,
     ),
     (r"NoneType", r"guard|missing return|truth|or to", 2.5),
-    (r"\bfloat|decimal|round|cents?\b|fraction|integer|exactly half", r"arithmetic|missing (?:int|round|str)|sibling", 1.5),
-    (r"swap|revers|other way|backward|mirror|inside out", r"swap|relation|missing reversed|flag|arithmetic", 1.8),
-    (r"ignor|no effect|not (?:used|passed|respected)|disregard|as if", r"pass a parameter|other variable|other attr", 2.0),
+    (
+        r"\bfloat|decimal|round|cents?\b|fraction|integer|exactly half",
+        r"arithmetic|missing (?:int|round|str)|sibling",
+        1.5,
+    ),
+    (
+        r"swap|revers|other way|backward|mirror|inside out",
+        r"swap|relation|missing reversed|flag|arithmetic",
+        1.8,
+    ),
+    (
+        r"ignor|no effect|not (?:used|passed|respected)|disregard|as if",
+        r"pass a parameter|other variable|other attr",
+        2.0,
+    ),
     (r"belongs? to|of the (?:other|wrong)|another|instead of|mistaken|confus", r"other |swap arguments", 1.4),
-    (r"must be str|expected str|unsupported operand|not supported between", r"missing (?:str|int|float)", 2.5),
+    (
+        r"must be str|expected str|unsupported operand|not supported between",
+        r"missing (?:str|int|float)",
+        2.5,
+    ),
 )
 _COMPILED = tuple((re.compile(p, re.I), re.compile(k), factor) for p, k, factor in _SYMPTOMS)
 

@@ -42,6 +42,11 @@ def _find(path: str, lines: Mapping[int, str], end: int) -> Iterator[Unit]:
             if last is not None and last - number < _LONGEST:
                 yield _unit(path, lines, number, last, (indent, head[3], owner))
                 skip = last
+        elif indent == 0 and row.startswith(("from ", "import ")):
+            last = _statement_end(lines, number)
+            if last is not None:
+                yield _unit(path, lines, number, last, (indent, "", owner))
+                skip = last
         elif indent == 0 or owners:
             assigned = _ASSIGNED.match(row)
             last = _statement_end(lines, number) if assigned else None
@@ -105,6 +110,17 @@ def surroundings(unit: Unit, all_units: tuple[Unit, ...]) -> Surroundings:
         functions=tuple(sorted(functions)),
         methods=tuple(sorted(methods - {unit.name})),
         attributes=tuple(sorted(set(re.findall(r"\bself\.(\w+)\b(?!\()", text)))),
-        exceptions=tuple(sorted(set(re.findall(r"\b(?:raise|except) +(\w+(?:Error|Exception))\b", everything)))),
+        exceptions=_exceptions(everything, all_units),
         statements=tuple(dict.fromkeys(statements)),
     )
+
+
+def _exceptions(text: str, all_units: tuple[Unit, ...]) -> tuple[str, ...]:
+    """Names of exceptions: raised or caught in what was seen, or imported beside them."""
+    used = set(re.findall(r"\b(?:raise|except) +\(?([A-Z]\w+)\b", text))
+    for unit in all_units:
+        if unit.lines[0].startswith("from "):
+            names = set(re.findall(r"\b[A-Z]\w+\b", "\n".join(unit.lines).split("import", 1)[-1]))
+            if "errors" in unit.lines[0] or names & used:
+                used |= names
+    return tuple(sorted(used))

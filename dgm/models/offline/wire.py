@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dgm.messages import Message, Request, RequestRefused, Role, ToolCall
 
-CONTEXT = 90_000
+CONTEXT = 200_000
 """Characters of messages and tools together; a longer request is refused as a provider would."""
 
 

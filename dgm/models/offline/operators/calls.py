@@ -5,7 +5,14 @@ from collections.abc import Iterator
 
 from dgm.models.offline.operators.code import Change, Code
 
-_METHOD_WRAPS = (("strip", 0.6), ("lower", 0.45), ("copy", 0.55), ("casefold", 0.2), ("rstrip", 0.2), ("upper", 0.2))
+_METHOD_WRAPS = (
+    ("strip", 0.6),
+    ("lower", 0.45),
+    ("copy", 0.55),
+    ("casefold", 0.2),
+    ("rstrip", 0.2),
+    ("upper", 0.2),
+)
 _FUNCTION_WRAPS = (
     ("list", 0.6), ("dict", 0.45), ("sorted", 0.5), ("abs", 0.5), ("set", 0.25), ("str", 0.4), ("int", 0.45),
     ("tuple", 0.25), ("len", 0.15), ("round", 0.15), ("reversed", 0.15), ("bool", 0.1), ("float", 0.15),
@@ -18,7 +25,7 @@ _SIBLINGS: tuple[tuple[str, ...], ...] = (
     ("append", "extend"), ("update", "setdefault"), ("startswith", "endswith"), ("lstrip", "rstrip", "strip"),
     ("split", "rsplit", "splitlines"), ("pop", "popleft"), ("append", "appendleft"), ("keys", "values", "items"),
     ("union", "intersection", "difference", "symmetric_difference"), ("isdigit", "isdecimal", "isnumeric", "isalnum"),
-    ("add", "discard"), ("remove", "discard"), ("ljust", "rjust", "center"), ("floor", "ceil"), ("floor", "trunc"),
+    ("add", "discard"), ("remove", "discard"), ("ljust", "rjust", "center"), ("floor", "ceil"), ("floor", "ceiling"), ("floor", "trunc"),
     ("heappush", "heappop", "heappushpop", "heapreplace"), ("bisect_left", "bisect_right"), ("bisect", "bisect_left"),
     ("insort_left", "insort_right"), ("match", "fullmatch", "search"), ("read", "readline", "readlines"),
     ("copy", "deepcopy"), ("lower", "upper", "casefold"), ("issubset", "issuperset"), ("dump", "dumps"),
@@ -30,6 +37,11 @@ _SIBLINGS: tuple[tuple[str, ...], ...] = (
     ("group", "groups"), ("sub", "subn"), ("difference_update", "intersection_update", "update"),
     ("insert", "append"), ("popitem", "pop"), ("setdefault", "get"), ("str", "repr"), ("title", "capitalize"),
 )  # fmt: skip
+_LOOSE = frozenset({
+    "keys", "values", "items", "discard", "list", "set", "sum", "len", "reversed", "int", "float", "round", "get", "pop",
+    "popleft", "appendleft", "subn", "str", "repr", "insert", "sorted", "read", "readline", "readlines", "heappushpop",
+    "heapreplace", "popitem", "copy", "chain", "zip", "isinstance", "issubclass", "groups", "frozenset", "center",
+})  # fmt: skip
 _KEYWORDS = (
     (("sorted", "sort", "min", "max"), ("key=str.lower", "key=len", "reverse=True"), 0.2),
     (("open", "read_text", "write_text"), ('encoding="utf-8"',), 0.9),
@@ -56,10 +68,13 @@ def siblings(code: Code) -> Iterator[Change]:
             name, stem = called.id, ""
         else:
             continue
-        others = dict.fromkeys(other for group in _SIBLINGS if name in group for other in group if other != name)
+        others = dict.fromkeys(
+            other for group in _SIBLINGS if name in group for other in group if other != name
+        )
         for other in others:
             if called is not None:
-                yield code.swap(called, stem + other, "sibling call", 0.9)
+                prior = 0.25 if name in _LOOSE or other in _LOOSE else 0.8
+                yield code.swap(called, stem + other, "sibling call", prior)
     for node in code.nodes:
         if isinstance(node, ast.Attribute) and not isinstance(code.parents.get(node), ast.Call):
             others = dict.fromkeys(o for g in _SIBLINGS if node.attr in g for o in g if o != node.attr)
@@ -71,7 +86,9 @@ def missing(code: Code) -> Iterator[Change]:
     """A call around a value that goes out, comes in, or is compared."""
     for place, weight in _values(code):
         text = code.text(place)
-        inner = text if not isinstance(place, ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp) else f"({text})"
+        inner = (
+            text if not isinstance(place, ast.BinOp | ast.BoolOp | ast.Compare | ast.IfExp) else f"({text})"
+        )
         shape = _shape(place)
         for name, prior in _METHOD_WRAPS:
             if shape in ("any", "text"):
@@ -79,6 +96,18 @@ def missing(code: Code) -> Iterator[Change]:
         for name, prior in _FUNCTION_WRAPS:
             if _wrapped(place) != name and (shape != "text" or name in ("int", "str", "list", "float")):
                 yield code.swap(place, f"{name}({text})", f"missing {name}", prior * weight)
+
+
+def own(code: Code) -> Iterator[Change]:
+    """A call of a function or method of the same module around a value."""
+    names = [f"self.{name}" for name in code.around.methods if not name.endswith("__")][:12]
+    names += [name for name in code.around.functions if name != code.unit.name][:8]
+    for place, weight in _values(code):
+        if weight >= 0.5 and isinstance(place, ast.Name | ast.Attribute | ast.Subscript):
+            text = code.text(place)
+            for name in names:
+                prior = 0.2 if name.split(".")[-1].startswith("_") else 0.12
+                yield code.swap(place, f"{name}({text})", "missing own call", prior * weight)
 
 
 def _values(code: Code) -> Iterator[tuple[ast.expr, float]]:
@@ -97,7 +126,7 @@ def _flows(node: ast.AST) -> Iterator[tuple[ast.expr, float]]:
     match node:
         case ast.Return(value=ast.Tuple(elts=items)):
             yield from ((item, 0.6) for item in items)
-        case ast.Return(value=value) if value is not None:
+        case ast.Return(value=value) | ast.Yield(value=value) if value is not None:
             yield value, 1.0
         case ast.Assign(value=value):
             yield value, 0.9
@@ -131,7 +160,17 @@ def _shape(place: ast.expr) -> str:
     if isinstance(place, ast.BinOp | ast.GeneratorExp):
         return "other"
     if isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute):
-        if place.func.attr in ("strip", "lower", "upper", "join", "format", "replace", "rstrip", "lstrip", "group"):
+        if place.func.attr in (
+            "strip",
+            "lower",
+            "upper",
+            "join",
+            "format",
+            "replace",
+            "rstrip",
+            "lstrip",
+            "group",
+        ):
             return "text"
     if isinstance(place, ast.Call) and isinstance(place.func, ast.Name):
         return "text" if place.func.id == "str" else "other" if place.func.id in _REMOVABLE else "any"
@@ -193,4 +232,4 @@ def _more(code: Code, node: ast.Call) -> Iterator[Change]:
         yield code.swap(node, f"{code.text(node.func)}({', '.join(rest)})", "drop argument", 0.2)
 
 
-OPERATORS = (siblings, missing, needless, arguments)
+OPERATORS = (siblings, missing, needless, arguments, own)

@@ -123,7 +123,9 @@ class Code:
         """A change of exactly one node."""
         return Change(self.start(node), self.end(node), text, operator, prior)
 
-    def rows(self, first: int, last: int, new: Iterable[str], operator: str, prior: float, at: int = 0) -> Change:
+    def rows(
+        self, first: int, last: int, new: Iterable[str], operator: str, prior: float, at: int = 0
+    ) -> Change:
         """A change of whole lines ``first`` to ``last``; ``last`` = ``first`` - 1 inserts before ``first``."""
         text = "".join(row + "\n" for row in new)
         return Change((first, 0), (last + 1, 0), text, operator, prior, at or min(first, max(last, 1)))
@@ -150,10 +152,13 @@ def parse(unit: Unit, around: Surroundings) -> Code | None:
 
 def apply(code: Code, change: Change) -> tuple[int, int, tuple[str, ...]] | None:
     """A change as lines of the file: first and last line (last < first inserts) and the new lines, or ``None``
-    where the result is no Python or nothing changes."""
+    where the result is no Python or nothing changes.
+    """
     start, end, text = change.start, change.end, change.text
     lines = [*code.lines, ""]
-    new = lines[: start[0] - 1] + (lines[start[0] - 1][: start[1]] + text + lines[end[0] - 1][end[1] :]).split("\n")
+    new = lines[: start[0] - 1] + (
+        lines[start[0] - 1][: start[1]] + text + lines[end[0] - 1][end[1] :]
+    ).split("\n")
     new += lines[end[0] :]
     if new == lines:
         return None

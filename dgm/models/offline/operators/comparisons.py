@@ -13,10 +13,10 @@ _RELATIONS: dict[type[ast.cmpop], tuple[tuple[str, float], ...]] = {
     ast.GtE: ((">", 1.0), ("<=", 0.5), ("<", 0.3), ("==", 0.15)),
     ast.Eq: (("!=", 0.6), (">=", 0.35), ("<=", 0.35)),
     ast.NotEq: (("==", 0.6), (">", 0.3), ("<", 0.3)),
-    ast.Is: (("is not", 0.6),),
-    ast.IsNot: (("is", 0.6),),
-    ast.In: (("not in", 0.6),),
-    ast.NotIn: (("in", 0.6),),
+    ast.Is: (("is not", 0.4),),
+    ast.IsNot: (("is", 0.4),),
+    ast.In: (("not in", 0.4),),
+    ast.NotIn: (("in", 0.4),),
 }
 _OPERATOR_TEXT = re.compile(r"not\s+in|is\s+not|[<>=!]=|<|>|\bis\b|\bin\b")
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from dgm.models.offline.operators.code import Change, Code
 
-_EXCEPTIONS = ("ValueError", "KeyError", "TypeError", "IndexError", "LookupError", "AttributeError")
+_EXCEPTIONS = ("ValueError", "KeyError", "TypeError", "IndexError", "LookupError", "AttributeError",
+               "ZeroDivisionError", "OSError", "UnicodeDecodeError", "StopIteration", "ArithmeticError")  # fmt: skip
 _WIDER = {
     "KeyError": "(KeyError, IndexError)",
     "ValueError": "(ValueError, TypeError)",
@@ -17,14 +18,28 @@ _MOST = 14
 
 def variables(code: Code) -> Iterator[Change]:
     """Another variable of the same function."""
+    read = {n.id for n in ast.walk(code.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    idle = [name for name in code.names if name not in read]
     for node in code.nodes:
         if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load) or node.id not in code.names:
             continue
+        for name in idle:
+            if name not in ("self", "cls", "_") and not _same_statement(code, node, name):
+                yield code.swap(node, name, "idle variable", 1.2 + 0.2 * _alike(name, node.id))
         if isinstance(code.parents.get(node), ast.Attribute) and node.id in ("self", "cls"):
             continue
         for name in code.names[:_MOST]:
             if name not in (node.id, "self", "cls"):
                 yield code.swap(node, name, "other variable", 0.3 + 0.2 * _alike(name, node.id))
+
+
+def _same_statement(code: Code, node: ast.AST, name: str) -> bool:
+    """Whether a name only comes to be in the statement that a node is in."""
+    line = code.start(node)[0]
+    return any(
+        isinstance(other, ast.Name) and other.id == name and other.lineno >= line
+        for other in ast.walk(code.tree)
+    )
 
 
 def targets(code: Code) -> Iterator[Change]:
@@ -78,6 +93,7 @@ def functions(code: Code) -> Iterator[Change]:
 def exceptions(code: Code) -> Iterator[Change]:
     """Another exception raised or caught."""
     known = tuple(dict.fromkeys((*code.around.exceptions, *_EXCEPTIONS)))
+    near = frozenset(code.around.exceptions)
     for node in code.nodes:
         place: ast.expr | None = None
         if isinstance(node, ast.Raise) and node.exc is not None:
@@ -86,15 +102,17 @@ def exceptions(code: Code) -> Iterator[Change]:
             place = node.type
         if not isinstance(place, ast.Name | ast.Tuple):
             continue
-        for name in known[:20]:
+        for name in known[:24]:
             if name != code.text(place):
-                yield code.swap(place, name, "exception", 0.7)
+                yield code.swap(place, name, "exception", 0.5 if name in near else 0.25)
         if isinstance(node, ast.ExceptHandler) and isinstance(place, ast.Name):
             if place.id in _WIDER:
-                yield code.swap(place, _WIDER[place.id], "exception", 0.6)
-            for name in known[:20]:
+                yield code.swap(place, _WIDER[place.id], "exception", 0.35)
+            for name in known[:24]:
                 if name != place.id:
-                    yield code.swap(place, f"({place.id}, {name})", "exception", 0.35)
+                    yield code.swap(
+                        place, f"({place.id}, {name})", "exception", 0.3 if name in near else 0.15
+                    )
 
 
 def _alike(one: str, other: str) -> float:

@@ -104,7 +104,14 @@ def _integers(code: Code, node: ast.Constant, value: int) -> Iterator[Change]:
     small = abs(value) <= 2
     for other in (value + 1, value - 1):
         yield code.swap(node, str(other), "constant by one", 0.7 if small else 0.45)
-    for other, prior in ((0, 0.3), (1, 0.3), (-value, 0.2), (value * 10, 0.1), (value // 10, 0.1), (60, 0.03)):
+    for other, prior in (
+        (0, 0.3),
+        (1, 0.3),
+        (-value, 0.2),
+        (value * 10, 0.1),
+        (value // 10, 0.1),
+        (60, 0.03),
+    ):
         if other not in (value, value + 1, value - 1):
             yield code.swap(node, str(other), "constant", prior)
     parent = code.parents.get(node)
@@ -117,7 +124,17 @@ def _texts(code: Code, node: ast.Constant, value: str, texts: list[str]) -> Iter
     if not source or source[0] not in "\"'" or "\n" in source:
         return
     quote = source[0]
-    known = {"": " ", " ": "", ",": ", ", "\n": "", "ascii": "utf-8", "latin-1": "utf-8", "r": "rb", "w": "a"}
+    known = {
+        "": " ",
+        " ": "",
+        ",": ", ",
+        "\n": "",
+        "ascii": "utf-8",
+        "utf-8": "utf-8-sig",
+        "latin-1": "utf-8",
+        "r": "rb",
+        "w": "a",
+    }
     if value in known:
         yield code.swap(node, repr(known[value]), "text", 0.35)
     if value in ("strict", "ignore", "replace"):
@@ -126,7 +143,13 @@ def _texts(code: Code, node: ast.Constant, value: str, texts: list[str]) -> Iter
     if len(value) > 1 and value.strip() != value:
         yield code.swap(node, quote + value.strip() + quote, "text", 0.2)
     for other in texts:
-        if other != value and len(other) <= 40 and "\n" not in other and "\\" not in other and '"' not in other:
+        if (
+            other != value
+            and len(other) <= 40
+            and "\n" not in other
+            and "\\" not in other
+            and '"' not in other
+        ):
             yield code.swap(node, f'"{other}"', "text", 0.12)
 
 

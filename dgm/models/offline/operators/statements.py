@@ -160,7 +160,9 @@ def guards(code: Code) -> Iterator[Change]:
     """A parameter that is missing or empty answered at once, or skipped in a loop."""
     function = code.function
     if function is not None:
-        body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        body = [
+            s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+        ]
         if body:
             at = body[0].lineno
             pad = " " * body[0].col_offset
@@ -219,7 +221,11 @@ def defaults(code: Code) -> Iterator[Change]:
     spec = function.args
     positional = [*spec.posonlyargs, *spec.args]
     pairs = [*zip(positional[len(positional) - len(spec.defaults) :], spec.defaults, strict=True)]
-    pairs += [(arg, value) for arg, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if value is not None]
+    pairs += [
+        (arg, value)
+        for arg, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+        if value is not None
+    ]
     for arg, value in pairs:
         text = code.text(value)
         for other in _DEFAULTS:
@@ -238,7 +244,9 @@ def _fresh(
     pad = " " * at.col_offset
     head = code.between(code.end(value), (at.lineno, 0))
     guard = f"{pad}if {name} is None:\n{pad}    {name} = {code.text(value)}\n"
-    yield Change(code.start(value), (at.lineno, 0), "None" + head + guard, "mutable default", 1.0, function.lineno)
+    yield Change(
+        code.start(value), (at.lineno, 0), "None" + head + guard, "mutable default", 1.0, function.lineno
+    )
 
 
 OPERATORS = (places, order, deletions, leaving, returned, assignments, guards, borrowed, defaults)

@@ -1,0 +1,214 @@
+"""The offline model solves small problems through whatever tools a scaffold offers, and never falls over."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool, ToolCall
+from dgm.models.offline import OfflineModel, decide, wire
+
+SYSTEM = "You are a programmer. Fix the problem. Use the tools. Say DONE when you have finished."
+PROBLEM = "The repository is in {root}.\n\n# share() hands out too much\n\n`share(100, 3)` gives 101 in all."
+LIBRARY = '''"""Shares."""
+
+
+def share(cents, parts):
+    """Split an amount."""
+    each, rest = divmod(cents, parts)
+    return [each + 1 if index <= rest else each for index in range(parts)]
+'''
+TEST = """import unittest
+from shares.split import share
+
+
+class Share(unittest.TestCase):
+    def test_sum(self):
+        self.assertEqual(share(100, 3), [34, 33, 33])
+"""
+
+
+def tool(name, description, *parameters):
+    properties = {parameter: {"type": "string", "description": ""} for parameter in parameters}
+    schema = {"type": "object", "properties": properties, "required": list(parameters)}
+    return Tool(name, description, schema)
+
+
+SHELL = tool("bash", "Run a shell command in the repository.", "command")
+EDIT = tool("edit", "Replace a text that occurs exactly once in a file.", "path", "old", "new")
+
+
+class Driver:
+    """A minimal scaffold: runs calls on a folder and keeps the conversation."""
+
+    def __init__(self, root, tools=(SHELL, EDIT), names=("command", "path", "old", "new"), limit=5000):
+        self.root, self.tools, self.names, self.limit = root, tools, names, limit
+        self.messages = [Message(Role.SYSTEM, SYSTEM), Message(Role.USER, PROBLEM.format(root=root))]
+        self.replies = []
+
+    def work(self, steps=30):
+        for _ in range(steps):
+            reply = decide(Request(self.messages, self.tools))
+            self.replies.append(reply)
+            self.messages.append(Message(Role.ASSISTANT, reply.text, reply.calls))
+            if not reply.calls:
+                break
+            for call in reply.calls:
+                self.messages.append(Message(Role.TOOL, self.execute(call)[: self.limit], (), call.id))
+        return self.replies
+
+    def execute(self, call):
+        given = json.loads(call.arguments)
+        command, path, old, new = self.names
+        if command in given:
+            done = subprocess.run(
+                ["bash", "-c", given[command]],
+                cwd=self.root,
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=False,
+            )
+            return done.stdout + done.stderr
+        file = self.root / given[path]
+        text = file.read_text()
+        if text.count(given[old]) != 1:
+            return "error: the text occurs %d times" % text.count(given[old])
+        file.write_text(text.replace(given[old], given[new]))
+        return "edited"
+
+
+@pytest.fixture
+def repository(tmp_path):
+    for path, text in {
+        "shares/__init__.py": "",
+        "shares/split.py": LIBRARY,
+        "tests/__init__.py": "",
+        "tests/test_split.py": TEST,
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def test_a_boundary_is_mended_through_shell_and_edit_tool(repository):
+    replies = Driver(repository).work()
+    assert "index < rest" in (repository / "shares/split.py").read_text()
+    assert "DONE" in replies[-1].text
+    assert replies[-1].stop is Stop.END
+
+
+def test_other_names_of_tools_and_parameters_are_understood(repository):
+    tools = (
+        tool("terminal", "Execute a command.", "cmd"),
+        tool("substitute", "Replace one piece of text in a file.", "filename", "search", "replacement"),
+    )
+    Driver(repository, tools, ("cmd", "filename", "search", "replacement")).work()
+    assert "index < rest" in (repository / "shares/split.py").read_text()
+
+
+def test_a_shell_alone_is_enough(repository):
+    Driver(repository, (SHELL,)).work()
+    assert "index < rest" in (repository / "shares/split.py").read_text()
+
+
+def test_without_a_result_nothing_is_edited(repository):
+    driver = Driver(repository, limit=0)
+    driver.work()
+    assert (repository / "shares/split.py").read_text() == LIBRARY
+
+
+def test_without_tools_it_ends():
+    reply = decide(Request([Message(Role.USER, "Fix it.")]))
+    assert reply.calls == ()
+    assert "DONE" in reply.text
+
+
+def test_a_request_without_messages_is_refused():
+    with pytest.raises(RequestRefused, match="message"):
+        decide(Request([]))
+
+
+def test_a_request_beyond_the_context_is_refused():
+    with pytest.raises(RequestRefused) as refused:
+        decide(Request([Message(Role.USER, "a" * (wire.CONTEXT + 1))]))
+    assert refused.value.code == "context_length_exceeded"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 20_000,
+        "```\n" + ">>> f(\n" * 9_000,
+        "\0\ud800" * 500,
+        "Expected: `" * 4_000,
+        "_" * 50_000,
+        "a.b" * 20_000,
+    ],
+)
+def test_hostile_text_is_answered_quickly(text):
+    messages = [Message(Role.SYSTEM, text[:30_000]), Message(Role.USER, text)]
+    started = time.perf_counter()
+    reply = decide(Request(messages, (SHELL, EDIT)))
+    assert reply.text
+    assert time.perf_counter() - started < 5
+
+
+def test_hostile_results_are_survived():
+    call = ToolCall("1", "bash", json.dumps({"command": "wc -l a.py; grep -n '' a.py"}))
+    broken = ToolCall("2", "edit", "[1, 2")
+    for result in ("1:def f(:\n2:" + "(" * 5_000, "99999:x\n1:y", "", "Ran tests\nFAILED ("):
+        messages = [
+            Message(Role.USER, "fix f"),
+            Message(Role.ASSISTANT, "", (call, broken)),
+            Message(Role.TOOL, result, (), "1"),
+            Message(Role.TOOL, result, (), "2"),
+        ]
+        assert decide(Request(messages, (SHELL, EDIT)))
+
+
+async def _ask(model, request):
+    return await model.reply(request)
+
+
+def test_an_error_while_deciding_is_done_in_production_and_loud_under_test():
+    import asyncio
+
+    request = Request([Message(Role.USER, None)], (SHELL,))  # type: ignore[arg-type]
+    assert "DONE" in asyncio.run(_ask(OfflineModel(), request)).text
+    with pytest.raises(TypeError):
+        asyncio.run(_ask(OfflineModel(strict=True), request))
+
+
+def test_usage_counts_a_quarter_of_the_characters():
+    reply = decide(Request([Message(Role.USER, "x" * 400)]))
+    assert reply.usage.calls == 1
+    assert reply.usage.input_tokens == 100
+
+
+SCRIPT = """
+import sys; sys.path[:0] = [{here!r}]
+import pathlib
+from test_offline_model import Driver
+driver = Driver(pathlib.Path({root!r}))
+for reply in driver.work():
+    print(reply.text, [call.arguments for call in reply.calls])
+"""
+
+
+def test_the_hash_seed_changes_nothing(repository):
+    outputs = []
+    for seed in ("1", "2"):
+        (repository / "shares/split.py").write_text(LIBRARY)
+        script = SCRIPT.format(here=os.path.dirname(__file__), root=str(repository))
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment["PYTHONPATH"] = os.getcwd()
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1]
+    assert "DONE" in outputs[0]
