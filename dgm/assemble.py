@@ -32,8 +32,8 @@ from dgm.paths import asset
 from dgm.policies.registry import open_policy
 from dgm.policies.roster import Roster
 from dgm.protocols import Benchmark, SandboxEngine
-from dgm.sandboxes.choose import choose
 from dgm.sandboxes import recipes
+from dgm.sandboxes.choose import choose
 from dgm.search.budgets import Ending
 from dgm.search.exam import FOLDER, enter
 from dgm.search.loop import Search
@@ -203,9 +203,7 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
 
 
 @asynccontextmanager
-async def search(
-    run: Run, settings: Settings, parts: Parts, on_event: OnEvent
-) -> AsyncIterator[Search]:
+async def search(run: Run, settings: Settings, parts: Parts, on_event: OnEvent) -> AsyncIterator[Search]:
     """A search that is ready to go; ``on_event`` hears of every event that it records."""
     policy = open_policy(settings)
     for recorded in run.store.read() if policy.keeps_state else ():

@@ -87,7 +87,7 @@ class CallKey:
     number: int
 
 
-class RequestRefused(Exception):  # noqa: N818  (an answer to the agent, not an incident)
+class RequestRefused(Exception):
     """The model cannot answer this request and no retry will help; the agent is told, in the provider's words.
 
     Attributes:

@@ -30,7 +30,9 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             Command("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),
             Command("lineage", "dgm.cli.look:lineage", "Print the steps from the seed to an agent."),
             Command("log", "dgm.cli.look:log", "Print the events of a run."),
-            Command("report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."),
+            Command(
+                "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
+            ),
         ),
     ),
     (

@@ -45,12 +45,12 @@ def status_lines(run: Run) -> list[str]:
     goal = f" of {budget['evaluations']}" if budget["evaluations"] else ""
     dead = ", ".join(f"{n} {stage}" for stage, n in facts["stillborn"].items())
     spend = facts["spend"]
+    verdicts = ", ".join(f"{graded[name]} {name}" for name in ("resolved", "unresolved", "invalid"))
     lines = [
         f"run          {facts['run']} ({facts['state']}, {facts['seconds']:.0f} s, {facts['running']} running)",
         f"searches     {facts['benchmark']} with {facts['model']}, policy {facts['policy']}, in {facts['sandbox']}",
         f"agents       {facts['agents']}" + (f"; stillborn: {dead}" if dead else ""),
-        f"evaluations  {graded['graded']}{goal}: {graded['resolved']} resolved, "
-        f"{graded['unresolved']} unresolved; {graded['invalid']} invalid (counted nowhere)",
+        f"evaluations  {graded['graded']}{goal}: {verdicts}",
         f"spend        {spend['calls']} model calls, {spend['tokens']:,} tokens, {spend['usd']:.4f} USD",
     ]
     best = facts["best"]
@@ -61,7 +61,9 @@ def status_lines(run: Run) -> list[str]:
             f"lower bound {best['lower_bound']:.2f}  {one_line(best['rationale'], 60)}"
         )
     if facts["model"] == "offline":
-        lines.append("note         offline model: a repair program, not a language model; scores are a demonstration")
+        lines.append(
+            "note         offline model: a repair program, not a language model; scores are a demonstration"
+        )
     return lines
 
 

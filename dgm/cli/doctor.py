@@ -26,7 +26,9 @@ def doctor(as_json: bool) -> int:
         return 0 if usable else FAILED
     for check, ok, detail in rows:
         sys.stdout.write(f"{'ok ' if ok else 'NO '} {check:<28} {detail}\n")
-    sys.stdout.write("this machine can run a search\n" if usable else "no sandbox can be used: no search can run\n")
+    sys.stdout.write(
+        "this machine can run a search\n" if usable else "no sandbox can be used: no search can run\n"
+    )
     return 0 if usable else FAILED
 
 

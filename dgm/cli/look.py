@@ -20,7 +20,9 @@ from dgm.search.summary import agent_record, run_summary, spend_record
 
 @click.command()
 @run_argument
-@click.option("--depth", type=click.IntRange(min=0), help="Show agents down to this many steps from the seed.")
+@click.option(
+    "--depth", type=click.IntRange(min=0), help="Show agents down to this many steps from the seed."
+)
 @as_json
 def tree(run_name: str, depth: int | None, as_json: bool) -> None:
     """Print the archive as a tree of agents; ★ is the best-belief agent."""

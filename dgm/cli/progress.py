@@ -31,7 +31,7 @@ class Progress:
         self._graded_before = run.tree.evaluations
         self._recent: list[str] = []
         self._search: Search | None = None
-        self.live: "Live | None" = None
+        self.live: Live | None = None
 
     def attach(self, search: Search) -> None:
         """The search whose slots the panel shows."""
@@ -56,7 +56,11 @@ class Progress:
         from rich.text import Text
 
         lines = [*self._headline(), "", *self._recent]
-        return Panel(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), title=self._run.name, title_align="left")
+        return Panel(
+            Text("\n".join(lines), no_wrap=True, overflow="ellipsis"),
+            title=self._run.name,
+            title_align="left",
+        )
 
     def _headline(self) -> list[str]:
         tree = self._run.tree
@@ -114,7 +118,9 @@ def _event_text(run: Run, event: Event) -> str:
 def progress(run: Run, *, quiet: bool) -> Iterator[Progress]:
     """Shows a run's progress until the context ends; ``quiet`` prints nothing."""
     shown = Progress(run, quiet=quiet)
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
     if quiet or not sys.stdout.isatty():
         yield shown
         return

@@ -50,7 +50,9 @@ def report(run_name: str, holdout: bool, workers: int | None, as_json: bool) -> 
                 }
             )
             return
-        sys.stdout.write("\n".join([*_search_lines(run, best.id), *_holdout_lines(run, found, best.id)]) + "\n")
+        sys.stdout.write(
+            "\n".join([*_search_lines(run, best.id), *_holdout_lines(run, found, best.id)]) + "\n"
+        )
 
 
 def _examine(run: Run, settings: Settings, *, quiet: bool) -> None:
@@ -95,13 +97,14 @@ def _search_lines(run: Run, best: AgentId) -> list[str]:
 def _holdout_lines(run: Run, found: Comparison | None, best: AgentId) -> list[str]:
     if found is None:
         return [f"holdout tasks: not evaluated for these two agents; run: dgm report {run.name} --holdout"]
-    lines = [f"on {found.first.n} holdout tasks, which nothing in the search has seen (95 % Wilson intervals):"]
+    lines = [
+        f"on {found.first.n} holdout tasks, which nothing in the search has seen (95 % Wilson intervals):"
+    ]
     for name, agent, tally in (("seed", 0, found.first), ("best", best, found.second)):
         lines.append(f"  {name}  agent {agent:<4} {tally_text(tally):<12} {interval_text(tally)}")
     verdict = "better than the seed" if _is_better(found) else "not shown to be better than the seed"
-    lines.append(
-        f"  {len(found.gained)} gained, {len(found.lost)} lost; exact McNemar p = {found.p:.3f}: the best agent is {verdict}"
-    )
+    pairs = f"{len(found.gained)} gained, {len(found.lost)} lost; exact McNemar p = {found.p:.3f}"
+    lines.append(f"  {pairs}: the best agent is {verdict}")
     if run.config["settings"]["model"] == "offline":
         lines.append(
             "  offline model: a repair program, not a language model; tasks and edits have the same authors, "

@@ -29,7 +29,7 @@ RESERVED = ("seed", "example")
 EXIT = {Reason.LIMIT: LIMIT, Reason.OUTAGE: FAILED}
 
 
-def budget_options(command: Any) -> Any:  # noqa: ANN401  (click's decorators are untyped)
+def budget_options(command: Any) -> Any:
     """The limits that ``run`` and ``resume`` both take."""
     for option in (
         click.option("--max-hours", type=float, help="Wall time, over all sessions of the run."),
@@ -55,12 +55,16 @@ def budget_options(command: Any) -> Any:  # noqa: ANN401  (click's decorators ar
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any setting, by dotted name.")
 @budget_options
 @as_json
-def run(config: Path | None, name: str | None, assignments: tuple[str, ...], as_json: bool, **flags: Any) -> int:  # noqa: ANN401
+def run(
+    config: Path | None, name: str | None, assignments: tuple[str, ...], as_json: bool, **flags: Any
+) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = resolve(config, assignments, _dotted(flags))
     folder = next(archive_folders()) / _checked(name or time.strftime("run-%Y%m%d-%H%M%S"))
     if folder.exists():
-        raise UserError(f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name")
+        raise UserError(
+            f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name"
+        )
     parts = assemble.parts_of(settings)
     with assemble.create(folder, settings, parts) as made:
         return _go(made, settings, parts, as_json)
@@ -71,7 +75,7 @@ def run(config: Path | None, name: str | None, assignments: tuple[str, ...], as_
 @click.option("--workers", type=int, help="Steps at once, for this session.")
 @budget_options
 @as_json
-def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> int:  # noqa: ANN401
+def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> int:
     """Go on with a search, after a stop or a crash; nothing that was paid for is lost."""
     folder = find_run(run_name)
     with Run.open(folder, write=True) as opened:
@@ -85,7 +89,9 @@ def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> i
 
 def _checked(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name) or name in RESERVED:
-        raise UserError(f"--name {name}: a run's name is made of letters, digits, '.', '_' and '-' (not {RESERVED})")
+        raise UserError(
+            f"--name {name}: a run's name is made of letters, digits, '.', '_' and '-' (not {RESERVED})"
+        )
     return name
 
 
@@ -116,7 +122,9 @@ def _go(made: Run, settings: Settings, parts: assemble.Parts, as_json: bool) -> 
         try:
             over = asyncio.run(_search(made, settings, parts, shown))
         except asyncio.CancelledError:
-            sys.stderr.write(f"stopped at once; nothing recorded is lost; resume with: dgm resume {made.name}\n")
+            sys.stderr.write(
+                f"stopped at once; nothing recorded is lost; resume with: dgm resume {made.name}\n"
+            )
             return INTERRUPTED
     if as_json:
         emit_json({**run_summary(made), "ended": over.reason.value})
@@ -127,7 +135,11 @@ def _go(made: Run, settings: Settings, parts: assemble.Parts, as_json: bool) -> 
 
 
 def _say_next(made: Run, over: Ending) -> None:
-    next_step = f"look with: dgm tree {made.name}" if over.reason is Reason.GOAL else f"resume with: dgm resume {made.name}"
+    next_step = (
+        f"look with: dgm tree {made.name}"
+        if over.reason is Reason.GOAL
+        else f"resume with: dgm resume {made.name}"
+    )
     sys.stderr.write(f"{over.message}; {next_step}\n")
 
 

@@ -17,13 +17,22 @@ from dgm.sandboxes.choose import EngineName
 @click.option("--agent", "which", required=True, metavar="RUN:AGENT", help="For example myrun:best.")
 @click.option("--repo", required=True, type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.option("--model", help="The model it is lent (default: the run's).")
-@click.option("--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), default="auto", show_default=True)
+@click.option(
+    "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), default="auto", show_default=True
+)
 @click.option("--timeout", "time_limit_s", type=click.FloatRange(min=1), default=600.0, show_default=True)
 @click.option("--yes", is_flag=True, help="Apply the change without asking.")
 @as_json
 @click.argument("problem")
 def solve(
-    which: str, repo: Path, model: str | None, sandbox: EngineName, time_limit_s: float, yes: bool, as_json: bool, problem: str
+    which: str,
+    repo: Path,
+    model: str | None,
+    sandbox: EngineName,
+    time_limit_s: float,
+    yes: bool,
+    as_json: bool,
+    problem: str,
 ) -> int:
     """Let an agent work on a copy of a repository; shows the diff, and changes the repository only if you say yes."""
     from dgm.search import solving
@@ -53,4 +62,4 @@ def solve(
 
 def _show(patch: bytes) -> None:
     text = neutral(patch.decode("utf-8", "replace"))
-    sys.stdout.write(text if text else "the agent changed nothing\n")
+    sys.stdout.write(text or "the agent changed nothing\n")

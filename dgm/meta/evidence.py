@@ -41,7 +41,9 @@ class Circumstances:
     crashed: bool = False
 
 
-def circumstances(exit_code: int, timed_out: bool, log: bytes, conversation: Sequence[Message]) -> Circumstances:
+def circumstances(
+    exit_code: int, timed_out: bool, log: bytes, conversation: Sequence[Message]
+) -> Circumstances:
     """Reads the signs that any scaffold gives, whatever its design."""
     return Circumstances(
         exit_code=exit_code,

@@ -16,4 +16,4 @@ def open_operator(settings: Settings, image: str) -> Operator:
         UserError: there is none of that name.
     """
     make = find("operators", settings.operator, BUILTIN)
-    return cast(Operator, make(image=image, time_limit_s=settings.limits.improve_s))
+    return cast("Operator", make(image=image, time_limit_s=settings.limits.improve_s))

@@ -48,13 +48,17 @@ def _check_size(child: Snapshot, limits: LimitSettings) -> None:
     if total > limits.agent_bytes:
         raise AgentFault("size", f"the agent's source has {total} bytes; {limits.agent_bytes} are allowed")
     if len(child) > limits.agent_files:
-        raise AgentFault("size", f"the agent's source has {len(child)} files; {limits.agent_files} are allowed")
+        raise AgentFault(
+            "size", f"the agent's source has {len(child)} files; {limits.agent_files} are allowed"
+        )
 
 
 class Stages:
     """The stages that need a sandbox."""
 
-    def __init__(self, open_sandbox: OpenSandbox, spec: SandboxSpec, dry_bench: Workbench, check_s: float) -> None:
+    def __init__(
+        self, open_sandbox: OpenSandbox, spec: SandboxSpec, dry_bench: Workbench, check_s: float
+    ) -> None:
         """Takes a way to open sandboxes and a workbench whose model only ever says DONE.
 
         Args:
@@ -101,7 +105,9 @@ class Stages:
             raise AgentFault("improve", "an improve job does not end although the model says DONE")
         if work.calls == 0:
             why = last_line(work.completed.output)
-            raise AgentFault("improve", f"an improve job never asks the model (exit {work.completed.exit_code}: {why})")
+            raise AgentFault(
+                "improve", f"an improve job never asks the model (exit {work.completed.exit_code}: {why})"
+            )
         if work.completed.exit_code != 0 and b"Traceback (most recent call last)" in work.completed.output:
             raise AgentFault("improve", f"an improve job crashes: {last_line(work.completed.output)}")
 

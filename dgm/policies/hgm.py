@@ -68,7 +68,7 @@ def _thompson(
     The legacy generator is used because numpy promises that its stream never changes, so that recorded decisions
     replay under any later numpy.
     """
-    stream = np.random.RandomState(rng.getrandbits(32))  # noqa: NPY002
+    stream = np.random.RandomState(rng.getrandbits(32))
     a = tau * (1.0 + np.array(resolved, dtype=np.float64)[among])
     b = tau * (1.0 + np.array(unresolved, dtype=np.float64)[among])
     return AgentId(int(among[int(np.argmax(stream.beta(a, b)))]))

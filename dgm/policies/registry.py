@@ -19,4 +19,4 @@ def open_policy(settings: Settings) -> Policy:
         UserError: there is none of that name.
     """
     make = find("policies", settings.policy.name, BUILTIN)
-    return cast(Policy, make(operator=settings.operator, alpha=settings.policy.alpha))
+    return cast("Policy", make(operator=settings.operator, alpha=settings.policy.alpha))

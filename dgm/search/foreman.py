@@ -7,7 +7,18 @@ from dgm.archive.events import AgentBorn, AgentStillborn
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import Action, ActionId, AgentId, Born, Evaluate, Evaluation, Expand, Stillborn, Tally, Verdict
+from dgm.domain import (
+    Action,
+    ActionId,
+    AgentId,
+    Born,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Stillborn,
+    Tally,
+    Verdict,
+)
 from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
 
 

@@ -34,7 +34,6 @@ from dgm.search.worker import Worker
 log = logging.getLogger(__name__)
 
 
-
 @dataclass(frozen=True, slots=True)
 class Finished:
     """What a worker's task leaves in the queue."""
@@ -116,7 +115,9 @@ class Search:
         if self._stop is not None:
             return self._stop
         if self._patience.exhausted:
-            return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {self._patience.last_reason}")
+            return Ending(
+                Reason.OUTAGE, f"too many failures in a row, the last: {self._patience.last_reason}"
+            )
         return ending(self._run.tree)
 
     def _choose(self) -> tuple[ActionId, Action, bool] | None:
@@ -130,7 +131,9 @@ class Search:
         if wanted is None:
             return None
         if isinstance(wanted, Evaluate) and wanted.attempt == 0 and wanted.task in tree.tried(wanted.agent):
-            raise DgmError(f"policy {self._policy.name} asks for task {wanted.task} of agent {wanted.agent} again")
+            raise DgmError(
+                f"policy {self._policy.name} asks for task {wanted.task} of agent {wanted.agent} again"
+            )
         return action, self._foreman.with_evidence(action, wanted), False
 
     def _start(self, group: asyncio.TaskGroup, action: ActionId, what: Action, again: bool) -> None:
@@ -207,5 +210,3 @@ def _failure(result: Outcome | Infrastructure) -> str | None:
 def decision_stream(seed: int, action: ActionId) -> Random:
     """The random stream of the decision that starts ``action``: addressed, never stored."""
     return Random(f"{seed}/{action}")
-
-

@@ -93,7 +93,9 @@ async def _bench(engine: SandboxEngine, means: Means) -> AsyncIterator[SandboxWo
     folder = Path(tempfile.mkdtemp(prefix="dgm-gateway-"))
     models = {"solve": open_model(means.model)}
     try:
-        async with Gateway(folder, _NothingKept(), models, CallLimits(calls=limits.calls, tokens=limits.tokens)) as gateway:
+        async with Gateway(
+            folder, _NothingKept(), models, CallLimits(calls=limits.calls, tokens=limits.tokens)
+        ) as gateway:
             spec = SandboxSpec(IMAGE, labels, disk_mb=1024)
             yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits)
     finally:
@@ -112,4 +114,6 @@ def apply(repo: Path, patch: bytes) -> None:
     )
     if done.returncode != 0:
         why = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise UserError(f"{repo}: the change does not apply any more ({why[0] if why else 'git apply failed'})")
+        raise UserError(
+            f"{repo}: the change does not apply any more ({why[0] if why else 'git apply failed'})"
+        )

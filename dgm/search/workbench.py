@@ -47,7 +47,9 @@ class SandboxWorkbench:
             raise lease.failure
         diff = await asyncio.to_thread(patch, job.workspace, after)
         if len(diff) > self.limits.patch_bytes:
-            raise AgentFault("patch", f"the patch has {len(diff)} bytes; {self.limits.patch_bytes} are allowed")
+            raise AgentFault(
+                "patch", f"the patch has {len(diff)} bytes; {self.limits.patch_bytes} are allowed"
+            )
         return Work(after, diff, completed, tuple(lease.conversation), lease.calls)
 
     async def _in_sandbox(self, job: Job, contract: Contract, lease: Lease) -> tuple[Completed, Snapshot]:

@@ -95,9 +95,7 @@ class Worker:
             grade = Grade(Verdict.INVALID, str(error), 0.0)
         what = order.action
         cost = Cost(self._usage(order.id), time.monotonic() - began, traces)
-        return Evaluation(
-            what.agent, what.task, what.attempt, grade.verdict, grade.reason, grade.score, cost
-        )
+        return Evaluation(what.agent, what.task, what.attempt, grade.verdict, grade.reason, grade.score, cost)
 
     async def _graded(self, order: EvaluateOrder, traces: dict[str, Digest]) -> Grade:
         task = self.benchmark.task(order.action.task)

@@ -27,7 +27,9 @@ class Program:
             cwd=cwd,
             check=False,
         )
-        assert done.returncode == code, f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        assert done.returncode == code, (
+            f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        )
         assert "Traceback" not in done.stderr
         return done
 
@@ -47,5 +49,4 @@ def searched(dgm):
     """A finished run of 14 evaluations in bubblewrap."""
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    summary = dgm.json("run", "--name", "small", "--sandbox", "bubblewrap", "--max-evaluations", 14, "--seed", 3)
-    return summary
+    return dgm.json("run", "--name", "small", "--sandbox", "bubblewrap", "--max-evaluations", 14, "--seed", 3)

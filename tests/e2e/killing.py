@@ -56,7 +56,12 @@ def perform(trial: Trial, archive: Path) -> dict[str, object]:
         command = ["resume", "killed"] if (archive / "killed" / "run.json").exists() else first
     if not (archive / "killed" / "run.json").exists():
         raise SystemExit((archive / "output.txt").read_text())
-    return {**audit(archive / "killed"), "killed": killed, "exit": process.returncode, "seconds": time.monotonic() - began}
+    return {
+        **audit(archive / "killed"),
+        "killed": killed,
+        "exit": process.returncode,
+        "seconds": time.monotonic() - began,
+    }
 
 
 def audit(folder: Path) -> dict[str, object]:
@@ -67,13 +72,16 @@ def audit(folder: Path) -> dict[str, object]:
         return int(connection.execute(query).fetchone()[0])
 
     fsck = subprocess.run(
-        ["git", "-C", str(folder / "agents.git"), "fsck", "--full", "--strict"], capture_output=True, check=False
+        ["git", "-C", str(folder / "agents.git"), "fsck", "--full", "--strict"],
+        capture_output=True,
+        check=False,
     )
     counted = "verdict in ('resolved', 'unresolved')"
     return {
         "graded": ask(f"select count(*) from evaluations where {counted}"),
         "graded_twice": ask(
-            f"select count(*) from (select 1 from evaluations where {counted} group by agent, task, attempt having count(*) > 1)"
+            f"select count(*) from (select 1 from evaluations where {counted}"
+            " group by agent, task, attempt having count(*) > 1)"
         ),
         "calls": ask("select count(*) from spend"),
         "calls_twice": ask(
@@ -81,7 +89,9 @@ def audit(folder: Path) -> dict[str, object]:
         ),
         "sessions": ask("select count(*) from events where kind = 'run_started'"),
         "lost_actions": ask("select count(*) from events where kind = 'action_lost'"),
-        "performed_again": ask("select count(*) from events where kind = 'action_started' and json_extract(body, '$.again')"),
+        "performed_again": ask(
+            "select count(*) from events where kind = 'action_started' and json_extract(body, '$.again')"
+        ),
         "agents": ask("select count(*) from agents"),
         "fsck": fsck.returncode,
         "leftovers": leftovers(folder),
@@ -106,7 +116,10 @@ def leftovers(folder: Path) -> list[str]:
 def _containers(run_id: str) -> str:
     try:
         listed = subprocess.run(
-            ["docker", "ps", "-aq", "--filter", f"label=dgm.run={run_id}"], capture_output=True, text=True, check=False
+            ["docker", "ps", "-aq", "--filter", f"label=dgm.run={run_id}"],
+            capture_output=True,
+            text=True,
+            check=False,
         )
     except FileNotFoundError:
         return ""

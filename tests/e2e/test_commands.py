@@ -144,7 +144,9 @@ def repository(tmp_path):
     folder = tmp_path / "mine"
     (folder / "tests").mkdir(parents=True)
     (folder / "tests" / "__init__.py").write_text("")
-    (folder / "pricing.py").write_text("def price(count):\n    if count > 10:\n        return 8\n    return 10\n")
+    (folder / "pricing.py").write_text(
+        "def price(count):\n    if count > 10:\n        return 8\n    return 10\n"
+    )
     (folder / "tests" / "test_pricing.py").write_text(
         "import unittest\nfrom pricing import price\n\n\nclass Pricing(unittest.TestCase):\n"
         "    def test_ten_are_cheaper(self):\n        self.assertEqual(price(10), 8)\n\n"

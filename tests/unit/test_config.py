@@ -10,7 +10,12 @@ def test_later_sources_win(tmp_path):
     file = tmp_path / "small.toml"
     file.write_text('workers = 3\nseed = 5\n[policy]\nname = "random"\n')
     settings = resolve(file, ["seed=6", "policy.alpha=0.5"], {"workers": 4, "model": None})
-    assert (settings.workers, settings.seed, settings.policy.name, settings.policy.alpha) == (4, 6, "random", 0.5)
+    assert (settings.workers, settings.seed, settings.policy.name, settings.policy.alpha) == (
+        4,
+        6,
+        "random",
+        0.5,
+    )
     assert settings.model == Settings().model
 
 

@@ -6,7 +6,9 @@ from dgm.domain import Entry
 from dgm.errors import AgentFault
 from dgm.meta.contract import read_contract
 
-GOOD = b'[agent]\ncommand = ["python3", "-m", "agent"]\ncheck = ["true"]\nprotected = ["tests/**", "*.lock"]\n'
+GOOD = (
+    b'[agent]\ncommand = ["python3", "-m", "agent"]\ncheck = ["true"]\nprotected = ["tests/**", "*.lock"]\n'
+)
 
 
 def source(text=GOOD, **files):
@@ -29,7 +31,10 @@ def test_the_shipped_seed_keeps_the_contract():
         (b'[agent]\ncheck = ["true"]', "agent.command is missing"),
         (b'[agent]\ncommand = []\ncheck = ["true"]', "must be a list of non-empty strings"),
         (b'[agent]\ncommand = "python3"\ncheck = ["true"]', "must be a list of non-empty strings"),
-        (b'[agent]\ncomand = ["x"]\ncheck = ["true"]', r"unknown key 'agent.comand' \(did you mean 'command'\?\)"),
+        (
+            b'[agent]\ncomand = ["x"]\ncheck = ["true"]',
+            r"unknown key 'agent.comand' \(did you mean 'command'\?\)",
+        ),
         (b"\xff", "not valid TOML"),
     ],
 )

@@ -83,7 +83,9 @@ def test_a_decision_is_a_function_of_log_and_stream(policy):
     for parent in ((), (0,), (1,)):
         log.born(*parent)
     log.graded(0, [True, False])
-    assert [decide(policy, log, seed) for seed in range(30)] == [decide(policy, log, seed) for seed in range(30)]
+    assert [decide(policy, log, seed) for seed in range(30)] == [
+        decide(policy, log, seed) for seed in range(30)
+    ]
 
 
 def test_hgm_prefers_parents_by_clade_and_not_by_own_tally():

@@ -46,7 +46,9 @@ class FakeWorker:
         self.orders.append(order)
         await asyncio.sleep(self.delay(len(self.orders)))
         if isinstance(order, EvaluateOrder):
-            verdict = next(self.verdicts, None) or (Verdict.RESOLVED if order.id % 3 == 0 else Verdict.UNRESOLVED)
+            verdict = next(self.verdicts, None) or (
+                Verdict.RESOLVED if order.id % 3 == 0 else Verdict.UNRESOLVED
+            )
             what = order.action
             return Evaluation(what.agent, what.task, what.attempt, verdict, "as told", 0.0, Cost(Usage(1)))
         fault = next(self.births, None)
@@ -212,4 +214,3 @@ def test_evidence_is_drawn_once_and_kept_for_a_repetition(run):
             assert by_id.setdefault(order.id, order).evidence == order.evidence
             assert by_id[order.id].tally == order.tally
     assert any(order.evidence for order in by_id.values())
-

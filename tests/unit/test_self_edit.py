@@ -47,12 +47,18 @@ def test_the_parent_works_on_its_own_source():
 
 
 def test_without_a_marked_rationale_the_last_words_count():
-    said = [Message(Role.ASSISTANT, "thinking"), Message(Role.ASSISTANT, "DONE, the limit is higher now\nbye")]
+    said = [
+        Message(Role.ASSISTANT, "thinking"),
+        Message(Role.ASSISTANT, "DONE, the limit is higher now\nbye"),
+    ]
     assert rationale(said) == "DONE, the limit is higher now"
 
 
 def test_a_rationale_is_found_where_the_agent_went_on_speaking():
-    said = [Message(Role.ASSISTANT, "Rationale: more steps"), Message(Role.ASSISTANT, "I check that it starts.")]
+    said = [
+        Message(Role.ASSISTANT, "Rationale: more steps"),
+        Message(Role.ASSISTANT, "I check that it starts."),
+    ]
     assert rationale(said) == "more steps"
 
 

@@ -84,7 +84,8 @@ def test_a_twin_is_refused_by_name():
 
 
 @pytest.mark.parametrize(
-    "check", [Completed(1, b"Traceback\nSyntaxError: x"), Completed(124, b"", timed_out=True), Completed(137, b"")]
+    "check",
+    [Completed(1, b"Traceback\nSyntaxError: x"), Completed(124, b"", timed_out=True), Completed(137, b"")],
 )
 def test_a_failing_check_is_fatal(check):
     assert stage_of(World(check), CHILD) == "check"

@@ -25,7 +25,9 @@ class Log:
     def born(self, *parents: int) -> AgentId:
         agent = AgentId(len(self.tree.agents))
         self.add(
-            AgentBorn(ActionId(0), agent, tuple(map(AgentId, parents)), f"c{agent}", "self-edit", f"edit {agent}")
+            AgentBorn(
+                ActionId(0), agent, tuple(map(AgentId, parents)), f"c{agent}", "self-edit", f"edit {agent}"
+            )
         )
         return agent
 
