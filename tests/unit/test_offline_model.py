@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -76,7 +77,7 @@ class Driver:
         file = self.root / given[path]
         text = file.read_text()
         if text.count(given[old]) != 1:
-            return "error: the text occurs %d times" % text.count(given[old])
+            return f"error: the text occurs {text.count(given[old])} times"
         file.write_text(text.replace(given[old], given[new]))
         return "edited"
 
@@ -203,9 +204,9 @@ def test_the_hash_seed_changes_nothing(repository):
     outputs = []
     for seed in ("1", "2"):
         (repository / "shares/split.py").write_text(LIBRARY)
-        script = SCRIPT.format(here=os.path.dirname(__file__), root=str(repository))
+        script = SCRIPT.format(here=str(Path(__file__).parent), root=str(repository))
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONDONTWRITEBYTECODE": "1"}
-        environment["PYTHONPATH"] = os.getcwd()
+        environment["PYTHONPATH"] = str(Path.cwd())
         done = subprocess.run(
             [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
         )

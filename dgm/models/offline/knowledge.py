@@ -154,7 +154,7 @@ def fold(request: Request) -> Conversation:
         opening.append(turns.pop(0).text)
     problem = "\n".join(opening)
     files: dict[str, FileView] = {}
-    steps = tuple(_steps(turns, toolbox, files, _root(problem)))
+    steps = tuple(_steps(turns, toolbox, files))
     later = [message.text for message in turns if message.role is Role.USER]
     return Conversation(
         system=system,
@@ -170,14 +170,9 @@ def fold(request: Request) -> Conversation:
     )
 
 
-def _root(problem: str) -> str:
-    found = _WHERE.search(problem)
-    return found[1].rstrip("/") if found else ""
-
 
 def _steps(
-    turns: Sequence[Message], toolbox: Toolbox, files: dict[str, FileView], root: str
-) -> Iterator[Step]:
+    turns: Sequence[Message], toolbox: Toolbox, files: dict[str, FileView]) -> Iterator[Step]:
     for index, message in enumerate(turns):
         if message.role is not Role.ASSISTANT:
             continue

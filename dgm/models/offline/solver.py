@@ -252,7 +252,7 @@ def _try_next(now: Situation) -> Decision:
     """Puts the best candidate that was not tried yet in place of the one that stands."""
     talk = now.conversation
     for item in now.left[:400]:
-        moves = _moves_to(talk, item.candidate, now.trial)
+        moves = _moves_to(talk, item.candidate)
         if not moves:
             continue
         change = item.candidate.change
@@ -268,7 +268,7 @@ def _try_next(now: Situation) -> Decision:
     return _widen(now) or Decision("I found no further change to try. DONE")
 
 
-def _moves_to(talk: Conversation, candidate: Candidate, trial: Trial) -> tuple[Move, ...]:
+def _moves_to(talk: Conversation, candidate: Candidate) -> tuple[Move, ...]:
     """The edit that brings a candidate about; first the one that clears another file, where one is changed."""
     changed = [
         view for path, view in sorted(talk.files.items()) if path != candidate.unit.path and view.span()

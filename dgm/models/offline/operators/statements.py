@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from dgm.models.offline.operators.code import Change, Code
 
@@ -17,12 +18,12 @@ def _blocks(code: Code) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
                 yield node, block
 
 
-def _rows(code: Code, node: ast.stmt) -> tuple[int, int]:
+def _rows(node: ast.stmt) -> tuple[int, int]:
     return node.lineno, node.end_lineno or node.lineno
 
 
 def _source(code: Code, node: ast.stmt) -> list[str]:
-    first, last = _rows(code, node)
+    first, last = _rows(node)
     return code.lines[first - 1 : last]
 
 
@@ -37,19 +38,19 @@ def places(code: Code) -> Iterator[Change]:
             continue
         loop = isinstance(node, ast.For | ast.While)
         last = block[-1]
-        first_row, last_row = _rows(code, last)
+        first_row, last_row = _rows(last)
         outer = len(code.margin(node.lineno))
         if len(block) > 1 and last_row == (node.end_lineno or last_row):
             moved = _moved(_source(code, last), outer - last.col_offset)
             yield code.rows(first_row, last_row, moved, "move out", 0.8 if loop else 0.4)
             if len(block) > 2 and isinstance(last, _SIMPLE):
                 before = block[-2]
-                low = _rows(code, before)[0]
+                low = _rows(before)[0]
                 both = _moved(code.lines[low - 1 : last_row], outer - last.col_offset)
                 yield code.rows(low, last_row, both, "move out", 0.2)
         behind = _next(code, node)
         if behind is not None and isinstance(behind, _SIMPLE) and block is getattr(node, "body", None):
-            low, high = _rows(code, behind)
+            low, high = _rows(behind)
             moved = _moved(_source(code, behind), last.col_offset - outer)
             if not getattr(node, "orelse", None) and low == (node.end_lineno or 0) + 1:
                 yield code.rows(low, high, moved, "move in", 0.7 if loop else 0.4)
@@ -68,10 +69,10 @@ def _next(code: Code, node: ast.AST) -> ast.stmt | None:
 def order(code: Code) -> Iterator[Change]:
     """Two neighbouring statements the other way round."""
     for _, block in _blocks(code):
-        for one, two in zip(block, block[1:], strict=False):
+        for one, two in pairwise(block):
             if one.lineno == two.lineno or isinstance(one, ast.Return | ast.Raise | ast.FunctionDef):
                 continue
-            (low, middle), (start, high) = _rows(code, one), _rows(code, two)
+            (low, middle), (start, high) = _rows(one), _rows(two)
             between = code.lines[middle : start - 1]
             rows = [*_source(code, two), *between, *_source(code, one)]
             simple = isinstance(one, _SIMPLE) and isinstance(two, _SIMPLE)
@@ -86,7 +87,7 @@ def deletions(code: Code) -> Iterator[Change]:
                 continue
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 continue
-            low, high = _rows(code, node)
+            low, high = _rows(node)
             prior = 0.35 if isinstance(node, (*_SIMPLE, ast.If)) else 0.1
             yield code.rows(low, high, [], "delete", prior)
 
@@ -97,7 +98,7 @@ def leaving(code: Code) -> Iterator[Change]:
         if not isinstance(node, ast.stmt):
             continue
         margin = code.margin(node.lineno)
-        low, high = _rows(code, node)
+        low, high = _rows(node)
         if isinstance(node, ast.Continue):
             yield code.rows(low, high, [margin + "break"], "leave otherwise", 0.5)
         if isinstance(node, ast.Break):
@@ -126,7 +127,7 @@ def returned(code: Code) -> Iterator[Change]:
     last = function.body[-1]
     margin = " " * last.col_offset
     end = last.end_lineno or last.lineno
-    names = [name for name in code.names if name not in ("cls",)]
+    names = [name for name in code.names if name != "cls"]
     if not isinstance(last, ast.Return | ast.Raise):
         for name in names[:10]:
             prior = 0.5 if name in ("result", "found", "out", "self") else 0.25
