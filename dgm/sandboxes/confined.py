@@ -7,8 +7,10 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dgm.errors import Infrastructure
 
@@ -76,8 +78,9 @@ def memory_file(content: bytes) -> int:
 
 
 async def _start(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
-    try:
-        return await asyncio.create_subprocess_exec(
+    """Starts the program; a cancellation waits for it to be there, so that it can be killed."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -86,8 +89,28 @@ async def _start(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.sub
             cwd="/",
             limit=_CHUNK,
         )
+    )
+    try:
+        return await asyncio.shield(starting)
     except OSError as error:
         raise Infrastructure(f"cannot start a confined program: {error}") from error
+    except asyncio.CancelledError:
+        await asyncio.wait([starting])
+        if starting.exception() is None:
+            _kill(starting.result())
+        raise
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kills bubblewrap and the child that it may have made a moment ago, which does not yet die with it."""
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGSTOP)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    with contextlib.suppress(OSError):
+        for child in children.read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
 
 
 async def _attend(
@@ -103,8 +126,8 @@ async def _attend(
     except TimeoutError:
         timed_out = True
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
+        if process.returncode is None:
+            _kill(process)
         feeding.cancel()
         await asyncio.wait([feeding, listening], timeout=_GONE_WITHIN_S)
         listening.cancel()
