@@ -206,7 +206,7 @@ def transcript(ledger: Ledger, width: int) -> str:
     rows: list[str] = []
     for number, (request, reply) in enumerate(zip(ledger.requests, ledger.replies, strict=False), 1):
         for message in request.messages[len(ledger.requests[number - 2].messages) + 1 if number > 1 else 0 :]:
-            rows.append(f"   [{message.role}] {message.text[:width]}")
+            rows.append(f"   [{message.role}] {message.text[:width]}")  # noqa: PERF401
         rows.append(f"{number:3} {reply.text}")
         rows += [f"      -> {call.name} {call.arguments[:width]}" for call in reply.calls]
     return "\n".join(rows + ([ledger.error] if ledger.error else []))
@@ -217,13 +217,10 @@ def choose(pattern: str, split: str) -> list[Path]:
     found = []
     for folder in sorted((STARTER / "tasks").iterdir()):
         file = folder / "task.toml"
-        if (
-            file.exists()
-            and (folder / "start.patch").exists()
-            and any(fnmatch.fnmatch(folder.name, p) for p in pattern.split(","))
-        ):
-            if tomllib.loads(file.read_text()).get("split") == split:
-                found.append(folder)
+        matches = any(fnmatch.fnmatch(folder.name, one) for one in pattern.split(","))
+        ready = file.exists() and (folder / "start.patch").exists()
+        if matches and ready and tomllib.loads(file.read_text()).get("split") == split:
+            found.append(folder)
     return found
 
 

@@ -104,10 +104,7 @@ class FileView:
             first = low[0] if low else max(self.base, default=0) + 1
             return Span(first, 0, shift) if shift else None
         first, last = low[0], max(high[0], low[0] - 1)
-        if shift > 0:
-            last = max(last, first - 1)
-        else:
-            last = max(last, first - shift - 1)
+        last = max(last, first - 1 - min(shift, 0))
         return Span(first, last - first + 1, last - first + 1 + shift)
 
 

@@ -51,54 +51,74 @@ _RUN = r"\b(?:run|running|execute|executing|start|launch|invoke)\b"
 _PATTERNS: tuple[tuple[Concept, str], ...] = (
     (
         Concept.SEVERAL_CALLS,
-        r"\b(?:several|multiple|many|more than one|parallel|two or more|a few|batch(?:es)?(?: of)?|all independent)\b"
-        r".{0,30}\b(?:tools?|calls?|commands?|actions?)\b|\b(?:tool calls|calls|tools)\b.{0,25}"
-        r"\b(?:in parallel|at once|together|in one (?:reply|turn|message|step|response))\b",
+        (
+            r"\b(?:several|multiple|many|more than one|parallel|two or more|a few|batch(?:es)?(?: of)?"
+            r"|all independent)\b"
+            r".{0,30}\b(?:tools?|calls?|commands?|actions?)\b|\b(?:tool calls|calls|tools)\b.{0,25}"
+            r"\b(?:in parallel|at once|together|in one (?:reply|turn|message|step|response))\b"
+        ),
     ),
     (
         Concept.TESTS_FIRST,
-        rf"{_RUN}.{{0,40}}{_TEST}.{{0,30}}\b(?:before|first|at the start|to begin|initially)\b"
-        rf"|\b(?:first|before|begin|start by|initially)\b.{{0,50}}{_RUN}.{{0,30}}{_TEST}"
-        rf"|\b(?:start|begin) (?:by|with) (?:running |executing )?.{{0,20}}{_TEST}|{_TEST} first\b",
+        (
+            rf"{_RUN}.{{0,40}}{_TEST}.{{0,30}}\b(?:before|first|at the start|to begin|initially)\b"
+            rf"|\b(?:first|before|begin|start by|initially)\b.{{0,50}}{_RUN}.{{0,30}}{_TEST}"
+            rf"|\b(?:start|begin) (?:by|with) (?:running |executing )?.{{0,20}}{_TEST}|{_TEST} first\b"
+        ),
     ),
     (
         Concept.REPRODUCE,
-        r"\breproduc(?:e|es|ing|tion)\b|\brepro\b|\b(?:write|make|build|create)\b.{0,25}\bscript\b.{0,60}"
-        r"\b(?:shows?|demonstrat\w+|trigger\w*|exhibit\w*|confirm\w*)\b",
+        (
+            r"\breproduc(?:e|es|ing|tion)\b|\brepro\b|\b(?:write|make|build|create)\b.{0,25}\bscript\b.{0,60}"
+            r"\b(?:shows?|demonstrat\w+|trigger\w*|exhibit\w*|confirm\w*)\b"
+        ),
     ),
     (
         Concept.PLAN_FIRST,
-        r"\b(?:write|make|state|draft|outline|give|sketch|form|present|lay out|set out|prepare|think)\b.{0,30}"
-        r"\bplan\b|\bplan\b.{0,25}\b(?:first|before)\b|\b(?:first|before)\b.{0,40}\bplan\b",
+        (
+            r"\b(?:write|make|state|draft|outline|give|sketch|form|present|lay out|set out|prepare|think)\b.{0,30}"
+            r"\bplan\b|\bplan\b.{0,25}\b(?:first|before)\b|\b(?:first|before)\b.{0,40}\bplan\b"
+        ),
     ),
     (Concept.NO_TESTS, rf"{_RUN}.{{0,25}}{_TEST}|\b(?:waste|spend)\b.{{0,25}}{_TEST}"),
     (
         Concept.FINISH_EARLY,
-        r"\b(?:stop|finish|done|end|quit|conclude)\b.{0,30}\b(?:after|once|as soon as|when)\b.{0,25}"
-        r"\b(?:first|one|single|an)\b.{0,12}\b(?:edit|change|fix|modification)\b"
-        r"|\b(?:after|once|as soon as)\b.{0,20}\b(?:first|one|single)\b.{0,12}\b(?:edit|change|fix|modification)\b"
-        r".{0,30}\b(?:stop|finish|done|end|quit|conclude)\b",
+        (
+            r"\b(?:stop|finish|done|end|quit|conclude)\b.{0,30}\b(?:after|once|as soon as|when)\b.{0,25}"
+            r"\b(?:first|one|single|an)\b.{0,12}\b(?:edit|change|fix|modification)\b"
+            r"|\b(?:after|once|as soon as)\b.{0,20}\b(?:first|one|single)\b.{0,12}\b(?:edit|change|fix|modification)\b"
+            r".{0,30}\b(?:stop|finish|done|end|quit|conclude)\b"
+        ),
     ),
     (
         Concept.SMALLEST,
-        r"\b(?:smallest|minimal|tiniest|least)\b.{0,25}\b(?:change|edit|fix|diff|patch)\b"
-        r"|\b(?:changes?|edits?|fix|diff|patch)\b.{0,20}\b(?:small|minimal|as little)\b|\bas little as\b",
+        (
+            r"\b(?:smallest|minimal|tiniest|least)\b.{0,25}\b(?:change|edit|fix|diff|patch)\b"
+            r"|\b(?:changes?|edits?|fix|diff|patch)\b.{0,20}\b(?:small|minimal|as little)\b|\bas little as\b"
+        ),
     ),
     (
         Concept.REVIEW,
-        r"\b(?:review|check|inspect|look (?:at|over)|re-?read|examine|show|read)\b.{0,30}"
-        r"\b(?:diff|your (?:own )?(?:changes?|edits?|patch)|what you (?:have )?changed)\b",
+        (
+            r"\b(?:review|check|inspect|look (?:at|over)|re-?read|examine|show|read)\b.{0,30}"
+            r"\b(?:diff|your (?:own )?(?:changes?|edits?|patch)|what you (?:have )?changed)\b"
+        ),
     ),
     (
         Concept.MORE_FIXES,
-        r"\b(?:more than one|several|multiple|alternative|different|other|further|second|two)\b.{0,20}"
-        r"\b(?:fix(?:es)?|repairs?|solutions?|causes?|hypothes[ei]s|explanations?)\b",
+        (
+            r"\b(?:more than one|several|multiple|alternative|different|other|further|second|two)\b.{0,20}"
+            r"\b(?:fix(?:es)?|repairs?|solutions?|causes?|hypothes[ei]s|explanations?)\b"
+        ),
     ),
     (
         Concept.RELATED,
-        r"\b(?:related|neighbou?ring|surrounding|connected|dependent|adjacent)\b.{0,20}"
-        r"\b(?:code|files?|modules?|functions?)\b"
-        r"|\b(?:read|look at|inspect|study|check|open|follow)\b.{0,40}\b(?:callers?|imports?|imported|callees?|depends)\b",
+        (
+            r"\b(?:related|neighbou?ring|surrounding|connected|dependent|adjacent)\b.{0,20}"
+            r"\b(?:code|files?|modules?|functions?)\b"
+            r"|\b(?:read|look at|inspect|study|check|open|follow)\b.{0,40}\b(?:callers?|imports?|imported"
+            r"|callees?|depends)\b"
+        ),
     ),
     (
         Concept.READ_TESTS,
@@ -106,19 +126,26 @@ _PATTERNS: tuple[tuple[Concept, str], ...] = (
     ),
     (
         Concept.TARGETED,
-        rf"{_RUN}.{{0,12}}\b(?:only|just|single|individual|specific|relevant|targeted)\b.{{0,25}}{_TEST}"
-        rf"|\b(?:only|just)\b.{{0,12}}{_RUN}.{{0,25}}{_TEST}|\btargeted {_TEST}"
-        rf"|\bone test (?:file|module|class) at a time\b",
+        (
+            rf"{_RUN}.{{0,12}}\b(?:only|just|single|individual|specific|relevant|targeted)\b.{{0,25}}{_TEST}"
+            rf"|\b(?:only|just)\b.{{0,12}}{_RUN}.{{0,25}}{_TEST}|\btargeted {_TEST}"
+            rf"|\bone test (?:file|module|class) at a time\b"
+        ),
     ),
     (
         Concept.WHOLE_FILE,
-        r"\b(?:read|view|see|look at|open|show)\b.{0,20}\b(?:whole|entire|complete|all of the|full|every line of)\b"
-        r".{0,12}\b(?:files?|modules?)\b|\b(?:files?|modules?)\b.{0,12}\b(?:in full|completely|entirely|to the end)\b",
+        (
+            r"\b(?:read|view|see|look at|open|show)\b.{0,20}\b(?:whole|entire|complete|all of the|full|every line of)\b"
+            r".{0,12}\b(?:files?|modules?)\b|\b(?:files?|modules?)\b.{0,12}\b(?:in full|completely|entirely"
+            r"|to the end)\b"
+        ),
     ),
     (
         Concept.UNTIL_DONE,
-        r"\b(?:go on|continue|carry on|keep (?:going|working|calling|trying)|work on|proceed|do not stop|don't stop"
-        r"|never stop)\b.{0,60}\b(?:until|till|unless|before)\b.{0,40}\bdone\b",
+        (
+            r"\b(?:go on|continue|carry on|keep (?:going|working|calling|trying)|work on|proceed|do not stop|don't stop"
+            r"|never stop)\b.{0,60}\b(?:until|till|unless|before)\b.{0,40}\bdone\b"
+        ),
     ),
 )
 _COMPILED = tuple((concept, re.compile(pattern, re.I)) for concept, pattern in _PATTERNS)

@@ -170,9 +170,7 @@ def fold(request: Request) -> Conversation:
     )
 
 
-
-def _steps(
-    turns: Sequence[Message], toolbox: Toolbox, files: dict[str, FileView]) -> Iterator[Step]:
+def _steps(turns: Sequence[Message], toolbox: Toolbox, files: dict[str, FileView]) -> Iterator[Step]:
     for index, message in enumerate(turns):
         if message.role is not Role.ASSISTANT:
             continue

@@ -19,7 +19,8 @@ _FAILED = re.compile(r"^(?:FAILED \(.*\)|=+ .*\b\d+ (?:failed|error).*|\d+ faile
 _FAILING = re.compile(r"^(?:FAIL|ERROR): (\w+) \(([\w.]+)\)", re.M)
 _FRAME = re.compile(r'^ {2}File "([^"\n]{1,300})", line (\d+), in ([\w<>.]+)\n(?: {4}(.*)\n)?', re.M)
 _RAISED = re.compile(
-    r"^((?:\w+\.){0,6}\w{0,60}(?:Error|Exception|Interrupt|Iteration|Exit)|(?:[a-z_]\w*\.){1,6}[A-Z]\w{1,60})(?:: (.*))?$",
+    r"^((?:\w+\.){0,6}\w{0,60}(?:Error|Exception|Interrupt|Iteration|Exit)"
+    r"|(?:[a-z_]\w*\.){1,6}[A-Z]\w{1,60})(?:: (.*))?$",
     re.M,
 )
 _REFUSED = re.compile(

@@ -11,8 +11,10 @@ _SYMPTOMS: tuple[tuple[str, str, float], ...] = (
         2.5,
     ),
     (
-        r"shared?\b|alias|leak|should only look|original|in place|modif|also change|changes? (?:the|my|too)"
-        r"|independent|\bcop(?:y|ies)\b|someone else|\bmix|alike|each other",
+        (
+            r"shared?\b|alias|leak|should only look|original|in place|modif|also change|changes? (?:the|my|too)"
+            r"|independent|\bcop(?:y|ies)\b|someone else|\bmix|alike|each other"
+        ),
         r"missing (?:copy|list|dict|set|sorted|tuple)|mutable default",
         2.2,
     ),
@@ -23,8 +25,10 @@ _SYMPTOMS: tuple[tuple[str, str, float], ...] = (
         1.8,
     ),
     (
-        r"exact|bound|edge|\blast\b|\bfirst\b|one too|too (?:many|few|long|short|late|early|much)|inclusive|touch"
-        r"|beyond|\blimit|at least|at most|equal|same (?:day|moment|size)|end(?:s|ing)?\b|just|until|full",
+        (
+            r"exact|bound|edge|\blast\b|\bfirst\b|one too|too (?:many|few|long|short|late|early|much)|inclusive|touch"
+            r"|beyond|\blimit|at least|at most|equal|same (?:day|moment|size)|end(?:s|ing)?\b|just|until|full"
+        ),
         r"relation|off by one|constant by one|drop operand|slice",
         1.6,
     ),

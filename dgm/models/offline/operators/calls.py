@@ -25,7 +25,8 @@ _SIBLINGS: tuple[tuple[str, ...], ...] = (
     ("append", "extend"), ("update", "setdefault"), ("startswith", "endswith"), ("lstrip", "rstrip", "strip"),
     ("split", "rsplit", "splitlines"), ("pop", "popleft"), ("append", "appendleft"), ("keys", "values", "items"),
     ("union", "intersection", "difference", "symmetric_difference"), ("isdigit", "isdecimal", "isnumeric", "isalnum"),
-    ("add", "discard"), ("remove", "discard"), ("ljust", "rjust", "center"), ("floor", "ceil"), ("floor", "ceiling"), ("floor", "trunc"),
+    ("add", "discard"), ("remove", "discard"), ("ljust", "rjust", "center"), ("floor", "ceil"), ("floor", "ceiling"),
+    ("floor", "trunc"),
     ("heappush", "heappop", "heappushpop", "heapreplace"), ("bisect_left", "bisect_right"), ("bisect", "bisect_left"),
     ("insort_left", "insort_right"), ("match", "fullmatch", "search"), ("read", "readline", "readlines"),
     ("copy", "deepcopy"), ("lower", "upper", "casefold"), ("issubset", "issuperset"), ("dump", "dumps"),
@@ -38,7 +39,8 @@ _SIBLINGS: tuple[tuple[str, ...], ...] = (
     ("insert", "append"), ("popitem", "pop"), ("setdefault", "get"), ("str", "repr"), ("title", "capitalize"),
 )  # fmt: skip
 _LOOSE = frozenset({
-    "keys", "values", "items", "discard", "list", "set", "sum", "len", "reversed", "int", "float", "round", "get", "pop",
+    "keys", "values", "items", "discard", "list", "set", "sum", "len", "reversed", "int",
+    "float", "round", "get", "pop",
     "popleft", "appendleft", "subn", "str", "repr", "insert", "sorted", "read", "readline", "readlines", "heappushpop",
     "heapreplace", "popitem", "copy", "chain", "zip", "isinstance", "issubclass", "groups", "frozenset", "center",
 })  # fmt: skip
@@ -92,10 +94,10 @@ def missing(code: Code) -> Iterator[Change]:
         shape = _shape(place)
         for name, prior in _METHOD_WRAPS:
             if shape in ("any", "text"):
-                yield code.swap(place, f"{inner}.{name}()", f"missing {name}", prior * weight)
+                yield code.swap(place, f"{inner}.{name}()", f"missing {name}", 0.8 * prior * weight)
         for name, prior in _FUNCTION_WRAPS:
             if _wrapped(place) != name and (shape != "text" or name in ("int", "str", "list", "float")):
-                yield code.swap(place, f"{name}({text})", f"missing {name}", prior * weight)
+                yield code.swap(place, f"{name}({text})", f"missing {name}", 0.8 * prior * weight)
 
 
 def own(code: Code) -> Iterator[Change]:
@@ -122,7 +124,7 @@ def _values(code: Code) -> Iterator[tuple[ast.expr, float]]:
                 yield place, weight
 
 
-def _flows(node: ast.AST) -> Iterator[tuple[ast.expr, float]]:
+def _flows(node: ast.AST) -> Iterator[tuple[ast.expr, float]]:  # noqa: C901, PLR0912  (one case per kind of node)
     match node:
         case ast.Return(value=ast.Tuple(elts=items)):
             yield from ((item, 0.6) for item in items)
@@ -159,19 +161,19 @@ def _flows(node: ast.AST) -> Iterator[tuple[ast.expr, float]]:
 def _shape(place: ast.expr) -> str:
     if isinstance(place, ast.BinOp | ast.GeneratorExp):
         return "other"
-    if isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute):
-        if place.func.attr in (
-            "strip",
-            "lower",
-            "upper",
-            "join",
-            "format",
-            "replace",
-            "rstrip",
-            "lstrip",
-            "group",
-        ):
-            return "text"
+    method = place.func.attr if isinstance(place, ast.Call) and isinstance(place.func, ast.Attribute) else ""
+    if method in (
+        "strip",
+        "lower",
+        "upper",
+        "join",
+        "format",
+        "replace",
+        "rstrip",
+        "lstrip",
+        "group",
+    ):
+        return "text"
     if isinstance(place, ast.Call) and isinstance(place.func, ast.Name):
         return "text" if place.func.id == "str" else "other" if place.func.id in _REMOVABLE else "any"
     return "any"

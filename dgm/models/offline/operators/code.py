@@ -151,8 +151,9 @@ def parse(unit: Unit, around: Surroundings) -> Code | None:
 
 
 def apply(code: Code, change: Change) -> tuple[int, int, tuple[str, ...]] | None:
-    """A change as lines of the file: first and last line (last < first inserts) and the new lines, or ``None``
-    where the result is no Python or nothing changes.
+    """A change as lines of the file: first and last (last < first inserts) and the new ones.
+
+    ``None`` where the result is no Python or nothing changes.
     """
     start, end, text = change.start, change.end, change.text
     lines = [*code.lines, ""]

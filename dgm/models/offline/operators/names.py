@@ -82,12 +82,11 @@ def _functions(code: Code) -> set[ast.AST]:
 def functions(code: Code) -> Iterator[Change]:
     """Another function of the same module."""
     for node in code.nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in code.around.functions:
-                for other in code.around.functions[:30]:
-                    if other != node.func.id:
-                        prior = 0.2 + 0.3 * _alike(other, node.func.id)
-                        yield code.swap(node.func, other, "other function", prior)
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Name) and called.id in code.around.functions:
+            for other in code.around.functions[:30]:
+                if other != called.id:
+                    yield code.swap(called, other, "other function", 0.2 + 0.3 * _alike(other, called.id))
 
 
 def exceptions(code: Code) -> Iterator[Change]:
