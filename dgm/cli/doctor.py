@@ -33,14 +33,13 @@ def doctor(as_json: bool) -> int:
 
 
 async def _checks() -> tuple[list[Row], bool]:
-    from dgm.sandboxes.choose import probe
+    from dgm.sandboxes.choose import choose
+    from dgm.sandboxes.probes import probe, supplies
 
     rows: list[Row] = [_python(), _git(), _disk()]
-    found = await probe()
-    rows += [(row.check, row.ok, row.detail) for row in found]
+    found = [*supplies(), *await probe("docker"), *await probe("bubblewrap")]
+    rows += [(row.name, row.ok, row.detail) for row in found]
     try:
-        from dgm.sandboxes.choose import choose
-
         chosen = choose("auto")
     except DgmError as error:
         return [*rows, ("sandbox chosen by auto", False, str(error))], False

@@ -1,0 +1,197 @@
+"""Searches that are stopped, doubled, starved of disk or cut off from their engine."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+
+
+@pytest.fixture
+def started(dgm, request):
+    """Starts searches in the background; none outlives the test."""
+    processes = []
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+
+    def start(name, *words, sandbox="bubblewrap", archive=dgm.archive):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dgm", "run", "--name", name, "--sandbox", sandbox, *map(str, words)],
+            env={**os.environ, "DGM_ARCHIVE": str(archive)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        processes.append(process)
+        wait_for(lambda: graded(archive / name) >= 1 or process.poll() is not None)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def wait_for(holds, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.05)
+
+
+def graded(run: Path) -> int:
+    try:
+        with sqlite3.connect(f"file:{run / 'events.db'}?mode=ro", uri=True) as connection:
+            return connection.execute("select count(*) from evaluations").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+
+
+def test_ctrl_c_ends_in_good_order(dgm, started):
+    process = started("once", "--max-evaluations", 60)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "resume with: dgm resume once" in errors
+    status = dgm.json("status", "once")
+    assert (status["state"], status["running"]) == ("stopped", 0)
+    assert status["evaluations"]["graded"] == graded(dgm.archive / "once") < 60
+    more = status["evaluations"]["graded"] + 2
+    assert dgm.json("resume", "once", "--max-evaluations", more)["evaluations"]["graded"] == more
+
+
+def test_twice_stops_at_once_and_loses_nothing_recorded(dgm, started):
+    process = started("twice", "--max-evaluations", 60)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode in (0, 130)
+    assert "dgm resume twice" in errors
+    before = graded(dgm.archive / "twice")
+    done = dgm.json("resume", "twice", "--max-evaluations", before + 1)
+    assert done["evaluations"]["graded"] >= before + 1
+
+
+def test_stop_is_asked_for_from_elsewhere(dgm, started):
+    process = started("elsewhere", "--max-evaluations", 60)
+    assert dgm.json("status", "elsewhere")["state"] == "running"
+    assert dgm.json("stop", "elsewhere")["pid"] == process.pid
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert dgm.json("status", "elsewhere")["state"] == "stopped"
+
+
+def test_a_second_writer_is_refused_by_name(dgm, started):
+    process = started("busy", "--max-evaluations", 60)
+    refused = dgm("resume", "busy", code=2).stderr
+    assert f"pid {process.pid}" in refused
+    assert process.poll() is None
+
+
+def test_a_run_is_read_while_it_is_written(dgm, started):
+    started("watched", "--max-evaluations", 60)
+    seen = [dgm.json("status", "watched")["evaluations"]["graded"] for _ in range(3)]
+    assert seen == sorted(seen)
+    assert dgm.json("tree", "watched")["agents"][0]["id"] == 0
+
+
+def test_the_same_run_twice_is_the_same_run(dgm):
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    logs = []
+    for name in ("left", "right"):
+        words = ["run", "--name", name, "--seed", 11, "--workers", 1, "--sandbox", "bubblewrap"]
+        dgm(*words, "--max-evaluations", 14)
+        agents = [a["commit"] for a in dgm.json("tree", name)["agents"]]
+        with sqlite3.connect(dgm.archive / name / "events.db") as connection:
+            verdicts = connection.execute("select action, agent, task, verdict, reason from evaluations").fetchall()
+        logs.append((agents, verdicts))
+    assert logs[0] == logs[1]
+    assert len(logs[0][0]) > 3
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A file system of 16 MB."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", place], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("a file system cannot be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=False)
+
+
+def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(dgm, started, tiny_disk):
+    process = started("full", "--max-evaluations", 30, archive=tiny_disk)
+    filler = tiny_disk / "filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "Traceback" not in errors
+    assert "disk" in errors or "space" in errors
+    before = graded(tiny_disk / "full")
+    filler.unlink()
+    subprocess.run(["mount", "-o", "remount,size=60m", tiny_disk], check=True)
+    words = [sys.executable, "-m", "dgm", "resume", "full", "--max-evaluations", str(before + 2), "--json"]
+    done = subprocess.run(
+        words, env={**os.environ, "DGM_ARCHIVE": str(tiny_disk)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["evaluations"]["graded"] == before + 2
+
+
+def damage(run: Path, how: str) -> None:
+    database = run / "events.db"
+    for extra in ("events.db-wal", "events.db-shm"):
+        (run / extra).unlink(missing_ok=True)
+    data = database.read_bytes()
+    if how == "truncated":
+        database.write_bytes(data[: len(data) // 2])
+    elif how == "overwritten":
+        database.write_bytes(data[:100] + b"\xff" * 9000 + data[9100:])
+    elif how == "not a database":
+        database.write_bytes(b"hello" * 100)
+    else:
+        database.unlink()
+
+
+@pytest.mark.parametrize("how", ["truncated", "overwritten", "not a database", "missing"])
+def test_a_damaged_log_is_named(dgm, searched, how):
+    folder = dgm.archive / f"damaged-{how.replace(' ', '-')}"
+    shutil.copytree(dgm.archive / "small", folder)
+    damage(folder, how)
+    for words in (["status", folder.name], ["resume", folder.name, "--max-evaluations", 99]):
+        done = subprocess.run(
+            [sys.executable, "-m", "dgm", *map(str, words)],
+            env={**os.environ, "DGM_ARCHIVE": str(dgm.archive)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in (1, 2)
+        assert "events.db" in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_an_archive_of_a_newer_schema_is_refused(dgm, searched):
+    folder = dgm.archive / "newer"
+    shutil.copytree(dgm.archive / "small", folder)
+    with sqlite3.connect(folder / "events.db") as connection:
+        connection.execute("pragma user_version = 99")
+    connection.close()
+    assert "newer" in dgm("status", "newer", code=2).stderr
+    assert "newer" in dgm("resume", "newer", code=2).stderr
