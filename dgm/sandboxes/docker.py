@@ -185,7 +185,8 @@ class DockerSandbox:
         await transfer.put(self, files, target)
 
     async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> dict[str, Entry]:
-        """Reads a folder back."""
+        """Reads a folder back; whatever runs in the sandbox is ended first, so that nobody changes it meanwhile."""
+        await self._kill_strays()
         return await transfer.get(self, source, limit_bytes=limit_bytes, exclude=exclude)
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ host's disk, and links stay links.
 """
 
 import io
+import re
 import stat
 import tarfile
 import time
@@ -70,9 +71,9 @@ def too_large(limit_bytes: int) -> AgentFault:
 
 
 def excluded(exclude: Iterable[str]) -> list[str]:
-    """Options with which GNU tar leaves out these entries directly below the folder it packs."""
-    literal = ["--anchored", "--no-wildcards"]
-    return [*literal, *(f"--exclude=./{name}" for name in exclude)] if exclude else []
+    """Tests with which ``find`` leaves out the entries of just these names."""
+    literal = (re.sub(r"([*?\[\\])", r"\\\1", name) for name in exclude)
+    return [word for name in literal for word in ("!", "-name", name)]
 
 
 def _entries(stream: bytes) -> Iterator[tuple[str, Entry]]:
@@ -89,5 +90,5 @@ def _entries(stream: bytes) -> Iterator[tuple[str, Entry]]:
                     assert content is not None
                     mode = _EXECUTABLE if member.mode & stat.S_IXUSR else _REGULAR
                     yield name, Entry(content.read(), mode)
-    except tarfile.TarError as error:
+    except (tarfile.TarError, ValueError, EOFError) as error:
         raise Infrastructure(f"what came out of the sandbox is not a tar stream: {error}") from error

@@ -10,17 +10,22 @@ from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Sandbox
 from dgm.sandboxes import tarball
 
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 60.0
 _PUT = 'mkdir -p -- "$1" && exec tar -x -m -f - -C "$1"'
 _GET = """
 exec 3>&1 2>/dev/null
+[ -L "$1" ] && exit 67
 cd -- "$1" || exit 66
 limit=$2
 shift 2
-code=$({ { tar -c --hard-dereference -f - "$@" . 4>&-; echo $? >&4; } | head -c "$limit" >&3; } 4>&1)
+list() { find . -mindepth 1 -maxdepth 1 "$@" -print0; }
+pack() { list "$@" | tar -c --hard-dereference --null --verbatim-files-from -T - -f -; }
+code=$({ { pack "$@" 4>&-; echo $? >&4; } | head -c "$limit" >&3; } 4>&1)
 exit "$code"
 """
-_NO_FOLDER = 66
+"""``find`` leaves out what is excluded: tar's own way takes minutes for folders nested thousands deep."""
+_NO_FOLDER, _LINK = 66, 67
+_NO_COMMAND = (126, 127)
 _GET_READABLE = 'chmod -R u+rwX -- "$1" 2>/dev/null; ' + _GET
 _TAR_FILE_CHANGED = 1
 
@@ -47,7 +52,8 @@ async def get(sandbox: Sandbox, source: str, *, limit_bytes: int, exclude: Seque
     """Reads the folder ``source`` back.
 
     Raises:
-        AgentFault: stage ``size``: it is beyond ``limit_bytes``; stage ``get``: there is no such folder.
+        AgentFault: stage ``size``: it is beyond ``limit_bytes``; stage ``get``: there is no such folder, or what
+            the agent made of it cannot be read.
         Infrastructure: the sandbox failed.
     """
     for script in (_GET, _GET_READABLE):
@@ -59,10 +65,17 @@ async def get(sandbox: Sandbox, source: str, *, limit_bytes: int, exclude: Seque
             cwd="/",
             output_limit=bound,
         )
-        if done.timed_out or done.truncated:
+        if done.truncated:
             raise tarball.too_large(limit_bytes)
-        if done.exit_code == _NO_FOLDER:
-            raise AgentFault("get", f"there is no folder {source} to read")
+        if done.timed_out:
+            raise AgentFault("get", f"{source} cannot be read within {_TIMEOUT_S:.0f} s")
+        if done.exit_code == _LINK:
+            raise AgentFault("get", f"{source} is a link now and no folder")
         if done.exit_code <= _TAR_FILE_CHANGED:
             return tarball.unpack(done.output, limit_bytes)
-    raise Infrastructure(f"tar could not read {source} in the sandbox (exit {done.exit_code})")
+    if done.exit_code == _NO_FOLDER:
+        raise AgentFault("get", f"there is no folder {source} to read")
+    if done.exit_code in _NO_COMMAND:
+        raise Infrastructure(f"the sandbox has no tar or no find that works (exit {done.exit_code})")
+    # Everything below the folder is the agent's own doing, and its user could read all that was put there.
+    raise AgentFault("get", f"{source} cannot be read as the agent left it (tar exits {done.exit_code})")

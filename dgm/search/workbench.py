@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from dgm.archive.repository import patch
@@ -16,6 +16,7 @@ from dgm.protocols import Completed, Job, JobKind, Mount, OpenSandbox, SandboxSp
 
 GATEWAY_FOLDER = "/run/dgm"
 LAUNCHER = "job/launcher.py"
+TIMED_OUT = 124
 GRACE_S = 15.0
 """Beyond an agent's time limit, for the launcher to end it in good order."""
 
@@ -65,7 +66,7 @@ class SandboxWorkbench:
             after = await sandbox.get(
                 job.workdir, limit_bytes=self._size_limit(job), exclude=(".git", "__pycache__")
             )
-        return completed, after
+        return _in_time(completed, job.time_limit_s), after
 
     def _size_limit(self, job: Job) -> int:
         return self.limits.agent_bytes if job.kind is JobKind.IMPROVE else self.limits.workspace_bytes
@@ -81,6 +82,12 @@ class SandboxWorkbench:
             disk_mb=self.spec.disk_mb,
             lifetime_s=job.time_limit_s + 120.0,
         )
+
+
+def _in_time(completed: Completed, limit_s: float) -> Completed:
+    """Tells a time-out that the launcher saw, and answered with its own exit status, from any other end."""
+    late = completed.exit_code == TIMED_OUT and completed.seconds >= limit_s
+    return replace(completed, timed_out=completed.timed_out or late)
 
 
 def _files(job: Job) -> Snapshot:

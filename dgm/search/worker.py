@@ -33,6 +33,7 @@ from dgm.meta.vetting import Stages, vet
 from dgm.protocols import (
     Benchmark,
     Brief,
+    Completed,
     Grade,
     Job,
     JobKind,
@@ -109,8 +110,9 @@ class Worker:
         await asyncio.to_thread(self._keep_work, work, traces)
         grade = await self.benchmark.grade(task.id, work.patch, self.spec.labels)
         traces["tests"] = await asyncio.to_thread(self._keep, grade.log)
-        if work.completed.timed_out and grade.verdict is Verdict.UNRESOLVED:
-            return Grade(grade.verdict, f"{grade.reason} (the agent ran out of time)", grade.score)
+        ending = _bad_end(work.completed)
+        if ending and grade.verdict is Verdict.UNRESOLVED:
+            return Grade(grade.verdict, f"{grade.reason} (the agent {ending})", grade.score)
         return grade
 
     def _keep_work(self, work: Work, traces: dict[str, Digest]) -> None:
@@ -177,6 +179,15 @@ class Worker:
 
     def _usage(self, action: ActionId) -> Usage:
         return self.run.tree.spend_of(action)
+
+
+def _bad_end(completed: Completed) -> str:
+    """How an agent's program ended, where that explains why nothing came of it."""
+    if completed.timed_out:
+        return "ran out of time"
+    if completed.out_of_memory:
+        return "ran out of memory"
+    return f"exits {completed.exit_code}" if completed.exit_code else ""
 
 
 def seed_birth(run: Run, source: Snapshot) -> Born:

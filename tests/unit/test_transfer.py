@@ -1,0 +1,57 @@
+"""What comes out of a sandbox: whose fault it is when nothing does."""
+
+import asyncio
+
+import pytest
+
+from dgm.domain import Entry
+from dgm.errors import AgentFault, Infrastructure
+from dgm.protocols import Completed
+from dgm.sandboxes import tarball, transfer
+
+
+class Answers:
+    """A sandbox that ends every command as told."""
+
+    def __init__(self, *completed):
+        self.completed = list(completed)
+        self.asked = []
+
+    async def exec(self, argv, **_):
+        self.asked.append(argv)
+        return self.completed.pop(0) if len(self.completed) > 1 else self.completed[0]
+
+
+def got(*completed):
+    return asyncio.run(transfer.get(Answers(*completed), "/work/repo", limit_bytes=1000, exclude=(".git",)))
+
+
+@pytest.mark.parametrize(
+    ("completed", "stage", "words"),
+    [
+        (Completed(67, b""), "get", "is a link now"),
+        (Completed(66, b""), "get", "there is no folder"),
+        (Completed(2, b""), "get", "cannot be read as the agent left it"),
+        (Completed(137, b""), "get", "cannot be read as the agent left it"),
+        (Completed(124, b"", timed_out=True), "get", "cannot be read within"),
+        (Completed(0, b"", truncated=True), "size", "more than 1,000 bytes"),
+    ],
+)
+def test_a_folder_that_cannot_be_read_is_the_agents_fault(completed, stage, words):
+    with pytest.raises(AgentFault, match=words) as caught:
+        got(completed)
+    assert caught.value.stage == stage
+
+
+def test_a_sandbox_without_tar_is_not_the_agents_fault():
+    with pytest.raises(Infrastructure, match="no tar"):
+        got(Completed(127, b""))
+
+
+def test_a_folder_that_was_closed_is_opened_and_read():
+    files = {"a.py": Entry(b"x")}
+    assert got(Completed(66, b""), Completed(0, tarball.pack(files))) == files
+
+
+def test_names_are_excluded_literally():
+    assert tarball.excluded([".git", "a*b"]) == ["!", "-name", ".git", "!", "-name", "a\\*b"]
