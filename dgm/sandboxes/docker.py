@@ -159,8 +159,6 @@ class DockerSandbox:
             AgentFault: stage ``processes``: so many run in the sandbox that no further one can be started.
             Infrastructure: the sandbox is closed or its lifetime is over, or the engine failed.
         """
-        if self._closed:
-            raise Infrastructure("the sandbox is closed")
         started = time.monotonic()
         bounded = _bounded(argv, cwd, timeout_s, fed=bool(stdin))
         for _ in range(2):
@@ -201,6 +199,8 @@ class DockerSandbox:
         self, argv: Sequence[str], env: Mapping[str, str], stdin: bytes, output: Output, patience_s: float
     ) -> int | None:
         """The exit code, or ``None`` when the program had to be left behind."""
+        if self._closed:
+            raise Infrastructure("the sandbox is closed")
         api = self._client.api
 
         def prepare() -> str:
