@@ -145,6 +145,7 @@ class ModuleRun:
         self.outcomes: dict[str, str] = {}
         self.problems: list[str] = []
         self._nonce = secrets.token_hex(16)
+        self._controls = [secrets.token_hex(16), secrets.token_hex(16)]
         self._head = bytearray()
         self._tail = bytearray()
         self._results = bytearray()
@@ -170,7 +171,12 @@ class ModuleRun:
         ]
         for reader in readers:
             reader.start()
-        assignment = {"nonce": self._nonce, "workdir": workdir, "tests": self.tests}
+        assignment = {
+            "nonce": self._nonce,
+            "workdir": workdir,
+            "tests": self.tests,
+            "controls": self._controls,
+        }
         exit_code: int | None = None
         with contextlib.suppress(subprocess.TimeoutExpired, BrokenPipeError):
             process.stdin.write(json.dumps(assignment).encode("utf-8"))
@@ -185,13 +191,20 @@ class ModuleRun:
         self._believe(exit_code)
 
     def _believe(self, exit_code: int | None) -> None:
-        """Takes each test's result once, and only from a process that ended as it said."""
+        """Takes each test's result once, and only from a process that ended as it said.
+
+        Who reports on all tests must report that the controls failed: code under test shares a process with the
+        tests, and this shows that it left alone what judges them.
+        """
         ended = False
+        controls: set[str] = set()
         for line in bytes(self._results).decode("utf-8", "replace").split("\n"):
             nonce, _, text = line.partition(" ")
             if nonce == self._nonce:
                 said = json.loads(text)
                 ended = ended or "end" in said
+                if said.get("test") in self._controls and said["outcome"] == "failed":
+                    controls.add(said["test"])
                 if said.get("test") in self.tests:
                     first = said["test"] not in self.outcomes
                     self.outcomes[said["test"]] = said["outcome"] if first else "reported twice"
@@ -200,6 +213,11 @@ class ModuleRun:
         elif not ended or exit_code:
             self.problems.append(f"the tests of {self.module} ended early (exit status {exit_code})")
             self.outcomes = dict.fromkeys(self.outcomes, "failed") if ended else self.outcomes
+        if len(controls) < len(self._controls) and (ended or len(self.outcomes) == len(self.tests)):
+            self.problems.insert(
+                0, f"the tests of {self.module} were tampered with: one that must fail did not"
+            )
+            self.outcomes = dict.fromkeys(self.outcomes, "failed")
 
     def _keep(self, data: bytes) -> None:
         """Keeps the start and the end of the output."""
@@ -243,8 +261,9 @@ class Result(unittest.TestResult):
 
     def _blame(self, test: unittest.TestCase, error: OptExcInfo) -> None:
         self._outcome = "failed"
-        print(f"FAIL: {test.id()}")  # noqa: T201  (the log is what this process prints)
-        traceback.print_exception(*error, file=sys.stdout)
+        if not isinstance(test, Control):
+            print(f"FAIL: {test.id()}")  # noqa: T201  (the log is what this process prints)
+            traceback.print_exception(*error, file=sys.stdout)
 
     def addError(self, test: unittest.TestCase, err: OptExcInfo) -> None:  # noqa: N802
         """An error in a test or in a fixture of its class or module."""
@@ -267,6 +286,26 @@ class Result(unittest.TestResult):
         """Skipped tests are told apart: neither a fix nor a regression."""
         super().addSkip(test, reason)
         self._outcome = "skipped"
+
+
+class Control(unittest.TestCase):
+    """A test that must fail, under a name that only its runner knows."""
+
+    def __init__(self, name: str, method: str) -> None:
+        super().__init__(method)
+        self._name = name
+
+    def id(self) -> str:
+        """The secret name."""
+        return self._name
+
+    def fail_an_assertion(self) -> None:
+        """Is wrong."""
+        self.assertEqual("this", "that")  # noqa: PT009  (this is what must not be tampered with)
+
+    def raise_an_error(self) -> None:
+        """Breaks."""
+        raise LookupError(self._name)
 
 
 def framework() -> dict[tuple[int, str], object]:
@@ -296,7 +335,11 @@ def child(results_fd: int) -> None:
     sys.stdin = io.StringIO()
     sys.path[0] = task["workdir"]
     sys.argv = [sys.argv[0]]
-    unittest.defaultTestLoader.loadTestsFromNames(task["tests"]).run(Result(outcome))
+    result = Result(outcome)
+    unittest.defaultTestLoader.loadTestsFromNames(task["tests"]).run(result)
+    failing, breaking = task["controls"]
+    Control(failing, "fail_an_assertion").run(result)
+    Control(breaking, "raise_an_error").run(result)
     say(end=True)
     leave(0)
 

@@ -187,6 +187,48 @@ def test_replaced_assertions_fail(suite):
     assert grade(suite, library(text)).verdict is Verdict.UNRESOLVED
 
 
+DEAF_CLASS = """\
+import unittest
+for kind in unittest.TestResult.__subclasses__():
+    kind.addFailure = kind.addError = lambda *args: None
+def double(number):
+    return number * 3
+"""
+DEAF_INSTANCE = """\
+import sys
+def double(number):
+    frame = sys._getframe()
+    while frame:
+        result = frame.f_locals.get("result")
+        if hasattr(result, "addFailure"):
+            result.addFailure = result.addError = lambda *args: None
+        frame = frame.f_back
+    return number * 3
+"""
+FORGED = """\
+import json, os, sys
+tests = ["tests.test_hidden_double.Double." + name for name in ("test_two", "test_five", "test_none")]
+tests += ["tests.test_sums.Sums.test_zero"]
+frame = sys._getframe()
+while frame:
+    if "nonce" in frame.f_locals:
+        for said in (*({"test": test, "outcome": "passed"} for test in tests), END):
+            line = frame.f_locals["nonce"] + " " + json.dumps(said)
+            os.write(frame.f_locals["results_fd"], ("\\n" + line + "\\n").encode())
+    frame = frame.f_back
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "code", [DEAF_CLASS, DEAF_INSTANCE, FORGED.replace("END", '{"end": True}'), FORGED.replace("END", "{}")]
+)
+def test_code_that_silences_or_forges_the_report_is_found_out(suite, code):
+    graded = grade(suite, library(code))
+    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.0)
+    assert "tampered with" in graded.reason
+
+
 def test_endless_code_is_unresolved_in_time(tmp_path):
     folder = make_suite(tmp_path / "tiny")
     settings = folder / "suite.toml"
