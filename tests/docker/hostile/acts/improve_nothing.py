@@ -1,0 +1,5 @@
+"""Leaves its source as it is"""
+
+import task
+
+task.ask("hello")

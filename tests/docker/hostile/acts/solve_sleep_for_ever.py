@@ -1,0 +1,5 @@
+"""Sleeps for ever"""
+
+import task
+
+task.sleep()

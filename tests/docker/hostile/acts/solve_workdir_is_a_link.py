@@ -1,0 +1,10 @@
+"""Replaces the workdir itself by a link to /etc"""
+
+import os
+import shutil
+
+import task
+
+os.chdir("/")
+shutil.rmtree(task.WORKDIR)
+os.symlink("/etc", task.WORKDIR)
