@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dgm.messages import Reply, Request
 
 
-class BadRequest(Exception):  # noqa: N818  (an answer to the agent, not an incident)
+class BadRequest(Exception):
     """The agent's request is no request of the protocol, or asks for something that is not offered.
 
     Attributes:

@@ -60,7 +60,7 @@ def graded(run: Path) -> int:
 def test_ctrl_c_ends_in_good_order(dgm, started):
     process = started("once", "--max-evaluations", 60)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "resume with: dgm resume once" in errors
     status = dgm.json("status", "once")
@@ -115,7 +115,9 @@ def test_the_same_run_twice_is_the_same_run(dgm):
         dgm(*words, "--max-evaluations", 14)
         agents = [a["commit"] for a in dgm.json("tree", name)["agents"]]
         with sqlite3.connect(dgm.archive / name / "events.db") as connection:
-            verdicts = connection.execute("select action, agent, task, verdict, reason from evaluations").fetchall()
+            verdicts = connection.execute(
+                "select action, agent, task, verdict, reason from evaluations"
+            ).fetchall()
         logs.append((agents, verdicts))
     assert logs[0] == logs[1]
     assert len(logs[0][0]) > 3
@@ -126,7 +128,8 @@ def tiny_disk(tmp_path):
     """A file system of 16 MB."""
     place = tmp_path / "tiny"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", place], capture_output=True, check=False)
+    words = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", place]
+    mounted = subprocess.run(words, capture_output=True, check=False)
     if mounted.returncode:
         pytest.skip("a file system cannot be mounted here")
     yield place

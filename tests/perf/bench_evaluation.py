@@ -1,8 +1,8 @@
 """What an evaluation costs beside its two sandboxes; the bound is 1.5 times what they cost by hand.
 
-By hand means: start a sandbox with the engine's own command-line client, use it for the very same commands with the very
-same input (the agent's run included, on replies of the same model), and remove it; once for the agent and once for the
-grading. Both are measured in turn in one run.
+By hand means: start a sandbox with the engine's own command-line client, use it for the very same commands with the
+very same input (the agent's run included, on replies of the same model), and remove it; once for the agent and once
+for the grading. Both are measured in turn in one run.
 
     python tests/perf/bench_evaluation.py [docker|bubblewrap] [--rounds 6]
 """
@@ -78,12 +78,26 @@ def with_token(command: Command, token: str) -> Command:
 def docker_by_hand(session: Session, token: str) -> None:
     """``docker run``, ``docker exec`` …, ``docker rm``."""
     spec, recipe = session.spec, recipes.load("python")
-    tmpfs = [w for f in ("/work", "/agent", "/job", "/tmp") for w in ("--tmpfs", f"{f}:rw,exec,size=64m,mode=1777")]
+    tmpfs = [
+        w for f in ("/work", "/agent", "/job", "/tmp") for w in ("--tmpfs", f"{f}:rw,exec,size=64m,mode=1777")
+    ]
     mounts = [w for m in spec.mounts for w in ("-v", f"{m.source}:{m.target}:ro")]
     confined = ["--network", "none", "--cap-drop", "ALL", "--read-only", "--init", "--ipc", "none"]
     confined += ["--security-opt", "no-new-privileges", "--security-opt", f"seccomp={profile()}"]
     confined += ["--memory", f"{spec.memory_mb}m", "--cpus", str(spec.cpus), "--pids-limit", str(spec.pids)]
-    run = ["docker", "run", "-d", "--user", "10001:10001", *confined, *tmpfs, *mounts, recipe.tag, "sleep", "600"]
+    run = [
+        "docker",
+        "run",
+        "-d",
+        "--user",
+        "10001:10001",
+        *confined,
+        *tmpfs,
+        *mounts,
+        recipe.tag,
+        "sleep",
+        "600",
+    ]
     ident = subprocess.run(run, check=True, capture_output=True, text=True).stdout.strip()
     try:
         for command in session.commands:

@@ -58,7 +58,9 @@ def main() -> None:
         asyncio.run(search.go())
         wall = time.monotonic() - began
         share = sleeper.busy_s / (WORKERS * wall)
-        print(f"{run.tree.evaluations} evaluations, {len(run.tree.agents)} agents, {WORKERS} workers, {wall:.1f} s")
+        print(
+            f"{run.tree.evaluations} evaluations, {len(run.tree.agents)} agents, {WORKERS} workers, {wall:.1f} s"
+        )
         print(f"slots in use {share:.1%}")
 
 
