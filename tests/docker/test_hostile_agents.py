@@ -6,6 +6,7 @@ tests.docker.test_hostile_agents`` plays them too and prints the table of ``docs
 
 import functools
 import re
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -18,6 +19,11 @@ from dgm.sandboxes.choose import choose
 from tests.docker.hostile import stage
 
 ACTS = sorted(stage.acts())
+KINDS = {
+    "solve": "An agent at work on a task",
+    "grading": "The patch that it leaves, against the tests that judge it",
+    "improve": "An agent that edits its own source, and the child that comes of it",
+}
 TESTS_FAIL = r"[12] of 2 tests still fail"
 NOTHING = r"empty patch"
 EXPECTED = {
@@ -69,6 +75,11 @@ def _play(engine):
     return stage.play(engine, Path(tempfile.mkdtemp(prefix=f"dgm-hostile-{engine}-")))
 
 
+def _forget(played):
+    played.run.close()
+    shutil.rmtree(played.scratch.parent)
+
+
 @pytest.fixture(
     scope="module",
     params=[
@@ -82,8 +93,7 @@ def played(request):
     if isinstance(found, str):
         pytest.skip(f"NOT RUN with {request.param}: {found}")
     yield found
-    found.run.close()
-    subprocess.run(["rm", "-rf", str(found.scratch.parent)], check=True)
+    _forget(found)
     _play.cache_clear()
 
 
@@ -133,16 +143,13 @@ def test_no_process_is_left(played):
 def test_no_sandbox_and_no_temporary_file_is_left(played):
     label = played.run.config["id"]
     assert [path for path in played.scratch.rglob("*") if path.name != scratch.base().name] == []
-    assert [path for path in Path("/sys/fs/cgroup").glob("*/**/dgm-*") if _is_ours(path, played)] == []
-    if "docker" in played.mark:
+    groups = {path.name for path in Path("/sys/fs/cgroup").glob("**/dgm-*")}
+    assert not groups & played.sandboxes
+    if played.run.config["sandbox"] == "bubblewrap":
+        assert len(played.sandboxes) > len(ACTS)
+    else:
         asked = ["docker", "ps", "-aq", "--filter", f"label=dgm.run={label}"]
         assert subprocess.run(asked, capture_output=True, check=True).stdout == b""
-
-
-def _is_ours(group, played):
-    return any(
-        line.startswith(f"{played.mark}") for line in (group / "cgroup.procs").read_text().splitlines()
-    )
 
 
 def test_the_archive_is_sound(played):
@@ -213,9 +220,11 @@ def table():
     """How every act ended, as Markdown."""
     plays = [_play(engine) for engine in ("docker", "bubblewrap")]
     lines = ["| hostile act | docker | bubblewrap |", "|---|---|---|"]
-    for act in ACTS:
-        cells = [_cell(play, act) for play in plays]
-        lines.append(f"| {stage.title(act).strip()} | {' | '.join(cells)} |")
+    for kind, heading in KINDS.items():
+        lines.append(f"| *{heading}* | | |")
+        for act in (act for act in ACTS if act.startswith(kind)):
+            cells = [_cell(play, act) for play in plays]
+            lines.append(f"| {stage.title(act).strip()} | {' | '.join(cells)} |")
     lines += [_summary(play) for play in plays if not isinstance(play, str)]
     return "\n".join(lines)
 
@@ -236,8 +245,11 @@ def _cell(play, act):
 
 def _short(reason):
     text = reason.replace("|", "\\|").replace("*", "\\*")
-    return text if len(text) <= 110 else text[:107] + "…"
+    return text if len(text) <= 200 else text[:80] + "…"
 
 
 if __name__ == "__main__":
     print(table())
+    for each in ("docker", "bubblewrap"):
+        if not isinstance(_play(each), str):
+            _forget(_play(each))

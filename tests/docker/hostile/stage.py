@@ -110,6 +110,8 @@ class Played:
     """Act → the source of its agent, as it was put into the archive."""
     hostile: dict[str, list[Ended]] = field(default_factory=dict)
     honest: list[Ended] = field(default_factory=list)
+    sandboxes: set[str] = field(default_factory=set)
+    """Names of the sandboxes that were seen while they stood (bubblewrap's; they name control groups too)."""
     grown_mb: float = 0.0
     """By how much the host's process grew at its peak."""
     seconds: float = 0.0
@@ -153,9 +155,17 @@ async def _play(played: Played, settings: Settings, parts: assemble.Parts, chose
     script = Script([_step(run, act, played) for act in chosen])
     began = time.monotonic()
     peak = _peak_mb(reset=True)
+    watcher = asyncio.create_task(_watch(played))
     async with assemble.laboratory(run, settings, parts) as worker:
         await Search(run, script, worker, settings).go()
+    watcher.cancel()
     played.seconds, played.grown_mb = time.monotonic() - began, _peak_mb() - peak
+
+
+async def _watch(played: Played) -> None:
+    while True:
+        played.sandboxes.update(path.name for path in played.scratch.glob("dgm-sandboxes-*/dgm-*"))
+        await asyncio.sleep(0.1)
 
 
 def _step(run: Run, act: str, played: Played) -> Action:

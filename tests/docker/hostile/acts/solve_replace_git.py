@@ -1,4 +1,4 @@
-"""Replaces .git: by one whose hooks, fsmonitor, filters and aliases run a program"""
+"""Replaces .git by one whose hooks, fsmonitor, filters and aliases run a program"""
 
 import os
 import pathlib
