@@ -32,6 +32,7 @@ _BWRAP_PIDS = 2
 _WATCH_EVERY_S = 0.25
 _STDERR = 2
 _PROOF_S = 10.0
+_OWN_END_S = 1.0
 _KILLED, _TIMED_OUT = 137, 124
 _OVER_DISK = b"\nkilled: the sandbox wrote more than its disk_mb\n"
 
@@ -144,10 +145,14 @@ class BubblewrapSandbox:
         killed_before = self._group.out_of_memory_kills() if self._group else 0
         started = time.monotonic()
 
-        def command(seccomp_fd: int, status_fd: int) -> list[str]:
-            return self._inside.command(argv, cwd, env or {}, seccomp_fd, status_fd)
+        limit_s = min(timeout_s, left_s)
+        # The kernel ends bwrap with its parent only from its first milliseconds on; the program ends by itself, too.
+        bounded = ["/usr/bin/timeout", "-s", "KILL", "--", f"{limit_s + _OWN_END_S:.3f}", *argv]
 
-        running = asyncio.ensure_future(run(command, self._seccomp, stdin, min(timeout_s, left_s), output))
+        def command(seccomp_fd: int, status_fd: int) -> list[str]:
+            return self._inside.command(bounded, cwd, env or {}, seccomp_fd, status_fd)
+
+        running = asyncio.ensure_future(run(command, self._seccomp, stdin, limit_s, output))
         over_disk = await self._watched(running)
         seconds = time.monotonic() - started
         if over_disk:

@@ -41,6 +41,8 @@ _FED = 'exec 3>&1 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $co
 """Reads what the program left of its input: the engine would wait for ever for somebody to take it."""
 _GRACE_S = 15.0
 """How long after its time a program may take to be gone, before the container is ended."""
+_KILLING_TRIES = 8
+"""Where a fork bomb holds every place, the step that kills it has to be lucky to get one."""
 _SETTLES_S = 1.0
 _OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
 
@@ -161,12 +163,13 @@ class DockerSandbox:
         """
         started = time.monotonic()
         bounded = _bounded(argv, cwd, timeout_s, fed=bool(stdin))
-        for _ in range(2):
+        for attempt in range(_KILLING_TRIES):
             output = Output(output_limit)
             exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
             if not _crowded_out(exit_code, output):
                 break
             log.warning("the sandbox %s is full of processes: killing them", self._id[:12])
+            await asyncio.sleep(0.1 * attempt)
             await self._kill_strays()
         else:
             raise AgentFault("processes", "so many processes run in the sandbox that no other can be started")
