@@ -182,7 +182,11 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
     labels = {"dgm.run": run.config["id"], "dgm.host": socket.gethostname()}
     await parts.engine.reap(labels)
     model = open_model(settings.model)
-    folder = Path(tempfile.mkdtemp(prefix="dgm-gateway-"))
+    # Only the writer of a run gets here, so a folder of the same name is a dead process's.
+    mine = f"dgm-gateway-{run.config['id']}-"
+    for left in Path(tempfile.gettempdir()).glob(mine + "*"):
+        shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=mine))
     limits = CallLimits(calls=settings.limits.calls, tokens=settings.limits.tokens)
     models = {"solve": model, "improve": model, "dry-run": DryRun()}
     try:
