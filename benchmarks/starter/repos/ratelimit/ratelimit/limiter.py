@@ -167,15 +167,14 @@ class Limiter:
             How many were forgotten.
         """
         now = self._clock.now()
-        idle = [name for name, state in self._clients.items() if self._may_go(state, now, idle_s)]
+        idle = []
+        for name, state in self._clients.items():
+            if now - state.seen_at >= idle_s and not state.banned(now):
+                idle.append(name)
         for name in idle:
             del self._clients[name]
         log.debug("forgot %d clients, %d left", len(idle), len(self._clients))
         return len(idle)
-
-    @staticmethod
-    def _may_go(state, now, idle_s):
-        return now - state.seen_at >= idle_s and not state.banned(now)
 
     def counts(self, client):
         """Return how many requests of a client were allowed and denied."""

@@ -126,7 +126,10 @@ class Amount(Field):
         return value.scaleb(-self.places)
 
     def write(self, value):
-        digits = Decimal(value).scaleb(self.places)
+        try:
+            digits = Decimal(value).scaleb(self.places)
+        except InvalidOperation as error:
+            raise self.error(f"{value!r} is not an amount") from error
         if digits != digits.to_integral_value():
             raise self.error(f"{value} has more than {self.places} places")
         return str(int(digits))

@@ -1,55 +1,50 @@
 import unittest
 
-from undo import Document, Editor, History, Insert
+from undo import Document, Editor, Insert
 
 
 class Independent(unittest.TestCase):
     def setUp(self):
-        self.editor = Editor(Document(["a", "b"]))
+        self.editor = Editor(Document(["a", "b"]), join=False)
         self.editor.append("c")
+        self.editor.append("d")
+
+    def test_undo_in_the_fork(self):
+        trial = self.editor.history.fork()
+        self.assertEqual(trial.undo(2), 2)
+        self.assertEqual(self.editor.undo(2), 2)
+        self.assertEqual(self.editor.document.lines(), ["a", "b"])
 
     def test_change_in_the_fork(self):
         trial = self.editor.history.fork()
         trial.do(Insert(0, ("x",)))
-        self.assertEqual(self.editor.document.lines(), ["a", "b", "c"])
-        self.assertEqual(trial.document.lines(), ["x", "a", "b", "c"])
+        self.assertEqual(len(self.editor.history.done()), 2)
+        self.assertEqual(self.editor.document.lines(), ["a", "b", "c", "d"])
 
-    def test_undo_in_both(self):
+    def test_change_in_the_original(self):
         trial = self.editor.history.fork()
-        trial.undo()
-        self.assertEqual(self.editor.document.lines(), ["a", "b", "c"])
-        self.editor.undo()
-        self.assertEqual(self.editor.document.lines(), ["a", "b"])
+        self.editor.append("e")
+        self.assertEqual((len(trial.done()), trial.undo(5)), (2, 2))
+        self.assertEqual(trial.document.lines(), ["a", "b"])
 
     def test_fork_of_a_fork(self):
         first = self.editor.history.fork()
         second = first.fork()
-        second.do(Insert(0, ("y",)))
-        self.assertEqual(first.document.text(), "a\nb\nc")
+        second.undo()
+        self.assertEqual((first.undo(5), self.editor.undo(5)), (2, 2))
 
-    def test_list_given_is_left_alone(self):
-        lines = ["a"]
-        document = Document(lines)
-        History(document).do(Insert(1, ("b",)))
-        self.assertEqual(lines, ["a"])
-        self.assertEqual(document.lines(), ["a", "b"])
+    def test_redo_in_the_fork(self):
+        self.editor.undo()
+        trial = self.editor.history.fork()
+        trial.redo()
+        self.assertEqual(self.editor.redo(5), 1)
+        self.assertEqual(self.editor.document.lines(), ["a", "b", "c", "d"])
 
-    def test_list_changed_later(self):
-        lines = ["a"]
-        document = Document(lines)
-        lines.append("b")
-        self.assertEqual(document.lines(), ["a"])
-
-    def test_copy(self):
-        document = Document(["a"])
-        document.copy().put(0, ["x"])
-        self.assertEqual(document.lines(), ["a"])
-
-    def test_two_empty_documents(self):
-        first, second = Document(), Document()
-        first.put(0, ["a"])
-        self.assertEqual(second.lines(), [])
+    def test_saved_state_of_the_fork(self):
+        self.editor.history.mark_saved()
+        self.assertFalse(self.editor.history.fork().is_modified())
 
     def test_steps_of_the_fork(self):
         trial = self.editor.history.fork()
         self.assertEqual(trial.done(), self.editor.history.done())
+        self.assertEqual(trial.document, self.editor.document)
