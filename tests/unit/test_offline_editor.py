@@ -196,8 +196,8 @@ def test_a_line_beside_a_cut_is_not_believed():
 
 
 def test_evidence_raises_the_weight_of_what_would_help():
-    kinds = [ranking(PROBLEM.format(number=n), code(seed()))[0].name for n in range(250)]
-    plain = [ranking(f"Child number: {n}", code(seed()))[0].name for n in range(250)]
+    kinds = [ranking(PROBLEM.format(number=n), code(seed()))[0].name for n in range(600)]
+    plain = [ranking(f"Child number: {n}", code(seed()))[0].name for n in range(600)]
     assert kinds.count("more-steps") > 1.2 * plain.count("more-steps")
 
 

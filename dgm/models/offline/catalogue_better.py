@@ -16,6 +16,7 @@ HELPFUL = kinds(
         (_LIMIT, _WRONG),
     ),
     ("reproduce", 4, prompts.reproduce, "Passing tests prove little: ask for a reproduction.", (_WRONG,)),
+    ("trace", 4, prompts.trace, "What the failing test does not run is not at fault.", (_WRONG,)),
     ("head-and-tail", 4, tools.head_and_tail, "The end of long output matters: cut its middle.", (_CUT,)),
     ("filter-log", 3, tools.filter_log, "Log lines fill the output: leave them out.", (_CUT,)),
     ("targeted-tests", 3, prompts.targeted_tests, "Whole test runs print too much.", (_CUT, _LIMIT)),

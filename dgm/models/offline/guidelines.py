@@ -26,6 +26,7 @@ class Concept(StrEnum):
     TARGETED = "targeted tests"
     WHOLE_FILE = "whole file"
     UNTIL_DONE = "until done"
+    TRACE = "trace"
 
 
 CONCEPTS: Mapping[Concept, str] = {
@@ -43,6 +44,7 @@ CONCEPTS: Mapping[Concept, str] = {
     Concept.TARGETED: "Run only the test modules that matter, not the whole suite.",
     Concept.WHOLE_FILE: "Read the whole file before you edit it.",
     Concept.UNTIL_DONE: "Go on until you have said DONE.",
+    Concept.TRACE: "Trace which lines the failing test or example runs, and suspect those first.",
 }
 """A canonical sentence for each concept, for whoever writes prompts."""
 
@@ -145,6 +147,14 @@ _PATTERNS: tuple[tuple[Concept, str], ...] = (
         (
             r"\b(?:go on|continue|carry on|keep (?:going|working|calling|trying)|work on|proceed|do not stop|don't stop"
             r"|never stop)\b.{0,60}\b(?:until|till|unless|before)\b.{0,40}\bdone\b"
+        ),
+    ),
+    (
+        Concept.TRACE,
+        (
+            r"\b(?:trace|tracing|record|measure|find out|determine|collect)\b.{0,30}\b(?:lines|coverage|code paths?)\b"
+            r"|\b(?:lines|coverage)\b.{0,30}\b(?:traced?|recorded?|measured?|covered|executed)\b"
+            r"|\btrac(?:e|ing)\b.{0,25}\b(?:tests?|examples?|failures?|execution)\b"
         ),
     ),
 )

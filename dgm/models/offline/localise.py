@@ -4,14 +4,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dgm.models.offline import results, statement
+from dgm.models.offline import results, statement, tracing
 from dgm.models.offline.files import FileView
 from dgm.models.offline.knowledge import Conversation
 from dgm.models.offline.moves import View
 from dgm.models.offline.operators.code import Unit
 from dgm.models.offline.results import Frame
 from dgm.models.offline.statement import Statement
+from dgm.models.offline.tracing import Trace
 
+_UNTRACED = 0.05
+"""What is left of a place that the failing run did not reach."""
 _RAN = re.compile(r"^ran ([\w./-]+\.py):(\d+) (\w+)$", re.M)
 
 
@@ -25,6 +28,7 @@ class Evidence:
         failing: ids of failing tests.
         test_places: file and line of frames inside tests.
         messages: last lines of tracebacks.
+        trace: which lines the failing runs went through; ``None`` where that was not found out.
         ran: first line of each function that the example ran, by file; ``None`` where it was not traced.
     """
 
@@ -34,6 +38,7 @@ class Evidence:
     test_places: tuple[tuple[str, int], ...] = ()
     messages: tuple[str, ...] = ()
     ran: frozenset[tuple[str, int]] | None = None
+    trace: Trace | None = None
 
 
 def is_test(path: str) -> bool:
@@ -57,6 +62,7 @@ def gather(conversation: Conversation) -> Evidence:
         test_places=tuple(dict.fromkeys(gathered.places)),
         messages=tuple(dict.fromkeys(gathered.messages)),
         ran=frozenset(gathered.ran) if gathered.ran else None,
+        trace=gathered.trace,
     )
 
 
@@ -69,8 +75,10 @@ class _Gathering:
     places: list[tuple[str, int]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     ran: set[tuple[str, int]] = field(default_factory=set)
+    trace: Trace | None = None
 
     def take(self, text: str) -> None:
+        self.trace = self.trace or tracing.read(text)
         run = results.test_run(text)
         self.ran |= {(match[1], int(match[2])) for match in _RAN.finditer(text)}
         if run is not None and run.passed is False and not self.failing:
@@ -128,6 +136,8 @@ def score_units(units: Sequence[Unit], problem: Statement, evidence: Evidence) -
                 if other is not unit and other.name in names and spread[other] < score:
                     spread[other] += weight * score
         scores, spread = spread, dict(spread)
+    if evidence.trace is not None:
+        return {unit: score * _traced(unit, evidence.trace) for unit, score in scores.items()}
     if evidence.ran is not None:
         ran = evidence.ran
         for unit in units:
@@ -138,6 +148,24 @@ def score_units(units: Sequence[Unit], problem: Statement, evidence: Evidence) -
             function = unit.lines[0].lstrip().startswith(("def ", "async "))
             scores[unit] *= (1.6 if inside else 0.12) if function else 0.6
     return scores
+
+
+def _traced(unit: Unit, trace: Trace) -> float:
+    """What a trace makes of a unit: hardly possible where no line of it ran, the more the more suspicious."""
+    if not unit.lines[0].lstrip().startswith(("def ", "async ", "@")):
+        return 0.6
+    share = trace.highest(unit.path, unit.first, unit.first + len(unit.lines) - 1)
+    if not share:
+        return _UNTRACED if trace.complete else 0.3
+    return 0.7 + 1.3 * share
+
+
+def _traced_line(unit: Unit, line: int, trace: Trace) -> float:
+    """The same for a line of a unit; its head runs when it is defined, which no trace shows."""
+    share = trace.highest(unit.path, line, line)
+    if not share:
+        return 0.7 if line == unit.first else _UNTRACED if trace.complete else 0.3
+    return 0.4 + 1.2 * share
 
 
 def _own_score(unit: Unit, problem: Statement, evidence: Evidence) -> float:
@@ -173,6 +201,8 @@ def _own_score(unit: Unit, problem: Statement, evidence: Evidence) -> float:
 def line_weight(unit: Unit, line: int, problem: Statement, evidence: Evidence) -> float:
     """How much more suspicious a line is than the rest of its unit."""
     weight = 1.0
+    if evidence.trace is not None:
+        weight *= _traced_line(unit, line, evidence.trace)
     if any(frame.path == unit.path and frame.line == line for frame in evidence.frames):
         weight *= 2.0
     row = unit.lines[min(max(line - unit.first, 0), len(unit.lines) - 1)]

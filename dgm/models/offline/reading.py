@@ -57,6 +57,9 @@ def file_order(conversation: Conversation, problem: Statement, evidence: Evidenc
         scores[hit.path] = scores.get(hit.path, 0.0) + hit_weight(hit, problem, evidence)
     for frame in evidence.frames:
         scores[frame.path] = scores.get(frame.path, 0.0) + 3.0
+    if evidence.trace is not None:
+        for path in evidence.trace.suspicion:
+            scores[path] = scores.get(path, 0.0) + 1.0 + 4.0 * evidence.trace.highest(path)
     for path, _ in evidence.ran or ():
         scores[path] = scores.get(path, 0.0) + 0.8
     for path in scores:
@@ -99,6 +102,8 @@ def windows(conversation: Conversation, path: str, problem: Statement, evidence:
     )
     lines = [(frame.line, 0) for frame in reversed(evidence.frames) if frame.path == path]
     lines += [(hit.line, 3) for hit in wanted if hit_weight(hit, problem, evidence) >= 3.0]
+    if evidence.trace is not None and evidence.trace.peak(path):
+        lines.insert(0, (evidence.trace.peak(path), 0))
     for line, _ in lines:
         if _seen_around(view.base, line):
             continue

@@ -6,7 +6,7 @@ The habits are those of an ordinary programmer in a hurry; each guideline in the
 from dataclasses import dataclass
 from functools import cached_property
 
-from dgm.models.offline import localise, rank, reading, reproduction, statement
+from dgm.models.offline import localise, rank, reading, reproduction, statement, tracing
 from dgm.models.offline.candidates import Candidate
 from dgm.models.offline.capabilities import ToolRole
 from dgm.models.offline.guidelines import Concept
@@ -91,7 +91,8 @@ def _look(now: Situation) -> Decision | None:
     if now.has(Concept.PLAN_FIRST) and len(now.problem.text) > _LONG_PROBLEM and not _planned(now):
         return Decision("Plan: find the code that the problem speaks of, read it, change it, run the tests.")
     example = now.problem.example
-    wants_tests = now.has(Concept.TESTS_FIRST) or (now.has(Concept.REPRODUCE) and example is None)
+    proof = now.has(Concept.REPRODUCE) or now.has(Concept.TRACE)
+    wants_tests = now.has(Concept.TESTS_FIRST) or (proof and example is None)
     if wants_tests and not now.has(Concept.NO_TESTS) and not now.tested():
         decision = _unless_repeated(now, Decision("Running the tests before any change.", (RunTests(),)))
         if decision:
@@ -101,9 +102,22 @@ def _look(now: Situation) -> Decision | None:
         decision = _unless_repeated(now, Decision("Reproducing the problem with a script.", (move,)))
         if decision:
             return decision
+    decision = _trace(now)
+    if decision:
+        return decision
     if now.shell() and talk.ran(search.command) is None:
         return _unless_repeated(now, Decision("Searching for what the problem names.", (search,)))
     return None
+
+
+def _trace(now: Situation) -> Decision | None:
+    """Finding out which lines the known failure runs through, where the guidelines ask for it."""
+    failing, example = now.evidence.failing, now.problem.example
+    if not now.has(Concept.TRACE) or now.evidence.trace or not now.shell() or not (failing or example):
+        return None
+    beside = reading.test_modules(now.conversation, now.problem, now.evidence, now.order[:1])
+    move = Run(tracing.command(failing, example, tuple(sorted(beside[:4]))))
+    return _unless_repeated(now, Decision("Tracing which lines the failure runs through.", (move,)))
 
 
 def _planned(now: Situation) -> bool:
@@ -126,7 +140,10 @@ def _read(now: Situation) -> Decision | None:
     move = _test_to_read(now)
     if move:
         return Decision("Reading the test.", (move,))
+    trace = now.evidence.trace
     wanted = now.order[: 2 if now.has(Concept.RELATED) or _planned(now) else 1]
+    if trace is not None:
+        wanted += [path for path in now.order[:3] if path not in wanted and trace.highest(path) > 0.9][:1]
     missing = [View(path) for path in wanted if path not in talk.files and _views(now, path) < 2]
     if missing:
         several = now.has(Concept.SEVERAL_CALLS)
@@ -208,6 +225,9 @@ def _finish(now: Situation) -> Decision:
 def _gather_more(now: Situation) -> Decision | None:
     """After a failed candidate: where the evidence points to something not seen, look at it first."""
     talk = now.conversation
+    traced = _trace(now)
+    if traced:
+        return traced
     move = _test_to_read(now)
     if move:
         return Decision("Reading the failing test.", (move,))

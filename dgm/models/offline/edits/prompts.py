@@ -55,6 +55,7 @@ targeted_tests = guideline(Concept.TARGETED, Concept.NO_TESTS)
 no_tests = guideline(Concept.NO_TESTS, Concept.TESTS_FIRST, Concept.TARGETED)
 review_diff = guideline(Concept.REVIEW)
 smallest_change = guideline(Concept.SMALLEST)
+trace = guideline(Concept.TRACE)
 
 
 def plan_first(files: Files) -> dict[str, str] | None:

@@ -1,0 +1,109 @@
+"""Which lines a failing test runs is found out by a script, read from its output, and believed in the ranking."""
+
+import subprocess
+
+import pytest
+
+from dgm.models.offline import tracing
+from dgm.models.offline.guidelines import Concept, recognised
+from dgm.models.offline.statement import Example
+
+LIBRARY = """def low(values):
+    total = 0
+    for value in values:
+        total += value
+    return total
+
+
+def high(values):
+    if not values:
+        return 0
+    return max(
+        values,
+    ) + 1
+
+
+def never():
+    return 1
+"""
+TESTS = """import unittest
+
+from shop.prices import high, low
+
+
+class Prices(unittest.TestCase):
+    def test_low(self):
+        self.assertEqual(low([1, 2]), 3)
+
+    def test_none(self):
+        self.assertEqual(high([]), 0)
+
+    def test_high(self):
+        print("noise")
+        self.assertEqual(high([1, 2]), 2)
+"""
+
+
+@pytest.fixture
+def repository(tmp_path):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "tests").mkdir()
+    for name, text in (
+        ("shop/__init__.py", ""),
+        ("tests/__init__.py", ""),
+        ("shop/prices.py", LIBRARY),
+        ("tests/test_prices.py", TESTS),
+    ):
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def printed(repository, command):
+    done = subprocess.run(
+        ["bash", "-c", command.replace(tracing.PATH, str(repository / "tracing.py"))],
+        cwd=repository, capture_output=True, text=True, timeout=20, check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def test_a_failing_tests_lines_are_suspected_most(repository):
+    text = printed(repository, tracing.command(("tests.test_prices.Prices.test_high",), None, ()))
+    trace = tracing.read(text)
+    assert trace.complete
+    assert "noise" not in text
+    assert set(trace.suspicion["shop/prices.py"]) == {9, 11, 12, 13}
+    assert trace.highest("shop/prices.py", 11, 13) == 1.0
+    assert trace.highest("shop/prices.py", 9, 9) < 1.0
+    assert trace.highest("shop/prices.py", 16, 17) == 0.0
+    assert trace.peak("shop/prices.py") == 11
+
+
+def test_an_example_is_traced_beside_passing_tests(repository):
+    example = Example(("from shop.prices import low, high", "low([1])"), "2")
+    trace = tracing.read(printed(repository, tracing.command((), example, ("tests.test_prices",))))
+    assert set(trace.suspicion["shop/prices.py"]) == {2, 3, 4, 5}
+
+
+def test_output_that_was_cut_is_not_taken_for_all():
+    text = "TRACE 1 failing, 3 passing\ntrace a/b.py 1.00 3-5 9 .\ntrace a/c.py 0.50 1"
+    trace = tracing.read(text)
+    assert not trace.complete
+    assert trace.suspicion == {"a/b.py": {3: 1.0, 4: 1.0, 5: 1.0, 9: 1.0}}
+    assert tracing.read("nothing of it") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("Trace which lines the failing test runs.", True),
+        ("Find out which lines are executed by the failing test.", True),
+        ("Use tracing of the failing tests to find the fault.", True),
+        ("Measure the coverage of the failing test first.", True),
+        ("Do not trace the tests.", False),
+        ("Never measure coverage.", False),
+        ("Leave no trace.", False),
+        ("Keep lines short.", False),
+    ],
+)
+def test_the_wish_for_a_trace_is_recognised(text, asked):
+    assert (Concept.TRACE in recognised(text)) is asked
