@@ -22,7 +22,9 @@ class Record(Mapping):
 
     def with_values(self, **values):
         """Return a record with some values replaced, on the same line and with the same notes."""
-        return Record({**self._values, **values}, self.line, self.notes)
+        changed = Record({**self._values, **values}, self.line)
+        changed.notes = list(self.notes)
+        return changed
 
     def __repr__(self):
         return f"Record({self._values!r}, line={self.line})"
