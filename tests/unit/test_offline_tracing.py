@@ -75,7 +75,7 @@ def test_a_failing_tests_lines_are_suspected_most(repository):
     assert trace.highest("shop/prices.py", 11, 13) == 1.0
     assert trace.highest("shop/prices.py", 9, 9) < 1.0
     assert trace.highest("shop/prices.py", 16, 17) == 0.0
-    assert trace.peak("shop/prices.py") == 11
+    assert trace.suspects("shop/prices.py")[:3] == [11, 12, 13]
 
 
 def test_an_example_is_traced_beside_passing_tests(repository):

@@ -30,6 +30,13 @@ class FileView:
         self.total: int | None = None
         self.shift = 0
 
+    def copy(self) -> "FileView":
+        """The same, to try edits on."""
+        other = FileView(self.path)
+        other.lines, other.base = dict(self.lines), dict(self.base)
+        other.total, other.shift = self.total, self.shift
+        return other
+
     @property
     def complete(self) -> bool:
         """Whether every line was seen."""

@@ -28,6 +28,8 @@ from dgm.models.offline.guidelines import Concept, recognised
 from dgm.models.offline.moves import Edit, Move, Run, View
 from dgm.models.offline.performing import move_of, understand
 
+NO_MARK = "0" * 11
+"""Stands for an edit that only takes another back."""
 _MARK = re.compile(r"#c([0-9a-f]{11})\b")
 _CHILD = re.compile(r"\bchild(?:'s)?(?: number)?\s*[:#=]?\s*(\d{1,6})\b", re.I)
 _WHERE = re.compile(r"\brepository is (?:in|at) (/[\w./-]{1,200}?)\.?(?=\s|$)")
@@ -43,6 +45,7 @@ class Step:
         move: the call understood as a move; ``None`` for one that makes no sense any more.
         result: what the tool answered, and what users said right after; ``None`` where the scaffold shows neither.
         done: an ``Edit`` that succeeded.
+        number: which of the edits of its reply it is, from 0.
     """
 
     said: str
@@ -50,12 +53,13 @@ class Step:
     move: Move | None
     result: str | None
     done: bool = False
+    number: int = 0
 
     @property
     def mark(self) -> str | None:
         """The short hash of the candidate that the model was trying."""
-        found = _MARK.search(self.said)
-        return found[1] if found else None
+        found = _MARK.findall(self.said)
+        return found[self.number] if self.number < len(found) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +102,12 @@ class Conversation:
     @property
     def tried(self) -> frozenset[str]:
         """Marks of candidates named anywhere that is not a tool's result, such as a retry's notes."""
-        texts = (self.system, self.problem, self.notes, *self.said)
-        return frozenset(mark for text in texts for mark in _MARK.findall(text))
+        texts = (self.system, self.problem, self.notes)
+        told = {mark for text in texts for mark in _MARK.findall(text)}
+        # Of several candidates in a reply those that the scaffold left out are still to be tried.
+        told |= {mark for text in self.said for mark in _MARK.findall(text)[:1]}
+        made = {step.mark for step in self.steps if isinstance(step.move, Edit) and step.result is not None}
+        return frozenset(told | {mark for mark in made if mark})
 
     def has(self, concept: Concept) -> bool:
         """Whether the system text asks for this."""
@@ -175,6 +183,7 @@ def _steps(turns: Sequence[Message], toolbox: Toolbox, files: dict[str, FileView
         if message.role is not Role.ASSISTANT:
             continue
         answers, after = _answers(turns[index + 1 :])
+        edits = 0
         for number, call in enumerate(message.calls):
             known = understand(call, toolbox)
             if known is None:
@@ -185,7 +194,8 @@ def _steps(turns: Sequence[Message], toolbox: Toolbox, files: dict[str, FileView
             if after and number == len(message.calls) - 1:
                 result = (result or "") + "\n" + after
             done = result is not None and _take_in(role, move, slots, result, files)
-            yield Step(message.text, role, move, result, done)
+            yield Step(message.text, role, move, result, done, edits)
+            edits += isinstance(move, Edit)
 
 
 def _answers(turns: Sequence[Message]) -> tuple[dict[str, str], str]:

@@ -50,9 +50,11 @@ def gather(conversation: Conversation) -> Evidence:
     """The evidence in all results but views of files; what a failed candidate broke counts no more than the rest."""
     gathered = _Gathering(conversation)
     for step in conversation.steps:
+        gathered.edited = gathered.edited or step.done
         if step.result is None or (isinstance(step.move, View)):
             continue
         gathered.take(step.result)
+    gathered.settle()
     for place in gathered.places:
         gathered.read_test(conversation.view(place[0]), place[1])
     return Evidence(
@@ -76,12 +78,25 @@ class _Gathering:
     messages: list[str] = field(default_factory=list)
     ran: set[tuple[str, int]] = field(default_factory=set)
     trace: Trace | None = None
+    edited: bool = False
+    blamed: bool = False
+    """Whether the failures known were there before any edit."""
+    sound: bool = False
+    """Whether the tests passed before any edit: what fails later is a candidate's doing."""
+    always: frozenset[str] | None = None
+    """Tests that failed in every run after an edit."""
 
     def take(self, text: str) -> None:
         self.trace = self.trace or tracing.read(text)
         run = results.test_run(text)
         self.ran |= {(match[1], int(match[2])) for match in _RAN.finditer(text)}
-        if run is not None and run.passed is False and not self.failing:
+        if run is not None and run.passed is True and not self.edited:
+            self.sound = True
+        if run is not None and run.passed is False and run.failing and self.edited and not self.blamed:
+            seen = frozenset(run.failing)
+            self.always = seen if self.always is None else self.always & seen
+        if run is not None and run.passed is False and not self.failing and not self.sound:
+            self.blamed = not self.edited
             self.failing += run.failing
             self.messages += run.messages
             for frame in run.frames:
@@ -90,6 +105,12 @@ class _Gathering:
             self.messages += results.raised(text)
             for frame in results.frames(text):
                 self.frame(frame)
+
+    def settle(self) -> None:
+        """Forgets a failure that one candidate brought and another did not have."""
+        if self.always is not None and not self.always and not self.blamed:
+            self.failing, self.messages, self.frames, self.places = [], [], [], []
+            self.tested = set()
 
     def frame(self, frame: Frame) -> None:
         path = relative(frame.path, self.conversation)

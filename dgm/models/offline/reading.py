@@ -102,8 +102,8 @@ def windows(conversation: Conversation, path: str, problem: Statement, evidence:
     )
     lines = [(frame.line, 0) for frame in reversed(evidence.frames) if frame.path == path]
     lines += [(hit.line, 3) for hit in wanted if hit_weight(hit, problem, evidence) >= 3.0]
-    if evidence.trace is not None and evidence.trace.peak(path):
-        lines.insert(0, (evidence.trace.peak(path), 0))
+    if evidence.trace is not None:
+        lines[:0] = [(line, 0) for line in evidence.trace.suspects(path)]
     for line, _ in lines:
         if _seen_around(view.base, line):
             continue

@@ -3,70 +3,17 @@
 The habits are those of an ordinary programmer in a hurry; each guideline in the system text changes one of them.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-
-from dgm.models.offline import localise, rank, reading, reproduction, statement, tracing
-from dgm.models.offline.candidates import Candidate
+from dgm.models.offline import localise, rank, reading, reproduction, tracing, trying
 from dgm.models.offline.capabilities import ToolRole
 from dgm.models.offline.guidelines import Concept
 from dgm.models.offline.knowledge import Conversation
-from dgm.models.offline.localise import Evidence
-from dgm.models.offline.moves import Decision, Edit, Move, Run, RunTests, View
-from dgm.models.offline.rank import Ranked
-from dgm.models.offline.statement import Statement
-from dgm.models.offline.trial import Trial, last_trial, switch
+from dgm.models.offline.moves import Decision, Move, Run, RunTests, View
+from dgm.models.offline.situation import Situation
 
 _EDITING = (ToolRole.REPLACE, ToolRole.LINES, ToolRole.WRITE, ToolRole.SHELL)
 _LONG_PROBLEM = 500
 _PER_FILE = 5
 """Candidates of one file that fail before another file is opened."""
-
-
-@dataclass(frozen=True)
-class Situation:
-    """A conversation with what follows from it, each part computed once at most."""
-
-    conversation: Conversation
-
-    @cached_property
-    def problem(self) -> Statement:
-        """The statement, parsed."""
-        return statement.read(self.conversation.problem)
-
-    @cached_property
-    def evidence(self) -> Evidence:
-        """What runs showed."""
-        return localise.gather(self.conversation)
-
-    @cached_property
-    def trial(self) -> Trial:
-        """How the present candidate fares."""
-        return last_trial(self.conversation)
-
-    @cached_property
-    def order(self) -> list[str]:
-        """Files, most suspicious first."""
-        return reading.file_order(self.conversation, self.problem, self.evidence)
-
-    @cached_property
-    def left(self) -> list[Ranked]:
-        """Candidates not tried yet, best first."""
-        tried = self.conversation.tried
-        everything = rank.ranked(self.conversation, self.problem, self.evidence)
-        return [item for item in everything if item.candidate.mark not in tried]
-
-    def has(self, concept: Concept) -> bool:
-        """Whether the system text asks for this."""
-        return self.conversation.has(concept)
-
-    def shell(self) -> bool:
-        """Whether commands can be run."""
-        return ToolRole.SHELL in self.conversation.toolbox
-
-    def tested(self) -> bool:
-        """Whether a run of tests was asked for and answered before now."""
-        return any(isinstance(s.move, RunTests) and s.result is not None for s in self.conversation.steps)
 
 
 def decide(conversation: Conversation) -> Decision:
@@ -97,7 +44,7 @@ def _look(now: Situation) -> Decision | None:
         decision = _unless_repeated(now, Decision("Running the tests before any change.", (RunTests(),)))
         if decision:
             return decision
-    if now.has(Concept.REPRODUCE) and example is not None and now.shell() and not _reproduced(now):
+    if now.has(Concept.REPRODUCE) and example is not None and now.shell() and not now.reproduced():
         move = Run(reproduction.command(example))
         decision = _unless_repeated(now, Decision("Reproducing the problem with a script.", (move,)))
         if decision:
@@ -124,10 +71,6 @@ def _planned(now: Situation) -> bool:
     return any(text.startswith("Plan:") for text in now.conversation.said)
 
 
-def _reproduced(now: Situation) -> bool:
-    return any(reproduction.outcome(step.result or "") is not None for step in now.conversation.steps)
-
-
 def _unless_repeated(now: Situation, decision: Decision) -> Decision | None:
     """A decision, or ``None`` where its first move was already made twice: the scaffold does not show results."""
     times = sum(step.move == decision.moves[0] for step in now.conversation.steps)
@@ -151,17 +94,13 @@ def _read(now: Situation) -> Decision | None:
     for path in wanted:
         window = reading.next_piece(talk, path) if now.has(Concept.WHOLE_FILE) else None
         window = window or reading.windows(talk, path, now.problem, now.evidence)
-        if window and _views(now, path) < 8 and window not in _moves(now):
+        if window and _views(now, path) < 8 and window not in now.moves:
             return Decision(f"Reading more of {path}.", (window,))
     return None
 
 
-def _moves(now: Situation) -> list[Move | None]:
-    return [step.move for step in now.conversation.steps]
-
-
 def _views(now: Situation, path: str) -> int:
-    return sum(isinstance(move, View) and move.path == path for move in _moves(now))
+    return sum(isinstance(move, View) and move.path == path for move in now.moves)
 
 
 def _test_to_read(now: Situation) -> View | None:
@@ -169,7 +108,7 @@ def _test_to_read(now: Situation) -> View | None:
     asked = now.has(Concept.READ_TESTS)
     for path, line in now.evidence.test_places[:2]:
         around = View(path, max(1, line - 25), line + 4)
-        if (asked or not now.evidence.tested) and around not in _moves(now):
+        if (asked or not now.evidence.tested) and around not in now.moves:
             return around
     if asked and not now.evidence.test_places:
         names = reading.test_modules(now.conversation, now.problem, now.evidence, now.order[:1])
@@ -186,38 +125,30 @@ def _after_edit(now: Situation) -> Decision:
         return _finish(now)
     bad = trial.tests is False or trial.example is False
     if bad:
-        return _gather_more(now) or _try_next(now)
+        return trying.back(now) or _gather_more(now) or _try_next(now)
     if now.has(Concept.NO_TESTS):
         return _finish(now)
-    if _reproduced(now) and trial.example is None and now.shell():
+    better = trying.back(now)
+    if better:
+        return better
+    if now.reproduced() and trial.example is None and now.shell():
         check = (
             Run(f"{reproduction.RUN}; python3 -m unittest") if trial.tests is None else Run(reproduction.RUN)
         )
         if now.conversation.steps[-1].move != check:
             return Decision("Checking the change with the script.", (check,))
     if trial.tests is None and not trial.shown:
-        return Decision("Running the tests.", (RunTests(_targets(now)),))
+        return Decision("Running the tests.", (RunTests(now.targets()),))
     if trial.tests is None and trial.targeted < 1:
-        narrow = _narrow(now)
+        narrow = now.narrow()
         if narrow:
             return Decision("The outcome was cut off. Running fewer tests.", (RunTests(narrow),))
     return _finish(now)
 
 
-def _targets(now: Situation) -> tuple[str, ...]:
-    """What to test after an edit: everything, unless that was found to be too much to see or is not wanted."""
-    cut = any(isinstance(step.move, RunTests) and step.move.targets for step in now.conversation.steps)
-    return _narrow(now) if cut or now.has(Concept.TARGETED) else ()
-
-
-def _narrow(now: Situation) -> tuple[str, ...]:
-    edited = [s.move.path for s in now.conversation.steps if s.done and isinstance(s.move, Edit)]
-    return tuple(reading.test_modules(now.conversation, now.problem, now.evidence, edited[-1:])[:1])
-
-
 def _finish(now: Situation) -> Decision:
     diff = Run("git diff")
-    if now.has(Concept.REVIEW) and now.shell() and diff not in _moves(now):
+    if now.has(Concept.REVIEW) and now.shell() and diff not in now.moves:
         return Decision("Reviewing the change.", (diff,))
     return Decision("The problem is fixed. DONE")
 
@@ -235,8 +166,8 @@ def _gather_more(now: Situation) -> Decision | None:
     unknown = frozenset(n for n in now.evidence.tested if n not in known and len(n) > 2 and n.isidentifier())
     if unknown and now.shell():
         search = Run(reading.search_command(now.problem, unknown))
-        searches = sum(isinstance(m, Run) and m.command.startswith("grep -rn") for m in _moves(now))
-        if search not in _moves(now) and searches < 3:
+        searches = sum(isinstance(m, Run) and m.command.startswith("grep -rn") for m in now.moves)
+        if search not in now.moves and searches < 3:
             return Decision("Searching for what the failing test calls.", (search,))
     failed = sum(step.done for step in talk.steps)
     places = list(dict.fromkeys(frame.path for frame in reversed(now.evidence.frames)))
@@ -261,7 +192,7 @@ def _widen(now: Situation) -> Decision | None:
     for path in now.order[:6]:
         if path in talk.files:
             piece = reading.next_piece(talk, path) if _views(now, path) < 6 else None
-            if piece and piece not in _moves(now):
+            if piece and piece not in now.moves:
                 return Decision(f"Reading on in {path}.", (piece,))
         elif _views(now, path) < 2:
             return Decision(f"Nothing helped so far. Reading {path}.", (View(path),))
@@ -269,33 +200,4 @@ def _widen(now: Situation) -> Decision | None:
 
 
 def _try_next(now: Situation) -> Decision:
-    """Puts the best candidate that was not tried yet in place of the one that stands."""
-    talk = now.conversation
-    for item in now.left[:400]:
-        moves = _moves_to(talk, item.candidate)
-        if not moves:
-            continue
-        change = item.candidate.change
-        said = f"Trying an edit ({change.operator}, line {item.candidate.line}). #c{item.candidate.mark}"
-        if isinstance(moves[0], Edit) and moves[0].path != item.candidate.unit.path:
-            return Decision("Taking the last edit back.", moves[:1])
-        if now.has(Concept.SEVERAL_CALLS) and not now.has(Concept.NO_TESTS) and now.shell():
-            check: Move = RunTests(_targets(now))
-            if _reproduced(now):
-                check = Run(f"{reproduction.RUN}; python3 -m unittest")
-            moves += (check,)
-        return Decision(said, moves)
-    return _widen(now) or Decision("I found no further change to try. DONE")
-
-
-def _moves_to(talk: Conversation, candidate: Candidate) -> tuple[Move, ...]:
-    """The edit that brings a candidate about; first the one that clears another file, where one is changed."""
-    changed = [
-        view for path, view in sorted(talk.files.items()) if path != candidate.unit.path and view.span()
-    ]
-    for view in changed:
-        back = switch(view, None)
-        if back is not None:
-            return (back,)
-    edit = switch(talk.view(candidate.unit.path), candidate)
-    return (edit,) if edit is not None else ()
+    return trying.attempt(now) or _widen(now) or Decision("I found no further change to try. DONE")

@@ -9,6 +9,7 @@ from dgm.models.offline.statement import Example
 
 PATH = "/tmp/tracing.py"
 _ROW = re.compile(r"^trace ([\w./-]+\.py) (\d\.\d\d) ((?:\d+(?:-\d+)? )+)\.$", re.M)
+_SUSPECT = 0.7
 _END = re.compile(r"^trace end$", re.M)
 
 _SCRIPT = """import ast, os, sys, unittest
@@ -124,10 +125,11 @@ class Trace:
         lines = self.suspicion.get(path, {})
         return max((score for line, score in lines.items() if first <= line <= last), default=0.0) / top
 
-    def peak(self, path: str) -> int:
-        """The most suspicious line of a file that ran, the first of equals; 0 for a file that did not."""
+    def suspects(self, path: str) -> list[int]:
+        """The lines of a file that are about as suspicious as any, most suspicious first."""
         lines = self.suspicion.get(path, {})
-        return min(lines, key=lambda line: (-lines[line], line), default=0)
+        found = [line for line in lines if self.highest(path, line, line) > _SUSPECT]
+        return sorted(found, key=lambda line: (-lines[line], line))
 
 
 def command(failing: tuple[str, ...], example: Example | None, modules: tuple[str, ...]) -> str:

@@ -1,11 +1,12 @@
 """How the candidate that stands in the repository now has fared, and the edits that lead to the next."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dgm.models.offline import reproduction, results
 from dgm.models.offline.candidates import Candidate
 from dgm.models.offline.files import FileView
-from dgm.models.offline.knowledge import Conversation
+from dgm.models.offline.knowledge import Conversation, Step
 from dgm.models.offline.moves import Edit, RunTests, View
 
 
@@ -30,15 +31,22 @@ class Trial:
     edits: int = 0
 
 
-def last_trial(conversation: Conversation) -> Trial:
-    """Reads the steps from the last successful edit on."""
+def trials(conversation: Conversation) -> list[Trial]:
+    """One for each successful edit, in order."""
     done = [index for index, step in enumerate(conversation.steps) if step.done]
-    if not done:
-        return Trial()
+    ends = [*done[1:], len(conversation.steps)][: len(done)]
+    return [
+        _trial(conversation.steps[first:last], number)
+        for number, (first, last) in enumerate(zip(done, ends, strict=True), 1)
+    ]
+
+
+def _trial(steps: Sequence[Step], edits: int) -> Trial:
+    """What the steps from an edit to the next show of it."""
     tests: bool | None = None
     example: bool | None = None
     shown, targeted = False, 0
-    for step in conversation.steps[done[-1] :]:
+    for step in steps:
         if step.result is None or isinstance(step.move, View):
             continue
         run = results.test_run(step.result)
@@ -49,7 +57,7 @@ def last_trial(conversation: Conversation) -> Trial:
         targeted += isinstance(step.move, RunTests) and bool(step.move.targets)
         seen = reproduction.outcome(step.result)
         example = example if seen is None else seen
-    return Trial(conversation.steps[done[-1]].mark, tests, shown, targeted, example, len(done))
+    return Trial(steps[0].mark, tests, shown, targeted, example, edits)
 
 
 def switch(view: FileView, candidate: Candidate | None) -> Edit | None:
