@@ -22,10 +22,10 @@ def value_of(
     values: dict[str, int] = {}
     for item in warehouse.items():
         batches = list(warehouse.shelf(item))
-        good = [batch for batch in batches if today is None or not batch.is_expired(today)]
+        good_batches = [batch for batch in batches if today is None or not batch.is_expired(today)]
         if costing is Costing.LOWEST:
-            cheapest = min((batch.unit_cost for batch in good), default=0)
-            values[item] = cheapest * sum(batch.quantity for batch in good)
+            cheapest = min((batch.unit_cost for batch in good_batches), default=0)
+            values[item] = cheapest * sum(batch.quantity for batch in good_batches)
         else:
-            values[item] = sum(batch.quantity * batch.unit_cost for batch in good)
+            values[item] = sum(batch.quantity * batch.unit_cost for batch in good_batches)
     return values

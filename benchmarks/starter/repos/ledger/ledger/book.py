@@ -109,7 +109,8 @@ class Book:
             raise LookupError(f"no transaction {number}")
         made_on, amounts, memo = self._transactions[number]
         mirrored = {account: -cents for account, cents in amounts.items()}
-        return self.post(day, mirrored, f"reversal of #{number} ({made_on}) {memo}".rstrip())
+        reason = f"reversal of #{number} ({made_on}) {memo}".rstrip()
+        return self.post(day, mirrored, reason)
 
     # -- reading
 

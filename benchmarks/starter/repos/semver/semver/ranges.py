@@ -191,9 +191,10 @@ def _comparator(op: str, partial: _Partial) -> Interval:
 
 def _hyphen(low: _Partial, high: _Partial) -> Interval:
     """Both ends belong to the range, and a partial end stands for all its versions."""
+    first = low.floor()
     if high.is_full:
-        return Interval(low.floor(), high.floor(), True, True)
-    return Interval(low.floor(), high.ceiling())
+        return Interval(first, high.floor(), True, True)
+    return Interval(first, high.ceiling())
 
 
 def _alternative(text: str) -> Interval:

@@ -20,7 +20,8 @@ class VersionError(ValueError):
 def _identifier_key(identifier: str) -> tuple:
     """Sort numbers by value and before any word, words by their characters."""
     if identifier.isdigit():
-        return (0, int(identifier))
+        integer_value = int(identifier)
+        return (0, integer_value)
     return (1, identifier)
 
 
