@@ -1,7 +1,7 @@
 """Which agent to hand out: the one we have most reason to believe in, never the luckiest."""
 
 from dgm.archive.tree import Tree
-from dgm.domain import AgentId
+from dgm.domain import AgentId, Tally
 from dgm.stats import lower_bound
 
 
@@ -12,5 +12,11 @@ def best_belief(tree: Tree) -> AgentId:
     the one with more evaluations, then the oldest. An agent without an evaluation is only chosen where no
     agent has any.
     """
-    own = [(tree.own(agent.id), agent.id) for agent in tree.agents]
-    return max(own, key=lambda item: (item[0].n > 0, lower_bound(item[0]), item[0].n, -item[1]))[1]
+    oldest: dict[tuple[int, int], AgentId] = {}
+    for agent, counts in enumerate(zip(tree.own_resolved, tree.own_unresolved, strict=True)):
+        oldest.setdefault(counts, AgentId(agent))
+    return oldest[max(oldest, key=lambda counts: _belief(Tally(*counts)))]
+
+
+def _belief(own: Tally) -> tuple[bool, float, int]:
+    return own.n > 0, lower_bound(own), own.n

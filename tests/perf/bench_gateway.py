@@ -1,4 +1,4 @@
-"""What the gateway adds to a model call, and the launcher to a job: ``python tests/perf/gateway.py``.
+"""What the gateway adds to a model call, and the launcher to a job: ``python tests/perf/bench_gateway.py``.
 
 The model answers at once, so that all that is measured is ours; the journal is in memory. Milliseconds per
 call through the socket, against calling the model's function; and a launched ``true`` against a bare one.

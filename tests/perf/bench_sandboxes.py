@@ -1,6 +1,6 @@
 """What our sandboxes cost beside the same steps by hand; prints medians in ms and their ratio.
 
-``python tests/perf/sandboxes.py [ROUNDS]``. By hand means: the ``docker`` client (or one ``bwrap``
+``python tests/perf/bench_sandboxes.py [ROUNDS]``. By hand means: the ``docker`` client (or one ``bwrap``
 command line) with the same image and folders, no wrapper, no bounds beyond the engine's defaults.
 """
 

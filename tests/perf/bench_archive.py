@@ -1,6 +1,6 @@
 """Prints what the archive costs: opening a big one, recording on a deep tree, an agent's commit, a patch.
 
-Run as ``python tests/perf/archive.py [AGENTS EVALUATIONS]``; by default 100,000 and 1,000,000.
+Run as ``python tests/perf/bench_archive.py [AGENTS EVALUATIONS]``; by default 100,000 and 1,000,000.
 """
 
 import resource
@@ -34,6 +34,8 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.messages import CallKey, Message, Reply, Request, Role
+from dgm.policies.best_belief import best_belief
+from dgm.policies.hgm import Hgm
 
 
 def history(agents: int, evaluations: int) -> Iterator[Event]:
@@ -43,7 +45,7 @@ def history(agents: int, evaluations: int) -> Iterator[Event]:
     cost = Cost(
         Usage(12, 20_000, 800, 0.0125), 14.25, {n: Digest(n[0] * 64) for n in ("patch", "log", "tests")}
     )
-    yield RunStarted(Budget(evaluations=evaluations), tasks)
+    yield RunStarted(Budget(evaluations=2 * evaluations), tasks)
     yield AgentBorn(ActionId(0), AgentId(0), (), "0" * 40, "seed", "the seed")
     action = 0
     each = evaluations // agents
@@ -92,6 +94,21 @@ def opening(path: Path) -> None:
         print(f"  {who}: {seconds:.1f} s (the file alone {opened:.1f} s; processor time {cpu:.1f} s)")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"  {len(tree.agents)} agents, {tree.evaluations} evaluations, peak {peak:.0f} MB")
+    deciding(tree)
+
+
+def deciding(tree: Tree) -> None:
+    """Decisions of ``hgm``, made to evaluate and made to expand, on the whole tree."""
+    for what, alpha in (("evaluate", 0.6), ("expand", 0.9)):
+        policy, took = Hgm("self-edit", alpha), []
+        for n in range(21):
+            start = time.perf_counter()
+            action = policy.next(tree, Random(n))
+            took.append((time.perf_counter() - start) * 1000)
+        print(f"  a decision to {type(action).__name__.lower()} ({what}): median {sorted(took)[10]:.1f} ms")
+    start = time.perf_counter()
+    best_belief(tree)
+    print(f"  the best-belief agent: {(time.perf_counter() - start) * 1000:.0f} ms")
 
 
 def recording(folder: Path, depth: int = 1000) -> None:
