@@ -5,7 +5,7 @@ filter, attribute, text conversion or submodule of an agent's tree takes effect 
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +79,12 @@ class AgentRepository:
         """The id of the commit's content; equal for agents with equal source."""
         with GitObjects(self._folder) as objects:
             return objects.tree_of(commit)
+
+    def trees_of(self, commits: Iterable[CommitId]) -> Iterator[str]:
+        """``tree_of`` for many commits, in their order, through one process."""
+        with GitObjects(self._folder) as objects:
+            for commit in commits:
+                yield objects.tree_of(commit)
 
     def diff(self, before: CommitId, after: CommitId) -> bytes:
         """The patch from one agent's source to another's, binary files included."""

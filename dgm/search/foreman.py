@@ -73,8 +73,9 @@ class Foreman:
 
     def _known(self) -> dict[str, str]:
         if len(self._contents) != len(self._run.tree.agents):
-            for agent in self._run.tree.agents:
-                self._contents.setdefault(self._run.repository.tree_of(agent.commit), _name(agent.id))
+            agents = self._run.tree.agents
+            trees = self._run.repository.trees_of(agent.commit for agent in agents)
+            self._contents = {content: _name(agent.id) for agent, content in zip(agents, trees, strict=True)}
         return self._contents
 
 
