@@ -1,0 +1,88 @@
+"""What reaches the terminal: trees, tallies, neutral text, complaints."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from dgm.cli.commands import COMMANDS, help_text
+from dgm.cli.complaint import complain
+from dgm.cli.output import neutral, one_line
+from dgm.cli.rows import interval_text, tally_text, tree_lines
+from dgm.domain import Tally
+from dgm.errors import ArchiveBusy, Infrastructure, UserError
+from tests.unit.worlds import Log
+
+
+def test_escape_sequences_and_direction_marks_are_shown_not_obeyed():
+    assert neutral("a\x1b[31mb\u202ec\x07\td\n") == "a\\x1b[31mb\\x202ec\\x07\td\n"
+
+
+def test_one_line_is_one_short_line():
+    assert one_line("two\nlines  here", 100) == "two lines here"
+    assert one_line("x" * 50, 10) == "x" * 9 + "…"
+
+
+def test_tallies_read_as_counts_and_rates():
+    assert tally_text(Tally(5, 7)) == "5/12 42%"
+    assert tally_text(Tally()) == "–"
+    assert interval_text(Tally(5, 7)) == "19–68%"
+
+
+def test_a_tree_is_drawn_with_every_agent_once():
+    log = Log()
+    for parents in ((), (0,), (0,), (1,), (1, 2)):
+        log.born(*parents)
+    log.graded(0, [True, False])
+    lines = list(tree_lines(log.tree, best=0))
+    assert [line.split()[0] for line in lines] == ["0", "├─", "│", "│", "└─"]
+    assert "★" in lines[0]
+    assert "self-edit of 1 and 2" in lines[3]
+    assert len(list(tree_lines(log.tree, None, depth=1))) == 3
+
+
+def test_a_tree_of_ten_thousand_in_a_row_needs_no_recursion():
+    log = Log()
+    log.born()
+    for n in range(10_000):
+        log.born(n)
+    assert sum(1 for _ in tree_lines(log.tree, None)) == 10_001
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UserError("run 'x': wrong"), 2),
+        (ArchiveBusy("being written"), 2),
+        (Infrastructure("disk full"), 1),
+        (click.UsageError("no such option"), 2),
+        (click.exceptions.Exit(3), 3),
+        (click.Abort(), 130),
+        (KeyboardInterrupt(), 130),
+        (ExceptionGroup("", [Infrastructure("disk full")]), 1),
+        (SystemExit(5), 5),
+    ],
+)
+def test_complaints_are_one_line_with_a_code(error, code, capsys):
+    assert complain(error) == code
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == (0 if isinstance(error, (SystemExit, click.exceptions.Exit)) else 1)
+    assert "Traceback" not in said
+
+
+def test_help_names_every_command_and_imports_next_to_nothing():
+    assert all(f"  {name} " in help_text() for name in COMMANDS)
+    code = "import sys; from dgm.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    code += "print('click' in sys.modules, 'rich' in sys.modules, 'pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False False False"
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_a_help_of_its_own(name):
+    done = subprocess.run(
+        [sys.executable, "-m", "dgm", name, "--help"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"Usage: dgm {name}")
