@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -213,3 +214,51 @@ def test_the_hash_seed_changes_nothing(repository):
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1]
     assert "DONE" in outputs[0]
+
+
+SEVERAL = SYSTEM + " You may call several tools in one reply."
+
+
+class FirstCallOnly(Driver):
+    """A scaffold that makes only the first call of a reply and forgets the others."""
+
+    def work(self, steps=30):
+        for _ in range(steps):
+            reply = decide(Request(self.messages, self.tools))
+            self.replies.append(reply)
+            self.messages.append(Message(Role.ASSISTANT, reply.text, reply.calls[:1]))
+            if not reply.calls:
+                break
+            result = self.execute(reply.calls[0])[: self.limit]
+            self.messages.append(Message(Role.TOOL, result, (), reply.calls[0].id))
+        return self.replies
+
+
+def trials_of(replies):
+    return [[c for c in reply.calls if c.name == "edit"] for reply in replies if "#c" in reply.text]
+
+
+@pytest.mark.parametrize("kind", [Driver, FirstCallOnly])
+def test_several_candidates_go_into_one_reply_and_the_one_that_passed_stays(repository, kind):
+    driver = kind(repository)
+    driver.messages[0] = Message(Role.SYSTEM, SEVERAL)
+    replies = driver.work()
+    assert replies[-1].text.endswith("DONE")
+    assert "index < rest" in (repository / "shares" / "split.py").read_text()
+    most = max(len(edits) for edits in trials_of(replies))
+    assert most == 4 if kind is Driver else len(trials_of(replies)[1:2] or [[]][0]) <= 1
+
+
+def test_without_the_guideline_a_reply_has_one_call(repository):
+    replies = Driver(repository).work()
+    assert {len(reply.calls) for reply in replies[:-1]} == {1}
+
+
+def test_a_candidate_the_scaffold_left_out_is_tried_again(repository):
+    driver = FirstCallOnly(repository)
+    driver.messages[0] = Message(Role.SYSTEM, SEVERAL)
+    replies = driver.work()
+    later = [re.findall(r"#c[0-9a-f]{11}", reply.text) for reply in replies if "#c" in reply.text]
+    assert all(len(marks) == 1 for marks in later[1:])
+    if len(later) > 1:
+        assert later[1][0] in later[0]

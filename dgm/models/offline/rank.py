@@ -15,6 +15,8 @@ from dgm.models.offline.statement import Statement
 from dgm.models.offline.units import surroundings, units
 
 _MOST_UNITS = 16
+_MOST = 1000
+"""Candidates that are put in order; the rest would never be tried."""
 _PLACE = 1.4
 """How much more than the rest the place counts."""
 
@@ -50,6 +52,9 @@ def ranked(conversation: Conversation, problem: Statement, evidence: Evidence) -
             change = candidate.change
             factor = symptoms.factor(words, change.operator) * _exceptional(candidate, problem, evidence)
             plain.append(Ranked(candidate, scores[unit] ** _PLACE * weights[line] * change.prior * factor))
+    if len(plain) > _MOST:
+        least = sorted(item.score for item in plain)[-_MOST]
+        plain = [item for item in plain if item.score >= least]
     plain.sort(key=lambda item: _key(item, conversation.hot))
     return _discounted(plain, conversation)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import lru_cache
 
 from dgm.models.offline.statement import Example
 
@@ -54,6 +55,7 @@ def command(example: Example) -> str:
     return f"cat > {PATH} <<'END_OF_SCRIPT'\n{script}END_OF_SCRIPT\n{RUN}"
 
 
+@lru_cache(maxsize=256)
 def outcome(text: str) -> bool | None:
     """Whether a run of the script in this output was good; ``None`` where none is shown."""
     found = _OUTCOME.findall(text)

@@ -6,6 +6,7 @@ Output is taken as found: a scaffold may have cut it anywhere, so a line beside 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 _NUMBERED = re.compile(r"^\s{0,8}(\d{1,6})(?:[:|│\t→]) ?(?=)(.*)$")
 _OURS = re.compile(r"^(\d{1,6}):(.*)$")
@@ -114,6 +115,7 @@ def listed(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match[1] for match in _PATH.finditer(text[:60_000])))
 
 
+@lru_cache(maxsize=256)
 def test_run(text: str) -> TestRun | None:
     """What can be seen of a run of tests, or ``None`` where nothing looks like one."""
     tail = list(_RAN.finditer(text))

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dgm.models.offline.statement import Example
 
@@ -147,6 +148,7 @@ def command(failing: tuple[str, ...], example: Example | None, modules: tuple[st
     return f"cat > {PATH} <<'END_OF_SCRIPT'\n{script}END_OF_SCRIPT\npython3 {PATH}"
 
 
+@lru_cache(maxsize=64)
 def read(text: str) -> Trace | None:
     """The table of a run of the script in this output; ``None`` where no row of one is shown."""
     found: dict[str, dict[int, float]] = {}
