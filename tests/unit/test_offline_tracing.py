@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from dgm.models.offline import tracing
+from dgm.models.offline.files import FileView
 from dgm.models.offline.guidelines import Concept, recognised
 from dgm.models.offline.statement import Example
 
@@ -107,3 +108,12 @@ def test_output_that_was_cut_is_not_taken_for_all():
 )
 def test_the_wish_for_a_trace_is_recognised(text, asked):
     assert (Concept.TRACE in recognised(text)) is asked
+
+
+def test_a_deleted_line_leaves_no_empty_one_behind():
+    view = FileView("a.py")
+    view.see({1: "one", 2: "two", 3: "three"}, 3)
+    view.replace("two\n", "")
+    assert (view.text, view.total) == ("one\nthree\n", 2)
+    view.replace("three\n", "three\ntwo\n")
+    assert view.lines == {1: "one", 2: "three", 3: "two"}

@@ -86,9 +86,8 @@ class FileView:
         block = numbers[start : start + touched]
         before = "".join(self.lines[number] + "\n" for number in block)
         after = before.replace(old, new, 1)
-        self.splice(
-            block[0], block[-1], after.split("\n")[:-1] if after.endswith("\n") else after.split("\n")
-        )
+        rows = after.split("\n")
+        self.splice(block[0], block[-1], rows if rows[-1] else rows[:-1])
 
     def splice(self, first: int, last: int, new: list[str]) -> None:
         """Lines ``first`` to ``last`` became ``new``."""

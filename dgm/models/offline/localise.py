@@ -178,15 +178,17 @@ def _traced(unit: Unit, trace: Trace) -> float:
     share = trace.highest(unit.path, unit.first, unit.first + len(unit.lines) - 1)
     if not share:
         return _UNTRACED if trace.complete else 0.3
-    return 0.7 + 1.3 * share
+    return 0.7 + 1.3 * float(share**0.5)
 
 
 def _traced_line(unit: Unit, line: int, trace: Trace) -> float:
     """The same for a line of a unit; its head runs when it is defined, which no trace shows."""
     share = trace.highest(unit.path, line, line)
+    if not share and line == unit.first:
+        share = 0.7 * trace.highest(unit.path, line, line + len(unit.lines) - 1)
     if not share:
-        return 0.7 if line == unit.first else _UNTRACED if trace.complete else 0.3
-    return 0.4 + 1.2 * share
+        return _UNTRACED if trace.complete else 0.3
+    return 0.4 + 1.2 * float(share**0.5)
 
 
 def _own_score(unit: Unit, problem: Statement, evidence: Evidence) -> float:

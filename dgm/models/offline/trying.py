@@ -14,6 +14,7 @@ from dgm.models.offline.trial import Trial, switch
 
 _MOST = 4
 """Candidates in one reply, where several calls are welcome."""
+_BACK = "Going back to the edit that passed."
 _LOYALTY = 0.6
 """How much of the best score keeps the work in the file that is changed now: another file costs an edit more."""
 
@@ -47,6 +48,9 @@ def back(now: Situation) -> Decision | None:
     passed = [trial for trial in now.trials if _good(trial, now) and seen.count(trial.mark) == 1]
     if not passed or passed[0] is now.trial:
         return None
+    told = [text for text in now.conversation.said if text.startswith(_BACK) and str(passed[0].mark) in text]
+    if len(told) > 1:
+        return None
     item = next((one for one in now.everything if one.candidate.mark == passed[0].mark), None)
     edits = _lead(now.conversation.files, item.candidate) if item else ()
     if not edits:
@@ -54,7 +58,7 @@ def back(now: Situation) -> Decision | None:
     if len(edits) > 1 and not _executes_all(now.conversation):
         return Decision("Taking the last edit back.", edits[:1])
     marks = f"#c{NO_MARK} " * (len(edits) - 1) + f"#c{passed[0].mark}"
-    return Decision(f"Going back to the edit that passed. {marks}", edits)
+    return Decision(f"{_BACK} {marks}", edits)
 
 
 def _good(trial: Trial, now: Situation) -> bool:

@@ -16,14 +16,15 @@ from dgm.models.offline.edits.source import (
 )
 from dgm.models.offline.edits.tools import EDIT
 
-_SHORTEN = '''RESULTS_KEPT = 8
+_SHORTEN = '''FIRST_KEPT = 10
+RESULTS_KEPT = 8
 RESULT_START = 400
 
 
 def shorten({messages}):
-    """Keep the latest tool results whole and only the start of older ones."""
+    """Keep the first and the latest tool results whole, and only the start of those between."""
     results = [message for message in {messages} if message["role"] == "tool"]
-    for message in results[:-RESULTS_KEPT]:
+    for message in results[FIRST_KEPT:-RESULTS_KEPT]:
         message["content"] = message["content"][:RESULT_START]
 
 
@@ -63,21 +64,21 @@ shorten_results = _before_asking("shorten", _SHORTEN)
 forget_results = _before_asking("forget", _FORGET)
 
 _SURVIVE = '''def {name}({arguments}):
-    """The assistant's next message; a refused request is repeated once without the older tool results."""
+    """The assistant's next message; a refused request is repeated once with most results shortened."""
     try:
         return ask({arguments})
     except urllib.error.HTTPError as error:
         if error.code != 400:
             raise
     results = [message for message in {first} if message["role"] == "tool"]
-    for message in results[:-2]:
-        message["content"] = "[left out]"
+    for message in results[10:-2]:
+        message["content"] = message["content"][:200]
     return ask({arguments})
 '''
 
 
 def survive_refusal(files: Files) -> dict[str, str] | None:
-    """Repeats a refused request without the older tool results."""
+    """Repeats a refused request with the results between the first and the last ones shortened."""
     for path, text, tree in modules(files):
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and "urlopen(" in ast.unparse(node) and node.name != "ask":
