@@ -68,6 +68,9 @@ class Situation:
     def targets(self) -> tuple[str, ...]:
         """What to test after an edit: everything, unless that was too much to see or is not wanted."""
         cut = any(isinstance(move, RunTests) and move.targets for move in self.moves)
+        known = self.evidence.failing[:3]
+        if known and RunTests(known) in self.moves:
+            return known
         return self.narrow() if cut or self.has(Concept.TARGETED) else ()
 
     def narrow(self) -> tuple[str, ...]:

@@ -139,9 +139,9 @@ def _after_edit(now: Situation) -> Decision:
             return Decision("Checking the change with the script.", (check,))
     if trial.tests is None and not trial.shown:
         return Decision("Running the tests.", (RunTests(now.targets()),))
-    if trial.tests is None and trial.targeted < 1:
-        narrow = now.narrow()
-        if narrow:
+    if trial.tests is None and trial.targeted < 2:
+        narrow = now.evidence.failing[:3] if trial.targeted else now.narrow()
+        if narrow and RunTests(narrow) != now.conversation.steps[-1].move:
             return Decision("The outcome was cut off. Running fewer tests.", (RunTests(narrow),))
     return _finish(now)
 
