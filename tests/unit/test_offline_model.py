@@ -262,3 +262,13 @@ def test_a_candidate_the_scaffold_left_out_is_tried_again(repository):
     assert all(len(marks) == 1 for marks in later[1:])
     if len(later) > 1:
         assert later[1][0] in later[0]
+
+
+def test_of_several_that_pass_the_first_stays(repository):
+    (repository / "tests" / "test_split.py").write_text(TEST.replace("[34, 33, 33]", "share(100, 3)"))
+    driver = Driver(repository)
+    driver.messages[0] = Message(Role.SYSTEM, SEVERAL)
+    replies = driver.work()
+    marks = [re.findall(r"#c([0-9a-f]{11})", reply.text) for reply in replies if "#c" in reply.text]
+    assert len(marks) == 2
+    assert marks[1] == marks[0][:1]

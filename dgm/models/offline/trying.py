@@ -44,9 +44,9 @@ def attempt(now: Situation) -> Decision | None:
 
 def back(now: Situation) -> Decision | None:
     """Goes back to the first candidate that passed everything, where another one stands now."""
-    seen = [trial.mark for trial in now.trials]
-    passed = [trial for trial in now.trials if _good(trial, now) and seen.count(trial.mark) == 1]
-    if not passed or passed[0] is now.trial:
+    failed = {trial.mark for trial in now.trials if trial.tests is False or trial.example is False}
+    passed = [trial for trial in now.trials if _good(trial, now) and trial.mark not in failed]
+    if not passed or passed[0].mark == now.trial.mark:
         return None
     told = [text for text in now.conversation.said if text.startswith(_BACK) and str(passed[0].mark) in text]
     if len(told) > 1:
