@@ -1,5 +1,6 @@
 """Puts the parts of a run together from its settings: the only module that knows them all."""
 
+import logging
 import platform
 import shutil
 import socket
@@ -20,7 +21,7 @@ from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.suites import open_suite
 from dgm.config import Settings, validated
 from dgm.domain import ActionId, Agent, Budget, Snapshot, Split
-from dgm.errors import AgentFault, UserError
+from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.server import Gateway
 from dgm.meta.contract import FILE as CONTRACT
@@ -38,6 +39,8 @@ from dgm.search.budgets import Ending
 from dgm.search.exam import FOLDER, enter
 from dgm.search.loop import Search
 from dgm.search.worker import Worker, seed_birth
+
+log = logging.getLogger(__name__)
 
 OnEvent = Callable[[Recorded], None]
 
@@ -80,9 +83,18 @@ def create(folder: Path, settings: Settings, parts: Parts) -> Run:
     return run
 
 
+def _begin(run: Run, settings: Settings, parts: Parts) -> None:
+    """Makes up for what a process did not come to that died while it made the run."""
+    if run.tree.seq == 0:
+        run.append(_started(settings.budget.budget(), parts.benchmark, resumed=False))
+    if not run.tree.agents:
+        run.append(run.birth(seed_birth(run, seed_source(settings.seed_agent)), ActionId(0)))
+
+
 def open_exam(run: Run, settings: Settings, parts: Parts) -> Run:
     """The examination on the holdout split that belongs to a run; made where there is none, open to write."""
     folder = run.folder / FOLDER
+    _check_benchmark(run, parts)
     if not (folder / "run.json").exists():
         return Run.create(folder, _record(folder, settings, parts))
     return Run.open(folder, write=True)
@@ -105,19 +117,29 @@ def settings_of(run: Run) -> Settings:
     return validated(run.config["settings"], {"": str(run.folder / "run.json")})
 
 
-def reopen(run: Run, budget: Budget | None, parts: Parts) -> None:
-    """Notes that a run goes on, with a new budget if one is given.
+def budget_of(run: Run, settings: Settings) -> Budget:
+    """The budget of the run's last session; the settings' where it has had none yet."""
+    return run.tree.budget if run.tree.seq else settings.budget.budget()
+
+
+def reopen(run: Run, budget: Budget, parts: Parts) -> None:
+    """Notes that a run goes on, within ``budget``.
 
     Raises:
         UserError: the benchmark is not what it was when the run began.
     """
+    _check_benchmark(run, parts)
+    _begin(run, settings_of(run), parts)
+    run.append(_started(budget, parts.benchmark, resumed=True))
+
+
+def _check_benchmark(run: Run, parts: Parts) -> None:
     before = run.config["versions"]["benchmark"]
     if parts.benchmark.version != before:
         raise UserError(
             f"{run.name}: benchmark {parts.benchmark.name} has changed since the run began "
             f"({before[:12]} then, {parts.benchmark.version[:12]} now); its verdicts would not compare"
         )
-    run.append(_started(budget or run.tree.budget, parts.benchmark, resumed=True))
 
 
 def seed_source(where: str | None) -> Snapshot:
@@ -203,14 +225,15 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
             )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        await parts.engine.reap(labels)
+        try:
+            await parts.engine.reap(labels)
+        except Infrastructure as error:
+            log.warning("sandboxes may be left until the run is resumed: %s", error)
 
 
 @asynccontextmanager
 async def search(run: Run, settings: Settings, parts: Parts, on_event: OnEvent) -> AsyncIterator[Search]:
     """A search that is ready to go; ``on_event`` hears of every event that it records."""
     policy = open_policy(settings)
-    for recorded in run.store.read() if policy.keeps_state else ():
-        policy.observe(recorded)
     async with laboratory(run, settings, parts) as worker:
         yield Search(run, policy, worker, settings, on_event)

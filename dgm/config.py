@@ -16,6 +16,8 @@ from pydantic_core import ErrorDetails
 from dgm.domain import Budget
 from dgm.errors import UserError
 
+DEFAULT_EVALUATIONS = 160
+
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
 
@@ -25,9 +27,9 @@ class _Section(BaseModel):
 
 
 class BudgetSettings(_Section):
-    """Limits of the whole run; a missing one is no limit."""
+    """Limits of the whole run; a missing one is no limit, but a run without any ends after 160 evaluations."""
 
-    evaluations: Count | None = 160
+    evaluations: Count | None = None
     """Graded evaluations."""
     agents: Count | None = None
     """Members of the archive, the seed included."""
@@ -39,7 +41,9 @@ class BudgetSettings(_Section):
     def budget(self) -> Budget:
         """The same as a domain value."""
         seconds = None if self.hours is None else self.hours * 3600
-        return Budget(self.evaluations, self.agents, None, self.tokens, seconds)
+        endless = self.evaluations is None and self.tokens is None and seconds is None
+        evaluations = DEFAULT_EVALUATIONS if endless else self.evaluations
+        return Budget(evaluations, self.agents, None, self.tokens, seconds)
 
 
 class PolicySettings(_Section):
@@ -71,9 +75,9 @@ class LimitSettings(_Section):
     agent_files: Count = 500
     """A scaffold with more files is stillborn."""
     log_bytes: Count = 200_000
-    """Kept of an agent's output and of a test log."""
+    """Kept of an agent's output."""
     tries: Count = 5
-    """An action that the infrastructure failed this often is given up."""
+    """An action that the infrastructure failed this often, while others went well, is given up."""
     failures_in_a_row: Count = 20
     """After this many infrastructure failures with no success between, the run stops with a message."""
 
@@ -137,7 +141,8 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     for key, value in flags.items():
         if value is not None:
             _assign(merged, key, value)
-            origin[key] = f"--{key.rpartition('.')[2].replace('_', '-')}"
+            limit = "max-" if key.startswith("budget.") else ""
+            origin[key] = f"--{limit}{key.rpartition('.')[2].replace('_', '-')}"
     return validated(merged, origin)
 
 

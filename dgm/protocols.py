@@ -13,7 +13,7 @@ from typing import Protocol
 
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
-from dgm.domain import Action, Agent, AgentId, Snapshot, Split, Task, TaskId, Verdict
+from dgm.domain import Action, Agent, Snapshot, Split, Task, TaskId, Verdict
 from dgm.messages import CallKey, Message, Reply, Request
 
 
@@ -34,10 +34,6 @@ class Policy(Protocol):
 
     def observe(self, event: Recorded) -> None:
         """Folds one event into whatever state the policy keeps; called for every event, in order, once."""
-        ...
-
-    def best(self, tree: Tree) -> AgentId:
-        """The agent that this policy would hand out now."""
         ...
 
 
@@ -275,7 +271,9 @@ class Grade:
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     log: bytes = b""
-    """Output of the tests: for people and for evidence (search split only), never for the agent under grading."""
+    """Output of the tests, for people only: graded code may have printed anything into it."""
+    shown: bytes = b""
+    """Names of failed tests with one short line each: all of this that may become an agent's evidence."""
 
 
 class Benchmark(Protocol):

@@ -9,9 +9,15 @@ LIMIT = 400
 
 def main() -> int:
     """Prints each module that is too long; the exit code is 1 if there is one."""
-    names = subprocess.run(["git", "ls-files", "-z", "*.py"], check=True, capture_output=True).stdout.split(b"\0")
+    names = subprocess.run(["git", "ls-files", "-z", "*.py"], check=True, capture_output=True).stdout.split(
+        b"\0"
+    )
     ours = [Path(name.decode()) for name in names if name]
-    long = [(len(path.read_bytes().splitlines()), path) for path in ours if path.exists() and "starter" not in path.parts]
+    long = [
+        (len(path.read_bytes().splitlines()), path)
+        for path in ours
+        if path.exists() and "starter" not in path.parts
+    ]
     for lines, path in sorted(long):
         if lines > LIMIT:
             print(f"{path}: {lines} lines; at most {LIMIT} are allowed: split it by idea")

@@ -1,7 +1,7 @@
 """Questions about a run that only its log can answer: what an agent did, and whether someone is writing."""
 
 import json
-import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -41,16 +41,24 @@ def state(run: Run) -> str:
 def writer(folder: Path) -> tuple[int, str] | None:
     """Pid and host of the process that is writing the run in this folder; None where there is none.
 
-    The lock is looked up in the kernel's table instead of being tried, so that asking never gets in a writer's way.
+    It is looked up without touching the lock, so that asking never gets in a writer's way. On another host nobody can
+    tell whether the process still lives: it is taken for alive.
     """
     lock = folder / "events.lock"
     try:
-        status = lock.stat()
-        held = Path("/proc/locks").read_text(encoding="ascii").split("\n")
         holder = json.loads(lock.read_bytes())
-    except (OSError, ValueError):
+        pid, host = int(holder["pid"]), str(holder["host"])
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    inode = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-    if not any(" FLOCK " in line and f" {inode} " in line for line in held):
-        return None
-    return int(holder["pid"]), str(holder["host"])
+    return (pid, host) if host != socket.gethostname() or _holds(pid, lock) else None
+
+
+def _holds(pid: int, lock: Path) -> bool:
+    """Whether a process of this host has the file open."""
+    wanted = str(lock.resolve())
+    try:
+        return any(str(opened.readlink()) == wanted for opened in Path(f"/proc/{pid}/fd").iterdir())
+    except PermissionError:
+        return True
+    except OSError:
+        return False

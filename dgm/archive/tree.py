@@ -64,6 +64,8 @@ class Tree:
         self.evaluations = 0
         """Graded resolved or unresolved; every attempt counts."""
         self.invalid = 0
+        self.stillborn_in_a_row = 0
+        """Since the last birth."""
         self.budget = Budget()
         self.tasks: tuple[TaskId, ...] = ()
         self.seq = 0
@@ -190,6 +192,7 @@ class Tree:
             case AgentStillborn(action, dead):
                 self._forget(action)
                 self._stillborn[dead.stage] = self._stillborn.get(dead.stage, 0) + 1
+                self.stillborn_in_a_row += 1
             case ActionLost(action, _, final):
                 self._lose(action, final)
             case RunStarted(budget, tasks):
@@ -273,6 +276,7 @@ class Tree:
                 f"agent {event.id} with parents {event.parents} cannot be born as number {len(self._agents)}"
             )
         self._forget(event.action)
+        self.stillborn_in_a_row = 0
         self._agents.append(
             Agent(
                 event.id,

@@ -6,15 +6,16 @@ knows, so that nothing that the graded code prints can pass for a result.
 
 import base64
 import json
+import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Entry, Snapshot, Verdict
-from dgm.errors import Infrastructure
+from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, Grade, SandboxEngine, SandboxSpec
 
 RUNNER = Path(__file__).with_name("exam_runner.py")
@@ -25,6 +26,9 @@ SETUP_S = 30.0
 """What the runner may take around the tests themselves."""
 MASKED_FROM = 12
 """Shorter lines of a hidden test (``else:``) say nothing and occur in any program."""
+RAISED = re.compile(rb"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Iteration)(?::|$)")
+SHOWN_LINE, SHOWN_LIMIT = 200, 4000
+"""Bytes of one failed test, and of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,10 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     timeout_s = exam.limits.test_timeout_s + SETUP_S
     spec = SandboxSpec(image=exam.limits.image, labels=labels, lifetime_s=timeout_s + SETUP_S)
     async with engine.open(spec) as sandbox:
-        await sandbox.put(_luggage(exam, patch), PLACE)
+        try:
+            await sandbox.put(_luggage(exam, patch), PLACE)
+        except AgentFault as fault:
+            raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
         completed = await sandbox.exec(
             ["python3", "-s", "-B", f"{PLACE}/runner/exam_runner.py"],
             timeout_s=timeout_s,
@@ -106,18 +113,19 @@ def _judge(exam: Exam, completed: Completed, said: Mapping[str, Mapping[str, Any
         )
     if "done" not in said:
         return _unresolved(_ending(completed))
-    log = _masked(base64.b64decode(said["done"]["log"]), exam.hidden)
-    return _verdict(exam, said["done"]["outcomes"], said["done"]["problems"], log)
+    raw = base64.b64decode(said["done"]["log"])
+    grade = _verdict(exam, said["done"]["outcomes"], said["done"]["problems"])
+    return replace(grade, log=_masked(raw, exam.hidden), shown=shown(raw, grade.failed, exam.hidden))
 
 
-def _verdict(exam: Exam, outcomes: Mapping[str, str], problems: Sequence[str], log: bytes) -> Grade:
+def _verdict(exam: Exam, outcomes: Mapping[str, str], problems: Sequence[str]) -> Grade:
     missing = [test for test in exam.fail_to_pass if outcomes.get(test) != "passed"]
     # A skipped test is no fix, but no regression either.
     broken = [test for test in exam.pass_to_pass if outcomes.get(test) not in ("passed", "skipped")]
     failed = (*missing, *broken)
     passed = tuple(test for test in (*exam.fail_to_pass, *exam.pass_to_pass) if test not in failed)
     if not failed:
-        return Grade(Verdict.RESOLVED, f"all {len(passed)} tests pass", 1.0, passed, (), log)
+        return Grade(Verdict.RESOLVED, f"all {len(passed)} tests pass", 1.0, passed, ())
     score = 0.0 if broken else 1 - len(missing) / len(exam.fail_to_pass)
     reasons = [
         f"{len(missing)} of {len(exam.fail_to_pass)} tests still fail" if missing else "",
@@ -125,7 +133,7 @@ def _verdict(exam: Exam, outcomes: Mapping[str, str], problems: Sequence[str], l
         *problems[:1],
     ]
     reason = "; ".join(filter(None, reasons))
-    return Grade(Verdict.UNRESOLVED, reason, score, passed, failed, log)
+    return Grade(Verdict.UNRESOLVED, reason, score, passed, failed)
 
 
 def _ending(completed: Completed) -> str:
@@ -142,6 +150,24 @@ def _masked(log: bytes, hidden: Snapshot) -> bytes:
     secret = {line for line in secret if len(line) >= MASKED_FROM}
     lines = (b"[line of a hidden test]" if line.strip() in secret else line for line in log.split(b"\n"))
     return b"\n".join(lines)[:LOG_LIMIT]
+
+
+def shown(log: bytes, failed: Sequence[str], hidden: Snapshot) -> bytes:
+    """What an agent may later learn of its failure: each failed test's name and the last line of its traceback.
+
+    Graded code can read the hidden tests and print what it likes, so nothing else of the log is passed on, and a line
+    that holds any line of a hidden test is left out.
+    """
+    secret = [line.strip() for entry in hidden.values() for line in entry.data.split(b"\n")]
+    secret = [line for line in secret if len(line) >= MASKED_FROM]
+    said: dict[bytes, bytes] = {}
+    for part in log.split(b"FAIL: ")[1:]:
+        name, _, traceback = part.partition(b"\n")
+        lines = [line for line in traceback.split(b"\n") if RAISED.match(line)]
+        last = lines[0][:SHOWN_LINE] if lines else b""
+        said.setdefault(name, b"" if any(line in last for line in secret) else last)
+    rows = (test.encode() + b"  " + said.get(test.encode(), b"") for test in failed)
+    return b"".join(b"FAILED " + row.rstrip() + b"\n" for row in rows)[:SHOWN_LIMIT]
 
 
 def _unresolved(reason: str) -> Grade:

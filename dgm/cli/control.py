@@ -84,11 +84,20 @@ def stop(run_name: str, now: bool, as_json: bool) -> None:
     pid, host = holder
     if host != socket.gethostname():
         raise UserError(f"{name} is running on {host} (pid {pid}); stop it there")
-    os.kill(pid, signal.SIGTERM)
+    _terminate(pid, name)
     if now:
         time.sleep(0.5)
-        os.kill(pid, signal.SIGTERM)
+        _terminate(pid, name)
     if as_json:
         emit_json({"run": name, "stopped": True, "pid": pid})
     else:
         console().print(f"asked pid {pid} to stop; go on later with: dgm resume {run_name}")
+
+
+def _terminate(pid: int, name: str) -> None:
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    except PermissionError as error:
+        raise UserError(f"{name} is run by another user (pid {pid}); stop it as that user") from error

@@ -30,6 +30,7 @@ class Progress:
         self._began = time.monotonic()
         self._graded_before = run.tree.evaluations
         self._recent: list[str] = []
+        self._facts: list[str] = []
         self._search: Search | None = None
         self.live: Live | None = None
 
@@ -39,6 +40,7 @@ class Progress:
 
     def event(self, recorded: Recorded) -> None:
         """Takes note of one event."""
+        self._facts = self._headline() if self.live is not None else []
         text = _event_text(self._run, recorded.event)
         if text:
             self.say(text)
@@ -55,7 +57,15 @@ class Progress:
         from rich.panel import Panel
         from rich.text import Text
 
-        lines = [*self._headline(), "", *self._recent]
+        # Drawn by a thread of its own, so nothing of the tree is read here.
+        elapsed = time.monotonic() - self._began
+        slots = f"{self._search.running} running" if self._search else "starting"
+        lines = [
+            f"time         {_clock(elapsed)}{self._eta(elapsed)}  {slots}",
+            *self._facts,
+            "",
+            *self._recent,
+        ]
         return Panel(
             Text("\n".join(lines), no_wrap=True, overflow="ellipsis"),
             title=self._run.name,
@@ -66,12 +76,10 @@ class Progress:
         tree = self._run.tree
         goal = tree.budget.evaluations
         share = tree.evaluations / goal if goal else 0.0
-        elapsed = time.monotonic() - self._began
         of_goal = f" of {goal} {bar(share)}" if goal else ""
-        slots = f"{self._search.running} running" if self._search else "starting"
         stillborn = sum(tree.stillborn.values())
         lines = [
-            f"evaluations  {tree.evaluations}{of_goal}  {slots}  {_clock(elapsed)} gone{self._eta(elapsed)}",
+            f"evaluations  {tree.evaluations}{of_goal}",
             f"agents       {len(tree.agents)}  stillborn {stillborn}  invalid {tree.invalid}",
             f"spend        {tree.spend.calls} calls  {tree.spend.tokens:,} tokens  {tree.spend.usd:.2f} USD",
         ]

@@ -10,6 +10,7 @@ from dgm import assemble
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, run_argument
+from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json, one_line
 from dgm.cli.progress import progress
 from dgm.cli.rows import interval_text, tally_text
@@ -17,6 +18,7 @@ from dgm.config import Settings
 from dgm.domain import AgentId
 from dgm.errors import UserError
 from dgm.policies.best_belief import best_belief
+from dgm.search.budgets import Ending, Reason
 from dgm.search.exam import FOLDER, Comparison, candidate, compare
 from dgm.search.summary import agent_record, tally_record
 
@@ -28,7 +30,7 @@ SIGNIFICANT = 0.05
 @click.option("--holdout", is_flag=True, help="Run what is missing of the holdout evaluations first.")
 @click.option("--workers", type=click.IntRange(min=1), help="Steps at once (default: the run's).")
 @as_json
-def report(run_name: str, holdout: bool, workers: int | None, as_json: bool) -> None:
+def report(run_name: str, holdout: bool, workers: int | None, as_json: bool) -> int:
     """Compare the best agent with the seed: tallies of the search, and the holdout tasks task by task."""
     with Run.open(find_run(run_name)) as run:
         if not run.tree.agents:
@@ -36,8 +38,7 @@ def report(run_name: str, holdout: bool, workers: int | None, as_json: bool) -> 
         settings = assemble.settings_of(run)
         if workers:
             settings = settings.model_copy(update={"workers": workers})
-        if holdout:
-            _examine(run, settings, quiet=as_json)
+        over = _examine(run, settings, quiet=as_json) if holdout else None
         found = _comparison(run)
         best = run.tree.agents[best_belief(run.tree)]
         if as_json:
@@ -49,17 +50,29 @@ def report(run_name: str, holdout: bool, workers: int | None, as_json: bool) -> 
                     "holdout": _record(found) if found else None,
                 }
             )
-            return
-        sys.stdout.write(
-            "\n".join([*_search_lines(run, best.id), *_holdout_lines(run, found, best.id)]) + "\n"
-        )
+            return _code(over)
+        lines = [*_search_lines(run, best.id), *_holdout_lines(run, found, best.id)]
+        sys.stdout.write("\n".join(lines) + "\n")
+        return _code(over)
 
 
-def _examine(run: Run, settings: Settings, *, quiet: bool) -> None:
+def _code(over: Ending | None) -> int:
+    """Exit code of the examination, with a line where it is not complete."""
+    if over is None or over.reason is Reason.NOTHING_LEFT:
+        return 0
+    sys.stderr.write(
+        f"the holdout evaluations are not complete: {over.message}; run the same command again\n"
+    )
+    return FAILED
+
+
+def _examine(run: Run, settings: Settings, *, quiet: bool) -> Ending:
     parts = assemble.parts_of(settings.model_copy(update={"sandbox": run.config["sandbox"]}))
     agents = [run.tree.agents[0], run.tree.agents[best_belief(run.tree)]]
     with assemble.open_exam(run, settings, parts) as exam, progress(exam, quiet=quiet) as shown:
-        asyncio.run(assemble.examine(run, exam, list(dict.fromkeys(agents)), settings, parts, shown.event))
+        return asyncio.run(
+            assemble.examine(run, exam, list(dict.fromkeys(agents)), settings, parts, shown.event)
+        )
 
 
 def _comparison(run: Run) -> Comparison | None:

@@ -35,7 +35,7 @@ def budget_options(command: Any) -> Any:
         click.option("--max-hours", type=float, help="Wall time, over all sessions of the run."),
         click.option("--max-tokens", type=int, help="Tokens of all model calls."),
         click.option("--max-agents", type=int, help="Members of the archive, the seed included."),
-        click.option("--max-evaluations", type=int, help="Graded evaluations (default 160)."),
+        click.option("--max-evaluations", type=int, help="Graded evaluations (160 where no limit is given)."),
     ):
         command = option(command)
     return command
@@ -59,7 +59,7 @@ def run(
     config: Path | None, name: str | None, assignments: tuple[str, ...], as_json: bool, **flags: Any
 ) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
-    settings = resolve(config, assignments, _dotted(flags))
+    settings = _placed(resolve(config, assignments, _dotted(flags)))
     folder = next(archive_folders()) / _checked(name or time.strftime("run-%Y%m%d-%H%M%S"))
     if folder.exists():
         raise UserError(
@@ -72,7 +72,7 @@ def run(
 
 @click.command()
 @run_argument
-@click.option("--workers", type=int, help="Steps at once, for this session.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Steps at once, for this session.")
 @budget_options
 @as_json
 def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> int:
@@ -81,10 +81,18 @@ def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> i
     with Run.open(folder, write=True) as opened:
         settings = assemble.settings_of(opened)
         if workers is not None:
-            settings = settings.model_copy(update={"workers": max(1, workers)})
+            settings = settings.model_copy(update={"workers": workers})
         parts = assemble.parts_of(settings.model_copy(update={"sandbox": opened.config["sandbox"]}))
-        assemble.reopen(opened, _budget(opened.tree.budget, flags), parts)
+        assemble.reopen(opened, _budget(assemble.budget_of(opened, settings), flags), parts)
         return _go(opened, settings, parts, as_json)
+
+
+def _placed(settings: Settings) -> Settings:
+    """A suite that is named by its path is found again from any other folder."""
+    folder = Path(settings.benchmark)
+    if len(folder.parts) > 1 and folder.is_dir():
+        return settings.model_copy(update={"benchmark": str(folder.resolve())})
+    return settings
 
 
 def _checked(name: str) -> str:

@@ -79,7 +79,14 @@ def _words(table: Mapping[str, Any], key: str, default: tuple[str, ...] | None =
 
 
 def _matches(path: str, patterns: Iterable[str]) -> bool:
-    return any(
-        pattern == "**" or fnmatchcase(path, pattern) or path.startswith(pattern.rstrip("*/") + "/")
-        for pattern in patterns
+    return any(_matches_one(path, pattern.removeprefix("./")) for pattern in patterns)
+
+
+def _matches_one(path: str, pattern: str) -> bool:
+    folder = pattern.removesuffix("**").rstrip("/")
+    return (
+        pattern == "**"
+        or fnmatchcase(path, pattern)
+        or (pattern.startswith("**/") and fnmatchcase(path, pattern[3:]))
+        or ("*" not in folder and path.startswith(folder + "/"))
     )

@@ -13,7 +13,7 @@ from dgm.messages import Message, Role
 FILES = {
     "conversation": "conversation.md",
     "patch": "patch.diff",
-    "tests": "tests.txt",
+    "failures": "failed-tests.txt",
     "log": "agent-output.txt",
 }
 CUT = b"\n[... %d bytes left out ...]\n"
@@ -26,7 +26,8 @@ class Case:
     evaluation: Evaluation
     problem: str
     traces: Mapping[str, bytes]
-    """``patch``, ``tests`` (output of the grading run), ``log`` (of the agent's program), ``conversation``."""
+    """``patch``, ``failures`` (names and last lines of failed tests), ``log`` (of the agent's program) and
+    ``conversation``."""
     run: "Circumstances"
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
 from dgm.domain import Action, AgentId, Expand
-from dgm.policies.best_belief import best_belief
 from dgm.policies.gates import evaluations_left, may_expand, widening
 from dgm.policies.untried import agents_with_untried, draw_task
 
@@ -47,10 +46,6 @@ class Hgm:
 
     def observe(self, event: Recorded) -> None:
         """Keeps nothing: the tree holds all that this rule reads."""
-
-    def best(self, tree: Tree) -> AgentId:
-        """The best-belief agent."""
-        return best_belief(tree)
 
 
 def _tau(tree: Tree) -> float:

@@ -5,7 +5,6 @@ from random import Random
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
 from dgm.domain import Action, AgentId, Expand
-from dgm.policies.best_belief import best_belief
 from dgm.policies.gates import may_expand, widening
 from dgm.policies.untried import agents_with_untried, draw_task
 
@@ -31,7 +30,3 @@ class RandomChoice:
 
     def observe(self, event: Recorded) -> None:
         """Keeps nothing."""
-
-    def best(self, tree: Tree) -> AgentId:
-        """The best-belief agent."""
-        return best_belief(tree)

@@ -4,8 +4,7 @@ from random import Random
 
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
-from dgm.domain import Action, AgentId, Evaluate
-from dgm.policies.best_belief import best_belief
+from dgm.domain import Action, Evaluate
 
 
 class Roster:
@@ -24,7 +23,3 @@ class Roster:
 
     def observe(self, event: Recorded) -> None:
         """Keeps nothing."""
-
-    def best(self, tree: Tree) -> AgentId:
-        """The best-belief agent."""
-        return best_belief(tree)

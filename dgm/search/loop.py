@@ -40,8 +40,6 @@ class Finished:
 
     action: ActionId
     result: Outcome | Infrastructure
-    hopeless: bool = False
-    """It failed as often as is allowed although the engine works: it is not performed again."""
 
 
 class Search:
@@ -62,10 +60,11 @@ class Search:
         self._worker = worker
         self._settings = settings
         self._foreman = Foreman(run, settings)
-        self._patience = Patience(settings.limits.failures_in_a_row, clock)
+        self._patience = Patience(settings.limits.failures_in_a_row, settings.limits.tries, clock)
         self._running: dict[ActionId, asyncio.Task[None]] = {}
         self._finished: asyncio.Queue[Finished | None] = asyncio.Queue()
         self._stop: Ending | None = None
+        self._observed = 0
 
     @property
     def running(self) -> int:
@@ -92,7 +91,8 @@ class Search:
                 over = self._fill(group)
                 if over is not None and not self._running:
                     break
-                await self._take(wait_s=None if over else self._patience.wait_s() or None)
+                idle = len(self._running) < self._settings.workers and self._patience.waiting and not over
+                await self._take(max(self._patience.wait_s(), 0.05) if idle else None)
         self._append(RunStopped(over.reason.value))
         return over
 
@@ -122,14 +122,18 @@ class Search:
 
     def _choose(self) -> tuple[ActionId, Action, bool] | None:
         tree = self._run.tree
-        for action, what in tree.to_redo().items():
-            return action, what, True
-        if not room_for_evaluation(tree):
-            return None
+        again = list(tree.to_redo().items())
+        # What has just failed lets something else go first: so one action's trouble is told from everybody's.
+        fresh = [(action, what) for action, what in again if action != self._patience.last_failed]
+        if fresh:
+            return *fresh[0], True
         action = tree.next_action
-        wanted = self._policy.next(tree, decision_stream(self._settings.seed, action))
+        wanted = None
+        if room_for_evaluation(tree):
+            self._catch_up()
+            wanted = self._policy.next(tree, decision_stream(self._settings.seed, action))
         if wanted is None:
-            return None
+            return (*again[0], True) if again else None
         if isinstance(wanted, Evaluate) and wanted.attempt == 0 and wanted.task in tree.tried(wanted.agent):
             raise DgmError(
                 f"policy {self._policy.name} asks for task {wanted.task} of agent {wanted.agent} again"
@@ -140,19 +144,12 @@ class Search:
         self._append(ActionStarted(action, what, again))
         order = self._foreman.order(action, what)
 
-        tries = self._run.tree.tries(action)
-
         async def perform() -> None:
             try:
                 result: Outcome | Infrastructure = await self._worker.perform(order)
             except Infrastructure as error:
                 result = error
-            hopeless = (
-                _failure(result) is not None
-                and tries >= self._settings.limits.tries
-                and await self._worker.engine_works()
-            )
-            self._finished.put_nowait(Finished(action, result, hopeless))
+            self._finished.put_nowait(Finished(action, result))
 
         self._running[action] = group.create_task(perform(), name=f"action-{action}")
 
@@ -184,17 +181,21 @@ class Search:
         failure = _failure(finished.result)
         if failure is None:
             self._patience.success()
-        elif finished.hopeless:
+        elif self._patience.hopeless(action, failure):
             log.warning("action %d failed too often and is given up: %s", action, failure)
             self._append(ActionLost(action, f"given up: {failure}", final=True))
         else:
             log.warning("action %d failed and will be performed again: %s", action, failure)
-            self._patience.failure(failure)
 
     def _append(self, event: Event) -> None:
-        recorded = self._run.append(event)
-        self._policy.observe(recorded)
-        self._on_event(recorded)
+        self._on_event(self._run.append(event))
+
+    def _catch_up(self) -> None:
+        """Shows the policy what was recorded since, model calls included, in the order of the log."""
+        if self._policy.keeps_state:
+            for recorded in self._run.store.read(self._observed):
+                self._policy.observe(recorded)
+                self._observed = recorded.seq
 
 
 def _failure(result: Outcome | Infrastructure) -> str | None:

@@ -1,38 +1,58 @@
-"""How long to wait after the infrastructure failed, and when to give up."""
+"""How long to wait after the infrastructure failed, and when to give up: an action, or the session."""
 
 from collections.abc import Callable
+
+from dgm.domain import ActionId
 
 
 class Patience:
     """Counts failures with no success between; waits 1, 2, 4 … up to 60 s after each of them.
 
-    One failed engine fails every worker at once; so only failures that start a new wait lengthen it.
+    One failed engine fails every worker at once; so only failures that start a new wait lengthen it. An action is given
+    up when it failed ``tries`` times in this session although others succeeded meanwhile: in an outage nothing is.
     """
 
-    def __init__(self, failures_in_a_row: int, clock: Callable[[], float]) -> None:
+    def __init__(self, failures_in_a_row: int, tries: int, clock: Callable[[], float]) -> None:
         self._limit = failures_in_a_row
+        self._tries = tries
         self._clock = clock
         self._failures = 0
         self._waits = 0
         self._until = 0.0
+        self._successes = 0
+        self._trouble: dict[ActionId, tuple[int, int]] = {}
+        """Action → how often it failed, and the successes of others before it first did."""
         self.last_reason = ""
+        self.last_failed: ActionId | None = None
 
     def success(self) -> None:
         """Something worked: start over."""
+        self._successes += 1
         self._failures = self._waits = 0
         self._until = 0.0
+        self.last_failed = None
 
-    def failure(self, reason: str) -> None:
-        """Something failed that was not an agent's fault."""
-        self.last_reason = reason
+    def hopeless(self, action: ActionId, reason: str) -> bool:
+        """Takes note of a failure that was not an agent's fault; whether the action is to be given up."""
+        self.last_reason, self.last_failed = reason, action
+        times, before = self._trouble.get(action, (0, self._successes))
+        self._trouble[action] = (times + 1, before)
+        if times + 1 >= self._tries and self._successes > before:
+            return True
         self._failures += 1
         if self.wait_s() == 0.0:
             self._until = self._clock() + min(60.0, 2.0**self._waits)
             self._waits += 1
+        return False
 
     def wait_s(self) -> float:
         """Seconds from now until something may be started again; 0.0 when it may."""
         return max(0.0, self._until - self._clock())
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a wait was begun that no success has ended."""
+        return self._failures > 0
 
     @property
     def exhausted(self) -> bool:

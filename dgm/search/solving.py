@@ -56,18 +56,24 @@ def user_files(repo: Path) -> Snapshot:
     Raises:
         UserError: it is too large to be copied.
     """
-    listed = subprocess.run(
-        ["git", "-C", str(repo), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."],
-        capture_output=True,
-        check=False,
-    )
+    words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."]
+    listed = subprocess.run([_git(), "-C", str(repo), *words], capture_output=True, check=False)
+    names = [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
     try:
-        if listed.returncode != 0:
+        if listed.returncode != 0 or not names:
             return from_folder(repo, limit_bytes=LIMIT_BYTES)
-        names = [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
         return from_names(repo, names, limit_bytes=LIMIT_BYTES)
     except AgentFault as error:
         raise UserError(f"{repo}: {error}; give a smaller folder") from error
+    except OSError as error:
+        raise UserError(f"{repo}: cannot be read: {error}") from error
+
+
+def _git() -> str:
+    found = shutil.which("git")
+    if found is None:
+        raise UserError("git is not installed; dgm needs it (for example: apt-get install git)")
+    return found
 
 
 async def solve(source: Snapshot, before: Snapshot, problem: str, means: Means) -> Work:
@@ -109,9 +115,10 @@ def apply(repo: Path, patch: bytes) -> None:
     Raises:
         UserError: it does not apply, because the repository has changed meanwhile.
     """
-    done = subprocess.run(
-        ["git", "apply", "--whitespace=nowarn", "-"], cwd=repo, input=patch, capture_output=True, check=False
-    )
+    # Without a repository around it, git takes the patch's paths from this folder, whatever folder it is.
+    alone = {**os.environ, "GIT_CEILING_DIRECTORIES": str(repo.resolve()), "GIT_DIR": os.devnull}
+    words = [_git(), "apply", "--whitespace=nowarn", "-"]
+    done = subprocess.run(words, cwd=repo, env=alone, input=patch, capture_output=True, check=False)
     if done.returncode != 0:
         why = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise UserError(

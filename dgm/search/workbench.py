@@ -8,11 +8,11 @@ from importlib.resources import files
 from dgm.archive.repository import patch
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry, Snapshot
-from dgm.errors import AgentFault
+from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.lease import Lease
 from dgm.gateway.server import Gateway
 from dgm.meta.contract import Contract, read_contract
-from dgm.protocols import Completed, Job, JobKind, Mount, OpenSandbox, SandboxSpec, Work
+from dgm.protocols import Completed, Job, JobKind, Mount, OpenSandbox, Sandbox, SandboxSpec, Work
 
 GATEWAY_FOLDER = "/run/dgm"
 LAUNCHER = "job/launcher.py"
@@ -43,7 +43,13 @@ class SandboxWorkbench:
         """
         contract = read_contract(job.source)
         with self.gateway.lend(self.action, self.role or job.kind.value) as lease:
-            completed, after = await self._in_sandbox(job, contract, lease)
+            try:
+                completed, after = await self._in_sandbox(job, contract, lease)
+            except AgentFault as fault:
+                # What an agent leaves when its model fails says nothing of the agent.
+                if lease.failure is not None:
+                    raise lease.failure from fault
+                raise
         if lease.failure is not None:
             raise lease.failure
         diff = await asyncio.to_thread(patch, job.workspace, after)
@@ -55,7 +61,7 @@ class SandboxWorkbench:
 
     async def _in_sandbox(self, job: Job, contract: Contract, lease: Lease) -> tuple[Completed, Snapshot]:
         async with self.open_sandbox(self._spec(job)) as sandbox:
-            await sandbox.put(_files(job), "/")
+            await _fill(sandbox, job)
             completed = await sandbox.exec(
                 ["python3", "-I", "/" + LAUNCHER],
                 timeout_s=job.time_limit_s + GRACE_S,
@@ -82,6 +88,15 @@ class SandboxWorkbench:
             disk_mb=self.spec.disk_mb,
             lifetime_s=job.time_limit_s + 120.0,
         )
+
+
+async def _fill(sandbox: Sandbox, job: Job) -> None:
+    try:
+        await sandbox.put(_files(job), "/")
+    except AgentFault as fault:
+        if job.kind is JobKind.IMPROVE:
+            raise
+        raise Infrastructure(f"the task's files do not go into a sandbox: {fault}") from fault
 
 
 def _in_time(completed: Completed, limit_s: float) -> Completed:

@@ -47,7 +47,7 @@ from dgm.protocols import (
 from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
 from dgm.search.workbench import SandboxWorkbench
 
-SHOWN = ("patch", "tests", "log", "conversation")
+SHOWN = ("patch", "failures", "log", "conversation")
 """Traces of an evaluation that become evidence."""
 
 
@@ -74,14 +74,6 @@ class Worker:
                 return await self._evaluate(order)
             case ExpandOrder():
                 return await self._expand(order)
-
-    async def engine_works(self) -> bool:
-        """Whether a sandbox can be had at all: tells a hopeless action from an outage."""
-        try:
-            async with self.engine.open(self.spec) as sandbox:
-                return (await sandbox.exec(["true"], timeout_s=30.0)).exit_code == 0
-        except Infrastructure:
-            return False
 
     # Evaluate
 
@@ -110,6 +102,7 @@ class Worker:
         await asyncio.to_thread(self._keep_work, work, traces)
         grade = await self.benchmark.grade(task.id, work.patch, self.spec.labels)
         traces["tests"] = await asyncio.to_thread(self._keep, grade.log)
+        traces["failures"] = await asyncio.to_thread(self._keep, grade.shown)
         ending = _bad_end(work.completed)
         if ending and grade.verdict is Verdict.UNRESOLVED:
             return Grade(grade.verdict, f"{grade.reason} (the agent {ending})", grade.score)

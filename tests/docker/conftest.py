@@ -42,6 +42,8 @@ def engine(request: pytest.FixtureRequest) -> SandboxEngine:
     """Each engine in turn."""
     found = _engine(request.param)
     if isinstance(found, str):
+        if os.environ.get("DGM_REQUIRE_DOCKER") == "1":
+            pytest.fail(f"must run with {request.param}: {found}")
         pytest.skip(f"NOT RUN with {request.param}: {found}")
     return found
 

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -57,7 +58,7 @@ def restartable():
 
 def start_engine():
     subprocess.run(["rm", "-f", "/var/run/docker.pid"], check=False)
-    with open("/var/log/dockerd.log", "ab") as log:
+    with Path("/var/log/dockerd.log").open("ab") as log:
         subprocess.Popen(
             ["dockerd"], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
         )

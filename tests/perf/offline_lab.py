@@ -173,17 +173,32 @@ def _run_agent(program: Path, job: dict, url: str) -> str:
     file.write_text(json.dumps({**job, "time_limit_s": TIME_LIMIT_S}))
     environment = _environment(OPENAI_BASE_URL=url, OPENAI_API_KEY="none")
     command = tomllib.loads((program / "agent.toml").read_text())["agent"]["command"]
+    import signal
+
+    child = subprocess.Popen(
+        ["prlimit", "--cpu=12", "--as=1500000000", *command, str(file)],
+        cwd=program,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     try:
-        done = subprocess.run(
-            [*command, str(file)],
-            cwd=program,
-            env=environment,
-            capture_output=True,
-            timeout=TIME_LIMIT_S,
-            check=False,
-        )
+        _, err = child.communicate(timeout=TIME_LIMIT_S)
     except subprocess.TimeoutExpired:
         return "timed out"
+    finally:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        for one in Path("/proc").iterdir():
+            try:
+                if one.name.isdigit() and os.readlink(one / "cwd").startswith(str(program.parent)):
+                    os.kill(int(one.name), 9)
+            except OSError:
+                pass
+    done = subprocess.CompletedProcess(command, child.returncode, b"", err)
     lines = done.stderr.decode(errors="replace").strip().split("\n")
     return lines[-1][:80] if done.returncode and lines[-1] else ""
 
@@ -224,6 +239,11 @@ def choose(pattern: str, split: str) -> list[Path]:
     return found
 
 
+def shown(o):
+    print("+" if o.solved else "-", o.task, o.calls, o.note, file=sys.stderr, flush=True)
+    return o
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -239,7 +259,7 @@ def main() -> None:
     server = Server(chosen.calls)
     tasks = choose(chosen.tasks, chosen.split)
     with ThreadPoolExecutor(2) as pool:
-        outcomes = list(pool.map(lambda task: attempt(chosen.agent, task, server), tasks))
+        outcomes = list(pool.map(lambda task: shown(attempt(chosen.agent, task, server)), tasks))
     for outcome in outcomes:
         if not chosen.quiet:
             sign = "+" if outcome.solved else "-"

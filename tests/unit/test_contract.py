@@ -61,3 +61,20 @@ def test_added_changed_and_removed_files_are_all_changes():
     before = source(**{"a.py": b"1", "x.lock": b"1"})
     after = source(**{"a.py": b"2", "y.lock": b"1"})
     assert contract.forbidden_changes(before, after) == ["x.lock", "y.lock"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "held"),
+    [
+        ("**/secret.py", "secret.py", True),
+        ("**/secret.py", "a/b/secret.py", True),
+        ("./core.py", "core.py", True),
+        ("tools/", "tools/bash.py", True),
+        ("tools/**", "tools/deep/bash.py", True),
+        ("tools/*.py", "tools.py", False),
+        ("*.lock", "poetry.lock.py", False),
+    ],
+)
+def test_patterns_mean_what_they_say(pattern, path, held):
+    text = GOOD.replace(b'["tests/**", "*.lock"]', f'["{pattern}"]'.encode())
+    assert read_contract(source(text)).may_change(path) is not held

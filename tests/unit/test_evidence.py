@@ -6,7 +6,7 @@ from dgm.meta.evidence import Case, Circumstances, circumstances, conversation_t
 
 
 def case(verdict=Verdict.UNRESOLVED, run=None, **traces):
-    kept = {"patch": b"", "tests": b"", "log": b"", "conversation": b""} | traces
+    kept = {"patch": b"", "failures": b"", "log": b"", "conversation": b""} | traces
     evaluation = Evaluation(0, TaskId("lru-ttl"), 0, verdict, "1 of 2 tests fail")
     return Case(evaluation, "the problem", kept, run or Circumstances())
 
@@ -31,10 +31,10 @@ def test_failures_are_counted_by_kind():
 
 
 def test_the_folder_has_an_index_and_a_folder_a_case():
-    files = folder([case(patch=b"diff", tests=b"FAILED")], 1000)
+    files = folder([case(patch=b"diff", failures=b"FAILED")], 1000)
     assert "lru-ttl-0/" in files["README.md"].data.decode()
     assert files["lru-ttl-0/patch.diff"].data == b"diff"
-    assert files["lru-ttl-0/tests.txt"].data == b"FAILED"
+    assert files["lru-ttl-0/failed-tests.txt"].data == b"FAILED"
     assert files["lru-ttl-0/problem.md"].data == b"the problem"
 
 

@@ -1,6 +1,9 @@
-"""How a search waits out an outage."""
+"""How a search waits out an outage, and what it gives up."""
 
+from dgm.domain import ActionId
 from dgm.search.patience import Patience
+
+A, B = ActionId(1), ActionId(2)
 
 
 class Clock:
@@ -13,35 +16,50 @@ class Clock:
 
 def test_waits_double_up_to_a_minute():
     clock = Clock()
-    patience = Patience(100, clock)
+    patience = Patience(100, 100, clock)
     waits = []
     for _ in range(8):
-        patience.failure("engine gone")
+        patience.hopeless(A, "engine gone")
         waits.append(patience.wait_s())
         clock.now += patience.wait_s()
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
 def test_one_outage_that_fails_all_workers_is_one_wait():
-    patience = Patience(100, Clock())
-    for _ in range(8):
-        patience.failure("engine gone")
+    patience = Patience(100, 100, Clock())
+    for n in range(8):
+        patience.hopeless(ActionId(n), "engine gone")
     assert patience.wait_s() == 1.0
 
 
 def test_success_starts_over():
-    patience = Patience(3, Clock())
-    patience.failure("a")
-    patience.failure("b")
+    patience = Patience(3, 100, Clock())
+    patience.hopeless(A, "a")
+    patience.hopeless(A, "b")
     patience.success()
-    patience.failure("c")
+    patience.hopeless(A, "c")
     assert not patience.exhausted
     assert patience.wait_s() == 1.0
 
 
 def test_it_ends_after_the_limit():
-    patience = Patience(2, Clock())
-    patience.failure("a")
-    patience.failure("the last")
+    patience = Patience(2, 100, Clock())
+    patience.hopeless(A, "a")
+    patience.hopeless(B, "the last")
     assert patience.exhausted
     assert patience.last_reason == "the last"
+    assert patience.last_failed == B
+
+
+def test_nothing_is_given_up_while_nothing_succeeds():
+    patience = Patience(100, 3, Clock())
+    assert not any(patience.hopeless(A, "outage") for _ in range(20))
+
+
+def test_what_fails_while_others_succeed_is_given_up():
+    patience = Patience(100, 3, Clock())
+    said = []
+    for _ in range(3):
+        said.append(patience.hopeless(A, "image gone"))
+        patience.success()
+    assert said == [False, False, True]
