@@ -21,14 +21,14 @@ sandbox: $(READY)
 	@sandboxes/prepare
 
 demo: $(READY) sandbox
-	@echo "== a search: 140 evaluations with the offline model (a repair program, no language model)"
-	$(BIN)/dgm run --name $(DEMO) --seed $(SEED) --max-evaluations 140 --workers 2
+	@echo "== a search: 300 evaluations with the offline model (a repair program, no language model)"
+	$(BIN)/dgm run --name $(DEMO) --seed $(SEED) --max-evaluations 300 --workers 3
 	@echo "== the archive"
 	$(BIN)/dgm tree $(DEMO)
 	@echo "== what the best agent changed, against the seed"
 	$(BIN)/dgm diff $(DEMO) best seed
 	@echo "== seed and best on the holdout tasks"
-	$(BIN)/dgm report $(DEMO) --holdout
+	$(BIN)/dgm report $(DEMO) --holdout --workers 3
 
 check: $(READY)
 	$(BIN)/ruff check .
