@@ -157,6 +157,14 @@ class Journal(Protocol):
         """The reply that was already paid for under this key, if there is one."""
         ...
 
+    def afford(self, key: CallKey) -> None:
+        """Agrees to one more call that is to be paid.
+
+        Raises:
+            BudgetExhausted: the run may spend no more.
+        """
+        ...
+
     def record(self, key: CallKey, role: str, request: Request, reply: Reply, seconds: float) -> None:
         """Makes the exchange durable; returns only when it is on disk."""
         ...

@@ -6,7 +6,7 @@ from dgm.archive.events import ModelCalled
 from dgm.archive.exchange import Base, base_of, decode_reply, decode_request, encode_reply, encode_request
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Digest
-from dgm.errors import ArchiveCorrupt
+from dgm.errors import ArchiveCorrupt, BudgetExhausted
 from dgm.messages import CallKey, Reply, Request
 
 _CONVERSATIONS = 64
@@ -40,6 +40,16 @@ class RunJournal:
         """The request of a call that was already paid for, if there is one; raises as ``recorded``."""
         call = self._run.store.call(key.action, key.number)
         return read_request(self._run, call.request) if call else None
+
+    def afford(self, key: CallKey) -> None:
+        """Agrees to one more call that is to be paid; calls under way are not counted yet.
+
+        Raises:
+            BudgetExhausted: the run's tokens are spent.
+        """
+        limit, spent = self._run.tree.budget.tokens, self._run.tree.spend.tokens
+        if limit is not None and spent >= limit:
+            raise BudgetExhausted(f"{spent:,} of {limit:,} tokens are spent (action {key.action})")
 
     def record(self, key: CallKey, role: str, request: Request, reply: Reply, seconds: float) -> None:
         """Makes the exchange durable; returns only when it is on disk.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from dgm.domain import ActionId
-from dgm.errors import Infrastructure
+from dgm.errors import BudgetExhausted, Infrastructure
 from dgm.gateway import openai_chat
 from dgm.gateway.lease import CallLimits, Lease
 from dgm.gateway.masking import first_difference
@@ -158,7 +158,8 @@ class Gateway:
             except RequestRefused as refusal:
                 log.info("action %d, call %d: refused: %s", key.action, key.number, refusal)
                 raise
-            except Infrastructure as error:
+            except (Infrastructure, BudgetExhausted) as error:
+                # An action that the run's budget cuts short is not graded: it goes on when there is budget again.
                 failure = Infrastructure(f"action {key.action}, call {key.number}: {error}")
                 lease.fail(failure)
                 raise failure from error
@@ -180,6 +181,7 @@ class Gateway:
         if recorded is not None:
             self._compare(key, request)
             return recorded
+        self._journal.afford(key)
         began = time.monotonic()
         reply = await lease.model.reply(request)
         self._journal.record(key, lease.role, request, reply, time.monotonic() - began)

@@ -44,6 +44,9 @@ class _NothingKept:
     def recorded(self, key: CallKey) -> Reply | None:  # noqa: ARG002  (nothing is ever recorded)
         return None
 
+    def afford(self, key: CallKey) -> None:
+        """Agrees to everything: the lease has a limit of its own."""
+
     def record(self, key: CallKey, role: str, request: Request, reply: Reply, seconds: float) -> None:
         """Keeps nothing."""
 

@@ -79,7 +79,9 @@ def docker_by_hand(session: Session, token: str) -> None:
     """``docker run``, ``docker exec`` …, ``docker rm``."""
     spec, recipe = session.spec, recipes.load("python")
     tmpfs = [
-        w for f in ("/work", "/agent", "/job", "/tmp") for w in ("--tmpfs", f"{f}:rw,exec,size=64m,mode=1777")
+        w
+        for f in ("/work", "/agent", "/job", "/tmp")
+        for w in ("--tmpfs", f"{f}:rw,exec,size=64m,uid=10001,gid=10001")
     ]
     mounts = [w for m in spec.mounts for w in ("-v", f"{m.source}:{m.target}:ro")]
     confined = ["--network", "none", "--cap-drop", "ALL", "--read-only", "--init", "--ipc", "none"]

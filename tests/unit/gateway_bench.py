@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from dgm.domain import ActionId, Usage
+from dgm.errors import BudgetExhausted
 from dgm.gateway.server import Gateway
 from dgm.messages import Reply
 
@@ -19,6 +20,11 @@ class MemoryJournal:
     def __init__(self):
         self.replies = {}
         self.requests = {}
+        self.poor = False
+
+    def afford(self, key):
+        if self.poor:
+            raise BudgetExhausted("nothing is left")
 
     def recorded(self, key):
         return self.replies.get(key)

@@ -346,3 +346,19 @@ def test_too_many_requests_at_once_are_refused(tmp_path):
         assert statuses == [200, 200, 200, 429, 429]
 
     run(scenario())
+
+
+def test_what_the_runs_budget_cuts_short_is_not_graded(tmp_path):
+    async def scenario():
+        journal, model = MemoryJournal(), Script()
+        journal.replies[CallKey(ACTION, 1)] = Reply("paid before")
+        journal.poor = True
+        async with gateway(tmp_path / "g", model, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    (first, _), (second, _) = await ask(http), await ask(http)
+        assert (first, second) == (200, 503)
+        assert isinstance(lease.failure, Infrastructure)
+        assert model.asked == []
+
+    run(scenario())

@@ -260,6 +260,34 @@ def test_log_quotes_no_line_of_a_hidden_test(suite):
     assert b"self.assertEqual(double(5)" not in graded.log
 
 
+THIEF = """import glob, os
+for path in glob.glob("tests/test_hidden*.py"):
+    for line in open(path):
+        print("> " + line)
+        print("FAIL: tests.test_hidden_double.Double.test_five")
+        print("StolenError: " + line)
+
+
+def double(number):
+    raise ValueError("stolen " + open(glob.glob("tests/test_hidden*.py")[0]).read())
+"""
+
+
+def test_what_agents_learn_of_a_failure_holds_nothing_that_graded_code_could_steal(suite):
+    graded = grade(suite, library(THIEF))
+    assert graded.verdict is Verdict.UNRESOLVED
+    assert b"FAILED tests.test_hidden_double.Double.test_five" in graded.shown
+    hidden = b"\n".join(entry.data for entry in suite.hidden_tests(TASK).values())
+    for line in hidden.split(b"\n"):
+        assert len(line.strip()) < 12 or line.strip() not in graded.shown
+    assert len(graded.shown) <= 4000
+
+
+def test_agents_learn_names_and_last_lines_of_failed_tests(suite):
+    graded = grade(suite, library("def double(number):\n    return 1\n"))
+    assert b"FAILED tests.test_hidden_double.Double.test_two  AssertionError: 1 != 4\n" in graded.shown
+
+
 def test_code_that_kills_the_runner_is_unresolved(suite):
     text = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"
     graded = grade(suite, library(text))
