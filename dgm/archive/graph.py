@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     import networkx
 
 
-def to_networkx(tree: Tree) -> "networkx.DiGraph":
+def to_networkx(tree: Tree) -> "networkx.DiGraph[int]":
     """A node per agent, an edge from each parent to the child; attributes are numbers and strings."""
     import networkx
 
-    graph = networkx.DiGraph()
+    graph: networkx.DiGraph[int] = networkx.DiGraph()
     for agent in tree.agents:
         own, clade = tree.own(agent.id), tree.clade(agent.id)
         graph.add_node(
