@@ -7,6 +7,7 @@ trial; the test beside it runs a short one.
 import argparse
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +17,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+
+from dgm.sandboxes import scratch
 
 DGM = [sys.executable, "-m", "dgm"]
 
@@ -99,16 +102,17 @@ def audit(folder: Path) -> dict[str, object]:
 
 
 def leftovers(folder: Path) -> list[str]:
-    """Containers with the run's label, and sandboxed processes whose dgm is dead."""
+    """Containers and sandboxes with the run's label, and processes of a sandbox whose folder is gone."""
     run_id = json.loads((folder / "run.json").read_text())["config"]["id"]
     found = [line for line in _containers(run_id).splitlines() if line]
-    for place in Path("/proc").iterdir():
+    found += [place.name for place, note in scratch.notes() if note.labels.get("dgm.run") == run_id]
+    for process in Path("/proc").iterdir():
         try:
-            command = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            orphan = " 1 " in (place / "stat").read_text().rpartition(")")[2][:6]
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
         except OSError:
             continue
-        if place.name.isdigit() and orphan and "bwrap" in command:
+        place = re.search(r"/tmp/dgm-sandboxes-\d+/dgm-[0-9a-f]{16}", command)
+        if place and not Path(place[0]).exists():
             found.append(command)
     return found
 
