@@ -33,6 +33,8 @@ class Trial:
     sandbox: str
     benchmark: str = "starter"
     seed: int = 1
+    pause_s: tuple[float, float] = (1.0, 6.0)
+    """How long a session may live."""
 
 
 def perform(trial: Trial, archive: Path) -> dict[str, object]:
@@ -49,7 +51,7 @@ def perform(trial: Trial, archive: Path) -> dict[str, object]:
                 DGM + command, env=environment, stdout=output, stderr=output, start_new_session=True
             )
             try:
-                process.wait(chance.uniform(1.0, 6.0) if killed < trial.kills else None)
+                process.wait(chance.uniform(*trial.pause_s) if killed < trial.kills else None)
             except subprocess.TimeoutExpired:
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
