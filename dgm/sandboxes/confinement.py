@@ -43,7 +43,7 @@ class Confinement:
     ) -> list[str]:
         """The whole command line. The two descriptors must be passed on to it."""
         return [
-            "/usr/bin/setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c", _JOIN, "sh", *map(str, self.entrances), "--",
+            "/bin/sh", "-c", _JOIN, "sh", *map(str, self.entrances), "--",
             "bwrap", "--die-with-parent", "--new-session", "--clearenv",
             *self._identity(),
             *_system(self.scratch),

@@ -53,7 +53,9 @@ def killed_owner(engine_name: str, label: str, lifetime_s: float) -> None:
     ) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"open\n"
+        # The program itself, inside: before that, bubblewrap is not yet tied to its parent.
         assert eventually(lambda: len(processes_with(f"echo {label}")) > 0)
+        time.sleep(1.0)
         owner.kill()
 
 
