@@ -27,8 +27,8 @@ from dgm.sandboxes.threads import finished, owned
 
 log = logging.getLogger(__name__)
 
-_BWRAP_PIDS = 2
-"""Processes of bubblewrap itself that count against a control group."""
+_BWRAP_PIDS = 7
+"""What bubblewrap and the timeout take of a control group, for three commands at once."""
 _WATCH_EVERY_S = 0.25
 _STDERR = 2
 _PROOF_S = 10.0
