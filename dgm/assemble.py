@@ -1,5 +1,6 @@
 """Puts the parts of a run together from its settings: the only module that knows them all."""
 
+import asyncio
 import logging
 import platform
 import shutil
@@ -9,35 +10,40 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dgm import __version__
 from dgm.archive.events import Recorded, RunStarted
-from dgm.archive.journal import RunJournal
+from dgm.archive.finding import packed_copies
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
-from dgm.benchmarks.suites import open_suite
-from dgm.config import Settings, validated
-from dgm.domain import ActionId, Agent, Budget, Snapshot, Split
+from dgm.benchmarks.opening import open_suite
+from dgm.config import LimitSettings, Settings, validated
+from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split
 from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
 from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
 from dgm.meta.registry import open_operator
-from dgm.models.choose import open_model
+from dgm.models.choose import names_by_role, open_models
 from dgm.models.dry_run import DryRun
+from dgm.models.pricing import Price, Prices
 from dgm.paths import asset
 from dgm.policies.registry import open_policy
 from dgm.policies.roster import Roster
 from dgm.protocols import Benchmark, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
+from dgm.sandboxes.packages import packages_mount
 from dgm.search.budgets import Ending
 from dgm.search.exam import FOLDER, enter
-from dgm.search.loop import Search
+from dgm.search.loop import Search, Surroundings
+from dgm.search.supply import Lent
 from dgm.search.worker import Worker, seed_birth
 
 log = logging.getLogger(__name__)
@@ -57,6 +63,41 @@ class Parts:
     benchmark: Benchmark
 
 
+def prices_of(settings: Settings) -> Mapping[str, Price]:
+    """What each model of the settings costs, by its name.
+
+    Raises:
+        UserError: there is no such model, or nobody has said what it costs.
+    """
+    prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
+    return {name: prices.of(name) for name in names_by_role(settings).values()}
+
+
+async def check_models(settings: Settings) -> None:
+    """Asks every provider, at no cost, whether it would answer.
+
+    Raises:
+        UserError: a key is missing or wrong, there is no such model, or nobody has said what it costs.
+        Infrastructure: one does not answer now.
+    """
+    if "recorded" in names_by_role(settings).values():
+        raise UserError("model 'recorded' answers in replays only: dgm replay RUN evaluations --perform")
+    # Opened before they are priced: of a model that does not exist, nobody could say what it costs.
+    models = set(open_models(settings).values())
+    try:
+        prices_of(settings)
+        await asyncio.gather(*(model.check() for model in models))
+    finally:
+        await asyncio.gather(*(model.close() for model in models))
+
+
+def call_limits(limits: LimitSettings) -> CallLimits:
+    """What one action may ask of its model."""
+    return CallLimits(
+        calls=limits.calls, tokens=limits.tokens, usd=limits.usd, output_tokens=limits.output_tokens
+    )
+
+
 def parts_of(settings: Settings) -> Parts:
     """The sandbox engine and the benchmark that the settings name.
 
@@ -64,7 +105,18 @@ def parts_of(settings: Settings) -> Parts:
         UserError: there is no such engine or suite on this machine.
     """
     engine = choose(settings.sandbox)
-    return Parts(engine, open_suite(settings.benchmark, engine))
+    return Parts(engine, open_suite(settings.benchmark, engine, settings.benchmarks))
+
+
+def check_settings(settings: Settings) -> None:
+    """Looks for what can be wrong with the settings before a model is asked for.
+
+    Raises:
+        UserError: there is no such policy or operator, or the seed agent is none.
+    """
+    open_policy(settings)
+    open_operator(settings, IMAGE)
+    seed_source(settings.seed_agent)
 
 
 def create(folder: Path, settings: Settings, parts: Parts) -> Run:
@@ -73,11 +125,10 @@ def create(folder: Path, settings: Settings, parts: Parts) -> Run:
     Raises:
         UserError: the seed agent cannot be used, or the folder exists.
     """
-    open_policy(settings)
-    open_operator(settings, IMAGE)
-    open_model(settings.model)
+    check_settings(settings)
+    prices_of(settings)
     source = seed_source(settings.seed_agent)
-    run = Run.create(folder, _record(folder, settings, parts))
+    run = Run.create(folder, record_of(folder, settings, parts))
     run.append(_started(settings.budget.budget(), parts.benchmark, resumed=False))
     run.append(run.birth(seed_birth(run, source), ActionId(0)))
     return run
@@ -94,27 +145,43 @@ def _begin(run: Run, settings: Settings, parts: Parts) -> None:
 def open_exam(run: Run, settings: Settings, parts: Parts) -> Run:
     """The examination on the holdout split that belongs to a run; made where there is none, open to write."""
     folder = run.folder / FOLDER
-    _check_benchmark(run, parts)
+    check_benchmark(run, parts)
     if not (folder / "run.json").exists():
-        return Run.create(folder, _record(folder, settings, parts))
+        return Run.create(folder, record_of(folder, settings, parts))
     return Run.open(folder, write=True)
 
 
-async def examine(
-    run: Run, exam: Run, agents: Sequence[Agent], settings: Settings, parts: Parts, on_event: OnEvent
-) -> Ending:
-    """Lets agents of a run work on every holdout task that they have not worked on yet."""
+async def examine(exam: Run, settings: Settings, parts: Parts, on_event: OnEvent) -> Ending:
+    """Lets the candidates of an examination work on every task that they have not worked on yet."""
+    async with laboratory(exam, settings, parts) as worker:
+        around = Surroundings(on_event, Lent(worker.gateway))
+        return await Search(exam, Roster(), worker, settings, around).go()
+
+
+def begin_exam(exam: Run, run: Run, agents: Sequence[Agent], usd: float | None, parts: Parts) -> None:
+    """Enters agents of a run into its examination on the holdout tasks, which may cost ``usd`` in all its sessions."""
     tasks = tuple(task.id for task in parts.benchmark.tasks(Split.HOLDOUT))
-    exam.append(RunStarted(Budget(), tasks, resumed=bool(exam.tree.agents)))
+    exam.append(RunStarted(Budget(usd=usd), tasks, resumed=bool(exam.tree.agents)))
     for agent in agents:
         enter(exam, run, agent)
-    async with laboratory(exam, settings, parts) as worker:
-        return await Search(exam, Roster(), worker, settings, on_event).go()
 
 
 def settings_of(run: Run) -> Settings:
-    """The frozen settings of a run."""
-    return validated(run.config["settings"], {"": str(run.folder / "run.json")})
+    """The frozen settings of a run; of a packed one without the addresses that its maker's models were asked at.
+
+    A stranger's address, and the name of the variable whose value is to be sent there, are not to be believed.
+    """
+    settings = validated(run.config["settings"], {"": str(run.folder / "run.json")})
+    if not run.folder.resolve().is_relative_to(packed_copies().resolve()):
+        return settings
+    own = {"base_url": None, "key_env": None}
+    models = settings.models
+    providers = {
+        "openai": models.openai.model_copy(update=own),
+        "anthropic": models.anthropic.model_copy(update=own),
+        "compatible": models.compatible.model_copy(update=own),
+    }
+    return settings.model_copy(update={"models": models.model_copy(update=providers)})
 
 
 def budget_of(run: Run, settings: Settings) -> Budget:
@@ -128,12 +195,17 @@ def reopen(run: Run, budget: Budget, parts: Parts) -> None:
     Raises:
         UserError: the benchmark is not what it was when the run began.
     """
-    _check_benchmark(run, parts)
+    check_benchmark(run, parts)
     _begin(run, settings_of(run), parts)
     run.append(_started(budget, parts.benchmark, resumed=True))
 
 
-def _check_benchmark(run: Run, parts: Parts) -> None:
+def check_benchmark(run: Run, parts: Parts) -> None:
+    """Checks that verdicts of now compare with the run's.
+
+    Raises:
+        UserError: the benchmark is not what it was when the run began.
+    """
     before = run.config["versions"]["benchmark"]
     if parts.benchmark.version != before:
         raise UserError(
@@ -179,7 +251,8 @@ def _cloned(where: str) -> Snapshot:
         return from_folder(Path(scratch), limit_bytes=SEED_BYTES)
 
 
-def _record(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, Any]:
+def record_of(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, Any]:
+    """What a new run's ``run.json`` says."""
     return {
         "id": uuid.uuid4().hex[:16],
         "name": folder.name,
@@ -203,17 +276,18 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
     """A worker with everything that it needs, and nothing left behind: the gateway and all sandboxes end with it."""
     labels = {"dgm.run": run.config["id"], "dgm.host": socket.gethostname()}
     await parts.engine.reap(labels)
-    model = open_model(settings.model)
+    models = {**open_models(settings), "dry-run": DryRun()}
     # Only the writer of a run gets here, so a folder of the same name is a dead process's.
     mine = f"dgm-gateway-{run.config['id']}-"
     for left in Path(tempfile.gettempdir()).glob(mine + "*"):
         shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=mine))
-    limits = CallLimits(calls=settings.limits.calls, tokens=settings.limits.tokens)
-    models = {"solve": model, "improve": model, "dry-run": DryRun()}
+    spec = recipes.load(IMAGE).spec(labels)
+    seed = read_contract(run.source(SEED))
+    spec = replace(spec, mounts=await packages_mount(seed.requires, parts.engine, spec))
+    ledger = Ledger(prices_of(settings), lambda: run.tree.spend, lambda: run.tree.budget)
     try:
-        journal = RunJournal(run, model.name)
-        async with Gateway(folder, journal, models, limits, journal.asked) as gateway:
+        async with Gateway(folder, RunJournal(run), models, ledger, call_limits(settings.limits)) as gateway:
             yield Worker(
                 run=run,
                 engine=parts.engine,
@@ -221,10 +295,11 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
                 benchmark=parts.benchmark,
                 operators={settings.operator: open_operator(settings, IMAGE)},
                 settings=settings,
-                spec=recipes.load(IMAGE).spec(labels),
+                spec=spec,
             )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        await asyncio.gather(*(model.close() for model in set(models.values())))
         try:
             await parts.engine.reap(labels)
         except Infrastructure as error:
@@ -236,4 +311,4 @@ async def search(run: Run, settings: Settings, parts: Parts, on_event: OnEvent) 
     """A search that is ready to go; ``on_event`` hears of every event that it records."""
     policy = open_policy(settings)
     async with laboratory(run, settings, parts) as worker:
-        yield Search(run, policy, worker, settings, on_event)
+        yield Search(run, policy, worker, settings, Surroundings(on_event, Lent(worker.gateway)))

@@ -47,8 +47,16 @@ class Usage:
 
     calls: int = 0
     input_tokens: int = 0
+    """Cached ones included."""
     output_tokens: int = 0
+    """Reasoning included."""
     usd: float = 0.0
+    cached_tokens: int = 0
+    """Of the input: read from the provider's cache."""
+    written_tokens: int = 0
+    """Of the input: written to the provider's cache."""
+    reasoning_tokens: int = 0
+    """Of the output: reasoning."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -56,6 +64,9 @@ class Usage:
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.usd + other.usd,
+            self.cached_tokens + other.cached_tokens,
+            self.written_tokens + other.written_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
     @property
@@ -106,7 +117,7 @@ class Task:
     benchmark: str
     prompt: str
     image: str
-    """Name of a recipe under ``sandboxes/``."""
+    """As in ``SandboxSpec.image``."""
     workdir: str
     """Absolute path inside the sandbox."""
     timeout_s: float

@@ -17,6 +17,10 @@ class Infrastructure(DgmError, OSError):
     """The world around the agents failed (engine, disk, network): retryable, and never an agent's fault."""
 
 
+class ProviderRefuses(Infrastructure):
+    """A provider of models takes nothing from us any more (wrong key, no credit): a person has to mend that."""
+
+
 class ArchiveCorrupt(DgmError, ValueError):
     """A run on disk is not what dgm wrote; the message names the file and the first thing wrong."""
 

@@ -40,6 +40,19 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Native:
+    """A vendor's own form of one assistant turn, kept where it holds what ours cannot: reasoning and its signatures.
+
+    Only what a vendor itself said is ever kept here; nothing that an agent sends becomes a ``Native``.
+    """
+
+    vendor: str
+    """The adapter that made it and can send it back: ``anthropic``, ``openai-responses``, ``openai-chat``."""
+    data: str
+    """The turn as JSON text, as the vendor wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One turn: text, the calls that an assistant makes, or (role ``tool``) the result of the call ``call_id``."""
 
@@ -47,6 +60,10 @@ class Message:
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     call_id: str = ""
+    failed: bool = False
+    """Of a tool's result: the tool says that it failed."""
+    native: Native | None = None
+    """Of an assistant's turn: put back by the gateway where the turn is one that the model said in this job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +84,16 @@ class Request:
     model: str = ""
     temperature: float | None = None
     max_output_tokens: int | None = None
+    """Reasoning included. The gateway always sets it before a model is asked."""
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    """Texts at which the model is to stop."""
+    tool_choice: str = "auto"
+    """``auto``, ``none``, ``required``, or ``tool:NAME``."""
+    parallel: bool = True
+    """Whether one reply may hold several calls."""
+    effort: str = ""
+    """How much a reasoning model is to think: ``minimal``, ``low``, ``medium``, ``high`` …; empty: as it likes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +104,18 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()
     stop: Stop = Stop.END
     usage: Usage = field(default_factory=Usage)
+    reasoning: str = ""
+    """What can be read of the model's reasoning."""
+    native: Native | None = None
+    error: str = ""
+    """Set where the provider refused the request for good (``context_length_exceeded`` …): its word for it; the
+    message is in ``text``. Or ``CUT_SHORT``."""
+    lost_s: float = field(default=0.0, compare=False)
+    """Seconds that tries which failed have taken, waits included; of a recorded reply 0."""
+
+
+CUT_SHORT = "cut_short_by_budget"
+"""Error of a reply that had less room than the agent was given, because the run's money ran out: no agent gets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +124,28 @@ class CallKey:
 
     action: ActionId
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A model call that was paid for."""
+
+    number: int
+    request: Request
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class PaidCall:
+    """An answered call on its way into the journal."""
+
+    key: CallKey
+    model: str
+    role: str
+    request: Request
+    reply: Reply
+    """With its price in ``usage.usd``."""
+    seconds: float
 
 
 class RequestRefused(Exception):

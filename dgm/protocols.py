@@ -13,8 +13,8 @@ from typing import Protocol
 
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
-from dgm.domain import Action, Agent, Snapshot, Split, Task, TaskId, Verdict
-from dgm.messages import CallKey, Message, Reply, Request
+from dgm.domain import Action, ActionId, Agent, Snapshot, Split, Task, TaskId, Verdict
+from dgm.messages import Exchange, Message, PaidCall, Reply, Request
 
 
 class Policy(Protocol):
@@ -64,10 +64,12 @@ class SandboxSpec:
     """What a sandbox may have. There is never a network, and never a variable of the host's environment."""
 
     image: str
-    """Name of a recipe under ``sandboxes/``."""
+    """Name of a recipe under ``sandboxes/``, or ``docker:`` and an image that the engine has (Docker only)."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """``dgm.run``, ``dgm.action``, ``dgm.host``: what the reaper looks for."""
     mounts: Sequence[Mount] = ()
+    filled: Mapping[str, str] = field(default_factory=dict)
+    """Further writable folders → the folder of the image that each starts as a copy of (Docker only)."""
     cpus: float = 1.0
     memory_mb: int = 1024
     pids: int = 128
@@ -105,6 +107,14 @@ class Sandbox(Protocol):
         """Writes the files below the absolute folder ``target`` (made if missing), owned by the sandbox's user."""
         ...
 
+    async def halt(self) -> None:
+        """Ends every program that still runs in the sandbox; its files stay.
+
+        Raises:
+            AgentFault: stage ``processes``: so many run that they cannot be ended.
+        """
+        ...
+
     async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> Snapshot:
         """Reads a folder back as a snapshot; links are kept as links, devices, pipes and sockets left out.
 
@@ -139,34 +149,45 @@ class Model(Protocol):
     """Answers requests. One instance serves a whole run, concurrently."""
 
     name: str
+    """As users type it: ``openai/gpt-5.2``, ``offline`` …"""
 
     async def reply(self, request: Request) -> Reply:
-        """One answer.
+        """One answer; its usage is in tokens, and what that costs is left to the gateway.
 
         Raises:
             RequestRefused: this request can never be answered (context length, malformed): the agent is told.
+            ProviderRefuses: the provider takes nothing from us any more (wrong key, no credit).
             Infrastructure: the provider failed after all retries.
         """
+        ...
+
+    async def check(self) -> None:
+        """Asks the provider, at no cost, whether it would answer now.
+
+        Raises:
+            UserError: it never will: the key is wrong, there is no such model.
+            Infrastructure: not now.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Ends its connections."""
         ...
 
 
 class Journal(Protocol):
     """Where the gateway finds and leaves what was paid for."""
 
-    def recorded(self, key: CallKey) -> Reply | None:
-        """The reply that was already paid for under this key, if there is one."""
+    def exchanges(self, action: ActionId) -> Sequence[Exchange]:
+        """What the action was answered so far, in the order of its calls."""
         ...
 
-    def afford(self, key: CallKey) -> None:
-        """Agrees to one more call that is to be paid.
-
-        Raises:
-            BudgetExhausted: the run may spend no more.
-        """
-        ...
-
-    def record(self, key: CallKey, role: str, request: Request, reply: Reply, seconds: float) -> None:
+    async def record(self, call: PaidCall) -> None:
         """Makes the exchange durable; returns only when it is on disk."""
+        ...
+
+    def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
+        """Notes that the agent was refused something, and what."""
         ...
 
 
@@ -178,6 +199,16 @@ class JobKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class InImage:
+    """A workspace that stands in the sandbox's image already, too large to be carried in and out."""
+
+    source: str = "/opt/dgm/work"
+    """Folder of the image that the workdir starts as a copy of."""
+    baseline: str = "/opt/dgm/baseline.git"
+    """Bare repository in the image with the workspace as its only commit; what is left is compared with that."""
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """One run of an agent in a sandbox (the agent contract, ``archive/seed/README.md``)."""
 
@@ -185,7 +216,7 @@ class Job:
     problem: str
     source: Snapshot
     """The agent's own folder."""
-    workspace: Snapshot
+    workspace: Snapshot | InImage
     """What stands in the workdir before it starts."""
     image: str
     workdir: str
@@ -198,7 +229,7 @@ class Work:
     """What an agent left."""
 
     workspace: Snapshot
-    """The workdir afterwards, ``.git`` left out."""
+    """The workdir afterwards, ``.git`` left out; empty for a workspace that stands in the image."""
     patch: bytes
     """The host's own diff of workspace against what was put in."""
     completed: Completed
@@ -303,8 +334,18 @@ class Benchmark(Protocol):
         """
         ...
 
-    def workspace(self, task: TaskId) -> Snapshot:
-        """What is put into the task's workdir before the agent starts."""
+    def workspace(self, task: TaskId) -> Snapshot | InImage:
+        """What stands in the task's workdir before the agent starts."""
+        ...
+
+    def again(self, task: TaskId, grade: Grade, tried: int) -> str:
+        """The problem of one more try, which goes on from what the last one left; empty where its grade stands.
+
+        Args:
+            task: the task.
+            grade: of the last try.
+            tried: how many there were.
+        """
         ...
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:

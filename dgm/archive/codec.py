@@ -14,8 +14,10 @@ from dgm.archive.events import (
     AgentBorn,
     AgentStillborn,
     Body,
+    CallRefused,
     Event,
     ModelCalled,
+    RunPaused,
     RunStarted,
     RunStopped,
     TaskGraded,
@@ -52,6 +54,11 @@ def encode(event: Event) -> tuple[str, int | None, str]:
             )
         case ModelCalled():
             return "model_called", event.action, _dump(_call_body(event))
+        case CallRefused(action, role, status, code, message):
+            body = {"role": role, "status": status, "code": code, "message": message}
+            return "call_refused", action, _dump(body)
+        case RunPaused(reason):
+            return "run_paused", None, _dump({"reason": reason})
         case AgentBorn():
             return "agent_born", event.action, _dump(_born_body(event))
         case AgentStillborn(action, outcome):
@@ -95,7 +102,9 @@ def _action_body(action: Action) -> dict[str, Any]:
 
 
 def _usage_body(usage: Usage) -> list[float]:
-    return [usage.calls, usage.input_tokens, usage.output_tokens, usage.usd]
+    body = [usage.calls, usage.input_tokens, usage.output_tokens, usage.usd]
+    finer = [usage.cached_tokens, usage.written_tokens, usage.reasoning_tokens]
+    return [*body, *finer] if any(finer) else body
 
 
 def _usage(body: Body) -> Usage:
@@ -230,6 +239,14 @@ def _read_run(_action: ActionId, body: Body) -> Event:
     return RunStarted(limits, tuple(body["tasks"]), body.get("resumed", False))
 
 
+def _read_refused(action: ActionId, body: Body) -> Event:
+    return CallRefused(action, body["role"], body["status"], body["code"], body["message"])
+
+
+def _read_paused(_action: ActionId, body: Body) -> Event:
+    return RunPaused(body["reason"])
+
+
 def _read_stopped(_action: ActionId, body: Body) -> Event:
     return RunStopped(body["reason"])
 
@@ -238,9 +255,13 @@ _READERS: dict[str, Callable[[ActionId, Body], Event]] = {
     "task_graded": _read_graded,
     "action_started": _read_started,
     "model_called": _read_called,
+    "call_refused": _read_refused,
+    "run_paused": _read_paused,
     "agent_born": _read_born,
     "agent_stillborn": _read_stillborn,
     "action_lost": _read_lost,
     "run_started": _read_run,
     "run_stopped": _read_stopped,
 }
+KINDS = tuple(_READERS)
+"""Every kind of event."""

@@ -1,7 +1,9 @@
 """Files that appear whole or not at all, and are still there after a power cut."""
 
+import contextlib
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from dgm.archive.lock import unwritable
@@ -16,21 +18,39 @@ def write_durably(path: Path, data: bytes, scratch_prefix: str = ".") -> None:
         Infrastructure: the disk is full or failing; ``path`` is as it was.
         UserError: the folder is read-only.
     """
-    scratch = path.with_name(scratch_prefix + secrets.token_hex(6))
+    write_all_durably({path: data}, scratch_prefix)
+
+
+def write_all_durably(files: Mapping[Path, bytes], scratch_prefix: str = ".") -> None:
+    """As ``write_durably`` for each of the files; raises so too, and then some may be there and others as before.
+
+    Writing them all before the first is synced lets the file system commit them together.
+    """
+    path = Path()
+    drafts: dict[Path, Path] = {}
     try:
-        make_folder(path.parent)
-        try:
-            with scratch.open("xb") as file:
+        with contextlib.ExitStack() as opened:
+            descriptors = []
+            for path, data in files.items():
+                make_folder(path.parent)
+                draft = path.with_name(scratch_prefix + secrets.token_hex(6))
+                file = opened.enter_context(draft.open("xb"))
+                drafts[path] = draft
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
-            scratch.replace(path)
-        except BaseException:
-            scratch.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
-    except OSError as error:
-        raise unwritable(path, error) from error
+                descriptors.append(file.fileno())
+            for descriptor in descriptors:
+                os.fsync(descriptor)
+        for path, draft in drafts.items():
+            draft.replace(path)
+        for folder in dict.fromkeys(path.parent for path in files):
+            sync_folder(folder)
+    except BaseException as error:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise unwritable(path, error) from error
+        raise
 
 
 def make_folder(folder: Path) -> None:

@@ -21,7 +21,8 @@ from dgm.domain import (
     Usage,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2 added ``CallRefused`` and ``RunPaused``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,30 @@ class ModelCalled:
     number: int
     model: str
     role: str
-    """``solve`` or ``improve``."""
+    """``solve``, ``improve`` or ``diagnose``."""
     request: Digest
     reply: Digest
     usage: Usage
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallRefused:
+    """An agent asked the gateway for something that it was not given."""
+
+    action: ActionId
+    role: str
+    status: int
+    """Of HTTP, as the agent got it."""
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPaused:
+    """Nothing new is started until the provider of the models answers again; the next event of another kind ends it."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +129,8 @@ Event = (
     RunStarted
     | ActionStarted
     | ModelCalled
+    | CallRefused
+    | RunPaused
     | AgentBorn
     | AgentStillborn
     | TaskGraded

@@ -6,11 +6,11 @@ square of its length. So a request names an earlier request's trace and how many
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from dgm.domain import Digest, Usage
-from dgm.messages import Message, Reply, Request, Role, Stop, Tool, ToolCall
+from dgm.messages import Message, Native, Reply, Request, Role, Stop, Tool, ToolCall
 
 _dump = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
@@ -34,6 +34,7 @@ def encode_request(request: Request, base: Base | None = None) -> bytes:
         "max_output_tokens": request.max_output_tokens,
         "messages": [_message_body(message) for message in request.messages[kept:]],
     }
+    body |= _set_options(request)
     if base:
         body |= {"base": base.digest, "kept": kept}
     if not base or tuple(base.request.tools) != tuple(request.tools):
@@ -68,26 +69,59 @@ def decode_request(data: bytes, base: Request | None = None) -> Request:
         body["model"],
         body["temperature"],
         body["max_output_tokens"],
+        body.get("top_p"),
+        tuple(body.get("stop", ())),
+        body.get("tool_choice", "auto"),
+        body.get("parallel", True),
+        body.get("effort", ""),
     )
 
 
 def encode_reply(reply: Reply) -> bytes:
     """Canonical JSON of a reply."""
-    usage = reply.usage
-    return _dump(
-        {
-            "text": reply.text,
-            "calls": [_call_body(call) for call in reply.calls],
-            "stop": reply.stop.value,
-            "usage": [usage.calls, usage.input_tokens, usage.output_tokens, usage.usd],
-        }
-    ).encode()
+    body: dict[str, Any] = {
+        "text": reply.text,
+        "calls": [_call_body(call) for call in reply.calls],
+        "stop": reply.stop.value,
+        "usage": astuple(reply.usage),
+    }
+    if reply.reasoning:
+        body["reasoning"] = reply.reasoning
+    if reply.native:
+        body["native"] = astuple(reply.native)
+    if reply.error:
+        body["error"] = reply.error
+    return _dump(body).encode()
 
 
 def decode_reply(data: bytes) -> Reply:
     """What ``encode_reply`` was given; raises as ``decode_request``."""
     body = json.loads(data)
-    return Reply(body["text"], _calls(body["calls"]), Stop(body["stop"]), Usage(*body["usage"]))
+    return Reply(
+        body["text"],
+        _calls(body["calls"]),
+        Stop(body["stop"]),
+        Usage(*body["usage"]),
+        body.get("reasoning", ""),
+        _native(body),
+        body.get("error", ""),
+    )
+
+
+def _set_options(request: Request) -> dict[str, Any]:
+    """What a request rarely says, where it says it."""
+    options = {
+        "top_p": (request.top_p, None),
+        "stop": (request.stop, ()),
+        "tool_choice": (request.tool_choice, "auto"),
+        "parallel": (request.parallel, True),
+        "effort": (request.effort, ""),
+    }
+    return {name: value for name, (value, default) in options.items() if value != default}
+
+
+def _native(body: dict[str, Any]) -> Native | None:
+    return Native(*body["native"]) if "native" in body else None
 
 
 def _common(new: Sequence[Message], old: Sequence[Message]) -> int:
@@ -111,8 +145,19 @@ def _message_body(message: Message) -> dict[str, Any]:
         body["calls"] = [_call_body(call) for call in message.calls]
     if message.call_id:
         body["call_id"] = message.call_id
+    if message.failed:
+        body["failed"] = True
+    if message.native:
+        body["native"] = astuple(message.native)
     return body
 
 
 def _message(body: dict[str, Any]) -> Message:
-    return Message(Role(body["role"]), body["text"], _calls(body.get("calls", ())), body.get("call_id", ""))
+    return Message(
+        Role(body["role"]),
+        body["text"],
+        _calls(body.get("calls", ())),
+        body.get("call_id", ""),
+        body.get("failed", False),
+        _native(body),
+    )

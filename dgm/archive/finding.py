@@ -1,23 +1,71 @@
-"""Finding a run by what a person types: a path, or a name under ``./archive`` or ``$DGM_ARCHIVE``."""
+"""Finding a run by what a person types: a path, a name under ``./archive`` or ``$DGM_ARCHIVE``, or a packed run.
+
+A packed run is read from a copy in the user's cache, made once per content of the file; it is never written.
+"""
 
 import difflib
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from dgm.archive.container import SUFFIX
 from dgm.errors import UserError
+from dgm.paths import asset, cache_folder
+
+EXAMPLE = "example"
+"""Names the shipped recorded run where no run of the user's has this name."""
 
 
-def find_run(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder of a run.
+def find_run(
+    name: str,
+    *,
+    write: bool = False,
+    here: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Path:
+    """The folder of a run; for a packed one, of the copy that it is read from.
+
+    Args:
+        name: as typed.
+        write: it is to be changed, which a packed run cannot be.
+        here: the working folder.
+        environment: where ``DGM_ARCHIVE`` is looked up.
 
     Raises:
-        UserError: there is none; suggests the nearest name.
+        UserError: there is none (suggests the nearest name), or it is packed and to be written.
+        ArchiveCorrupt: it is packed, and the file is damaged.
     """
+    place = locate(name, here=here, environment=environment)
+    if place.is_dir():
+        return place
+    if write:
+        raise UserError(f"{name} is packed, and only read; unpack it first: dgm archive unpack {name}")
+    return _unpacked(place)
+
+
+def find_packed(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
+    """The file of a packed run.
+
+    Raises:
+        UserError: there is none, or the run is not packed.
+    """
+    place = locate(name, here=here, environment=environment)
+    if place.is_dir():
+        raise UserError(f"{place}: is a run, not a packed one; give the path of a {SUFFIX} file")
+    return place
+
+
+def locate(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
+    """The folder of a run, or the file of a packed one; raises as ``find_run``."""
     folders = list(archive_folders(here, environment))
-    for candidate in (Path(here or Path.cwd(), name), *(folder / name for folder in folders)):
-        if (candidate / "run.json").is_file():
+    candidates = [Path(here or Path.cwd(), name), *(folder / name for folder in folders)]
+    for candidate in candidates:
+        if (candidate / "run.json").is_file() or (name.endswith(SUFFIX) and candidate.is_file()):
             return candidate
+    shipped = asset("archive", EXAMPLE, EXAMPLE + SUFFIX)
+    if name == EXAMPLE and shipped.is_file():
+        return shipped
     known = [path.name for folder in folders for path in runs_in(folder)]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if near:
@@ -39,3 +87,28 @@ def runs_in(folder: Path) -> Iterator[Path]:
     """The runs directly below a folder, by name."""
     if folder.is_dir():
         yield from (path for path in sorted(folder.iterdir()) if (path / "run.json").is_file())
+
+
+def packed_copies() -> Path:
+    """Where the copies lie that packed runs are read from."""
+    return cache_folder("packed")
+
+
+def _unpacked(file: Path) -> Path:
+    from dgm.archive.unpacking import read_manifest, unpack
+
+    try:
+        with file.open("rb") as data:
+            digest = hashlib.file_digest(data, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from error
+    folder = packed_copies() / digest / read_manifest(file).run
+    folder.parent.mkdir(exist_ok=True)
+    if not (folder / "run.json").is_file():
+        try:
+            unpack(file, folder)
+        except UserError:
+            # Another process was faster; the folder appears whole.
+            if not (folder / "run.json").is_file():
+                raise
+    return folder

@@ -29,8 +29,8 @@ _SETTINGS = {
 _TIMEOUT_S = 120.0
 
 
-def run_git(repository: Path, *arguments: str) -> bytes:
-    """Runs git on a bare repository and returns what it prints.
+def run_git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
+    """Runs git on a bare repository, with ``given`` as its input, and returns what it prints.
 
     Raises:
         ArchiveCorrupt: git refuses; carries the first line it says.
@@ -39,10 +39,10 @@ def run_git(repository: Path, *arguments: str) -> bytes:
     """
     try:
         done = subprocess.run(
-            ["git", f"--git-dir={repository}", *arguments],
+            ["git", "--git-dir=.", *arguments],
             env=environment(),
             cwd=repository,
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             timeout=_TIMEOUT_S,
             check=False,
@@ -66,7 +66,7 @@ class GitObjects:
         self._repository = repository
         try:
             self._git = subprocess.Popen(
-                ["git", f"--git-dir={repository}", "cat-file", "--batch"],
+                ["git", "--git-dir=.", "cat-file", "--batch"],
                 env=environment(),
                 cwd=repository,
                 stdin=subprocess.PIPE,

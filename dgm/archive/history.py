@@ -2,10 +2,11 @@
 
 import json
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dgm.archive.events import ActionStarted, TaskGraded
+from dgm.archive.events import ActionStarted, Recorded, TaskGraded
 from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId, Evaluation
 
@@ -32,10 +33,30 @@ def _first_start(run: Run, action: ActionId) -> int | None:
 
 
 def state(run: Run) -> str:
-    """``running``, ``interrupted`` (its process died), or how its last session ended."""
+    """``running``, ``paused`` (its provider is away), ``interrupted`` (its process died), or how it ended."""
     if run.tree.stop_reason:
         return run.tree.stop_reason
-    return "running" if writer(run.folder) is not None else "interrupted"
+    if writer(run.folder) is None:
+        return "interrupted"
+    return "paused" if run.tree.paused else "running"
+
+
+def stream(run: Run, every_s: float = 1.0) -> Iterator[Recorded]:
+    """Every event that is appended from now on, each once; ends when nobody writes the run any more.
+
+    The run's tree has read all that there is when the first of several new events is handed out.
+
+    Args:
+        run: open to read; its tree says up to where it was read already.
+        every_s: how often the log is looked at.
+    """
+    while True:
+        # Asked first, so that what a writer leaves last is not missed.
+        written = writer(run.folder) is not None
+        yield from run.follow()
+        if not written:
+            return
+        time.sleep(every_s)
 
 
 def writer(folder: Path) -> tuple[int, str] | None:

@@ -24,6 +24,7 @@ from dgm.archive.events import (
 )
 from dgm.archive.fold import fold
 from dgm.archive.repository import AgentRepository
+from dgm.archive.snapshots import write_folder
 from dgm.archive.store import EventStore
 from dgm.archive.traces import Traces
 from dgm.archive.tree import Tree
@@ -38,6 +39,7 @@ class Run:
     """An open run. Reading is safe while another process writes; ``with`` closes it."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any], store: EventStore) -> None:
+        folder = folder.absolute()
         self.folder = folder
         self.name = folder.resolve().name
         self.config = config
@@ -95,9 +97,14 @@ class Run:
 
     def append(self, event: Event) -> Recorded:
         """Makes an event durable, then folds it into the tree; raises as ``EventStore.append``."""
+        return self.append_many((event,))[0]
+
+    def append_many(self, events: Sequence[Event]) -> Sequence[Recorded]:
+        """Makes all of the events durable in one commit, or none of them, then folds them; raises as ``append``."""
         with self._lock:
-            recorded = self.store.append(event)
-            self.tree.apply(recorded)
+            recorded = self.store.append_many(events)
+            for item in recorded:
+                self.tree.apply(item)
         return recorded
 
     def follow(self) -> Sequence[Recorded]:
@@ -118,6 +125,19 @@ class Run:
     def source(self, agent: AgentId) -> Snapshot:
         """An agent's source."""
         return self.repository.source(self.tree.agents[agent].commit)
+
+    def checkout(self, agent: AgentId, folder: Path) -> Snapshot:
+        """Writes an agent's source into a new or empty folder, and returns it.
+
+        Raises:
+            UserError: something is in the folder already, or it is a file.
+            Infrastructure: the disk is full or failing.
+        """
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UserError(f"{folder}: already exists and is not an empty folder; choose another one")
+        source = self.source(agent)
+        write_folder(source, folder)
+        return source
 
     def outcome(self, action: ActionId) -> Recorded | None:
         """The last event of an action that is not a start or a model call; ``None`` while there is none."""

@@ -50,6 +50,9 @@ CREATE VIEW spend AS SELECT
     json_extract(body, '$.usage[1]') AS input_tokens,
     json_extract(body, '$.usage[2]') AS output_tokens,
     json_extract(body, '$.usage[3]') AS usd,
+    coalesce(json_extract(body, '$.usage[4]'), 0) AS cached_tokens,
+    coalesce(json_extract(body, '$.usage[5]'), 0) AS written_tokens,
+    coalesce(json_extract(body, '$.usage[6]'), 0) AS reasoning_tokens,
     json_extract(body, '$.seconds') AS seconds,
     at AS called_at
     FROM events WHERE kind = 'model_called';

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from dgm.archive.codec import decode, encode
 from dgm.archive.events import SCHEMA_VERSION, Event, ModelCalled, Recorded
@@ -130,15 +130,32 @@ class EventStore:
         with _translating(self._path):
             return [self.decoded(row) for row in self._connection.execute(query, (agent,)).fetchall()]
 
-    def call(self, action: int, number: int) -> ModelCalled | None:
-        """The ``number``-th model call of an action, if it was answered."""
+    def calls(self, action: int) -> Sequence[ModelCalled]:
+        """The answered model calls of an action, by number."""
         query = (
-            f"{_COLUMNS} WHERE kind = 'model_called' AND action = ? AND json_extract(body, '$.number') = ?"
+            f"{_COLUMNS} WHERE kind = 'model_called' AND action = ? ORDER BY json_extract(body, '$.number')"
         )
         with _translating(self._path):
-            row = self._connection.execute(query, (action, number)).fetchone()
-        event = self.decoded(row).event if row else None
-        return event if isinstance(event, ModelCalled) else None
+            rows = self._connection.execute(query, (action,)).fetchall()
+        events = [self.decoded(row).event for row in rows]
+        return [event for event in events if isinstance(event, ModelCalled)]
+
+    def query(self, sql: str, parameters: Sequence[float | str] = ()) -> Sequence[tuple[Any, ...]]:
+        """The rows of a SQL query over the table ``events`` and the views ``agents``, ``evaluations`` and ``spend``.
+
+        Views are as the run was made with them; a run made by an older dgm may lack a column.
+
+        Raises:
+            UserError: it is not a query that this log can answer.
+            ArchiveCorrupt: the log is damaged.
+        """
+        with _translating(self._path):
+            try:
+                return self._connection.execute(sql, parameters).fetchall()
+            except (sqlite3.ProgrammingError, sqlite3.OperationalError) as error:
+                if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF != sqlite3.SQLITE_ERROR:
+                    raise
+                raise UserError(f"{self._path}: {error}") from error
 
     def decoded(self, row: Row) -> Recorded:
         """A row as a value.

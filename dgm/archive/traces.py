@@ -6,9 +6,10 @@ noticed. A trace is on disk before ``put`` returns; only then may an event name 
 
 import hashlib
 import zlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dgm.archive.durable import sync_folder, write_durably
+from dgm.archive.durable import sync_folder, write_all_durably
 from dgm.domain import Digest
 from dgm.errors import ArchiveCorrupt, UserError
 
@@ -32,14 +33,25 @@ class Traces:
             Infrastructure: the disk is full or failing.
             UserError: the run is read-only.
         """
-        kept = data if limit is None else shortened(data, limit)
-        digest = Digest(hashlib.sha256(kept).hexdigest())
-        path = self._path(digest)
-        if path.exists():
-            sync_folder(path.parent)
-        else:
-            write_durably(path, zlib.compress(kept))
-        return digest
+        return self.put_all([data if limit is None else shortened(data, limit)])[0]
+
+    def put_all(self, traces: Iterable[bytes]) -> Sequence[Digest]:
+        """Stores several whole traces for less than one by one; raises as ``put``."""
+        digests: list[Digest] = []
+        new: dict[Path, bytes] = {}
+        for data in traces:
+            digest = name_of(data)
+            digests.append(digest)
+            path = self._path(digest)
+            if path in new:
+                continue
+            if path.exists():
+                # Whoever put it there may not have come to this yet.
+                sync_folder(path.parent)
+            else:
+                new[path] = zlib.compress(data)
+        write_all_durably(new)
+        return digests
 
     def get(self, digest: Digest) -> bytes:
         """What was stored under ``digest``.
@@ -56,12 +68,17 @@ class Traces:
             raise ArchiveCorrupt(f"{path}: trace {digest} is damaged ({error})") from error
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-        if hashlib.sha256(data).hexdigest() != digest:
+        if name_of(data) != digest:
             raise ArchiveCorrupt(f"{path}: trace {digest} is damaged (its content has another hash)")
         return data
 
     def _path(self, digest: Digest) -> Path:
         return self._folder / digest[:2] / f"{digest[2:]}.z"
+
+
+def name_of(data: bytes) -> Digest:
+    """What a trace of exactly these bytes is called."""
+    return Digest(hashlib.sha256(data).hexdigest())
 
 
 def shortened(data: bytes, limit: int) -> bytes:

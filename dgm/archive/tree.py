@@ -18,8 +18,10 @@ from dgm.archive.events import (
     ActionStarted,
     AgentBorn,
     AgentStillborn,
+    CallRefused,
     ModelCalled,
     Recorded,
+    RunPaused,
     RunStarted,
     RunStopped,
     TaskGraded,
@@ -73,6 +75,10 @@ class Tree:
         self.next_action = ActionId(1)
         self.stop_reason = ""
         """Why the last session ended in good order; empty while one runs, or after it was killed."""
+        self.paused = ""
+        """Why the run waits for its provider; empty while it does not."""
+        self.refusals = 0
+        """Requests that the gateway refused to agents."""
         self._agents: list[Agent] = []
         self._children: list[list[AgentId]] = []
         self._verdicts: list[dict[TaskId, Verdict | None]] = []
@@ -103,6 +109,11 @@ class Tree:
     def stillborn(self) -> Mapping[str, int]:
         """Expansions that gave nothing, counted by the stage that they failed at."""
         return MappingProxyType(self._stillborn)
+
+    @property
+    def spend_by(self) -> Mapping[tuple[str, str], Usage]:
+        """The same by role and model."""
+        return MappingProxyType(self._spend.by)
 
     @property
     def spend(self) -> Usage:
@@ -186,7 +197,12 @@ class Tree:
             case ActionStarted(action, what, again):
                 self.started(action, what, again)
             case ModelCalled():
-                self._spend.add(recorded.event.action, recorded.event.usage)
+                call = recorded.event
+                self._spend.add(call.action, call.usage, (call.role, call.model))
+            case CallRefused():
+                self.refusals += 1
+            case RunPaused(reason):
+                self.paused = reason
             case AgentBorn():
                 self._born(recorded.event)
             case AgentStillborn(action, dead):
@@ -196,11 +212,11 @@ class Tree:
             case ActionLost(action, _, final):
                 self._lose(action, final)
             case RunStarted(budget, tasks):
-                self.budget, self.tasks, self.stop_reason = budget, tasks, ""
+                self.budget, self.tasks, self.stop_reason, self.paused = budget, tasks, "", ""
                 self._closed_seconds = self.wall_seconds
                 self._session_start = self._last_at = recorded.at
             case RunStopped(reason):
-                self.stop_reason = reason
+                self.stop_reason, self.paused = reason, ""
         self.passed(recorded.seq, recorded.at)
 
     def passed(self, seq: int, at: float) -> None:
@@ -214,6 +230,7 @@ class Tree:
         """Folds an ``ActionStarted``."""
         self._forget(action)
         self._pending[action] = what
+        self.paused = ""
         if again:
             self._restarts[action] = self._restarts.get(action, 0) + 1
         if action >= self.next_action:

@@ -115,7 +115,7 @@ def _judge(exam: Exam, completed: Completed, said: Mapping[str, Mapping[str, Any
         return _unresolved(_ending(completed))
     raw = base64.b64decode(said["done"]["log"])
     grade = _verdict(exam, said["done"]["outcomes"], said["done"]["problems"])
-    return replace(grade, log=_masked(raw, exam.hidden), shown=shown(raw, grade.failed, exam.hidden))
+    return replace(grade, log=masked(raw, exam.hidden), shown=shown(raw, grade.failed, exam.hidden))
 
 
 def _verdict(exam: Exam, outcomes: Mapping[str, str], problems: Sequence[str]) -> Grade:
@@ -144,7 +144,7 @@ def _ending(completed: Completed) -> str:
     return f"the graded code ended the test runner (exit status {completed.exit_code})"
 
 
-def _masked(log: bytes, hidden: Snapshot) -> bytes:
+def masked(log: bytes, hidden: Snapshot) -> bytes:
     """The log without lines of hidden tests, as tracebacks quote them: agents' evidence is made of it."""
     secret = {line.strip() for entry in hidden.values() for line in entry.data.split(b"\n")}
     secret = {line for line in secret if len(line) >= MASKED_FROM}

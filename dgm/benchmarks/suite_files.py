@@ -4,22 +4,49 @@ Only shapes are checked here: that every key is known, has its type and names so
 patch does to a repository and what the tests say of it is left to ``workspaces`` and ``grading``.
 """
 
-import difflib
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
 
+from dgm.benchmarks.toml_table import Table
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
 
 STATEMENTS = ("test", "example", "prose")
 DIFFICULTIES = ("easy", "medium", "hard", "very-hard", "out-of-reach")
+PROBLEMS = ("problem.md", "instruction.md")
 TEST_ID = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){2,}")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+TESTS = "/tests"
+"""Where a test command finds the task's ``tests/``."""
+IN_ENGINE = "docker:"
+RESTORED = (
+    "conftest.py", "sitecustomize.py", "sitecustomize", "usercustomize.py", "usercustomize", "pytest.ini",
+    ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini",
+)  # fmt: skip
+"""Files by which a patch would configure its own examination."""
 
-T = TypeVar("T")
+
+class Source(StrEnum):
+    """Where a task's workspace comes from."""
+
+    REPO = "repo"
+    """A folder under ``repos/``, with ``start.patch``."""
+    FOLDER = "workspace"
+    """The task's own folder ``workspace/``."""
+    IMAGE = "image"
+    """The workdir of the image, as it is there."""
+
+
+class Result(StrEnum):
+    """What of a test command says whether a patch is right."""
+
+    EXIT = "exit"
+    """Exit status 0."""
+    REWARD = "reward"
+    """A number that it leaves in ``/logs/verifier/``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +54,7 @@ class Limits:
     """What a task may take; ``suite.toml`` gives the defaults, ``task.toml`` may change them."""
 
     image: str = "python"
-    """Name of a recipe under ``sandboxes/``."""
+    """Name of a recipe under ``sandboxes/``, or ``docker:`` and an image that the engine has."""
     workdir: str = "/work/repo"
     timeout_s: float = 120.0
     """Wall time of the agent."""
@@ -46,91 +73,59 @@ class SuiteRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitTests:
+    """Tests of Python's ``unittest``, each by its name."""
+
+    fail_to_pass: tuple[str, ...]
+    pass_to_pass: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTests:
+    """A command, run where the graded workspace stands."""
+
+    command: tuple[str, ...]
+    result: Result = Result.EXIT
+    threshold: float = 1.0
+    """A reward from here on is ``resolved``."""
+    restored: tuple[str, ...] = RESTORED
+    """Files that are put back as they were; a pattern without ``/`` means the name in any folder."""
+    env: tuple[tuple[str, str], ...] = ()
+    """Variables that the command sees."""
+    cpus: float = 1.0
+    memory_mb: int = 1024
+    disk_mb: int = 256
+
+
+@dataclass(frozen=True, slots=True)
 class TaskRecord:
     """``task.toml``: what grading needs to know and an agent must not."""
 
     id: TaskId
     split: Split
+    source: Source
     repo: str
+    """Empty where the workspace is not one of ``repos/``."""
     statement: str
     kind: str
     difficulty: str
-    fail_to_pass: tuple[str, ...]
-    pass_to_pass: tuple[str, ...]
+    tags: tuple[str, ...]
+    tests: UnitTests | CommandTests
     limits: Limits
-
-
-class _Table:
-    """A TOML table that is emptied key by key, so that what is left over is a mistake."""
-
-    def __init__(self, file: Path, values: Mapping[str, Any], prefix: str = "") -> None:
-        self._file = file
-        self._left = dict(values)
-        self._known: list[str] = []
-        self._prefix = prefix
-
-    def fail(self, key: str, problem: str) -> UserError:
-        return UserError(f"{self._file}: {self._prefix}{key}: {problem}")
-
-    def take(self, key: str, kind: type[T], default: T | None = None) -> T:
-        self._known.append(key)
-        value = self._left.pop(key, default)
-        if value is None:
-            raise self.fail(key, f"missing{self._near(key)}; expected {_NAMES[kind]}")
-        if kind is float and type(value) is int:
-            return float(value)  # type: ignore[return-value]
-        if type(value) is not kind:
-            raise self.fail(key, f"{value!r} is not {_NAMES[kind]}")
-        return value
-
-    def choice(self, key: str, options: Sequence[str]) -> str:
-        value = self.take(key, str)
-        if value not in options:
-            raise self.fail(key, f"{value!r} is none of {', '.join(options)}{suggestion(value, options)}")
-        return value
-
-    def positive(self, key: str, default: float) -> float:
-        value = self.take(key, float, default)
-        if not 0 < value < float("inf"):
-            raise self.fail(key, f"{value!r} must be above 0 (seconds)")
-        return value
-
-    def test_ids(self, key: str) -> tuple[str, ...]:
-        values = self.take(key, list)
-        for value in values:
-            if not isinstance(value, str) or not TEST_ID.fullmatch(value):
-                raise self.fail(key, f"{value!r} is not a test id such as 'tests.test_money.Money.test_add'")
-        if len(set(values)) != len(values):
-            raise self.fail(key, "names a test twice")
-        return tuple(values)
-
-    def end(self) -> None:
-        for key in self._left:
-            raise self.fail(key, f"unknown key{suggestion(key, self._known)}")
-
-    def _near(self, key: str) -> str:
-        near = difflib.get_close_matches(key, self._left, 1)
-        return f" (is {near[0]!r} meant?)" if near else ""
-
-
-_NAMES: Mapping[type, str] = {str: "a text", float: "a number", list: "a list", dict: "a table"}
-
-
-def suggestion(word: str, known: Sequence[str]) -> str:
-    """`` (did you mean 'x'?)`` for the nearest known word, or what is known where none is near."""
-    near = difflib.get_close_matches(word, known, 1)
-    return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(known) or 'none'})"
+    problem: str
+    """Name of the file with the problem."""
+    dockerfile: str
+    """Its path in the task's folder; empty where the task has none."""
 
 
 def read_suite(folder: Path) -> SuiteRecord:
     """Reads ``suite.toml`` of a suite's folder.
 
     Raises:
-        UserError: it is missing or wrong; the message names file and key.
+        UserError: it is missing or wrong; the message names file, line and key.
     """
-    file = folder / "suite.toml"
-    table = _Table(file, _load(file))
-    defaults = _Table(file, table.take("defaults", dict, {}), "defaults.")
+    table = Table.load(folder / "suite.toml")
+    defaults = table.table("defaults")
     record = SuiteRecord(
         name=table.take("name", str),
         description=table.take("description", str),
@@ -139,6 +134,8 @@ def read_suite(folder: Path) -> SuiteRecord:
     )
     table.end()
     defaults.end()
+    if not record.name.strip() or set(record.name) & set("/+:"):
+        raise table.fail("name", f"{record.name!r} must be a name without '/', '+' and ':'")
     return record
 
 
@@ -146,33 +143,150 @@ def read_task(folder: Path, limits: Limits, repos: Sequence[str]) -> TaskRecord:
     """Reads and checks one task's folder; ``repos`` are the libraries that the suite has.
 
     Raises:
-        UserError: a file is missing or wrong; the message names file and key.
+        UserError: a file is missing or wrong; the message names file, line and key.
     """
-    file = folder / "task.toml"
-    table = _Table(file, _load(file))
+    table = Table.load(folder / "task.toml")
+    dockerfile = _dockerfile(folder, table)
+    own_image = bool(dockerfile) or table.has("image")
+    split = Split(table.choice("split", [split.value for split in Split]))
+    repo = table.choice("repo", repos) if table.has("repo") or _needs_repo(folder, table) else ""
+    tests, limits = _tests(folder, table), _limits(table, limits)
     record = TaskRecord(
         id=TaskId(folder.name),
-        split=Split(table.choice("split", [split.value for split in Split])),
-        repo=table.choice("repo", repos),
-        statement=table.choice("statement", STATEMENTS),
-        kind=table.take("kind", str),
-        difficulty=table.choice("difficulty", DIFFICULTIES),
-        fail_to_pass=table.test_ids("fail_to_pass"),
-        pass_to_pass=table.test_ids("pass_to_pass"),
-        limits=_limits(table, limits),
+        split=split,
+        source=Source.REPO if repo else Source.FOLDER if (folder / "workspace").is_dir() else Source.IMAGE,
+        repo=repo,
+        statement=table.choice("statement", STATEMENTS, ""),
+        kind=table.take("kind", str, ""),
+        difficulty=table.choice("difficulty", DIFFICULTIES, ""),
+        tags=table.texts("tags", ()),
+        tests=tests,
+        limits=limits,
+        problem=_problem(folder),
+        dockerfile=dockerfile,
     )
     table.end()
-    if not record.fail_to_pass:
-        raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
-    if both := set(record.fail_to_pass) & set(record.pass_to_pass):
-        raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
-    for name in ("problem.md", "start.patch", "solution.patch"):
-        if not (folder / name).is_file():
-            raise UserError(f"{folder / name}: missing; every task has one (see benchmarks/README.md)")
+    _check_source(folder, table, record, own_image=own_image)
     return record
 
 
-def _limits(table: _Table, base: Limits) -> Limits:
+def _needs_repo(folder: Path, table: Table) -> bool:
+    """Whether a ``repo`` was surely meant: then its absence is what is wrong."""
+    if (folder / "start.patch").is_file():
+        return True
+    return not (folder / "workspace").is_dir() and not table.has("tests")
+
+
+def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: bool) -> None:
+    """Makes an error of a task without a workspace, with two, or with one that a sandbox cannot hold."""
+    workdir, unit = record.limits.workdir, isinstance(record.tests, UnitTests)
+    if record.repo and (folder / "workspace").is_dir():
+        raise table.fail("repo", "the task has a folder workspace/ too; one of them is where agents work")
+    if record.source is Source.IMAGE:
+        in_engine = bool(record.dockerfile) or record.limits.image.startswith(IN_ENGINE)
+        if not (in_engine and own_image):
+            raise UserError(
+                f"{folder}: nothing to work on: give it a folder workspace/, a library with repo = …, "
+                'or an image that holds it (environment/Dockerfile, or image = "docker:…")'
+            )
+        if unit:
+            raise table.fail("fail_to_pass", "a workspace in an image needs a test command: a table [tests]")
+    elif not workdir.startswith("/work/"):
+        raise table.fail("workdir", f"{workdir!r} is not below /work, where sandboxes can be written to")
+    needed = [*(["start.patch"] if record.repo else []), *(["solution.patch"] if unit else [])]
+    for name in needed:
+        if not (folder / name).is_file():
+            raise UserError(f"{folder / name}: missing; every such task has one (see benchmarks/README.md)")
+
+
+def _dockerfile(folder: Path, table: Table) -> str:
+    found = [name for name in ("Dockerfile", "environment/Dockerfile") if (folder / name).is_file()]
+    if len(found) > 1:
+        raise UserError(f"{folder}: has both {' and '.join(found)}; keep one")
+    if found and table.has("image"):
+        raise table.fail("image", f"the task has {found[0]} too; keep one of them")
+    return found[0] if found else ""
+
+
+def _problem(folder: Path) -> str:
+    found = [name for name in PROBLEMS if (folder / name).is_file()]
+    if not found:
+        raise UserError(f"{folder / 'problem.md'}: missing; every task has one (see benchmarks/README.md)")
+    if len(found) > 1:
+        raise UserError(f"{folder}: has both {' and '.join(found)}; keep one")
+    return found[0]
+
+
+def _tests(folder: Path, table: Table) -> UnitTests | CommandTests:
+    if not table.has("tests"):
+        table.forbid_near("tests")
+        return _unit_tests(table)
+    for key in ("fail_to_pass", "pass_to_pass"):
+        if table.has(key):
+            raise table.fail(key, "the task has a table [tests] too; a command says by itself what passes")
+    inner = table.table("tests")
+    result = Result(inner.choice("result", [each.value for each in Result], Result.EXIT.value))
+    useless = result is Result.EXIT and inner.has("threshold")
+    tests = CommandTests(
+        command=inner.texts("command", ("bash", f"{TESTS}/test.sh")),
+        result=result,
+        threshold=inner.positive("threshold", 1.0, "of the reward"),
+        restored=inner.texts("restored", RESTORED),
+        env=_variables(inner),
+        cpus=inner.positive("cpus", 1.0, "cores"),
+        memory_mb=inner.count("memory_mb", 1024, "MB"),
+        disk_mb=inner.count("disk_mb", 256, "MB"),
+    )
+    inner.end()
+    if useless:
+        raise inner.fail("threshold", 'is of no use without result = "reward"')
+    _check_command(folder, inner, tests.command)
+    return tests
+
+
+def _variables(table: Table) -> tuple[tuple[str, str], ...]:
+    given = table.take("env", dict, {})
+    for name, value in given.items():
+        if not isinstance(value, str) or "\0" in value or not VARIABLE.fullmatch(name):
+            raise table.fail("env", f"{name} = {value!r} is not a name and a text")
+    return tuple(given.items())
+
+
+def _check_command(folder: Path, table: Table, command: Sequence[str]) -> None:
+    if not command:
+        raise table.fail("command", "names no program")
+    for word in command:
+        inside = word.removeprefix(TESTS + "/")
+        if inside != word and not (folder / "tests" / inside).exists():
+            raise table.fail("command", f"{word!r}: there is no {folder / 'tests' / inside}")
+        if (
+            (folder / word).is_file()
+            and word.startswith("tests/")
+            and not (folder / "workspace" / word).exists()
+        ):
+            raise table.fail("command", f"{word!r} is found under '/{word}' when it runs")
+
+
+def _unit_tests(table: Table) -> UnitTests:
+    tests = UnitTests(_test_ids(table, "fail_to_pass"), _test_ids(table, "pass_to_pass"))
+    if not tests.fail_to_pass:
+        raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
+    if both := set(tests.fail_to_pass) & set(tests.pass_to_pass):
+        raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
+    return tests
+
+
+def _test_ids(table: Table, key: str) -> tuple[str, ...]:
+    values = table.take(key, list)
+    for value in values:
+        if not isinstance(value, str) or not TEST_ID.fullmatch(value):
+            raise table.fail(key, f"{value!r} is not a test id such as 'tests.test_money.Money.test_add'")
+    if len(set(values)) != len(values):
+        raise table.fail(key, "names a test twice")
+    return tuple(values)
+
+
+def _limits(table: Table, base: Limits) -> Limits:
     workdir = table.take("workdir", str, base.workdir)
     if not workdir.startswith("/"):
         raise table.fail("workdir", f"{workdir!r} is not an absolute path")
@@ -182,12 +296,3 @@ def _limits(table: _Table, base: Limits) -> Limits:
         timeout_s=table.positive("timeout_s", base.timeout_s),
         test_timeout_s=table.positive("test_timeout_s", base.test_timeout_s),
     )
-
-
-def _load(file: Path) -> Mapping[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{file}: missing") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: not TOML: {error}") from error

@@ -6,20 +6,26 @@ module except into the sandbox that grades.
 
 import asyncio
 import hashlib
+import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from dgm.benchmarks import grading
-from dgm.benchmarks.suite_files import TaskRecord, read_suite, read_task, suggestion
+from dgm.benchmarks import command_grading, grading
+from dgm.benchmarks.suite_files import CommandTests, Source, TaskRecord, UnitTests, read_suite, read_task
+from dgm.benchmarks.task_images import TaskImage
+from dgm.benchmarks.toml_table import suggestion
 from dgm.benchmarks.workspaces import patched, read_folder
-from dgm.domain import Snapshot, Split, Task, TaskId
+from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.paths import asset
-from dgm.protocols import Grade, SandboxEngine
+from dgm.protocols import Grade, InImage, SandboxEngine
 
 UNGRADED = frozenset({"README.md", "solution.patch"})
 """Files of a suite that cannot change a verdict."""
+GRADED = ("workspace", "tests", "environment")
+"""Folders of a task in which every file can."""
 
 
 class SuiteBenchmark:
@@ -37,18 +43,24 @@ class SuiteBenchmark:
         self.name = record.name
         self.description = record.description
         self.license = record.license
-        self.version = _version(folder)
         self._folder = folder
         self._engine = engine
-        repos = _folders(folder / "repos")
+        repos = _folders(folder / "repos") if (folder / "repos").is_dir() else []
         self._records = {
             TaskId(name): read_task(folder / "tasks" / name, record.limits, repos)
             for name in _folders(folder / "tasks")
         }
         if not self._records:
             raise UserError(f"{folder / 'tasks'}: no task in it")
+        by_command = any(isinstance(task.tests, CommandTests) for task in self._records.values())
+        self.version = _version(folder, command_grading.VERSION if by_command else b"")
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
+        self._building = threading.Lock()
+        self._built: set[str] = set()
+        self._images = {task: self._image(task) for task in self._records}
+        for task, image in self._images.items():
+            image.check(self._place(task), engine)
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """The split's tasks in the order of their ids."""
@@ -64,11 +76,11 @@ class SuiteBenchmark:
         return Task(
             id=task,
             benchmark=self.name,
-            prompt=(self._place(task) / "problem.md").read_text(encoding="utf-8"),
-            image=record.limits.image,
+            prompt=_text(self._place(task) / record.problem),
+            image=self._images[task].name,
             workdir=record.limits.workdir,
             timeout_s=record.limits.timeout_s,
-            tags=(record.repo,),
+            tags=(*([record.repo] if record.repo else []), *record.tags),
         )
 
     def record(self, task: TaskId) -> TaskRecord:
@@ -81,22 +93,62 @@ class SuiteBenchmark:
             raise UserError(f"{self._folder}: no task {task!r}{suggestion(task, list(self._records))}")
         return self._records[task]
 
-    def workspace(self, task: TaskId) -> Snapshot:
-        """The library as the agent finds it: the fault planted, no hidden test in it."""
+    def workspace(self, task: TaskId) -> Snapshot | InImage:
+        """What the agent finds: the fault planted, no hidden test in it. Builds the task's image if it has one.
+
+        Raises:
+            UserError: a patch of the suite does not apply, or the image cannot be built.
+            Infrastructure: the engine failed.
+        """
+        record = self.record(task)
+        self._ensure(self._images[task])
+        if record.source is Source.IMAGE:
+            return InImage()
         if task not in self._workspaces:
-            repo = self._repo(self.record(task).repo)
-            self._workspaces[task] = patched(repo, self._place(task) / "start.patch")
+            place = self._place(task)
+            if record.source is Source.FOLDER:
+                self._workspaces[task] = read_folder(place / "workspace")
+            else:
+                self._workspaces[task] = patched(self._repo(record.repo), place / "start.patch")
         return self._workspaces[task]
 
+    def again(self, task: TaskId, grade: Grade, tried: int) -> str:  # noqa: ARG002  (one try, whatever came of it)
+        """One try is all."""
+        return ""
+
     def reference(self, task: TaskId) -> bytes:
-        """The reference fix as a patch on the workspace; to verify the suite, never shown to an agent."""
+        """The reference fix as a patch on the workspace; to verify the suite, never shown to an agent.
+
+        Raises:
+            UserError: the task has none that is a patch.
+        """
         self.record(task)
-        return (self._place(task) / "solution.patch").read_bytes()
+        file = self._place(task) / "solution.patch"
+        if not file.is_file():
+            raise UserError(f"{file}: missing, so that the task cannot be verified")
+        return file.read_bytes()
+
+    async def solution(self, task: TaskId, labels: Mapping[str, str]) -> bytes:
+        """As ``reference``, also where the fix is a script ``solution/solve.sh``, which is run in a sandbox.
+
+        Raises:
+            UserError: the task has no reference fix, or its script fails.
+            Infrastructure: the sandbox failed.
+        """
+        exam = await asyncio.to_thread(self.exam, task)
+        folder = self._place(task) / "solution"
+        if isinstance(exam, grading.Exam) or not (folder / "solve.sh").is_file():
+            return self.reference(task)
+        return await command_grading.solved(exam, read_folder(folder), self._engine, labels)
 
     def hidden_tests(self, task: TaskId) -> Snapshot:
-        """The files that are put into ``tests/`` when a patch is graded."""
+        """The task's ``tests/``, which no agent sees."""
         self.record(task)
         return read_folder(self._place(task) / "tests")
+
+    def images(self) -> Mapping[str, TaskImage]:
+        """What the tasks' sandboxes are made from, by the name of the image."""
+        return {image.name: image for image in self._images.values()}
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
         """Applies the patch to a fresh workspace in a fresh sandbox and runs the hidden tests there.
@@ -104,36 +156,50 @@ class SuiteBenchmark:
         Raises:
             Infrastructure: the sandbox failed; says nothing of the patch.
         """
-        return await grading.grade(await asyncio.to_thread(self.exam, task), patch, self._engine, labels)
+        if not patch.strip():
+            return Grade(Verdict.UNRESOLVED, "empty patch", 0.0)
+        return await self.examine(task, patch, labels)
 
-    def exam(self, task: TaskId) -> grading.Exam:
+    async def examine(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
+        """As ``grade``, but runs the tests even where the patch is empty.
+
+        Raises:
+            Infrastructure: the sandbox failed; says nothing of the patch.
+        """
+        match await asyncio.to_thread(self.exam, task):
+            case grading.Exam() as exam:
+                return await grading.examine(exam, patch, self._engine, labels)
+            case exam:
+                return await command_grading.examine(exam, patch, self._engine, labels)
+
+    def exam(self, task: TaskId) -> grading.Exam | command_grading.CommandExam:
         """Everything that grading a patch for this task needs, the hidden tests included."""
-        record = self.record(task)
-        return grading.Exam(
-            workspace=self.workspace(task),
-            hidden=self.hidden_tests(task),
-            fail_to_pass=record.fail_to_pass,
-            pass_to_pass=record.pass_to_pass,
-            limits=record.limits,
+        record, workspace, hidden = self.record(task), self.workspace(task), self.hidden_tests(task)
+        limits = replace(record.limits, image=self._images[task].name)
+        match record.tests:
+            case CommandTests() as tests:
+                return command_grading.CommandExam(workspace, hidden, tests, limits)
+            case UnitTests() as tests:
+                assert not isinstance(workspace, InImage)
+                return grading.Exam(workspace, hidden, tests.fail_to_pass, tests.pass_to_pass, limits)
+
+    def _ensure(self, image: TaskImage) -> None:
+        with self._building:
+            if image.name not in self._built:
+                image.ensure(self._engine)
+                self._built.add(image.name)
+
+    def _image(self, task: TaskId) -> TaskImage:
+        record = self._records[task]
+        return TaskImage(
+            record.limits.image,
+            record.limits.workdir,
+            self._place(task) / record.dockerfile if record.dockerfile else None,
+            holds_workspace=record.source is Source.IMAGE,
         )
 
     def _place(self, task: TaskId) -> Path:
         return self._folder / "tasks" / task
-
-
-def open_suite(name_or_path: str, engine: SandboxEngine) -> SuiteBenchmark:
-    """Opens a suite by the name of a shipped one or by the path of a folder.
-
-    Raises:
-        UserError: there is none, or a file of it is missing or wrong.
-    """
-    shipped = asset("benchmarks", name_or_path)
-    path = Path(name_or_path).expanduser()
-    for folder in (shipped, path):
-        if (folder / "suite.toml").is_file():
-            return SuiteBenchmark(folder, engine)
-    hint = suggestion(name_or_path, suite_names())
-    raise UserError(f"no suite {name_or_path!r}: no suite.toml in {shipped} or {path.absolute()}{hint}")
 
 
 def suite_names() -> Sequence[str]:
@@ -143,17 +209,34 @@ def suite_names() -> Sequence[str]:
 
 def _folders(place: Path) -> Sequence[str]:
     if not place.is_dir():
-        raise UserError(
-            f"{place}: missing; a suite has the folders repos/ and tasks/ (see benchmarks/README.md)"
-        )
+        raise UserError(f"{place}: missing; a suite has a folder tasks/ (see benchmarks/README.md)")
     return sorted(entry.name for entry in place.iterdir() if entry.is_dir() and entry.name[0] not in "._")
 
 
-def _version(folder: Path) -> str:
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}: not UTF-8: {error}") from error
+
+
+def _version(folder: Path, graders: bytes) -> str:
     """SHA-256 over names, modes and contents of all that can change a verdict, the test runner included."""
-    digest = hashlib.sha256(grading.RUNNER.read_bytes())
+    digest = hashlib.sha256(grading.RUNNER.read_bytes() + graders)
     for name, entry in read_folder(folder).items():
-        if name.rpartition("/")[2] not in UNGRADED or name.startswith("repos/"):
+        if _can_change_a_verdict(name):
             for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):
                 digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()
+
+
+def _can_change_a_verdict(name: str) -> bool:
+    match name.split("/"):
+        case ["repos", *_]:
+            return True
+        case ["tasks", _, folder, _, *_] if folder in GRADED:
+            return True
+        case ["tasks", _, "solution", _, *_]:
+            return False
+        case parts:
+            return parts[-1] not in UNGRADED

@@ -1,37 +1,128 @@
 """Is a task sound: does doing nothing fail, does the reference fix pass, is no hidden test to be seen."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
-from dgm.benchmarks.grading import examine
+from dgm.benchmarks.mixed import MixedBenchmark
+from dgm.benchmarks.suite_files import UnitTests
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import TaskId, Verdict
-from dgm.protocols import SandboxEngine
+from dgm.errors import UserError
+from dgm.protocols import Benchmark, Grade, InImage
+
+INERT = b"""\
+diff --git a/dgm-does-nothing.txt b/dgm-does-nothing.txt
+new file mode 100644
+--- /dev/null
++++ b/dgm-does-nothing.txt
+@@ -0,0 +1 @@
++nothing
+"""
+"""A patch that mends nothing, but makes the tests run where an empty one is not even tried."""
 
 
-async def verify(
-    suite: SuiteBenchmark, task: TaskId, engine: SandboxEngine, labels: Mapping[str, str]
-) -> Sequence[str]:
-    """What is wrong with a task, in one line each; nothing where it is sound. Opens two sandboxes.
+@runtime_checkable
+class Verifiable(Protocol):
+    """A benchmark that has a reference fix for each of its tasks."""
+
+    def reference(self, task: TaskId) -> bytes:
+        """The reference fix as a patch on the workspace; never shown to an agent."""
+        ...
+
+
+@runtime_checkable
+class SelfVerifying(Protocol):
+    """A benchmark that knows best what can be wrong with its tasks."""
+
+    async def verify(self, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
+        """What is wrong with a task, in one line each; nothing where it is sound."""
+        ...
+
+
+@runtime_checkable
+class Ailing(Protocol):
+    """A benchmark that leaves tasks out which are wrong, and says so."""
+
+    problems: Sequence[str]
+    """One line each, with the file or folder."""
+
+
+def left_out(benchmark: Benchmark) -> Sequence[str]:
+    """What is wrong with tasks that the benchmark does not offer, in one line each."""
+    match benchmark:
+        case MixedBenchmark():
+            return [problem for part in benchmark.parts.values() for problem in left_out(part)]
+        case Ailing():
+            return benchmark.problems
+        case _:
+            return ()
+
+
+async def verify(benchmark: Benchmark, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
+    """What is wrong with a task, in one line each; nothing where it is sound.
 
     Raises:
-        UserError: a patch of the task does not apply to its repository.
+        UserError: a file of the task is wrong, or the benchmark has no reference fixes.
         Infrastructure: a sandbox failed.
     """
-    record, exam = suite.record(task), suite.exam(task)
-    problems = _visible(suite, task)
-    nothing = await examine(exam, b"", engine, labels)
-    problems += [f"{test} passes without a fix" for test in record.fail_to_pass if test in nothing.passed]
-    problems += [f"{test} fails without a fix" for test in record.pass_to_pass if test not in nothing.passed]
-    reference = await suite.grade(task, suite.reference(task), labels)
-    if reference.verdict is not Verdict.RESOLVED:
-        problems.append(f"the reference fix is {reference.verdict}: {reference.reason} {reference.failed}")
-    return problems
+    match benchmark:
+        case MixedBenchmark():
+            part, inner = benchmark.part(task)
+            return await verify(part, inner, labels)
+        case SuiteBenchmark():
+            return await _verify_suite(benchmark, task, labels)
+        case SelfVerifying():
+            return await benchmark.verify(task, labels)
+        case Verifiable():
+            empty = await benchmark.grade(task, b"", labels)
+            untouched = await benchmark.grade(task, INERT, labels)
+            reference = await benchmark.grade(task, benchmark.reference(task), labels)
+            return [
+                *_fails("an empty patch", empty),
+                *_fails("doing nothing", untouched),
+                *_passes(reference),
+            ]
+        case _:
+            raise UserError(f"benchmark {benchmark.name!r} has no reference fixes to verify")
+
+
+def _fails(what: str, grade: Grade) -> Sequence[str]:
+    return [f"{what} is resolved: {grade.reason}"] if grade.verdict is Verdict.RESOLVED else []
+
+
+def _passes(grade: Grade) -> Sequence[str]:
+    if grade.verdict is Verdict.RESOLVED:
+        return []
+    failed = f" ({', '.join(grade.failed[:3])})" if grade.failed else ""
+    return [f"the reference fix is {grade.verdict}: {grade.reason}{failed}"]
+
+
+async def _verify_suite(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
+    tests = suite.record(task).tests
+    problems = await asyncio.to_thread(_visible, suite, task)
+    nothing = await suite.examine(task, b"", labels)
+    if isinstance(tests, UnitTests):
+        problems += [f"{test} passes without a fix" for test in tests.fail_to_pass if test in nothing.passed]
+        problems += [
+            f"{test} fails without a fix" for test in tests.pass_to_pass if test not in nothing.passed
+        ]
+    else:
+        problems += _fails("doing nothing", nothing)
+    reference = await suite.solution(task, labels)
+    return [*problems, *_passes(await suite.grade(task, reference, labels))]
 
 
 def _visible(suite: SuiteBenchmark, task: TaskId) -> list[str]:
+    """Where an agent could see a hidden test; of a workspace that stands in an image nothing is known here."""
     shown = suite.workspace(task)
-    hidden = suite.hidden_tests(task)
-    problems = [f"tests/{name} is in the workspace" for name in hidden if f"tests/{name}" in shown]
+    if isinstance(shown, InImage):
+        return []
+    hidden = {name: entry for name, entry in suite.hidden_tests(task).items() if entry.data.strip()}
+    in_tests = isinstance(suite.record(task).tests, UnitTests)
+    problems = [
+        f"tests/{name} is in the workspace" for name in hidden if in_tests and f"tests/{name}" in shown
+    ]
     texts = {entry.data for entry in shown.values()}
     problems += [
         f"the text of {name} is in the workspace" for name, entry in hidden.items() if entry.data in texts

@@ -1,5 +1,8 @@
 """Arguments that several commands share, and how an agent of a run is named."""
 
+import math
+from typing import Any
+
 import click
 
 from dgm.archive.finding import find_run
@@ -7,6 +10,23 @@ from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId
 from dgm.errors import UserError
 from dgm.policies.best_belief import best_belief
+
+
+class Amount(click.FloatRange):
+    """A number above 0; ``nan`` and ``inf`` are no amounts, and would be no limits."""
+
+    name = "number"
+
+    def __init__(self, least: float = 0.0) -> None:
+        super().__init__(min=least, min_open=least == 0.0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no amount", param, ctx)
+        return number
+
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 run_argument = click.argument("run_name", metavar="RUN")

@@ -36,15 +36,34 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
         ),
     ),
     (
+        "Repeat",
+        (
+            Command(
+                "replay",
+                "dgm.cli.replay:replay",
+                "Do a run's decisions, lineages or evaluations again and compare.",
+            ),
+        ),
+    ),
+    (
         "Use",
         (
+            Command(
+                "evaluate",
+                "dgm.cli.evaluate:evaluate",
+                "Let agents work on every task of a benchmark's split.",
+            ),
             Command("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
             Command("export", "dgm.cli.export:export", "Copy an agent's source to a folder."),
+            Command("archive", "dgm.cli.archive:archive", "Pack a run into one file, unpack it, verify it."),
         ),
     ),
     (
         "Machine",
         (
+            Command(
+                "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
+            ),
             Command("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
             Command("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
         ),

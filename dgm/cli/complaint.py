@@ -24,6 +24,9 @@ def complain(error: BaseException) -> int:
         case click.exceptions.Abort() | KeyboardInterrupt():
             _say("interrupted")
             return INTERRUPTED
+        case click.exceptions.NoArgsIsHelpError():
+            sys.stderr.write(error.format_message() + "\n")
+            return USAGE
         case click.ClickException():
             where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "dgm"
             _say(f"{error.format_message()} (see {where} --help)")

@@ -1,17 +1,27 @@
 """``dgm doctor``: can this machine run a search, and what would make it better?"""
 
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from dgm.cli.arguments import as_json
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json
-from dgm.errors import DgmError
+from dgm.errors import DgmError, UserError
 
+if TYPE_CHECKING:
+    from dgm.models.local_servers import LocalServer, Probe
+
+OPTIONAL = ("key: ", "model server: ", "image polyglot")
+"""Checks of what a search may well do without."""
+SHOWN = 3
+"""Models of a server that are named."""
 Row = tuple[str, bool, str]
 """Check, whether it holds, and what was seen or what to do."""
 
@@ -19,13 +29,17 @@ Row = tuple[str, bool, str]
 @click.command()
 @as_json
 def doctor(as_json: bool) -> int:
-    """Check Python, git, disk and sandboxes; each sandbox is opened and probed from the inside."""
+    """Check Python, git, disk, models and sandboxes; each sandbox is opened and probed from the inside.
+
+    No model is asked anything.
+    """
     rows, usable = asyncio.run(_checks())
     if as_json:
         emit_json({"ok": usable, "checks": [{"check": c, "ok": ok, "detail": d} for c, ok, d in rows]})
         return 0 if usable else FAILED
     for check, ok, detail in rows:
-        sys.stdout.write(f"{'ok ' if ok else 'NO '} {check:<28} {detail}\n")
+        mark = "ok" if ok else "--" if check.startswith(OPTIONAL) else "NO"
+        sys.stdout.write(f"{mark}  {check:<30} {detail}\n")
     sys.stdout.write(
         "this machine can run a search\n" if usable else "no sandbox can be used: no search can run\n"
     )
@@ -33,10 +47,12 @@ def doctor(as_json: bool) -> int:
 
 
 async def _checks() -> tuple[list[Row], bool]:
+    from dgm.cli.consent import remembered
+    from dgm.models import local_servers
     from dgm.sandboxes.choose import choose
     from dgm.sandboxes.probes import probe, supplies
 
-    rows: list[Row] = [_python(), _git(), _disk()]
+    rows: list[Row] = [_python(), _git(), _disk(), *model_rows(local_servers.probe, remembered().known)]
     found = [*supplies(), *await probe("docker"), *await probe("bubblewrap")]
     rows += [(row.name, row.ok, row.detail) for row in found]
     try:
@@ -61,3 +77,62 @@ def _git() -> Row:
 def _disk() -> Row:
     free = shutil.disk_usage(".").free / 1e9
     return "disk space here", free > 2.0, f"{free:.0f} GB free; a long run with images wants 2 GB or more"
+
+
+def model_rows(probe: "Probe", known: Callable[[str], bool | None]) -> list[Row]:
+    """Which models could be used, and which one ``auto`` would take; nobody is asked and nothing is spent.
+
+    Args:
+        probe: asks local servers what they offer.
+        known: what the user once answered about a provider; None where not asked yet.
+    """
+    from dgm.models.local_servers import USUAL
+    from dgm.models.pricing import Prices
+    from dgm.models.providers import PROVIDERS
+
+    prices = Prices.load({})
+    answering = probe([server.base_url for server in USUAL])
+    rows = [_key(provider.key_env, provider.name) for provider in PROVIDERS.values()]
+    rows += [_server(server, answering.get(server.base_url, ())) for server in USUAL]
+    counted = f"of {len(prices.rows)} models, as of {prices.as_of}; add yours with [models.prices]"
+    return [*rows, ("model prices", True, counted), _chosen(probe, known)]
+
+
+def _key(variable: str, provider: str) -> Row:
+    from dgm.models.keys import read_key
+    from dgm.models.providers import COMPATIBLE
+
+    name = f"key: {variable}"
+    if not os.environ.get(variable, "").strip():
+        optional = ", and only where the server wants a key" if provider == COMPATIBLE.name else ""
+        return name, False, f"not set; needed for {provider}/… only{optional}"
+    try:
+        read_key(variable)
+    except UserError as error:
+        return name, False, str(error)
+    return name, True, f"set, for {provider}/…"
+
+
+def _server(server: "LocalServer", models: Sequence[str]) -> Row:
+    shown = ", ".join(models[:SHOWN]) + (f" and {len(models) - SHOWN} more" if len(models) > SHOWN else "")
+    return f"model server: {server.name}", bool(models), f"{server.base_url}: {shown or 'does not answer'}"
+
+
+def _chosen(probe: "Probe", known: Callable[[str], bool | None]) -> Row:
+    from dgm.config import Settings
+    from dgm.models.auto import Offer, settle
+
+    name = "model chosen by auto"
+    unasked: list[str] = []
+
+    def agreed(offer: Offer) -> bool:
+        answer = known(offer.provider)
+        if answer is None:
+            unasked.append(offer.provider)
+        return answer is not False
+
+    try:
+        _, why = settle(Settings(), agreed, os.environ, probe)
+    except DgmError as error:
+        return name, False, str(error)
+    return name, True, f"{why}; asks you before it is used for the first time" if unasked else why

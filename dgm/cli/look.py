@@ -1,21 +1,28 @@
 """``dgm tree``, ``show``, ``diff``, ``lineage`` and ``log``: read a run, also while it is written."""
 
 import sys
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
+from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
 from dgm.archive.events import Recorded
 from dgm.archive.history import evaluations_of
 from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
 from dgm.cli.output import emit_json, neutral, one_line
-from dgm.cli.rows import agent_text, interval_text, tally_text, tree_lines
-from dgm.domain import Agent, AgentId, Evaluation
+from dgm.cli.rows import agent_text, interval_text, tally_text, tree_lines, usage_text
+from dgm.domain import ActionId, Agent, AgentId, Evaluation, Usage
+from dgm.errors import UserError
 from dgm.policies.best_belief import best_belief
-from dgm.search.summary import agent_record, run_summary, spend_record
+from dgm.search.summary import account_record, agent_record, by_record, run_summary, spend_record
+
+REFUSALS = 10
+"""Different ones shown to people."""
 
 
 @click.command()
@@ -45,21 +52,28 @@ def show(run_name: str, agent_name: str, as_json: bool) -> None:
     with open_run(run_name) as run:
         agent = find_agent(run, agent_name)
         evaluations = evaluations_of(run, agent.id)
+        accounts = Accounts(run)
+        account = accounts.of(agent.id)
         if as_json:
             record = agent_record(run, agent)
-            record["cost"] = spend_record(run.tree.spend_of(agent.action))
-            record["evaluations"] = [_evaluation_record(action, e) for action, e in evaluations.items()]
+            record["cost"] = spend_record(account.of(Purpose.MAKING))
+            record["spend"] = account_record(account, accounts.clade(agent.id))
+            record["refusals"] = [asdict(refusal) for refusal in accounts.refusals(agent.id)]
+            record["evaluations"] = [
+                _evaluation_record(action, e, accounts.action(action)) for action, e in evaluations.items()
+            ]
             emit_json(record)
             return
-        for line in _agent_lines(run, agent):
+        for line in [*_agent_lines(run, agent), *_account_lines(accounts, agent.id), "evaluations:"]:
             sys.stdout.write(line + "\n")
-        for evaluation in evaluations.values():
-            sys.stdout.write(f"  {_evaluation_text(evaluation)}\n")
+        for action, evaluation in evaluations.items():
+            sys.stdout.write(f"  {_evaluation_text(evaluation, accounts.action(action))}\n")
+        for line in _fruitless_lines(account, evaluations):
+            sys.stdout.write(line + "\n")
 
 
 def _agent_lines(run: Run, agent: Agent) -> list[str]:
     own, clade = run.tree.own(agent.id), run.tree.clade(agent.id)
-    usage = run.tree.spend_of(agent.action)
     return [
         f"agent      {agent.id}",
         f"commit     {agent.commit}",
@@ -69,17 +83,43 @@ def _agent_lines(run: Run, agent: Agent) -> list[str]:
         f"rationale  {one_line(agent.rationale, 200)}",
         f"own        {tally_text(own)}  {interval_text(own)}",
         f"clade      {tally_text(clade)}  {interval_text(clade)}",
-        f"making it  {usage.calls} model calls, {usage.tokens:,} tokens, {usage.usd:.4f} USD",
-        "evaluations:",
     ]
 
 
-def _evaluation_text(evaluation: Evaluation) -> str:
-    seconds = f"{evaluation.cost.seconds:6.1f} s"
-    return f"{evaluation.verdict:<10} {seconds}  {evaluation.task}: {one_line(evaluation.reason, 100)}"
+def _account_lines(accounts: Accounts, agent: AgentId) -> list[str]:
+    account = accounts.of(agent)
+    refusals = accounts.refusals(agent)
+    shown = [f"  {each.times} times {one_line(f'{each.code}: {each.message}', 150)}" for each in refusals]
+    return [
+        "spend:",
+        f"  making it           {usage_text(account.of(Purpose.MAKING))}",
+        f"  evaluating it       {usage_text(account.of(Purpose.EVALUATING))}",
+        f"  stillborn children  {usage_text(account.of(Purpose.STILLBORN))}",
+        f"  its clade in all    {usage_text(accounts.clade(agent))}",
+        *(["refused by the gateway:", *shown[:REFUSALS]] if shown else []),
+        *([f"  and {len(shown) - REFUSALS} more"] if len(shown) > REFUSALS else []),
+    ]
 
 
-def _evaluation_record(action: int, evaluation: Evaluation) -> dict[str, Any]:
+def _fruitless_lines(account: Account, evaluations: Collection[ActionId]) -> list[str]:
+    """What was paid for actions that gave neither the agent nor a verdict on it."""
+    lines = [
+        f"  action {line.action:<6} {line.purpose:<10}  {usage_text(line.usage)}"
+        for line in account.lines
+        if line.by and line.purpose is not Purpose.MAKING and line.action not in evaluations
+    ]
+    return ["paid for without a result (yet):", *lines] if lines else []
+
+
+def _evaluation_text(evaluation: Evaluation, by: Mapping[RoleAndModel, Usage]) -> str:
+    usage = sum(by.values(), Usage())
+    took = f"{evaluation.cost.seconds:6.1f} s  {usage.tokens:>9,} tokens  {usage.usd:7.4f} USD"
+    return f"{evaluation.verdict:<10} {took}  {evaluation.task}: {one_line(evaluation.reason, 100)}"
+
+
+def _evaluation_record(
+    action: int, evaluation: Evaluation, by: Mapping[RoleAndModel, Usage]
+) -> dict[str, Any]:
     return {
         "action": action,
         "task": evaluation.task,
@@ -88,6 +128,7 @@ def _evaluation_record(action: int, evaluation: Evaluation) -> dict[str, Any]:
         "reason": evaluation.reason,
         "score": evaluation.score,
         "seconds": round(evaluation.cost.seconds, 3),
+        "cost": {**spend_record(sum(by.values(), Usage())), "by": by_record(by)},
         "traces": dict(evaluation.cost.traces),
     }
 
@@ -144,6 +185,10 @@ def lineage(run_name: str, agent_name: str, patches: bool, as_json: bool) -> Non
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document a line and nothing else.")
 def log(run_name: str, after: int, kind: str | None, as_json: bool) -> None:
     """Print the events of a run, oldest first."""
+    from dgm.archive.codec import KINDS
+
+    if kind is not None and kind not in KINDS:
+        raise UserError(f"--kind {kind}: there are {', '.join(KINDS)}")
     with open_run(run_name) as run:
         for recorded in run.store.read(after):
             _print_event(recorded, kind, as_json)

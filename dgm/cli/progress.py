@@ -1,16 +1,30 @@
 """What a person sees while a search runs: a live panel on a terminal, plain lines elsewhere."""
 
+import asyncio
 import logging
+import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn, Event, Recorded, TaskGraded
+from dgm.archive.events import (
+    ActionLost,
+    AgentBorn,
+    AgentStillborn,
+    CallRefused,
+    Event,
+    Recorded,
+    RunPaused,
+    TaskGraded,
+)
 from dgm.archive.run import Run
+from dgm.archive.tree import Tree
 from dgm.cli.output import console, one_line
 from dgm.cli.rows import bar, interval_text, tally_text
+from dgm.domain import AgentId
 from dgm.policies.best_belief import best_belief
 from dgm.search.loop import Search
 
@@ -24,8 +38,9 @@ RECENT = 8
 class Progress:
     """Hears of every event; prints a line each, or keeps the last few for the panel."""
 
-    def __init__(self, run: Run, *, quiet: bool) -> None:
+    def __init__(self, run: Run, *, quiet: bool, names: Mapping[AgentId, str]) -> None:
         self._run = run
+        self._names = names
         self._quiet = quiet
         self._began = time.monotonic()
         self._graded_before = run.tree.evaluations
@@ -41,7 +56,7 @@ class Progress:
     def event(self, recorded: Recorded) -> None:
         """Takes note of one event."""
         self._facts = self._headline() if self.live is not None else []
-        text = _event_text(self._run, recorded.event)
+        text = _event_text(self._run, recorded.event, self._names)
         if text:
             self.say(text)
 
@@ -81,12 +96,12 @@ class Progress:
         lines = [
             f"evaluations  {tree.evaluations}{of_goal}",
             f"agents       {len(tree.agents)}  stillborn {stillborn}  invalid {tree.invalid}",
-            f"spend        {tree.spend.calls} calls  {tree.spend.tokens:,} tokens  {tree.spend.usd:.2f} USD",
+            f"spend        {tree.spend.calls} calls  {tree.spend.tokens:,} tokens  {_money(tree)}",
         ]
         if tree.evaluations:
             best = best_belief(tree)
             own = tree.own(best)
-            lines.append(f"best         agent {best}  {tally_text(own)}  {interval_text(own)}")
+            lines.append(f"best         {_name(best, self._names)}  {tally_text(own)}  {interval_text(own)}")
         return lines
 
     def _eta(self, elapsed: float) -> str:
@@ -97,13 +112,22 @@ class Progress:
         return f", about {_clock(elapsed / done * max(goal - self._run.tree.evaluations, 0))} left"
 
 
+def _money(tree: Tree) -> str:
+    limit = tree.budget.usd
+    return f"{tree.spend.usd:.4f}" + (f" of {limit:.2f} USD" if limit is not None else " USD")
+
+
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _event_text(run: Run, event: Event) -> str:
+def _name(agent: AgentId, names: Mapping[AgentId, str]) -> str:
+    return names.get(agent, f"agent {agent}")
+
+
+def _event_text(run: Run, event: Event, names: Mapping[AgentId, str]) -> str:
     match event:
         case AgentBorn():
             parents = f" of {', '.join(map(str, event.parents))}" if event.parents else ""
@@ -113,19 +137,31 @@ def _event_text(run: Run, event: Event) -> str:
         case TaskGraded(_, graded):
             own = run.tree.own(graded.agent)
             return (
-                f"agent {graded.agent} ({tally_text(own)}) {graded.verdict} {graded.task} "
+                f"{_name(graded.agent, names)} ({tally_text(own)}) {graded.verdict} {graded.task} "
                 f"in {graded.cost.seconds:.1f} s: {one_line(graded.reason, 60)}"
             )
         case ActionLost(action, reason, _):
             return f"action {action} is lost: {one_line(reason, 80)}"
+        case RunPaused(reason):
+            return f"paused until the model's provider answers again: {one_line(reason, 120)}"
+        case CallRefused(action, _, _, code, message):
+            return f"action {action} was refused {one_line(code, 30)}: {one_line(message, 80)}"
         case _:
             return ""
 
 
 @contextmanager
-def progress(run: Run, *, quiet: bool) -> Iterator[Progress]:
-    """Shows a run's progress until the context ends; ``quiet`` prints nothing."""
-    shown = Progress(run, quiet=quiet)
+def progress(
+    run: Run, *, quiet: bool, names: Mapping[AgentId, str] = MappingProxyType({})
+) -> Iterator[Progress]:
+    """Shows a run's progress until the context ends; ``quiet`` prints nothing.
+
+    Args:
+        run: open to write.
+        quiet: whether nothing is printed.
+        names: what agents are called that are not called by their number.
+    """
+    shown = Progress(run, quiet=quiet, names=names)
     logging.basicConfig(
         level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
@@ -137,3 +173,19 @@ def progress(run: Run, *, quiet: bool) -> Iterator[Progress]:
     with Live(shown, console=console(), refresh_per_second=4) as live:
         shown.live = live
         yield shown
+
+
+def listen_for_signals(search: Search, shown: Progress) -> None:
+    """Ctrl-C or SIGTERM once ends in good order, twice at once."""
+    loop = asyncio.get_running_loop()
+    session = asyncio.current_task()
+
+    def interrupted() -> None:
+        if search.stopping and session is not None:
+            session.cancel()
+            return
+        shown.say(f"stopping: waiting for {search.running} running steps (once more to stop at once)")
+        search.ask_to_stop("stopped as asked")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupted)

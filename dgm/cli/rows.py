@@ -1,10 +1,10 @@
 """How tallies, agents and trees look in a terminal: one visual language for all lists."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dgm.archive.tree import Tree
 from dgm.cli.output import one_line
-from dgm.domain import Agent, AgentId, Tally
+from dgm.domain import Agent, AgentId, Tally, Usage
 from dgm.stats import wilson
 
 BAR = 8
@@ -20,6 +20,24 @@ def interval_text(tally: Tally) -> str:
     """The 95 % Wilson interval, as ``19–68%``."""
     low, high = wilson(tally)
     return f"{low:.0%}–{high:.0%}".replace("%–", "–") if tally.n else ""
+
+
+def usage_text(usage: Usage) -> str:
+    """``12 model calls, 34,567 tokens, 0.0123 USD``."""
+    calls = "1 model call" if usage.calls == 1 else f"{usage.calls:,} model calls"
+    return f"{calls}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
+
+
+def usd_text(limit: float) -> str:
+    """A limit as people write it: ``0.50``, ``12.00``, ``0.0025``."""
+    return f"{limit:.2f}" if limit == round(limit, 2) else f"{limit:g}"
+
+
+def usage_lines(by: Mapping[tuple[str, str], Usage], indent: str) -> Iterator[str]:
+    """A line for each role and model, the dearest first."""
+    width = max((len(f"{role} {model}") for role, model in by), default=0)
+    for (role, model), usage in sorted(by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0])):
+        yield f"{indent}{one_line(f'{role} {model}', 80):<{min(width, 80)}}  {usage_text(usage)}"
 
 
 def bar(rate: float) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import signal
 import sys
 import time
 from pathlib import Path
@@ -13,16 +12,20 @@ import click
 from dgm import assemble
 from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.run import Run
-from dgm.cli.arguments import as_json, run_argument
+from dgm.cli.arguments import Amount, as_json, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT
+from dgm.cli.consent import ask_to_spend
 from dgm.cli.control import status_lines
+from dgm.cli.evaluation import placed
 from dgm.cli.output import emit_json
-from dgm.cli.progress import Progress, progress
+from dgm.cli.progress import Progress, listen_for_signals, progress
 from dgm.config import Settings, resolve
 from dgm.domain import Budget
-from dgm.errors import UserError
+from dgm.errors import Infrastructure, UserError
+from dgm.models.auto import settle
+from dgm.models.choose import AUTO, names_by_role
 from dgm.search.budgets import Ending, Reason
-from dgm.search.loop import Search
+from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.summary import run_summary
 
 RESERVED = ("seed", "example")
@@ -32,7 +35,8 @@ EXIT = {Reason.LIMIT: LIMIT, Reason.OUTAGE: FAILED}
 def budget_options(command: Any) -> Any:
     """The limits that ``run`` and ``resume`` both take."""
     for option in (
-        click.option("--max-hours", type=float, help="Wall time, over all sessions of the run."),
+        click.option("--max-hours", type=Amount(), help="Wall time, over all sessions of the run."),
+        click.option("--max-usd", type=Amount(), help="Money for all model calls; never crossed."),
         click.option("--max-tokens", type=int, help="Tokens of all model calls."),
         click.option("--max-agents", type=int, help="Members of the archive, the seed included."),
         click.option("--max-evaluations", type=int, help="Graded evaluations (160 where no limit is given)."),
@@ -44,7 +48,9 @@ def budget_options(command: Any) -> Any:
 @click.command()
 @click.argument("config", required=False, type=click.Path(path_type=Path))
 @click.option("--benchmark", help="Name or folder of a task suite (default starter).")
-@click.option("--model", help="The model that agents are lent (default offline).")
+@click.option(
+    "--model", help="openai/…, anthropic/…, openai-compatible/…, offline (default auto: says what and why)."
+)
 @click.option("--policy", help="Which step comes next (default hgm).")
 @click.option("--operator", help="How a child is made (default self-edit).")
 @click.option("--workers", type=int, help="Steps at once (default 2).")
@@ -59,13 +65,16 @@ def run(
     config: Path | None, name: str | None, assignments: tuple[str, ...], as_json: bool, **flags: Any
 ) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
-    settings = _placed(resolve(config, assignments, _dotted(flags)))
+    settings = placed(resolve(config, assignments, _dotted(flags)))
     folder = next(archive_folders()) / _checked(name or time.strftime("run-%Y%m%d-%H%M%S"))
     if folder.exists():
         raise UserError(
             f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name"
         )
     parts = assemble.parts_of(settings)
+    assemble.check_settings(settings)
+    settings = _with_models(settings)
+    asyncio.run(assemble.check_models(settings))
     with assemble.create(folder, settings, parts) as made:
         return _go(made, settings, parts, as_json)
 
@@ -77,22 +86,36 @@ def run(
 @as_json
 def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> int:
     """Go on with a search, after a stop or a crash; nothing that was paid for is lost."""
-    folder = find_run(run_name)
+    folder = find_run(run_name, write=True)
     with Run.open(folder, write=True) as opened:
+        if EVALUATION in opened.config:
+            raise UserError(
+                f"{opened.name}: is an evaluation, not a search; to go on, repeat its dgm evaluate command"
+            )
         settings = assemble.settings_of(opened)
         if workers is not None:
             settings = settings.model_copy(update={"workers": workers})
         parts = assemble.parts_of(settings.model_copy(update={"sandbox": opened.config["sandbox"]}))
+        _check_again(settings)
         assemble.reopen(opened, _budget(assemble.budget_of(opened, settings), flags), parts)
         return _go(opened, settings, parts, as_json)
 
 
-def _placed(settings: Settings) -> Settings:
-    """A suite that is named by its path is found again from any other folder."""
-    folder = Path(settings.benchmark)
-    if len(folder.parts) > 1 and folder.is_dir():
-        return settings.model_copy(update={"benchmark": str(folder.resolve())})
-    return settings
+def _with_models(settings: Settings) -> Settings:
+    """The settings with ``auto`` replaced by a model; says which and why."""
+    if AUTO not in names_by_role(settings).values():
+        return settings
+    settled, why = settle(settings, ask_to_spend)
+    sys.stderr.write(f"model: {why}\n")
+    return settled
+
+
+def _check_again(settings: Settings) -> None:
+    """A wrong key is found at once; a provider that is away is waited for by the search itself."""
+    try:
+        asyncio.run(assemble.check_models(settings))
+    except Infrastructure as error:
+        sys.stderr.write(f"{error}; the search will wait for it\n")
 
 
 def _checked(name: str) -> str:
@@ -105,7 +128,7 @@ def _checked(name: str) -> str:
 
 def _dotted(flags: dict[str, Any]) -> dict[str, Any]:
     names = {"policy": "policy.name"} | {
-        f"max_{limit}": f"budget.{limit}" for limit in ("evaluations", "agents", "tokens", "hours")
+        f"max_{limit}": f"budget.{limit}" for limit in ("evaluations", "agents", "usd", "tokens", "hours")
     }
     return {names.get(key, key): value for key, value in flags.items()}
 
@@ -113,13 +136,14 @@ def _dotted(flags: dict[str, Any]) -> dict[str, Any]:
 def _budget(before: Budget, flags: dict[str, Any]) -> Budget:
     """The old budget with what the flags change."""
     given = {key.removeprefix("max_"): value for key, value in flags.items() if value is not None}
-    if any(value <= 0 for value in given.values()):
-        raise UserError(f"a budget must be above 0: {given}")
+    for key, value in given.items():
+        if value <= 0:
+            raise UserError(f"--max-{key} {value}: a budget must be above 0")
     seconds = given["hours"] * 3600 if "hours" in given else before.seconds
     return Budget(
         given.get("evaluations", before.evaluations),
         given.get("agents", before.agents),
-        before.usd,
+        given.get("usd", before.usd),
         given.get("tokens", before.tokens),
         seconds,
     )
@@ -154,21 +178,5 @@ def _say_next(made: Run, over: Ending) -> None:
 async def _search(made: Run, settings: Settings, parts: assemble.Parts, shown: Progress) -> Ending:
     async with assemble.search(made, settings, parts, shown.event) as search:
         shown.attach(search)
-        _listen(search, shown)
+        listen_for_signals(search, shown)
         return await search.go()
-
-
-def _listen(search: Search, shown: Progress) -> None:
-    """Ctrl-C or SIGTERM once ends in good order, twice at once."""
-    loop = asyncio.get_running_loop()
-    session = asyncio.current_task()
-
-    def interrupted() -> None:
-        if search.stopping and session is not None:
-            session.cancel()
-            return
-        shown.say(f"stopping: waiting for {search.running} running steps (once more to stop at once)")
-        search.ask_to_stop("stopped as asked")
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupted)

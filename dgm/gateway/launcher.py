@@ -43,7 +43,9 @@ def main() -> int:
 def environment(launch: dict[str, str], port: int) -> dict[str, str]:
     """All the variables that the agent gets."""
     base = f"http://127.0.0.1:{port}"
+    packages = launch.get("packages")
     return {
+        **({"PYTHONPATH": packages} if packages else {}),
         "PATH": os.environ.get("PATH", PATH),
         "HOME": os.environ.get("HOME", "/tmp"),
         "LANG": "C.UTF-8",

@@ -30,13 +30,16 @@ def masked(text: str) -> str:
 
 
 def first_difference(a: Request, b: Request) -> str | None:
-    """Where two requests first differ once masked, in one line; None when they ask the same."""
+    """Where two requests first differ once masked, in one line; None when they ask the same.
+
+    What the gateway itself sets (the model's name, the bound on the output) and what vendors add is not compared.
+    """
     ours, theirs = list(_facts(a)), list(_facts(b))
     for (place, one), (other_place, other) in zip(ours, theirs, strict=False):
         if place != other_place:
             return f"{place} against {other_place}"
-        if one != other:
-            return f"{place}: {_window(one, other)}"
+        if one != other and masked(one) != masked(other):
+            return f"{place}: {_window(masked(one), masked(other))}"
     if len(ours) != len(theirs):
         place, _ = max(ours, theirs, key=len)[min(len(ours), len(theirs))]
         return f"{place}: only in the {'first' if len(ours) > len(theirs) else 'second'}"
@@ -44,9 +47,11 @@ def first_difference(a: Request, b: Request) -> str | None:
 
 
 def _facts(request: Request) -> Iterator[tuple[str, str]]:
-    yield "model", request.model
     yield "temperature", str(request.temperature)
-    yield "max_output_tokens", str(request.max_output_tokens)
+    yield "top_p", str(request.top_p)
+    yield "stop", str(request.stop)
+    yield "tool_choice", f"{request.tool_choice} {request.parallel}"
+    yield "effort", request.effort
     for tool in request.tools:
         text = json.dumps([tool.description, tool.parameters], sort_keys=True)
         yield f"tool {tool.name}", text
@@ -56,9 +61,9 @@ def _facts(request: Request) -> Iterator[tuple[str, str]]:
 
 def _message_facts(place: str, message: Message) -> Iterator[tuple[str, str]]:
     yield f"{place}.role", message.role.value
-    yield f"{place}.text", masked(message.text)
+    yield f"{place}.text", message.text
     for index, call in enumerate(message.calls):
-        yield f"{place}.calls[{index}]", masked(f"{call.name} {call.arguments}")
+        yield f"{place}.calls[{index}]", f"{call.name} {call.arguments}"
 
 
 def _window(one: str, other: str) -> str:

@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dgm.gateway import parsing
+from dgm.gateway.parsing import JsonObject, keys
 from dgm.gateway.wire import Answer, BadRequest, Call, Wire
 from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall
 
@@ -23,14 +25,62 @@ FINISH = {
     Stop.LENGTH: "length",
     Stop.REFUSAL: "content_filter",
 }
-MAX_MESSAGES = 10_000
-MAX_TOOLS = 200
-MAX_DEPTH = 40
-"""Of a tool's schema: what is nested deeper cannot be written again by every JSON library."""
-PROVIDER_SIDE = ("web_search_options", "audio")
-"""Keys that make the provider reach out, or answer with what is not text."""
+MAX_STOPS = 4
+"""OpenAI's own limit."""
 
-JsonObject = Mapping[str, Any]
+BOOKKEEPING = (
+    # Who asks, what the provider keeps and how it bills: none of it reaches the model.
+    *("user", "metadata", "store", "service_tier", "safety_identifier"),
+    # Caching is the adapter's, and changes the cost only.
+    *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"),
+    # The same sample again: a provider promises no such thing, and the journal gives recorded replies exactly.
+    "seed",
+    # A guess at the answer that makes it arrive sooner, not otherwise.
+    "prediction",
+)
+LEGACY = "it is the form before tools; use tools"
+PROVIDER_SIDE = "the provider reaches out for nothing here"
+REQUEST = keys(
+    "messages model tools tool_choice parallel_tool_calls temperature top_p stop reasoning_effort"
+    " max_tokens max_completion_tokens stream stream_options",
+    BOOKKEEPING,
+    {
+        "n": (1,),
+        "logprobs": (False,),
+        "top_logprobs": (0,),
+        "frequency_penalty": (0,),
+        "presence_penalty": (0,),
+        "logit_bias": ({},),
+        "verbosity": ("medium",),
+        "modalities": (["text"],),
+        "response_format": ({"type": "text"},),
+    },
+    {
+        "functions": LEGACY,
+        "function_call": LEGACY,
+        "web_search_options": PROVIDER_SIDE,
+        "audio": "answers are text",
+        "moderation": PROVIDER_SIDE,
+    },
+)
+STREAM = keys("include_usage", ["include_obfuscation"])
+SPOKEN = keys("role content")
+ASSISTANT = keys(
+    "role content refusal tool_calls",
+    # Reasoning is put back by the gateway, which remembers it as the vendor wrote it; `parsed` repeats the content.
+    ["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "parsed"],
+    {"annotations": ([],)},
+    {"audio": "only text is accepted", "function_call": LEGACY},
+)
+# A result's name repeats the call's.
+RESULT = keys("role content tool_call_id", ["name"])
+PART = keys("type text refusal", ["prompt_cache_breakpoint", "cache_control"])
+# Stream readers leave the index in; `type` is read.
+TOOL_CALL = keys("id type function", ["index"])
+CALLED = keys("name arguments", ["parsed_arguments"])
+TOOL = keys("type function", ["cache_control"])
+# Whether a provider enforces the schema or the model follows it: the schema is the same, and is sent.
+FUNCTION = keys("name description parameters", ["strict"])
 
 
 def parse(body: bytes) -> Call:
@@ -39,44 +89,48 @@ def parse(body: bytes) -> Call:
     Raises:
         BadRequest: it is no chat request, or asks for what is not offered.
     """
-    try:
-        data = json.loads(body, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise BadRequest("the body is not JSON", "invalid_json") from error
-    record = _object(data, "the body")
-    for key in PROVIDER_SIDE:
-        if record.get(key) is not None:
-            raise BadRequest(f"{key} is not offered here", "unsupported_parameter")
-    if record.get("n") not in (None, 1):
-        raise BadRequest("n must be 1", "unsupported_parameter")
-    messages = _list(record.get("messages"), "messages", MAX_MESSAGES)
+    given = parsing.document(body)
+    parsing.check(given, REQUEST)
+    messages = parsing.entries(given.get("messages"), "messages", parsing.MAX_MESSAGES)
     if not messages:
         raise BadRequest("messages must not be empty")
+    tools = parsing.tools(given.get("tools"), _tool)
     request = Request(
-        messages=tuple(_message(_object(item, f"messages[{at}]"), at) for at, item in enumerate(messages)),
-        tools=_tools(record),
-        model=_text(record.get("model", "default"), "model"),
-        temperature=_temperature(record.get("temperature")),
-        max_output_tokens=_output_tokens(record),
+        messages=tuple(_message(item, f"messages[{at}]") for at, item in enumerate(messages)),
+        tools=tools,
+        model=parsing.text(given.get("model", "default"), "model"),
+        temperature=parsing.number(given.get("temperature"), "temperature", 2),
+        max_output_tokens=_output_tokens(given),
+        top_p=parsing.number(given.get("top_p"), "top_p", 1),
+        stop=parsing.stops(given.get("stop"), "stop", MAX_STOPS),
+        tool_choice=parsing.choice(_tool_choice(given.get("tool_choice")), tools),
+        parallel=parsing.flag(given.get("parallel_tool_calls"), "parallel_tool_calls", missing=True),
+        effort=parsing.effort(given.get("reasoning_effort"), "reasoning_effort"),
     )
-    options = record.get("stream_options")
-    usage = options is not None and _object(options, "stream_options").get("include_usage") is True
-    return Call(request, _flag(record.get("stream"), "stream"), usage)
+    return Call(
+        request, parsing.flag(given.get("stream"), "stream"), _usage_wanted(given.get("stream_options"))
+    )
 
 
 def render(answer: Answer) -> bytes:
     """The body of an answer that is told at once."""
-    message: dict[str, Any] = {"role": "assistant", "content": answer.reply.text or None, "refusal": None}
-    if answer.reply.calls:
-        message["tool_calls"] = [_call(call) for call in answer.reply.calls]
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH[answer.reply.stop]}
+    reply = answer.reply
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": None}
+    if reply.reasoning:
+        message["reasoning_content"] = reply.reasoning
+    if reply.calls:
+        message["content"] = reply.text or None
+        message["tool_calls"] = [_call(call) for call in reply.calls]
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH[reply.stop]}
     body = {**_head(answer, "chat.completion"), "choices": [choice], "usage": _usage(answer)}
     return json.dumps(body).encode()
 
 
 def render_stream(answer: Answer, with_usage: bool) -> Iterator[bytes]:
-    """The same answer as server-sent events: role, text, one event per tool call, the end."""
+    """The same answer as server-sent events: role, reasoning, text, one event per tool call, the end."""
     yield _event(answer, {"role": "assistant", "content": ""})
+    if answer.reply.reasoning:
+        yield _event(answer, {"reasoning_content": answer.reply.reasoning})
     if answer.reply.text:
         yield _event(answer, {"content": answer.reply.text})
     for index, call in enumerate(answer.reply.calls):
@@ -94,7 +148,13 @@ def render_error(status: int, code: str, message: str) -> bytes:
     return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
 
 
-WIRE = Wire("/chat/completions", parse, render, render_stream, render_error)
+def models(names: Sequence[str]) -> bytes:
+    """The body of a list of models."""
+    data = [{"id": name, "object": "model", "created": 0, "owned_by": "dgm"} for name in names]
+    return json.dumps({"object": "list", "data": data}).encode()
+
+
+WIRE = Wire("/chat/completions", parse, render, render_stream, render_error, models, "chatcmpl-")
 
 
 def _head(answer: Answer, kind: str) -> dict[str, Any]:
@@ -107,6 +167,8 @@ def _usage(answer: Answer) -> JsonObject:
         "prompt_tokens": used.input_tokens,
         "completion_tokens": used.output_tokens,
         "total_tokens": used.tokens,
+        "prompt_tokens_details": {"cached_tokens": used.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": used.reasoning_tokens},
     }
 
 
@@ -114,136 +176,105 @@ def _call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def _event(answer: Answer, delta: JsonObject, finish: str | None = None) -> bytes:
+def _event(answer: Answer, delta: Mapping[str, Any], finish: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
     body = {**_head(answer, "chat.completion.chunk"), "choices": [choice]}
     return b"data: " + json.dumps(body).encode() + b"\n\n"
 
 
-def _message(item: JsonObject, at: int) -> Message:
-    place = f"messages[{at}]"
-    role = ROLES.get(_text(item.get("role"), f"{place}.role"))
-    if role is None:
-        raise BadRequest(f"{place}.role must be one of {', '.join(ROLES)}")
-    calls: tuple[ToolCall, ...] = ()
-    if item.get("tool_calls") is not None:
-        if role is not Role.ASSISTANT:
-            raise BadRequest(f"{place}.tool_calls: only an assistant calls tools")
-        given = _list(item["tool_calls"], f"{place}.tool_calls", MAX_TOOLS)
-        calls = tuple(_tool_call(call, f"{place}.tool_calls[{index}]") for index, call in enumerate(given))
-    call_id = _text(item.get("tool_call_id"), f"{place}.tool_call_id") if role is Role.TOOL else ""
+def _message(value: Any, place: str) -> Message:  # noqa: ANN401  (what a stranger's JSON holds)
+    item = parsing.record(value, place)
+    role = ROLES[parsing.one_of(item.get("role"), f"{place}.role", ROLES)]
     content = item.get("content")
-    if content is None and role is not Role.ASSISTANT:
-        raise BadRequest(f"{place}.content is missing")
-    return Message(role, _content(content, f"{place}.content"), calls, call_id)
-
-
-def _content(content: Any, place: str) -> str:  # noqa: ANN401  (what a stranger's JSON holds)
+    if role is Role.ASSISTANT:
+        return _assistant(item, place)
+    parsing.check(item, RESULT if role is Role.TOOL else SPOKEN, place)
     if content is None:
-        return ""
-    if isinstance(content, str):
-        return _text(content, place)
-    parts = _list(content, place, MAX_MESSAGES)
-    return "".join(_part(_object(part, f"{place}[{at}]"), f"{place}[{at}]") for at, part in enumerate(parts))
+        raise BadRequest(f"{place}.content is missing")
+    told = parsing.parts(content, f"{place}.content", _part)
+    if role is Role.TOOL:
+        return Message(role, told, (), parsing.name(item.get("tool_call_id"), f"{place}.tool_call_id"))
+    return Message(role, told)
+
+
+def _assistant(item: JsonObject, place: str) -> Message:
+    parsing.check(item, ASSISTANT, place)
+    content = item.get("content")
+    if content is None:
+        content = item.get("refusal")
+    told = "" if content is None else parsing.parts(content, f"{place}.content", _part)
+    calls: Sequence[Any] = ()
+    if item.get("tool_calls") is not None:
+        calls = parsing.entries(item["tool_calls"], f"{place}.tool_calls", parsing.MAX_TOOLS)
+    return Message(
+        Role.ASSISTANT,
+        told,
+        tuple(_tool_call(call, f"{place}.tool_calls[{index}]") for index, call in enumerate(calls)),
+    )
 
 
 def _part(part: JsonObject, place: str) -> str:
     kind = part.get("type")
     if kind not in ("text", "refusal"):
-        raise BadRequest(f"{place}: only text is accepted, not {str(kind)[:40]!r}", "unsupported_content")
-    return _text(part.get(kind), f"{place}.{kind}")
+        raise parsing.no_media(kind, place)
+    parsing.check(part, PART, place)
+    return parsing.text(part.get(kind), f"{place}.{kind}")
 
 
 def _tool_call(call: Any, place: str) -> ToolCall:  # noqa: ANN401
-    record = _object(call, place)
-    function = _object(record.get("function"), f"{place}.function")
+    given = parsing.record(call, place)
+    parsing.check(given, TOOL_CALL, place)
+    if given.get("type", "function") != "function":
+        raise BadRequest(
+            f"{place}.type must be 'function': no other tools are offered here", "unsupported_tool"
+        )
+    function = parsing.record(given.get("function"), f"{place}.function")
+    parsing.check(function, CALLED, f"{place}.function")
     return ToolCall(
-        _text(record.get("id"), f"{place}.id"),
-        _text(function.get("name"), f"{place}.function.name"),
-        _text(function.get("arguments"), f"{place}.function.arguments"),
+        parsing.name(given.get("id"), f"{place}.id"),
+        parsing.name(function.get("name"), f"{place}.function.name"),
+        parsing.text(function.get("arguments"), f"{place}.function.arguments"),
     )
 
 
-def _tools(record: JsonObject) -> Sequence[Tool]:
-    given = record.get("tools")
-    if given is None:
-        return ()
-    return tuple(_tool(tool, f"tools[{at}]") for at, tool in enumerate(_list(given, "tools", MAX_TOOLS)))
-
-
-def _tool(tool: Any, place: str) -> Tool:  # noqa: ANN401
-    record = _object(tool, place)
-    if record.get("type") != "function":
+def _tool(given: JsonObject, place: str) -> Tool:
+    if given.get("type") != "function":
         raise BadRequest(
             f"{place}: only functions are offered here, no tools of a provider", "unsupported_tool"
         )
-    function = _object(record.get("function"), f"{place}.function")
+    parsing.check(given, TOOL, place)
+    function = parsing.record(given.get("function"), f"{place}.function")
+    parsing.check(function, FUNCTION, f"{place}.function")
     description = function.get("description")
     parameters = function.get("parameters")
     return Tool(
-        _text(function.get("name"), f"{place}.function.name"),
-        "" if description is None else _text(description, f"{place}.function.description"),
-        {} if parameters is None else _schema(parameters, f"{place}.function.parameters"),
+        parsing.name(function.get("name"), f"{place}.function.name"),
+        "" if description is None else parsing.text(description, f"{place}.function.description"),
+        {} if parameters is None else parsing.schema(parameters, f"{place}.function.parameters"),
     )
 
 
-def _schema(value: Any, place: str) -> JsonObject:  # noqa: ANN401
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [child for parent in level for child in _children(parent)]
-        if not level:
-            return _object(value, place)
-    raise BadRequest(f"{place} is nested deeper than {MAX_DEPTH}")
-
-
-def _children(value: Any) -> Sequence[Any]:  # noqa: ANN401
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _temperature(value: Any) -> float | None:  # noqa: ANN401
+def _tool_choice(value: Any) -> str:  # noqa: ANN401
     if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2:
-        raise BadRequest("temperature must be a number from 0 to 2")
-    return float(value)
+        return "auto"
+    if isinstance(value, str):
+        return parsing.one_of(value, "tool_choice", ("auto", "none", "required"))
+    given = parsing.record(value, "tool_choice")
+    if given.get("type") != "function":
+        raise BadRequest("tool_choice can only name a function", "unsupported_parameter")
+    function = parsing.record(given.get("function"), "tool_choice.function")
+    return "tool:" + parsing.name(function.get("name"), "tool_choice.function.name")
 
 
-def _output_tokens(record: JsonObject) -> int | None:
-    for key in ("max_completion_tokens", "max_tokens"):
-        value = record.get(key)
-        if value is not None:
-            if type(value) is not int or value < 1:
-                raise BadRequest(f"{key} must be a whole number above 0")
-            return value
-    return None
+def _output_tokens(given: JsonObject) -> int | None:
+    new = parsing.whole(given.get("max_completion_tokens"), "max_completion_tokens")
+    old = parsing.whole(given.get("max_tokens"), "max_tokens")
+    return old if new is None else new
 
 
-def _flag(value: Any, place: str) -> bool:  # noqa: ANN401
-    if value is not None and not isinstance(value, bool):
-        raise BadRequest(f"{place} must be true or false")
-    return bool(value)
-
-
-def _text(value: Any, place: str) -> str:  # noqa: ANN401
-    if not isinstance(value, str):
-        raise BadRequest(f"{place} must be a text")
-    # JSON can spell half a surrogate pair, which no file and no socket takes.
-    return value.encode("utf-8", "replace").decode()
-
-
-def _object(value: Any, place: str) -> JsonObject:  # noqa: ANN401
-    if not isinstance(value, dict):
-        raise BadRequest(f"{place} must be an object")
-    return value
-
-
-def _list(value: Any, place: str, most: int) -> Sequence[Any]:  # noqa: ANN401
-    if not isinstance(value, list):
-        raise BadRequest(f"{place} must be a list")
-    if len(value) > most:
-        raise BadRequest(f"{place} has {len(value)} entries; at most {most} are accepted")
-    return value
+def _usage_wanted(options: Any) -> bool:  # noqa: ANN401
+    if options is None:
+        return False
+    given = parsing.record(options, "stream_options")
+    parsing.check(given, STREAM, "stream_options")
+    return parsing.flag(given.get("include_usage"), "stream_options.include_usage")

@@ -1,26 +1,27 @@
 """The gateway of a run: one HTTP server through which every sandbox reaches the model that it was lent.
 
 What a call costs is journaled before the agent sees the reply, and what the journal has is never asked again.
-Wire protocols are ``Wire`` values, limits belong to the ``Lease``, the socket to ``sockets``.
+Wire protocols are ``Wire`` values, one action's limits belong to its ``Lease``, the run's to the ``Ledger``, the
+socket to ``sockets``.
 """
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from dgm.domain import ActionId
-from dgm.errors import BudgetExhausted, Infrastructure
-from dgm.gateway import openai_chat
+from dgm.domain import ActionId, Usage
+from dgm.errors import BudgetExhausted, Infrastructure, ProviderRefuses
+from dgm.gateway import anthropic_messages, openai_chat, openai_responses
 from dgm.gateway.lease import CallLimits, Lease
-from dgm.gateway.masking import first_difference
+from dgm.gateway.ledger import Ledger
 from dgm.gateway.sockets import SocketServer
 from dgm.gateway.wire import Answer, BadRequest, Call, Wire
-from dgm.messages import CallKey, Reply, Request, RequestRefused
+from dgm.messages import CUT_SHORT, CallKey, PaidCall, Reply, Request, RequestRefused, Stop
 from dgm.protocols import Journal, Model
 
 if TYPE_CHECKING:
@@ -28,26 +29,28 @@ if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
     from starlette.responses import Response
 
-WIRES = (openai_chat.WIRE,)
+WIRES = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
+CONTINUED = (openai_responses.WIRE,)
+"""Protocols in which a call may name the answer that it goes on from."""
 DRY_RUN = "dry-run"
 """The role of rehearsals: calls cost nothing and are not journaled, so no number clashes with a paid one."""
 DRAINED_BYTES = 200_000_000
 """Read of a body that is too large, so that its sender can read the refusal."""
-
-Asked = Callable[[CallKey], Request | None]
+DRAIN_S = 60.0
+"""How long the end of a session waits for calls that may be billed; at most a short while when it ends at once."""
+DRAIN_AT_ONCE_S = 3.0
 
 log = logging.getLogger(__name__)
-
-
-def nothing_kept(_: CallKey) -> Request | None:
-    """For a journal that does not give requests back."""
-    return None
 
 
 class Gateway:
     """Lends the models of a run, one per role, over ``folder / socket_name``.
 
     Used with ``async with``; all of it happens in the event loop that entered it, the journal's writing too.
+
+    Attributes:
+        down: why a model did not answer last; empty once one has answered since.
+        refused: set, to a line for people, once a provider takes nothing from us any more.
     """
 
     socket_name = "gateway.sock"
@@ -57,25 +60,28 @@ class Gateway:
         folder: Path,
         journal: Journal,
         models: Mapping[str, Model],
+        ledger: Ledger,
         limits: CallLimits | None = None,
-        asked: Asked = nothing_kept,
     ) -> None:
         """Opens nothing yet.
 
         Args:
             folder: for the socket; made if missing.
             journal: where replies that were paid for are found and left.
-            models: role (``solve``, ``improve``, ``dry-run``) → the model that is lent for it.
+            models: role (``solve``, ``improve``, ``diagnose``, ``dry-run``) → the model that is lent for it.
+            ledger: what the run may still spend; knows the price of every model.
             limits: of one lease, unless it is given its own.
-            asked: the request of a journaled call, to tell when a repeated action asks something else.
         """
         self.folder = folder
+        self.ledger = ledger
+        self.down = ""
+        self.refused = ""
         self._journal = journal
-        self._models = models
+        self.models = models
         self._limits = limits or CallLimits()
-        self._asked = asked
         self._leases: dict[str, Lease] = {}
-        self._ending: set[asyncio.Task[Reply]] = set()
+        self._numbers: dict[ActionId, int] = {}
+        self._ending: set[asyncio.Task[Answer]] = set()
         self._server: SocketServer | None = None
 
     async def __aenter__(self) -> Self:
@@ -83,18 +89,47 @@ class Gateway:
         await self._server.__aenter__()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for lease in self._leases.values():
             self._ending.update(lease.end())
         self._leases.clear()
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=DRAIN_AT_ONCE_S if kind else DRAIN_S)
+        for task in self._ending:
+            task.cancel()
         await asyncio.gather(*self._ending, return_exceptions=True)
         if self._server:
             await self._server.__aexit__(None, None, None)
 
     @contextmanager
-    def lend(self, action: ActionId, role: str, limits: CallLimits | None = None) -> Iterator[Lease]:
-        """Lends the role's model for an action; afterwards its token is dead and open calls are cancelled."""
-        lease = Lease(action, role, self._models[role], limits or self._limits)
+    def lend(
+        self,
+        action: ActionId,
+        role: str,
+        limits: CallLimits | None = None,
+        heard: set[int] | None = None,
+    ) -> Iterator[Lease]:
+        """Lends the role's model for an action.
+
+        Afterwards its token is dead; calls that may be billed are let end, and are recorded.
+
+        Args:
+            action: whose calls they are.
+            role: ``solve``, ``improve`` …
+            limits: other than the gateway's own.
+            heard: numbers of calls that an earlier lease of the same performance was answered, not served again;
+                this lease adds its own.
+
+        Raises:
+            ArchiveCorrupt: a reply that was paid for is damaged.
+        """
+        paid = () if role == DRY_RUN else self._journal.exchanges(action)
+        last = max((exchange.number for exchange in paid), default=0)
+        self._numbers[action] = max(self._numbers.get(action, 0), last)
+        known: set[int] = set() if heard is None else heard
+        fresh = [exchange for exchange in paid if exchange.number not in known]
+        lease = Lease(action, role, self.models[role], limits or self._limits, fresh)
+        lease.heard = known
         self._leases[lease.token] = lease
         try:
             yield lease
@@ -109,7 +144,14 @@ class Gateway:
         from starlette.routing import Route
 
         routes = [Route("/v1" + wire.path, self._endpoint(wire), methods=["POST"]) for wire in WIRES]
-        return Starlette(routes=[*routes, Route("/v1/models", self._list_models, methods=["GET"])])
+        everything = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+        return Starlette(
+            routes=[
+                *routes,
+                Route("/v1/models", self._list_models, methods=["GET"]),
+                Route("/{path:path}", self._nothing_here, methods=everything),
+            ]
+        )
 
     def _endpoint(self, wire: Wire) -> Callable[["HttpRequest"], "asyncio.Future[Response]"]:
         async def endpoint(http: "HttpRequest") -> "Response":
@@ -120,22 +162,29 @@ class Gateway:
                 with lease.request():
                     return await self._completion(wire, lease, http)
             except BadRequest as refusal:
-                lease.refusals += 1
-                return _refusal(wire, refusal.status, refusal.code, str(refusal))
+                return self._refuse(wire, lease, refusal)
 
         return endpoint  # type: ignore[return-value]
+
+    def _refuse(self, wire: Wire, lease: Lease, refusal: BadRequest) -> "Response":
+        lease.refusals += 1
+        if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
+            self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
+        return _refusal(wire, refusal.status, refusal.code, str(refusal))
 
     async def _completion(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         from starlette.responses import Response, StreamingResponse
 
         call = wire.parse(await _body(http, lease.limits.body_bytes))
-        request = _lent(call, lease)
-        key = lease.admit()
-        task = asyncio.create_task(self._reply(lease, key, request), name=f"call {key.action}.{key.number}")
+        request = self._lent(call, lease)
+        ordinal = lease.admit()
+        task = asyncio.create_task(
+            self._reply(lease, ordinal, request, (wire, call)), name=f"call {lease.action}.{ordinal}"
+        )
         lease.keep(task)
         try:
             # The reply is awaited to its end, and journaled, even if the agent hangs up meanwhile.
-            reply = await asyncio.shield(task)
+            answer = await asyncio.shield(task)
         except RequestRefused as refusal:
             raise BadRequest(str(refusal), refusal.code) from refusal
         except Infrastructure:
@@ -144,85 +193,139 @@ class Gateway:
             if not task.cancelled():
                 raise
             raise BadRequest("the job of this key has ended", "invalid_api_key", 401) from None
-        answer = Answer(reply, f"chatcmpl-{key.action}-{key.number}", call.request.model, int(time.time()))
         if call.stream:
             return StreamingResponse(_async(wire.render_stream(answer, call.stream_usage)), media_type=EVENTS)
         return Response(wire.render(answer), media_type=JSON)
 
-    async def _reply(self, lease: Lease, key: CallKey, request: Request) -> Reply:
+    def _lent(self, call: Call, lease: Lease) -> Request:
+        """The request as the lent model is asked: its name, all that was said, no longer reply than is allowed."""
+        asked = call.request
+        name = lease.model.name
+        if asked.model not in ("default", name):
+            shown = asked.model[:80]
+            message = f"the model {shown!r} is not offered; use 'default' or {name!r}"
+            raise BadRequest(message, "model_not_found", 404)
+        whole = call.after(lease.memory.conversation(call.previous)) if call.previous else asked
+        most = lease.limits.output_tokens
+        if lease.role != DRY_RUN:
+            most = min(most, self.ledger.price(name).max_output or most)
+        output = min(whole.max_output_tokens or most, most)
+        return lease.memory.with_natives(replace(whole, model=name, max_output_tokens=output))
+
+    async def _reply(self, lease: Lease, ordinal: int, request: Request, how: tuple[Wire, Call]) -> Answer:
+        wire, call = how
         async with lease.turns:
             if lease.failure is not None:
                 raise lease.failure
-            try:
-                reply = await self._paid(lease, key, request)
-            except RequestRefused as refusal:
-                log.info("action %d, call %d: refused: %s", key.action, key.number, refusal)
-                raise
-            except (Infrastructure, BudgetExhausted) as error:
-                # An action that the run's budget cuts short is not graded: it goes on when there is budget again.
-                failure = Infrastructure(f"action {key.action}, call {key.number}: {error}")
-                lease.fail(failure)
-                raise failure from error
-            except Exception as error:
-                # A fault of a model or of the journal must never be scored as the agent's.
-                log.exception("action %d, call %d failed", key.action, key.number)
-                failure = Infrastructure(
-                    f"action {key.action}, call {key.number}: {type(error).__name__}: {error}"
-                )
-                lease.fail(failure)
-                raise failure from error
+            lease.check_tokens()
+            key, reply = await self._answered(lease, ordinal, request)
+            lease.heard.add(key.number)
             lease.account(request, reply)
-            return reply
+            answer_id = wire.answer_id(key)
+            lease.memory.remember(answer_id, call.inherited(request), reply, goes_on=wire in CONTINUED)
+            return Answer(reply, answer_id, call.request.model, int(time.time()), call.echo)
 
-    async def _paid(self, lease: Lease, key: CallKey, request: Request) -> Reply:
+    async def _answered(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
+        try:
+            return await self._paid(lease, ordinal, request)
+        except (RequestRefused, BadRequest) as refusal:
+            log.info("action %d, call %d: refused: %s", lease.action, ordinal, refusal)
+            raise
+        except ProviderRefuses as error:
+            self.refused = self.refused or str(error)
+            failure: Infrastructure = error
+        except (Infrastructure, BudgetExhausted) as error:
+            # An action that the run's budget cuts short is not graded: it goes on when there is budget again.
+            failure = Infrastructure(str(error))
+            failure.__cause__ = error
+        except Exception as error:
+            # A fault of a model or of the journal must never be scored as the agent's.
+            log.exception("action %d, call %d failed", lease.action, ordinal)
+            failure = Infrastructure(f"{type(error).__name__}: {error}")
+        failure = Infrastructure(f"action {lease.action}, call {ordinal}: {failure}")
+        lease.fail(failure)
+        raise failure
+
+    async def _paid(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
         if lease.role == DRY_RUN:
-            return await lease.model.reply(request)
-        recorded = self._journal.recorded(key)
+            return CallKey(lease.action, ordinal), await lease.model.reply(request)
+        recorded = lease.memory.take(request, ordinal)
         if recorded is not None:
-            self._compare(key, request)
-            return recorded
-        self._journal.afford(key)
-        began = time.monotonic()
-        reply = await lease.model.reply(request)
-        self._journal.record(key, lease.role, request, reply, time.monotonic() - began)
-        return reply
-
-    def _compare(self, key: CallKey, request: Request) -> None:
-        before = self._asked(key)
-        difference = first_difference(before, request) if before else None
+            return CallKey(lease.action, recorded.number), _answering(recorded.reply)
+        difference = lease.memory.difference(request, ordinal)
         if difference:
-            log.warning(
-                "action %d, call %d asks something else than before: %s", key.action, key.number, difference
+            log.warning("action %d, call %d is not the recorded one: %s", lease.action, ordinal, difference)
+        most = self.ledger.most(request, lease.weighed)
+        with lease.hold(most):
+            async with self.ledger.hold(request, lease.weighed) as allowed:
+                key, reply = await self._buy(lease, allowed, difference, cut=allowed is not request)
+        return key, _answering(reply)
+
+    async def _buy(
+        self, lease: Lease, request: Request, difference: str | None, *, cut: bool
+    ) -> tuple[CallKey, Reply]:
+        with lease.paying():
+            began = time.monotonic()
+            try:
+                said = await lease.model.reply(request)
+            except RequestRefused as refusal:
+                # Kept as a reply: whoever repeats this action must hear the same.
+                said = Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
+            except ProviderRefuses:
+                raise
+            except Infrastructure as error:
+                self.down = str(error)
+                raise Infrastructure(f"{error} ({difference})" if difference else str(error)) from error
+            self.down = ""
+            lease.lost_s += said.lost_s
+            reply = self.ledger.priced(request.model, said)
+            if cut and reply.stop is Stop.LENGTH:
+                reply = replace(reply, error=CUT_SHORT)
+            self._numbers[lease.action] += 1
+            key = CallKey(lease.action, self._numbers[lease.action])
+            seconds = time.monotonic() - began
+            await self._journal.record(PaidCall(key, request.model, lease.role, request, reply, seconds))
+        if reply.error == CUT_SHORT:
+            raise self.ledger.exhaust(
+                f"a reply of {request.max_output_tokens} tokens was all that the rest allows"
             )
+        return key, reply
 
     async def _list_models(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
+        wire = _spoken(http)
         lease = self._leases.get(_token(http))
         if lease is None:
-            return _no_key(WIRES[0])
-        names = dict.fromkeys(("default", lease.model.name))
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "dgm"} for name in names]
-        return Response(json.dumps({"object": "list", "data": data}), media_type=JSON)
+            return _no_key(wire)
+        names = list(dict.fromkeys(("default", lease.model.name)))
+        return Response(wire.models(names), media_type=JSON)
+
+    async def _nothing_here(self, http: "HttpRequest") -> "Response":
+        wire = _spoken(http)
+        lease = self._leases.get(_token(http))
+        if lease is None:
+            return _no_key(wire)
+        offered = ", ".join(f"/v1{wire.path}" for wire in WIRES)
+        place = f"{http.method} {http.url.path[:80]}"
+        refusal = BadRequest(f"{place} is not offered here; there are {offered}", "unknown_endpoint", 404)
+        return self._refuse(wire, lease, refusal)
 
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
 
 
-def _lent(call: Call, lease: Lease) -> Request:
-    """The request as the lent model is asked: its name, and no longer reply than the lease allows."""
-    asked = call.request
-    if asked.model not in ("default", lease.model.name):
-        shown = asked.model[:80]
-        raise BadRequest(
-            f"the model {shown!r} is not offered; use 'default' or {lease.model.name!r}",
-            "model_not_found",
-            404,
-        )
-    most = lease.limits.output_tokens
-    output = None if asked.max_output_tokens is None else min(asked.max_output_tokens, most)
-    return Request(asked.messages, asked.tools, lease.model.name, asked.temperature, output)
+def _answering(reply: Reply) -> Reply:
+    """The reply; where it is a provider's refusal, that."""
+    if reply.error:
+        raise RequestRefused(reply.error, reply.text)
+    return reply
+
+
+def _spoken(http: "HttpRequest") -> Wire:
+    """The protocol that a client speaks, where the path does not say."""
+    return anthropic_messages.WIRE if "anthropic-version" in http.headers else openai_chat.WIRE
 
 
 async def _body(http: "HttpRequest", limit: int) -> bytes:

@@ -1,9 +1,10 @@
 """What the gateway needs of a wire protocol, so that a further one is one more module and one more route."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from dgm.messages import Reply, Request
+from dgm.messages import CallKey, Message, Reply, Request
 
 
 class BadRequest(Exception):
@@ -27,6 +28,21 @@ class Call:
     request: Request
     stream: bool = False
     stream_usage: bool = False
+    previous: str = ""
+    """The id of the answer that this call continues; empty: the request stands alone."""
+    preface: int = 0
+    """How many messages at the start hold for this call only: a call that continues it does not inherit them."""
+    echo: Mapping[str, Any] = field(default_factory=dict)
+    """What the protocol repeats of a request in its answer."""
+
+    def after(self, earlier: Sequence[Message]) -> Request:
+        """The whole request: this call's own preface, what was said before it, and what it adds."""
+        own = self.request.messages
+        return replace(self.request, messages=(*own[: self.preface], *earlier, *own[self.preface :]))
+
+    def inherited(self, whole: Request) -> Sequence[Message]:
+        """What a call that continues this one starts from, the reply excepted; ``whole`` is what ``after`` gave."""
+        return whole.messages[self.preface :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +55,8 @@ class Answer:
     """The name that the caller used."""
     created: int
     """Unix time in whole seconds."""
+    echo: Mapping[str, Any] = field(default_factory=dict)
+    """The call's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +71,11 @@ class Wire:
     """Server-sent events; the flag asks for the usage too."""
     render_error: Callable[[int, str, str], bytes]
     """The body for a status, a code and a message."""
+    models: Callable[[Sequence[str]], bytes]
+    """The body of a list of model names."""
+    prefix: str
+    """What the ids of this protocol's answers begin with, the mark before the numbers included."""
+
+    def answer_id(self, key: CallKey) -> str:
+        """The id of the answer to a call; no two calls of a run share one."""
+        return f"{self.prefix}{key.action}{self.prefix[-1]}{key.number}"

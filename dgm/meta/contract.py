@@ -4,6 +4,7 @@ The full text of the contract is ``archive/seed/README.md``.
 """
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 
 FILE = "agent.toml"
-KEYS = ("name", "command", "check", "editable", "protected")
+_BOUND = r"[<>=!~]=?=? *[A-Za-z0-9.*+!]+"
+PACKAGE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])? *({_BOUND}( *, *{_BOUND})*)?")
+KEYS = ("name", "command", "check", "requires", "editable", "protected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Contract:
     """Patterns of what a child may change, add or remove."""
     protected: tuple[str, ...] = (FILE,)
     """Patterns that win over ``editable``; ``agent.toml`` is always among them."""
+    requires: tuple[str, ...] = ()
+    """Python packages, as pip names them, that its sandbox is to offer."""
 
     def may_change(self, path: str) -> bool:
         """Whether a child may differ from its parent at ``path``."""
@@ -65,7 +70,20 @@ def read_contract(source: Snapshot) -> Contract:
         check=_words(agent, "check"),
         editable=_words(agent, "editable", ("**",)),
         protected=tuple(dict.fromkeys((FILE, *_words(agent, "protected", ())))),
+        requires=_packages(agent),
     )
+
+
+def _packages(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names and versions only: a path, an address or an option would have the host build a stranger's code."""
+    packages = _words(table, "requires", ())
+    for package in packages:
+        if not PACKAGE.fullmatch(package):
+            raise AgentFault(
+                "contract",
+                f"{FILE}: agent.requires: {package!r} is no package such as 'openai>=3' (names and versions)",
+            )
+    return packages
 
 
 def _words(table: Mapping[str, Any], key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:

@@ -71,6 +71,7 @@ class Stages:
         self._spec = spec
         self._dry_bench = dry_bench
         self._check_s = check_s
+        self._packages = ":".join(mount.target for mount in spec.mounts)
 
     async def check(self, child: Snapshot, contract: Contract) -> None:
         """Runs the agent's self-check; it must exit 0 in time."""
@@ -80,7 +81,7 @@ class Stages:
                 contract.check,
                 timeout_s=self._check_s,
                 cwd="/agent",
-                env={"PYTHONDONTWRITEBYTECODE": "1"},
+                env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": self._packages},
                 output_limit=20_000,
             )
         if done.timed_out:

@@ -1,32 +1,160 @@
-"""Opens a model by its name."""
+"""Opens models by name: a provider's, a built-in one, or a plug-in's.
 
-from collections.abc import Callable, Mapping
+A plug-in is an entry point of the group ``dgm.models``: a factory that is called with the settings. Opening asks
+nobody anything: whether a model answers is for its ``check``, which one ``auto`` stands for is for
+``dgm.models.auto``.
+"""
 
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, cast
+
+from dgm.config import ProviderSettings, Settings
 from dgm.errors import UserError
+from dgm.models.keys import guard_logs, read_key
+from dgm.models.pricing import Prices
+from dgm.models.providers import ANTHROPIC, COMPATIBLE, OPENAI, PROVIDERS, Provider, provider_of
+from dgm.plugins import find
 from dgm.protocols import Model
 
+if TYPE_CHECKING:
+    from dgm.models.dialect import Dialect
+    from dgm.models.throttle import Throttle
 
-def open_model(name: str) -> Model:
-    """The model of that name.
+AUTO = "auto"
+ROLES = ("solve", "improve", "diagnose")
+BUILTIN = {
+    "offline": "dgm.models.offline:OfflineModel",
+    "recorded": "dgm.models.recorded:RecordedModel",
+}
+_OWN_NAMES = {OPENAI.name: re.compile(r"(gpt|chatgpt|codex|o\d)\b"), ANTHROPIC.name: re.compile(r"claude\b")}
+"""How the vendors' own names for their models begin, to guess what was meant."""
+
+
+def names_by_role(settings: Settings) -> Mapping[str, str]:
+    """Role → the full name of its model."""
+    own = {
+        "solve": settings.models.solve,
+        "improve": settings.models.improve,
+        "diagnose": settings.models.diagnose,
+    }
+    return {role: own[role] or settings.model for role in ROLES}
+
+
+def open_models(settings: Settings) -> Mapping[str, Model]:
+    """Role → its model; one model for each name, and one queue for each provider.
 
     Raises:
-        UserError: there is none; the message lists what there is.
+        UserError: there is no such model, or its key or address is missing.
     """
-    if name not in MODELS:
-        raise UserError(f"unknown model {name!r}; known: {', '.join(MODELS)}")
-    return MODELS[name]()
+    opener = _Opener(settings)
+    names = names_by_role(settings)
+    models = {name: opener.open(name) for name in dict.fromkeys(names.values())}
+    return {role: models[name] for role, name in names.items()}
 
 
-def _offline() -> Model:
-    from dgm.models.offline import OfflineModel
+def open_model(name: str, settings: Settings | None = None) -> Model:
+    """The model of that name; with the default settings where none are given.
 
-    return OfflineModel()
-
-
-def _recorded() -> Model:
-    from dgm.models.recorded import RecordedModel
-
-    return RecordedModel()
+    Raises:
+        UserError: there is none, or its key or address is missing; the message says what to do.
+    """
+    return _Opener(settings or Settings()).open(name)
 
 
-MODELS: Mapping[str, Callable[[], Model]] = {"offline": _offline, "recorded": _recorded}
+class _Opener:
+    """Opens models that share their provider's queue."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._throttles: dict[str, Throttle] = {}
+
+    def open(self, name: str) -> Model:
+        if name == AUTO:
+            raise UserError("model 'auto' stands for no model until one is chosen; name one with --model")
+        provider = provider_of(name)
+        if provider:
+            return self._hosted(provider, name)
+        if name in BUILTIN:
+            return cast("Model", find("models", name, BUILTIN)())
+        if any(point.name == name for point in entry_points(group="dgm.models")):
+            return cast("Model", find("models", name, {})(self._settings))
+        raise UserError(_unknown(name, self._settings))
+
+    def _hosted(self, provider: Provider, name: str) -> Model:
+        own = name.partition("/")[2]
+        if not own or own != own.strip():
+            raise UserError(f"model '{name}': expected the model's own name after '{provider.name}/'")
+        url = provider.base_url(self._settings.models, os.environ)
+        if provider is COMPATIBLE and url is None:
+            raise UserError(
+                f"model '{name}': models.compatible.base_url is not set; give the server's address, for example "
+                "--set models.compatible.base_url=http://127.0.0.1:8000/v1"
+            )
+        key = _key(provider, self._settings)
+        reached = provider.settings(self._settings.models).model_copy(update={"base_url": url})
+
+        from dgm.models.hosted import HostedModel, Retries
+
+        dialect = _dialect(provider, reached, own, key)
+        if key:
+            # Afterwards, because the vendors' packages may put handlers of their own there.
+            guard_logs([key])
+        return HostedModel(
+            name,
+            dialect,
+            self._throttle(provider),
+            Retries(reached.tries, reached.backoff_s),
+            provider.key_variable(self._settings.models) if key else "",
+            (key,) if key else (),
+        )
+
+    def _throttle(self, provider: Provider) -> "Throttle":
+        from dgm.models.throttle import Throttle
+
+        if provider.name not in self._throttles:
+            limits = provider.settings(self._settings.models)
+            self._throttles[provider.name] = Throttle(provider.name, limits)
+        return self._throttles[provider.name]
+
+
+def _dialect(provider: Provider, reached: ProviderSettings, own: str, key: str) -> "Dialect":
+    if provider is ANTHROPIC:
+        from dgm.models.anthropic_messages import MessagesDialect
+        from dgm.models.anthropic_messages import open_client as open_anthropic
+
+        return MessagesDialect(open_anthropic(reached, key), own, reached.stream)
+
+    from dgm.models.openai_client import open_client
+
+    client = open_client(reached, key, compatible=provider is COMPATIBLE)
+    if provider is COMPATIBLE or reached.api == "chat":
+        from dgm.models.openai_chat import ChatDialect
+
+        return ChatDialect(client, own, reached.stream, compatible=provider is COMPATIBLE)
+    from dgm.models.openai_responses import ResponsesDialect
+
+    return ResponsesDialect(client, own, reached.stream)
+
+
+def _key(provider: Provider, settings: Settings) -> str:
+    """The provider's key; empty for a compatible server that wants none."""
+    variable = provider.key_variable(settings.models)
+    # A variable that the user names is meant to be there; the default one of a local server need not be.
+    optional = provider is COMPATIBLE and not settings.models.compatible.key_env
+    if optional and not os.environ.get(variable, "").strip():
+        return ""
+    return read_key(variable)
+
+
+def _unknown(name: str, settings: Settings) -> str:
+    plugins = [point.name for point in entry_points(group="dgm.models")]
+    known = [*Prices.load(settings.models.prices).rows, *BUILTIN, *plugins]
+    guess = [f"{provider}/{name}" for provider, begins in _OWN_NAMES.items() if begins.match(name)]
+    near = guess or difflib.get_close_matches(name, known, 1, 0.75)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    forms = [*(f"{provider}/…" for provider in PROVIDERS), *BUILTIN, AUTO, *plugins]
+    return f"unknown model '{name}' ({hint}there are: {', '.join(forms)})"

@@ -12,3 +12,9 @@ class DryRun:
     async def reply(self, request: Request) -> Reply:  # noqa: ARG002  (whatever is asked)
         """DONE."""
         return Reply("DONE", usage=Usage(calls=1))
+
+    async def check(self) -> None:
+        """Always answers."""
+
+    async def close(self) -> None:
+        """Has no connections."""

@@ -13,7 +13,9 @@ class RecordedModel:
     puts the action and the call's number before the message.
     """
 
-    name = "recorded"
+    def __init__(self, name: str = "recorded") -> None:
+        """Speaks under the name of the model that was recorded, which agents may ask for."""
+        self.name = name
 
     async def reply(self, request: Request) -> Reply:
         """Never answers.
@@ -26,3 +28,9 @@ class RecordedModel:
             f"the recording has no reply to this call (last message of {len(request.messages)}: "
             f"{last[:SHOWN]!r}); replay with the agent, tasks and settings that were recorded"
         )
+
+    async def check(self) -> None:
+        """A recording is always there."""
+
+    async def close(self) -> None:
+        """Has no connections."""

@@ -13,14 +13,16 @@ import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
-from dgm.protocols import Completed, SandboxSpec
+from dgm.protocols import Completed, Mount, SandboxSpec
 from dgm.sandboxes import cgroups, recipes, scratch, transfer
 from dgm.sandboxes.confined import Ended, Output, memory_file, run
 from dgm.sandboxes.confinement import Confinement, search_path
+from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.leftovers import reap
 from dgm.sandboxes.seccomp import filter_program
 from dgm.sandboxes.threads import finished, owned
@@ -73,12 +75,14 @@ class BubblewrapEngine:
         """A fresh sandbox, removed when the context ends.
 
         Raises:
-            UserError: there is no such recipe, or the host lacks a command that it needs.
+            UserError: there is no such recipe, the host lacks a command that it needs, or only Docker can do it.
             Infrastructure: it could not be made.
         """
+        if spec.filled or spec.image.startswith(IN_ENGINE):
+            raise UserError(f"{spec.image}: bubblewrap has no images; start Docker and use --sandbox docker")
         recipe = recipes.load(spec.image)
-        _require(recipe)
-        sandbox = await owned(lambda: self._make(spec, recipe.user), BubblewrapSandbox.close)
+        shown = replace(spec, mounts=(*spec.mounts, *recipe.shown, *offered(recipe)))
+        sandbox = await owned(lambda: self._make(shown, recipe.user), BubblewrapSandbox.close)
         try:
             yield sandbox
         finally:
@@ -167,6 +171,9 @@ class BubblewrapSandbox:
         """Writes the files below ``target``, as the sandbox's user."""
         await transfer.put(self, files, target)
 
+    async def halt(self) -> None:
+        """Does nothing: no program outlives the command that it was started by."""
+
     async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> dict[str, Entry]:
         """Reads a folder back."""
         return await transfer.get(self, source, limit_bytes=limit_bytes, exclude=exclude)
@@ -247,9 +254,18 @@ def _completed(ended: Ended, output: Output, *, killed: bool, seconds: float) ->
     return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
 
 
-def _require(recipe: recipes.Recipe) -> None:
+def offered(recipe: recipes.Recipe) -> list[Mount]:
+    """What the recipe needs of the host's files beside ``/usr``, which every sandbox shows.
+
+    Raises:
+        UserError: the host lacks some of what the recipe needs.
+    """
     path = search_path()
+    found = {pattern: sorted(map(str, Path("/").glob(pattern.lstrip("/")))) for pattern in recipe.files}
     missing = [command for command in recipe.commands if shutil.which(command, path=path) is None]
+    missing += [pattern for pattern, files in found.items() if not files]
     if missing:
         where = Path(recipe.folder, "sandbox.toml")
         raise UserError(f"{where}: this host lacks {', '.join(missing)}: install them, or start Docker")
+    beside = [file for files in found.values() for file in files if not file.startswith("/usr/")]
+    return [Mount(Path(file), file) for file in beside]

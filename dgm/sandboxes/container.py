@@ -1,14 +1,18 @@
 """How a sandbox's container is made: every flag that confines it, in one place."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes.recipes import Recipe
 from dgm.sandboxes.seccomp import profile
 
 SHARES = {"/work": 8, "/tmp": 4, "/agent": 2, "/job": 2}
 """Shares of ``disk_mb``: the engine has no bound over several folders, so each has its own."""
 LABEL = "dgm.sandbox"
+IN_ENGINE = "docker:"
+"""Before the name of an image that the engine has, where a recipe's name could stand."""
+COPIED_MB = "dgm.work.mb"
+"""Label of an image: what a copy of its repository takes."""
 _OWN_PIDS = 4
 """The container's init and sleeper, and the engine's own steps into it."""
 _MIB = 1024 * 1024
@@ -16,12 +20,28 @@ _BYTES_PER_FILE = 4096
 _OPEN_FILES = 1024
 
 
-def keeper(recipe: Recipe) -> int:
-    """The uid of the container's sleeper: not the sandbox's user, who could end the sandbox by killing it."""
-    return recipe.user + 1
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a container is made from."""
+
+    image: str
+    """As the engine knows it."""
+    name: str
+    """As people know it."""
+    user: int
+    """Uid and gid of everything that an agent runs."""
+    copied_mb: int = 0
+    """What a copy of one of its folders takes, where it says so."""
+    path: tuple[str, ...] = ()
+    """Where else it has commands."""
+
+    @property
+    def keeper(self) -> int:
+        """The uid of the container's sleeper: not the sandbox's user, who could end the sandbox by killing it."""
+        return self.user + 1
 
 
-def creation(spec: SandboxSpec, recipe: Recipe) -> dict[str, Any]:
+def creation(spec: SandboxSpec, base: Base) -> dict[str, Any]:
     """Arguments of ``containers.create``.
 
     The main process sleeps for the lifetime and the engine removes the container at its end: a sandbox whose
@@ -29,21 +49,22 @@ def creation(spec: SandboxSpec, recipe: Recipe) -> dict[str, Any]:
     """
     from docker.types import LogConfig, Ulimit
 
-    memory = f"{spec.memory_mb}m"
+    # What a tmpfs holds counts as memory, and what was copied there is nothing that the agent took.
+    memory = f"{spec.memory_mb + base.copied_mb * len(spec.filled)}m"
     return {
-        "image": recipe.tag,
+        "image": base.image,
         "command": ["sleep", str(max(1, int(spec.lifetime_s)))],
         "entrypoint": [],
-        "user": f"{keeper(recipe)}:{keeper(recipe)}",
+        "user": f"{base.keeper}:{base.keeper}",
         "working_dir": "/",
         "hostname": "sandbox",
-        "labels": {**spec.labels, LABEL: recipe.name},
+        "labels": {**spec.labels, LABEL: base.name},
         "auto_remove": True,
         "network_mode": "none",
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges", f"seccomp={profile().read_text(encoding='utf-8')}"],
         "read_only": True,
-        "tmpfs": _tmpfs(spec.disk_mb, recipe.user),
+        "tmpfs": _tmpfs(spec, base),
         "volumes": {str(mount.source): {"bind": mount.target, "mode": "ro"} for mount in spec.mounts},
         "mem_limit": memory,
         "memswap_limit": memory,
@@ -59,10 +80,12 @@ def creation(spec: SandboxSpec, recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def _tmpfs(disk_mb: int, uid: int) -> dict[str, str]:
-    options = {}
-    for target, share in SHARES.items():
-        size = disk_mb * _MIB * share // sum(SHARES.values())
-        bound = f"size={size},nr_inodes={max(64, size // _BYTES_PER_FILE)}"
-        options[target] = f"rw,exec,nosuid,nodev,{bound},mode=0755,uid={uid},gid={uid}"
-    return options
+def _tmpfs(spec: SandboxSpec, base: Base) -> dict[str, str]:
+    room = {target: spec.disk_mb * _MIB * share // sum(SHARES.values()) for target, share in SHARES.items()}
+    room |= dict.fromkeys(spec.filled, (base.copied_mb + spec.disk_mb) * _MIB)
+    return {target: _options(size, base.user) for target, size in room.items()}
+
+
+def _options(size: int, uid: int) -> str:
+    bound = f"size={size},nr_inodes={max(64, size // _BYTES_PER_FILE)}"
+    return f"rw,exec,nosuid,nodev,{bound},mode=0755,uid={uid},gid={uid}"

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, SandboxSpec
-from dgm.sandboxes import container, images, recipes, transfer
+from dgm.sandboxes import container, images, recipes, task_images, transfer
 from dgm.sandboxes.attach import attach
 from dgm.sandboxes.confined import Output
-from dgm.sandboxes.recipes import Recipe
+from dgm.sandboxes.container import COPIED_MB, IN_ENGINE, Base
+from dgm.sandboxes.instance_images import InstanceStore
 from dgm.sandboxes.threads import finished, owned
 from dgm.sandboxes.trouble import called, engine_trouble
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _SOCKET = "unix:///var/run/docker.sock"
+_PATH = ("/opt/dgm/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
+"""The first is where an image with a repository keeps the commands that the repository is installed for."""
 _ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
     "HOME": "/tmp",
     "TMPDIR": "/tmp",
     "LANG": "C.UTF-8",
@@ -44,6 +46,10 @@ _GRACE_S = 15.0
 _KILLING_TRIES = 8
 """Where a fork bomb holds every place, the step that kills it has to be lucky to get one."""
 _SETTLES_S = 1.0
+_COPY_S = 300.0
+"""For the copy of a folder of the image, from a disk that may be cold."""
+_OWN_IMAGE = "python"
+"""Whose user works in images that are not made from a recipe."""
 _OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
 
 
@@ -59,11 +65,17 @@ class DockerEngine:
         self._socket = address.removeprefix("unix://")
         self._client: DockerClient = _connected()
         self._images: set[str] = set()
+        self._instances = InstanceStore(self._client)
 
     @property
     def client(self) -> "DockerClient":
         """The connection, for whoever builds images."""
         return self._client
+
+    @property
+    def instances(self) -> InstanceStore:
+        """Images for benchmarks whose repositories stand in images."""
+        return self._instances
 
     def version(self) -> str:
         """The engine's version."""
@@ -80,6 +92,26 @@ class DockerEngine:
         with engine_trouble("build an image"):
             return images.ensure(self._client, recipes.load(recipe))
 
+    def build_task(self, context: Snapshot, tag: str) -> None:
+        """Builds the ``Dockerfile`` of a task's folder as ``tag``, unless there is such an image.
+
+        Raises:
+            UserError: it cannot be built here; the message says what the builder said.
+            Infrastructure: the engine failed.
+        """
+        with engine_trouble("build a task's image"):
+            task_images.build(self._client, context, tag)
+
+    def hold_task(self, image: str, folder: str, tag: str) -> None:
+        """Makes ``tag``: the image with its ``folder`` as a workspace, unless there is such an image.
+
+        Raises:
+            UserError: there is no such image or folder, or the image lacks what sandboxes need.
+            Infrastructure: the engine failed.
+        """
+        with engine_trouble("prepare a task's image"):
+            task_images.hold(self._client, image, folder, tag)
+
     def images(self) -> list[str]:
         """Tags of all images that were built from recipes."""
         with engine_trouble("list images"):
@@ -92,15 +124,16 @@ class DockerEngine:
 
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator["DockerSandbox"]:
-        """A fresh container, removed when the context ends. Its image is built if need be.
+        """A fresh container, removed when the context ends. The image of a recipe is built if need be.
 
         Raises:
             UserError: there is no such recipe, or its image can be made neither from a registry nor here.
-            Infrastructure: the engine failed.
+            Infrastructure: the engine failed, or has no such image.
         """
-        recipe = recipes.load(spec.image)
-        sandbox = await owned(lambda: self._make(spec, recipe), DockerSandbox.close)
+        sandbox = await owned(lambda: self._make(spec), DockerSandbox.close)
         try:
+            for target, source in spec.filled.items():
+                await sandbox.copy(source, target)
             yield sandbox
         finally:
             await finished(sandbox.close)
@@ -109,20 +142,28 @@ class DockerEngine:
         """Removes every sandbox of this engine that carries all of ``labels``."""
         return await asyncio.to_thread(self._reap, labels)
 
-    def _make(self, spec: SandboxSpec, recipe: Recipe) -> "DockerSandbox":
+    def _make(self, spec: SandboxSpec) -> "DockerSandbox":
         with engine_trouble("start a sandbox"):
-            if recipe.tag not in self._images:
-                images.ensure(self._client, recipe)
-                self._images.add(recipe.tag)
-            made = self._client.containers.create(**container.creation(spec, recipe))
+            base = self._base(spec.image)
+            made = self._client.containers.create(**container.creation(spec, base))
             assert made.id is not None
-            sandbox = DockerSandbox(self._client, self._socket, made.id, recipe.user)
+            sandbox = DockerSandbox(self._client, self._socket, made.id, base)
             try:
                 self._client.api.start(made.id)
             except BaseException:
                 sandbox.close()
                 raise
         return sandbox
+
+    def _base(self, image: str) -> Base:
+        """What to make a container from; the image of a recipe is built if need be."""
+        if image.startswith(IN_ENGINE):
+            return _in_engine(self._client, image.removeprefix(IN_ENGINE))
+        recipe = recipes.load(image)
+        if recipe.tag not in self._images:
+            images.ensure(self._client, recipe)
+            self._images.add(recipe.tag)
+        return Base(recipe.tag, recipe.name, recipe.user)
 
     def _reap(self, labels: Mapping[str, str]) -> int:
         with engine_trouble("look for left sandboxes"):
@@ -137,11 +178,12 @@ class DockerEngine:
 class DockerSandbox:
     """One running container."""
 
-    def __init__(self, client: "DockerClient", socket: str, ident: str, uid: int) -> None:
+    def __init__(self, client: "DockerClient", socket: str, ident: str, base: Base) -> None:
         self._client = client
         self._socket = socket
         self._id = ident
-        self._user = f"{uid}:{uid}"
+        self._user = f"{base.user}:{base.user}"
+        self._environment = {**_ENVIRONMENT, "PATH": ":".join(dict.fromkeys((*_PATH, *base.path)))}
         self._memory_kills = 0
         self._closed = False
 
@@ -190,6 +232,33 @@ class DockerSandbox:
         await self._kill_strays()
         return await transfer.get(self, source, limit_bytes=limit_bytes, exclude=exclude)
 
+    async def halt(self) -> None:
+        """Ends whatever runs in the sandbox; its files stay.
+
+        Raises:
+            AgentFault: stage ``processes``: so many run that they cannot be ended.
+            Infrastructure: the engine failed.
+        """
+        for attempt in range(_KILLING_TRIES):
+            # It fails where it found nothing to kill.
+            if await self._kill_strays() in (0, 1):
+                return
+            await asyncio.sleep(0.1 * attempt)
+        raise AgentFault("processes", "so many processes run in the sandbox that they cannot be ended")
+
+    async def copy(self, source: str, target: str) -> None:
+        """Copies a folder of the image, as the sandbox's user, who owns the copy.
+
+        Raises:
+            Infrastructure: there is no such folder, or it does not fit.
+        """
+        done = await self.exec(["cp", "-a", "--", f"{source}/.", target], timeout_s=_COPY_S, cwd="/")
+        if done.exit_code:
+            said = (
+                done.output.decode("utf-8", "replace").strip().split("\n", 1)[0] or f"exit {done.exit_code}"
+            )
+            raise Infrastructure(f"the image's folder {source} cannot be copied to {target}: {said}")
+
     def close(self) -> None:
         """Removes the container; the second time it does nothing."""
         if self._closed:
@@ -213,7 +282,7 @@ class DockerSandbox:
                 stdin=bool(stdin),
                 user=self._user,
                 workdir="/",
-                environment={**_ENVIRONMENT, **env},
+                environment={**self._environment, **env},
             )
             return str(made["Id"])
 
@@ -227,10 +296,9 @@ class DockerSandbox:
         code = state["ExitCode"]
         return None if code is None else int(code)
 
-    async def _kill_strays(self) -> None:
+    async def _kill_strays(self) -> int | None:
         """Kills everything of the sandbox's user: a program may have moved out of reach of its timeout."""
-        with contextlib.suppress(AgentFault):
-            await self._run(["sh", "-c", "kill -9 -1"], {}, b"", Output(1000), _GRACE_S)
+        return await self._run(["sh", "-c", "kill -9 -1"], {}, b"", Output(1000), _GRACE_S)
 
     async def _killed_for_memory(self) -> bool:
         """Asks the container's own counters, for the engine's flag tells of its main process only.
@@ -261,6 +329,23 @@ def _bounded(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool) -> l
 def _crowded_out(exit_code: int | None, output: Output) -> bool:
     """Whether the program was never started, for want of processes."""
     return exit_code in _CANNOT_START and output.kept.startswith(_NO_PROCESS_LEFT)
+
+
+def _in_engine(client: "DockerClient", reference: str) -> Base:
+    import docker
+
+    try:
+        found = client.api.inspect_image(reference)  # type: ignore[no-untyped-call]
+    except docker.errors.ImageNotFound as error:
+        raise Infrastructure(
+            f"the engine has no image {reference}: pull or build it, then try again"
+        ) from error
+    config = found["Config"]
+    copied_mb = int((config.get("Labels") or {}).get(COPIED_MB, "0"))
+    variables = dict(variable.split("=", 1) for variable in config.get("Env") or ())
+    path = tuple(filter(None, variables.get("PATH", "").split(":")))
+    # By its id: a name may come to mean another image at any time.
+    return Base(found["Id"], reference, recipes.load(_OWN_IMAGE).user, copied_mb, path)
 
 
 def _connected() -> "DockerClient":

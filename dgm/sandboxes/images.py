@@ -2,13 +2,17 @@
 
 import fcntl
 import logging
+import os
+import re
 import tempfile
-from collections.abc import Iterator
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dgm.errors import Infrastructure
+from dgm.errors import Infrastructure, UserError
 from dgm.paths import cache_folder
 from dgm.sandboxes import recipes
 from dgm.sandboxes.bootstrap import bootstrap
@@ -21,6 +25,9 @@ log = logging.getLogger(__name__)
 
 _REGISTRY_ANSWERS_WITHIN_S = 10
 _LABEL = "dgm.recipe"
+_TAIL_LINES = 3
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
 
 def ensure(client: "DockerClient", recipe: Recipe) -> str:
@@ -41,7 +48,13 @@ def ensure(client: "DockerClient", recipe: Recipe) -> str:
 def present(client: "DockerClient") -> list[str]:
     """Tags of all images that were built from recipes, sorted."""
     images = client.api.images(filters={"label": _LABEL})
-    return sorted(tag for image in images for tag in image["RepoTags"] or ())
+    return sorted(
+        tag
+        for image in images
+        for tag in image["RepoTags"] or ()
+        # What stands on a recipe's image inherits its label.
+        if tag.startswith(f"dgm/{image['Labels'][_LABEL]}:")
+    )
 
 
 def collect(client: "DockerClient") -> list[str]:
@@ -83,22 +96,23 @@ def _lock(recipe: Recipe) -> Iterator[None]:
 
 
 def _build(client: "DockerClient", recipe: Recipe) -> None:
-    bases = _bases(recipe)
-    if all(_present(client, base) or _offered(base) for base in bases):
-        _build_from_registry(client, recipe)
+    started = time.monotonic()
+    below = {
+        f"dgm/{name}": ensure(client, recipes.load(name, recipe.folder.parent)) for name in recipe.stands_on
+    }
+    foreign = [base for base in recipe.bases if base not in below]
+    if all(_present(client, base) or offered(base) for base in foreign):
+        _build_from_dockerfile(client, recipe, below)
+    elif below:
+        raise UserError(f"{recipe.folder / 'Dockerfile'}: no registry offers {', '.join(foreign)}")
     else:
-        log.info("no registry offers %s", ", ".join(bases))
+        log.info("no registry offers %s", ", ".join(foreign))
         with tempfile.TemporaryDirectory(prefix="dgm-bootstrap-") as folder:
             _import(client, recipe, bootstrap(recipe, Path(folder)))
-    log.info("built the image %s", recipe.tag)
+    log.info("built the image %s in %.0f s", recipe.tag, time.monotonic() - started)
 
 
-def _bases(recipe: Recipe) -> list[str]:
-    lines = (recipe.folder / "Dockerfile").read_text(encoding="utf-8").splitlines()
-    return [line.split()[1] for line in lines if line.upper().startswith("FROM ")]
-
-
-def _offered(base: str) -> bool:
+def offered(base: str) -> bool:
     """Whether a registry answers for this image, asked through the engine with its mirrors and proxies."""
     import docker
     import requests
@@ -113,20 +127,52 @@ def _offered(base: str) -> bool:
     return True
 
 
-def _build_from_registry(client: "DockerClient", recipe: Recipe) -> None:
-    log.info("building the image %s", recipe.tag)
-    steps: Iterator[dict[str, Any]] = client.api.build(
-        path=str(recipe.folder),
-        tag=recipe.tag,
-        labels={_LABEL: recipe.name},
-        rm=True,
-        forcerm=True,
-        decode=True,
-    )
+def _build_from_dockerfile(client: "DockerClient", recipe: Recipe, below: Mapping[str, str]) -> None:
+    log.info("building the image %s; some minutes where it has many packages", recipe.tag)
+    with tempfile.TemporaryDirectory(prefix="dgm-image-") as folder:
+        dockerfile = Path(folder, "Dockerfile")
+        dockerfile.write_text(resolved(recipe, below), encoding="utf-8")
+        steps: Iterator[dict[str, Any]] = client.api.build(
+            path=str(recipe.folder),
+            dockerfile=str(dockerfile),
+            tag=recipe.tag,
+            labels={_LABEL: recipe.name},
+            # Packages come by the host's own network: its resolver, its proxies, its mirrors on private addresses.
+            network_mode="host",
+            buildargs=_proxies(),
+            rm=True,
+            forcerm=True,
+            decode=True,
+        )
+        _followed(steps, recipe.folder / "Dockerfile")
+
+
+def _followed(steps: Iterable[Mapping[str, Any]], dockerfile: Path) -> None:
+    """Waits for the end of a build; what its programs said last says why it failed."""
+    tail: deque[str] = deque(maxlen=_TAIL_LINES)
     for step in steps:
         if "error" in step:
-            raise Infrastructure(f"{recipe.folder / 'Dockerfile'}: {str(step['error']).strip()}")
-        log.debug("%s", str(step.get("stream", step.get("status", ""))).rstrip())
+            raise Infrastructure(f"{dockerfile}: {' | '.join([*tail, str(step['error']).strip()])}")
+        said = _COLOUR.sub("", str(step.get("stream", step.get("status", "")))).strip()
+        log.debug("%s", said)
+        tail += [said] if said else []
+
+
+def resolved(recipe: Recipe, below: Mapping[str, str]) -> str:
+    """Text of the Dockerfile, with the recipes that it stands on named by their tags."""
+    lines = []
+    for line in (recipe.folder / "Dockerfile").read_text(encoding="utf-8").splitlines():
+        words = line.split()
+        if len(words) > 1 and words[0].upper() == "FROM":
+            words[1] = below.get(words[1], words[1])
+            line = " ".join(words)
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _proxies() -> dict[str, str]:
+    """Build arguments that every build knows and that no image keeps."""
+    return {name: value for name, value in os.environ.items() if name.lower() in _PROXIES}
 
 
 def _import(client: "DockerClient", recipe: Recipe, archive: Path) -> None:

@@ -82,7 +82,9 @@ def supplies() -> list[Check]:
     there = engine.images()
     for name in recipes.names():
         tag = recipes.load(name).tag
-        rows.append(Check(f"image {name}", tag in there, tag if tag in there else "run: dgm sandbox build"))
+        rows.append(
+            Check(f"image {name}", tag in there, tag if tag in there else f"run: dgm sandbox build {name}")
+        )
     return rows
 
 

@@ -1,13 +1,14 @@
 """Recipes of sandbox images: a folder under ``sandboxes/`` with a ``Dockerfile`` and a ``sandbox.toml``.
 
-A recipe's digest covers every file of its folder, so an image's tag says exactly what it was made of.
+A recipe's digest covers every file of its folder and of the recipes that it stands on (``FROM dgm/OTHER``), so an
+image's tag says exactly what it was made of.
 """
 
 import difflib
 import hashlib
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,12 @@ from dgm.paths import asset
 from dgm.protocols import Mount, SandboxSpec
 
 _LIMITS: Mapping[str, type] = {"cpus": float, "memory_mb": int, "pids": int, "disk_mb": int, "user": int}
-_LISTS: Mapping[str, str] = {"bootstrap": "packages", "bubblewrap": "commands"}
+_LISTS: Mapping[str, Sequence[str]] = {"bootstrap": ["packages"], "bubblewrap": ["commands", "files"]}
 FIRST_UNPRIVILEGED_UID = 1000
+_TOOLS = "tools"
+_TOOLS_IN_SANDBOX = "/opt/dgm/tools"
+_OURS = "dgm/"
+"""Before the name of a recipe, where a Dockerfile's ``FROM`` names an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,23 @@ class Recipe:
     packages: tuple[str, ...] = ()
     """Debian packages of the image where no registry answers."""
     commands: tuple[str, ...] = ()
-    """What the host must offer for bubblewrap."""
+    """Programs that the host must offer for bubblewrap."""
+    files: tuple[str, ...] = ()
+    """Patterns of absolute paths, each of which the host must have something of for bubblewrap."""
+    bases: tuple[str, ...] = ()
+    """Images that the Dockerfile starts from, ``dgm/OTHER`` where that is another recipe's."""
+    tools: Path | None = None
+    """Host folder of the programs at ``/opt/dgm/tools``: its own, else those of a recipe that it stands on."""
+
+    @property
+    def stands_on(self) -> tuple[str, ...]:
+        """Recipes whose images it is made from."""
+        return tuple(base.removeprefix(_OURS) for base in self.bases if base.startswith(_OURS))
+
+    @property
+    def shown(self) -> tuple[Mount, ...]:
+        """What the image has of host files, for an engine that has no images."""
+        return (Mount(self.tools, _TOOLS_IN_SANDBOX),) if self.tools else ()
 
     @property
     def tag(self) -> str:
@@ -69,20 +90,41 @@ def load(name: str, folder: Path | None = None) -> Recipe:
     """The recipe called ``name``.
 
     Raises:
-        UserError: there is none, or its ``sandbox.toml`` is wrong.
+        UserError: there is none, its ``sandbox.toml`` is wrong, or it stands on one with which that is so.
     """
-    folder = folder or asset("sandboxes")
+    return _load(name, folder or asset("sandboxes"), ())
+
+
+def _load(name: str, folder: Path, above: tuple[str, ...]) -> Recipe:
     here = folder / name
     settings_file = here / "sandbox.toml"
     if name not in names(folder):
         hint = _suggestion(name, names(folder))
-        raise UserError(f"unknown sandbox image {name!r}: there is no {settings_file}{hint}")
+        wanted_by = f" for {folder / above[-1] / 'Dockerfile'}" if above else ""
+        raise UserError(f"unknown sandbox image {name!r}{wanted_by}: there is no {settings_file}{hint}")
+    if name in above:
+        raise UserError(f"{here / 'Dockerfile'}: recipes stand on each other: {' → '.join([*above, name])}")
     try:
         settings = tomllib.loads(settings_file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{settings_file}: not valid TOML: {error}") from error
-    values = _checked(settings, settings_file)
-    return Recipe(name, here, _digest(here), **values)
+    recipe = Recipe(name, here, "", bases=_bases(here / "Dockerfile"), **_checked(settings, settings_file))
+    below = [_load(other, folder, (*above, name)) for other in recipe.stands_on]
+    own = here / _TOOLS
+    tools = [own] if own.is_dir() else [other.tools for other in below if other.tools]
+    digest = _digest(here, [other.digest for other in below])
+    return replace(recipe, digest=digest, tools=tools[0] if tools else None)
+
+
+def _bases(dockerfile: Path) -> tuple[str, ...]:
+    try:
+        lines = [line.split() for line in dockerfile.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{dockerfile}: cannot be read: {error}") from error
+    found = tuple(words[1] for words in lines if len(words) > 1 and words[0].upper() == "FROM")
+    if not found:
+        raise UserError(f"{dockerfile}: expected a line 'FROM image'")
+    return found
 
 
 def _checked(settings: Mapping[str, Any], where: Path) -> dict[str, Any]:
@@ -91,7 +133,7 @@ def _checked(settings: Mapping[str, Any], where: Path) -> dict[str, Any]:
         if key in _LIMITS:
             values[key] = _limit(key, value, where)
         elif key in _LISTS:
-            values[_LISTS[key]] = _names(key, value, where)
+            values |= _names(key, value, where)
         else:
             hint = _suggestion(key, [*_LIMITS, *_LISTS])
             raise UserError(f"{where}: unknown key {key!r}{hint}")
@@ -110,17 +152,18 @@ def _limit(key: str, value: object, where: Path) -> float | int:
     return wanted(value)  # type: ignore[no-any-return]
 
 
-def _names(section: str, value: object, where: Path) -> tuple[str, ...]:
-    key = _LISTS[section]
+def _names(section: str, value: object, where: Path) -> dict[str, tuple[str, ...]]:
+    keys = _LISTS[section]
     if not isinstance(value, dict):
-        raise UserError(f"{where}: {section} = {value!r}: expected a table with the key {key!r}")
-    for other in value:
-        if other != key:
-            raise UserError(f"{where}: unknown key '{section}.{other}'{_suggestion(other, [key])}")
-    items = value.get(key, [])
-    if not isinstance(items, list) or not all(isinstance(item, str) and item for item in items):
-        raise UserError(f"{where}: {section}.{key} = {items!r}: expected a list of names")
-    return tuple(items)
+        raise UserError(f"{where}: {section} = {value!r}: expected a table with the key {keys[0]!r}")
+    for key, items in value.items():
+        if key not in keys:
+            raise UserError(f"{where}: unknown key '{section}.{key}'{_suggestion(key, keys)}")
+        if not isinstance(items, list) or not all(isinstance(item, str) and item for item in items):
+            raise UserError(f"{where}: {section}.{key} = {items!r}: expected a list of names")
+        if key == "files" and not all(item.startswith("/") for item in items):
+            raise UserError(f"{where}: {section}.{key} = {items!r}: expected absolute paths")
+    return {key: tuple(items) for key, items in value.items()}
 
 
 def _suggestion(given: str, known: Iterable[str]) -> str:
@@ -128,11 +171,13 @@ def _suggestion(given: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else f" (known: {', '.join(known)})"
 
 
-def _digest(folder: Path) -> str:
+def _digest(folder: Path, below: Iterable[str]) -> str:
     digest = hashlib.sha256()
     for path in sorted(
         path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
     ):
         for part in (path.relative_to(folder).as_posix().encode(), path.read_bytes()):
             digest.update(len(part).to_bytes(8, "big") + part)
+    for other in below:
+        digest.update(other.encode())
     return digest.hexdigest()

@@ -1,7 +1,7 @@
 """When a search is over: its goal is reached, or a limit is spent before that.
 
-``evaluations`` is a goal. ``tokens``, ``usd`` and ``seconds`` are limits: a run that they end has not reached its
-goal, if it had one. Failed and stillborn work counts in all of them. ``agents`` only closes the way to more births.
+``evaluations`` is a goal. ``tokens``, ``usd`` and ``seconds`` are limits, which end a run with another exit code.
+Failed and stillborn work counts in all of them. ``agents`` only closes the way to more births.
 """
 
 from dataclasses import dataclass
@@ -29,13 +29,18 @@ class Ending:
     message: str
 
 
-def ending(tree: Tree) -> Ending | None:
-    """The end that the budget calls for now, or None while there is room."""
+def ending(tree: Tree, unaffordable: str = "") -> Ending | None:
+    """The end that the budget calls for now, or None while there is room.
+
+    Args:
+        tree: the run so far.
+        unaffordable: why a further model call would cross a limit that is not reached yet; empty where none would.
+    """
     budget = tree.budget
     if budget.evaluations is not None and tree.evaluations >= budget.evaluations:
         return Ending(Reason.GOAL, f"{tree.evaluations} evaluations are graded, as asked for")
     spent = [
-        f"{used:,.{digits}f} of {limit:,.{digits}f} {unit}"
+        f"{used:,.{digits}f} of {limit:,.{digits}f} {unit} are spent"
         for used, limit, unit, digits in (
             (tree.spend.tokens, budget.tokens, "tokens", 0),
             (tree.spend.usd, budget.usd, "USD", 2),
@@ -43,10 +48,8 @@ def ending(tree: Tree) -> Ending | None:
         )
         if limit is not None and used >= limit
     ]
-    if not spent:
-        return None
-    reason = Reason.GOAL if budget.evaluations is None else Reason.LIMIT
-    return Ending(reason, f"the budget is spent: {', '.join(spent)}")
+    reasons = ", ".join(spent) or unaffordable
+    return Ending(Reason.LIMIT, f"the budget is spent: {reasons}") if reasons else None
 
 
 def room_for_evaluation(tree: Tree) -> bool:

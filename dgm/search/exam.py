@@ -4,11 +4,11 @@ It is performed by the same loop, worker and journal as a search, so that it res
 replays in the same way; but its log is another, so that nothing of it can reach a policy or an operator.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from dgm.archive.run import Run
-from dgm.domain import ActionId, Agent, AgentId, Born, Tally, Verdict
+from dgm.domain import ActionId, Agent, AgentId, Born, Snapshot, Tally, Verdict
 from dgm.stats import mcnemar_p
 
 FOLDER = "holdout"
@@ -17,18 +17,27 @@ OPERATOR = "candidate"
 
 def enter(exam: Run, search: Run, agent: Agent) -> AgentId:
     """The candidate in the examination that stands for an agent of the search; entered if it was not yet."""
-    entered = candidate(exam, agent)
+    return enter_as(exam, agent.commit, lambda: search.repository.source(agent.commit))
+
+
+def enter_as(exam: Run, key: str, source: Callable[[], Snapshot], operator: str = OPERATOR) -> AgentId:
+    """The candidate that was entered under ``key``; entered with ``source`` if it was not yet."""
+    entered = entered_as(exam, key)
     if entered is not None:
         return entered
-    commit = exam.repository.commit(search.repository.source(agent.commit), ())
-    event = exam.birth(Born((), OPERATOR, commit, agent.commit), ActionId(0))
+    event = exam.birth(Born((), operator, exam.repository.commit(source(), ()), key), ActionId(0))
     exam.append(event)
     return event.id
 
 
 def candidate(exam: Run, agent: Agent) -> AgentId | None:
     """The candidate that stands for an agent of the search, if it was entered."""
-    return next((entry.id for entry in exam.tree.agents if entry.rationale == agent.commit), None)
+    return entered_as(exam, agent.commit)
+
+
+def entered_as(exam: Run, key: str) -> AgentId | None:
+    """The candidate that was entered under ``key``, if one was."""
+    return next((entry.id for entry in exam.tree.agents if entry.rationale == key), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +57,20 @@ class Comparison:
 def compare(exam: Run, first: AgentId, second: AgentId) -> Comparison:
     """Compares two candidates task by task."""
     one, two = exam.tree.verdicts(first), exam.tree.verdicts(second)
+    return paired([(task, one.get(task), two.get(task)) for task in exam.tree.tasks])
+
+
+def paired(verdicts: Iterable[tuple[str, Verdict | None, Verdict | None]]) -> Comparison:
+    """Compares two verdicts on each of many things, by name; what has not both does not count."""
     graded = {Verdict.RESOLVED, Verdict.UNRESOLVED}
-    pairs = [task for task in exam.tree.tasks if one.get(task) in graded and two.get(task) in graded]
-    gained = tuple(t for t in pairs if two[t] is Verdict.RESOLVED and one[t] is not Verdict.RESOLVED)
-    lost = tuple(t for t in pairs if one[t] is Verdict.RESOLVED and two[t] is not Verdict.RESOLVED)
+    pairs = [pair for pair in verdicts if pair[1] in graded and pair[2] in graded]
+    gained = tuple(
+        name for name, one, two in pairs if two is Verdict.RESOLVED and one is not Verdict.RESOLVED
+    )
+    lost = tuple(name for name, one, two in pairs if one is Verdict.RESOLVED and two is not Verdict.RESOLVED)
     return Comparison(
-        _tally([one[t] for t in pairs]),
-        _tally([two[t] for t in pairs]),
+        _tally([one for _, one, _ in pairs]),
+        _tally([two for _, _, two in pairs]),
         gained,
         lost,
         mcnemar_p(len(gained), len(lost)),

@@ -1,6 +1,6 @@
 """Turns a decision into an order: which evidence goes with it, which agents, and what the archive already knows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from dgm.archive.events import AgentBorn, AgentStillborn
@@ -10,6 +10,7 @@ from dgm.config import Settings
 from dgm.domain import (
     Action,
     ActionId,
+    Agent,
     AgentId,
     Born,
     Evaluate,
@@ -32,10 +33,13 @@ class Foreman:
         """Git tree id → the agent of that content."""
 
     def with_evidence(self, action: ActionId, what: Action) -> Action:
-        """The action with the evaluations that its operator may see, drawn once so that it can be repeated."""
+        """The action with the evaluations that its operator may see, drawn once so that it can be repeated.
+
+        Of an action that was started already, only what was known then: a replay draws the same again.
+        """
         if isinstance(what, Evaluate):
             return what
-        mine = evaluations_of(self._run, what.parents[0])
+        mine = evaluations_of(self._run, what.parents[0], before=action)
         rng = Random(f"{self._settings.seed}/{action}/evidence")
         shown = [
             *_some(mine, Verdict.UNRESOLVED, self._settings.evidence.failures, rng),
@@ -73,10 +77,14 @@ class Foreman:
 
     def _known(self) -> dict[str, str]:
         if len(self._contents) != len(self._run.tree.agents):
-            agents = self._run.tree.agents
-            trees = self._run.repository.trees_of(agent.commit for agent in agents)
-            self._contents = {content: _name(agent.id) for agent, content in zip(agents, trees, strict=True)}
+            self._contents = contents(self._run, self._run.tree.agents)
         return self._contents
+
+
+def contents(run: Run, agents: Sequence[Agent]) -> dict[str, str]:
+    """Git tree id of each agent's source → what to call the agent."""
+    trees = run.repository.trees_of(agent.commit for agent in agents)
+    return {content: _name(agent.id) for agent, content in zip(agents, trees, strict=True)}
 
 
 def _name(agent: AgentId) -> str:

@@ -18,6 +18,7 @@ from dgm.archive.events import (
     AgentStillborn,
     Event,
     Recorded,
+    RunPaused,
     RunStopped,
     TaskGraded,
 )
@@ -28,8 +29,9 @@ from dgm.errors import DgmError, Infrastructure
 from dgm.protocols import Policy
 from dgm.search.budgets import Ending, Reason, ending, room_for_evaluation
 from dgm.search.foreman import Foreman
+from dgm.search.orders import Performer
 from dgm.search.patience import Patience
-from dgm.search.worker import Worker
+from dgm.search.supply import ENDLESS, Supply
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +44,18 @@ class Finished:
     result: Outcome | Infrastructure
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a search tells, asks and measures time by."""
+
+    on_event: Callable[[Recorded], None] = lambda _: None
+    supply: Supply = ENDLESS
+    clock: Callable[[], float] = time.monotonic
+
+
+NOTHING_AROUND = Surroundings()
+
+
 class Search:
     """One session of a run, from the first start or a resume to its end."""
 
@@ -49,18 +63,18 @@ class Search:
         self,
         run: Run,
         policy: Policy,
-        worker: Worker,
+        worker: Performer,
         settings: Settings,
-        on_event: Callable[[Recorded], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
+        around: Surroundings = NOTHING_AROUND,
     ) -> None:
         self._run = run
-        self._on_event = on_event
+        self._on_event = around.on_event
         self._policy = policy
         self._worker = worker
         self._settings = settings
         self._foreman = Foreman(run, settings)
-        self._patience = Patience(settings.limits.failures_in_a_row, settings.limits.tries, clock)
+        self._patience = Patience(settings.limits.failures_in_a_row, settings.limits.tries, around.clock)
+        self._supply = around.supply
         self._running: dict[ActionId, asyncio.Task[None]] = {}
         self._finished: asyncio.Queue[Finished | None] = asyncio.Queue()
         self._stop: Ending | None = None
@@ -89,20 +103,28 @@ class Search:
         async with asyncio.TaskGroup() as group:
             while True:
                 over = self._fill(group)
+                if over is None and self._patience.exhausted and not self._running:
+                    over = await self._pause()
+                    if over is None:
+                        continue
                 if over is not None and not self._running:
                     break
-                idle = len(self._running) < self._settings.workers and self._patience.waiting and not over
+                idle = len(self._running) < self._slots and self._patience.waiting and not over
                 await self._take(max(self._patience.wait_s(), 0.05) if idle else None)
         self._append(RunStopped(over.reason.value))
         return over
 
+    @property
+    def _slots(self) -> int:
+        return 1 if self._patience.on_trial else self._settings.workers
+
     def _fill(self, group: asyncio.TaskGroup) -> Ending | None:
         """Starts what may start; the session's end where nothing more may."""
-        while len(self._running) < self._settings.workers:
+        while len(self._running) < self._slots:
             over = self._over()
             if over is not None:
                 return over
-            if self._patience.wait_s() > 0.0:
+            if self._patience.exhausted or self._patience.wait_s() > 0.0:
                 return None
             chosen = self._choose()
             if chosen is None:
@@ -114,11 +136,27 @@ class Search:
     def _over(self) -> Ending | None:
         if self._stop is not None:
             return self._stop
-        if self._patience.exhausted:
-            return Ending(
-                Reason.OUTAGE, f"too many failures in a row, the last: {self._patience.last_reason}"
-            )
-        return ending(self._run.tree)
+        if self._supply.refused:
+            return Ending(Reason.OUTAGE, self._supply.refused)
+        return ending(self._run.tree, self._supply.spent)
+
+    async def _pause(self) -> Ending | None:
+        """Waits until the models' provider answers again; the session's end where it is not that which fails."""
+        reason = await self._supply.outage()
+        if not reason:
+            last = self._patience.last_reason
+            return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {last}")
+        self._append(RunPaused(reason))
+        while reason:
+            try:
+                await asyncio.wait_for(self._finished.get(), self._settings.limits.pause_s)
+            except TimeoutError:
+                reason = await self._supply.outage()
+            over = self._over()
+            if over is not None:
+                return over
+        self._patience.try_one()
+        return None
 
     def _choose(self) -> tuple[ActionId, Action, bool] | None:
         tree = self._run.tree
@@ -185,7 +223,10 @@ class Search:
             log.warning("action %d failed too often and is given up: %s", action, failure)
             self._append(ActionLost(action, f"given up: {failure}", final=True))
         else:
-            log.warning("action %d failed and will be performed again: %s", action, failure)
+            # What ends the session is said once, by its last line.
+            ends = self._supply.spent or self._supply.refused
+            level = logging.INFO if ends else logging.WARNING
+            log.log(level, "action %d failed and will be performed again: %s", action, failure)
 
     def _append(self, event: Event) -> None:
         self._on_event(self._run.append(event))

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
-from dgm.domain import ActionId, Agent, Evaluate, Evaluation, Expand, Tally
+from dgm.domain import ActionId, Agent, Evaluate, Evaluation, Expand, Outcome, Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +32,15 @@ class ExpandOrder:
 
 
 Order = EvaluateOrder | ExpandOrder
+
+
+class Performer(Protocol):
+    """Who the loop hands its orders to."""
+
+    async def perform(self, order: Order) -> Outcome:
+        """Performs one action.
+
+        Raises:
+            Infrastructure: it could not be performed.
+        """
+        ...

@@ -22,6 +22,7 @@ class Patience:
         self._successes = 0
         self._trouble: dict[ActionId, tuple[int, int]] = {}
         """Action → how often it failed, and the successes of others before it first did."""
+        self._trial = False
         self.last_reason = ""
         self.last_failed: ActionId | None = None
 
@@ -30,6 +31,7 @@ class Patience:
         self._successes += 1
         self._failures = self._waits = 0
         self._until = 0.0
+        self._trial = False
         self.last_failed = None
 
     def hopeless(self, action: ActionId, reason: str) -> bool:
@@ -56,5 +58,15 @@ class Patience:
 
     @property
     def exhausted(self) -> bool:
-        """Whether it is time to stop and tell a person."""
+        """Whether it is time to pause, or to stop and tell a person."""
         return self._failures >= self._limit
+
+    @property
+    def on_trial(self) -> bool:
+        """Whether one action is to show, alone, that a pause is over."""
+        return self._trial
+
+    def try_one(self) -> None:
+        """Ends a pause: one action may start at once, and if it fails that is one failure too many again."""
+        self._failures, self._waits, self._until = self._limit - 1, 0, 0.0
+        self._trial = True

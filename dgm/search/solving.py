@@ -1,28 +1,35 @@
 """One agent on one repository of the user's: outside of any search, with nothing recorded."""
 
 import asyncio
+import logging
 import os
 import shutil
 import socket
 import subprocess
 import tempfile
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dgm.archive.snapshots import from_folder, from_names
-from dgm.config import LimitSettings
-from dgm.domain import ActionId, Snapshot
+from dgm.config import Settings
+from dgm.domain import ActionId, Budget, Snapshot, Usage
 from dgm.errors import AgentFault, DgmError, UserError
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
-from dgm.messages import CallKey, Reply, Request
-from dgm.models.choose import open_model
+from dgm.messages import Exchange, PaidCall
+from dgm.meta.contract import read_contract
+from dgm.models.choose import names_by_role, open_model
+from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, Work
 from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.packages import packages_mount
 from dgm.search.workbench import SandboxWorkbench
+
+log = logging.getLogger(__name__)
 
 IMAGE = "python"
 WORKDIR = "/work/repo"
@@ -33,22 +40,29 @@ LIMIT_BYTES = 100_000_000
 class Means:
     """What the agent is given."""
 
-    model: str
+    settings: Settings
+    """Models, prices and limits; ``limits.usd`` is all that it may cost."""
     sandbox: EngineName
     time_limit_s: float
 
 
-class _NothingKept:
-    """A journal for work that is not part of a run."""
+class Sum:
+    """A journal for work that is not part of a run: adds up, keeps nothing."""
 
-    def recorded(self, key: CallKey) -> Reply | None:  # noqa: ARG002  (nothing is ever recorded)
-        return None
+    def __init__(self) -> None:
+        self.usage = Usage()
 
-    def afford(self, key: CallKey) -> None:
-        """Agrees to everything: the lease has a limit of its own."""
+    def exchanges(self, action: ActionId) -> Sequence[Exchange]:  # noqa: ARG002  (nothing was ever recorded)
+        """None."""
+        return ()
 
-    def record(self, key: CallKey, role: str, request: Request, reply: Reply, seconds: float) -> None:
-        """Keeps nothing."""
+    async def record(self, call: PaidCall) -> None:
+        """Adds to the sum."""
+        self.usage += call.reply.usage
+
+    def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
+        """Tells whoever reads the log."""
+        log.info("action %d (%s) was refused %d %s: %s", action, role, status, code, message)
 
 
 def user_files(repo: Path) -> Snapshot:
@@ -79,7 +93,15 @@ def _git() -> str:
     return found
 
 
-async def solve(source: Snapshot, before: Snapshot, problem: str, means: Means) -> Work:
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What came of it, and what it took."""
+
+    work: Work
+    usage: Usage
+
+
+async def solve(source: Snapshot, before: Snapshot, problem: str, means: Means) -> Solved:
     """Lets the agent work on a copy in a sandbox.
 
     Raises:
@@ -88,27 +110,39 @@ async def solve(source: Snapshot, before: Snapshot, problem: str, means: Means) 
     """
     engine = choose(means.sandbox)
     job = Job(JobKind.SOLVE, problem, source, before, IMAGE, WORKDIR, means.time_limit_s)
-    async with _bench(engine, means) as bench:
+    spent = Sum()
+    spec = SandboxSpec(
+        IMAGE, {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}, disk_mb=1024
+    )
+    spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
+    async with _bench(engine, spec, means, spent) as bench:
         try:
-            return await bench.work(job)
+            return Solved(await bench.work(job), spent.usage)
         except AgentFault as fault:
             raise DgmError(f"the agent's work cannot be used ({fault.stage}): {fault}") from fault
 
 
 @asynccontextmanager
-async def _bench(engine: SandboxEngine, means: Means) -> AsyncIterator[SandboxWorkbench]:
-    labels = {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}
-    limits = LimitSettings(workspace_bytes=2 * LIMIT_BYTES, patch_bytes=LIMIT_BYTES)
+async def _bench(
+    engine: SandboxEngine, spec: SandboxSpec, means: Means, spent: Sum
+) -> AsyncIterator[SandboxWorkbench]:
+    limits = means.settings.limits.model_copy(
+        update={"workspace_bytes": 2 * LIMIT_BYTES, "patch_bytes": LIMIT_BYTES}
+    )
+    model = open_model(names_by_role(means.settings)["solve"], means.settings)
+    prices = Prices.load(means.settings.models.prices, means.settings.models.compatible.base_url)
+    ledger = Ledger({model.name: prices.of(model.name)}, lambda: spent.usage, Budget)
+    most = CallLimits(
+        calls=limits.calls, tokens=limits.tokens, usd=limits.usd, output_tokens=limits.output_tokens
+    )
     folder = Path(tempfile.mkdtemp(prefix="dgm-gateway-"))
-    models = {"solve": open_model(means.model)}
     try:
-        async with Gateway(
-            folder, _NothingKept(), models, CallLimits(calls=limits.calls, tokens=limits.tokens)
-        ) as gateway:
-            spec = SandboxSpec(IMAGE, labels, disk_mb=1024)
+        await model.check()
+        async with Gateway(folder, spent, {"solve": model}, ledger, most) as gateway:
             yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits)
     finally:
-        await engine.reap(labels)
+        await model.close()
+        await engine.reap(spec.labels)
         await asyncio.to_thread(shutil.rmtree, folder, True)
 
 

@@ -1,7 +1,9 @@
 """A run and its agents as plain JSON documents: what ``--json`` prints and what people's lists are made from."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
 from dgm.archive.history import state
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Tally, Usage
@@ -9,6 +11,8 @@ from dgm.policies.best_belief import best_belief
 from dgm.stats import lower_bound, wilson
 
 SCHEMA = 1
+ROLES = ("solve", "improve", "diagnose")
+"""As in ``dgm.models.choose``, which would load much that reading a run does not need."""
 
 
 def run_summary(run: Run) -> dict[str, Any]:
@@ -16,13 +20,16 @@ def run_summary(run: Run) -> dict[str, Any]:
     tree = run.tree
     total = tree.clade(AgentId(0)) if tree.agents else Tally()
     settings = run.config["settings"]
+    models = models_of(run)
     return {
         "schema": SCHEMA,
         "run": run.name,
         "folder": str(run.folder),
         "state": state(run),
+        "paused": tree.paused,
         "benchmark": settings["benchmark"],
-        "model": settings["model"],
+        "model": models_text(models),
+        "models": models,
         "policy": settings["policy"]["name"],
         "sandbox": run.config["sandbox"],
         "seed": settings["seed"],
@@ -44,7 +51,8 @@ def run_summary(run: Run) -> dict[str, Any]:
             "seconds": tree.budget.seconds,
         },
         "seconds": round(tree.wall_seconds, 1),
-        "spend": spend_record(tree.spend),
+        "spend": {**spend_record(tree.spend), "by": by_record(tree.spend_by), "left_usd": left_usd(run)},
+        "refusals": tree.refusals,
         "best": agent_record(run, tree.agents[best_belief(tree)]) if tree.agents else None,
     }
 
@@ -88,4 +96,63 @@ def spend_record(usage: Usage) -> dict[str, Any]:
         "output_tokens": usage.output_tokens,
         "tokens": usage.tokens,
         "usd": round(usage.usd, 6),
+        "cached_tokens": usage.cached_tokens,
+        "written_tokens": usage.written_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cached_share": round(cached_share(usage), 6),
     }
+
+
+def by_record(by: Mapping[RoleAndModel, Usage]) -> list[dict[str, Any]]:
+    """The same by role and model, the dearest first."""
+    dearest = sorted(by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0]))
+    return [{"role": role, "model": model, **spend_record(usage)} for (role, model), usage in dearest]
+
+
+def accounts_record(run: Run) -> list[dict[str, Any]]:
+    """What each agent took, by purpose, by role and model, and by action."""
+    accounts = Accounts(run)
+    agents = [agent.id for agent in run.tree.agents]
+    return [{"agent": agent, **account_record(accounts.of(agent), accounts.clade(agent))} for agent in agents]
+
+
+def account_record(account: Account, clade: Usage) -> dict[str, Any]:
+    """What an agent took, by purpose, by role and model, and by action."""
+    return {
+        **{purpose.value: spend_record(account.of(purpose)) for purpose in Purpose},
+        "total": spend_record(account.total),
+        "clade": spend_record(clade),
+        "by": by_record(account.by),
+        "actions": [
+            {"action": line.action, "purpose": line.purpose.value, "by": by_record(line.by)}
+            for line in account.lines
+        ],
+    }
+
+
+def cached_share(usage: Usage) -> float:
+    """Of the input tokens: those that the provider's cache held."""
+    return usage.cached_tokens / usage.input_tokens if usage.input_tokens else 0.0
+
+
+def left_usd(run: Run) -> float | None:
+    """What the run's budget leaves to be spent; None where it sets no limit."""
+    limit = run.tree.budget.usd
+    return None if limit is None else max(0.0, round(limit - run.tree.spend.usd, 6))
+
+
+def models_of(run: Run) -> dict[str, str]:
+    """Role → the name of its model, as the run's settings say."""
+    settings = run.config["settings"]
+    own = settings.get("models", {})
+    return {role: own.get(role) or settings["model"] for role in ROLES}
+
+
+def models_text(models: Mapping[str, str]) -> str:
+    """One name where all roles have the same model, else each model with its roles."""
+    roles: dict[str, list[str]] = {}
+    for role, model in models.items():
+        roles.setdefault(model, []).append(role)
+    if len(roles) == 1:
+        return next(iter(roles))
+    return ", ".join(f"{model} ({', '.join(those)})" for model, those in roles.items())

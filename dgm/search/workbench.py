@@ -1,9 +1,11 @@
-"""Lets one agent work on one job: a sandbox, a lent model, and the host's own diff of what came of it."""
+"""Lets one agent work on one job: a sandbox, a lent model, and a diff of what came of it that is not its own."""
 
 import asyncio
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from typing import Any
 
 from dgm.archive.repository import patch
 from dgm.config import LimitSettings
@@ -12,11 +14,16 @@ from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.lease import Lease
 from dgm.gateway.server import Gateway
 from dgm.meta.contract import Contract, read_contract
-from dgm.protocols import Completed, Job, JobKind, Mount, OpenSandbox, Sandbox, SandboxSpec, Work
+from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, Sandbox, SandboxSpec, Work
+from dgm.sandboxes import recipes
+from dgm.sandboxes.comparison import patch_of
 
 GATEWAY_FOLDER = "/run/dgm"
 LAUNCHER = "job/launcher.py"
 TIMED_OUT = 124
+IN_ENGINE = "docker:"
+REPOSITORY_LIMITS: Mapping[str, Any] = {"cpus": 2.0, "memory_mb": 4096, "pids": 512, "disk_mb": 1024}
+"""For images that no recipe speaks for: they hold real repositories."""
 GRACE_S = 15.0
 """Beyond an agent's time limit, for the launcher to end it in good order."""
 
@@ -29,10 +36,13 @@ class SandboxWorkbench:
     gateway: Gateway
     action: ActionId
     spec: SandboxSpec
-    """Image and mounts are filled in by the job."""
+    """Of agents' own sandboxes. Image, life and, for other images, limits are the job's; ``mounts`` hold Python
+    packages that the agent requires."""
     limits: LimitSettings
     role: str | None = None
     """Of the lent model; default: the kind of the job."""
+    heard: set[int] = field(default_factory=set)
+    """Numbers of the action's model calls that a job of this performance was answered; no later job gets them again."""
 
     async def work(self, job: Job) -> Work:
         """Runs the agent's program on the job.
@@ -42,50 +52,83 @@ class SandboxWorkbench:
             Infrastructure: the sandbox or the model failed.
         """
         contract = read_contract(job.source)
-        with self.gateway.lend(self.action, self.role or job.kind.value) as lease:
+        with self.gateway.lend(self.action, self.role or job.kind.value, heard=self.heard) as lease:
             try:
-                completed, after = await self._in_sandbox(job, contract, lease)
+                completed, left = await self._in_sandbox(job, contract, lease)
             except AgentFault as fault:
                 # What an agent leaves when its model fails says nothing of the agent.
                 if lease.failure is not None:
                     raise lease.failure from fault
                 raise
+            if completed.timed_out or completed.exit_code:
+                # One that ends well says that it is done, whatever it has still asked.
+                await lease.outlive(job.time_limit_s, timed_out=completed.timed_out)
         if lease.failure is not None:
             raise lease.failure
+        after: Snapshot = {} if isinstance(left, bytes) else left
+        diff = left if isinstance(left, bytes) else await self._diff(job, left)
+        return Work(after, diff, completed, tuple(lease.conversation), lease.calls)
+
+    async def _diff(self, job: Job, after: Snapshot) -> bytes:
+        assert not isinstance(job.workspace, InImage)
         diff = await asyncio.to_thread(patch, job.workspace, after)
         if len(diff) > self.limits.patch_bytes:
             raise AgentFault(
                 "patch", f"the patch has {len(diff)} bytes; {self.limits.patch_bytes} are allowed"
             )
-        return Work(after, diff, completed, tuple(lease.conversation), lease.calls)
+        return diff
 
-    async def _in_sandbox(self, job: Job, contract: Contract, lease: Lease) -> tuple[Completed, Snapshot]:
+    async def _in_sandbox(
+        self, job: Job, contract: Contract, lease: Lease
+    ) -> tuple[Completed, Snapshot | bytes]:
+        """How the agent ended, and what it left; of a workspace that stands in the image only the patch."""
         async with self.open_sandbox(self._spec(job)) as sandbox:
             await _fill(sandbox, job)
             completed = await sandbox.exec(
                 ["python3", "-I", "/" + LAUNCHER],
                 timeout_s=job.time_limit_s + GRACE_S,
                 cwd="/job",
-                stdin=_launch(job, contract, lease.token, self.gateway.socket_name),
+                stdin=self._launch(job, contract, lease.token),
                 output_limit=self.limits.log_bytes,
             )
-            after = await sandbox.get(
-                job.workdir, limit_bytes=self._size_limit(job), exclude=(".git", "__pycache__")
-            )
-        return _in_time(completed, job.time_limit_s), after
+            return _in_time(completed, job.time_limit_s), await self._left(sandbox, job)
+
+    async def _left(self, sandbox: Sandbox, job: Job) -> Snapshot | bytes:
+        match job.workspace:
+            case InImage(baseline=baseline):
+                return await patch_of(sandbox, job.workdir, baseline, self.limits.patch_bytes)
+            case _:
+                return await sandbox.get(
+                    job.workdir, limit_bytes=self._size_limit(job), exclude=(".git", "__pycache__")
+                )
+
+    def _launch(self, job: Job, contract: Contract, token: str) -> bytes:
+        record = {
+            "command": [*contract.command, "/job/job.json"],
+            "cwd": "/agent",
+            "workdir": job.workdir,
+            "socket": f"{GATEWAY_FOLDER}/{self.gateway.socket_name}",
+            "token": token,
+            "time_limit_s": job.time_limit_s,
+            "packages": ":".join(mount.target for mount in self.spec.mounts),
+        }
+        return json.dumps(record).encode()
 
     def _size_limit(self, job: Job) -> int:
         return self.limits.agent_bytes if job.kind is JobKind.IMPROVE else self.limits.workspace_bytes
 
     def _spec(self, job: Job) -> SandboxSpec:
-        return SandboxSpec(
+        if job.image == self.spec.image:
+            base = self.spec
+        elif job.image.startswith(IN_ENGINE):
+            base = replace(self.spec, **REPOSITORY_LIMITS)
+        else:
+            base = recipes.load(job.image).spec(self.spec.labels)
+        return replace(
+            base,
             image=job.image,
-            labels=self.spec.labels,
-            mounts=(Mount(self.gateway.folder, GATEWAY_FOLDER),),
-            cpus=self.spec.cpus,
-            memory_mb=self.spec.memory_mb,
-            pids=self.spec.pids,
-            disk_mb=self.spec.disk_mb,
+            mounts=(*self.spec.mounts, Mount(self.gateway.folder, GATEWAY_FOLDER)),
+            filled={job.workdir: job.workspace.source} if isinstance(job.workspace, InImage) else {},
             lifetime_s=job.time_limit_s + 120.0,
         )
 
@@ -121,17 +164,7 @@ def _files(job: Job) -> Snapshot:
         **{f"agent/{path}": entry for path, entry in job.source.items()},
         **{f"job/evidence/{path}": entry for path, entry in job.evidence.items()},
     }
+    if isinstance(job.workspace, InImage):
+        return placed
     workdir = job.workdir.strip("/")
     return placed | {f"{workdir}/{path}": entry for path, entry in job.workspace.items()}
-
-
-def _launch(job: Job, contract: Contract, token: str, socket_name: str) -> bytes:
-    record = {
-        "command": [*contract.command, "/job/job.json"],
-        "cwd": "/agent",
-        "workdir": job.workdir,
-        "socket": f"{GATEWAY_FOLDER}/{socket_name}",
-        "token": token,
-        "time_limit_s": job.time_limit_s,
-    }
-    return json.dumps(record).encode()

@@ -8,9 +8,9 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
-from dgm.archive.repository import tree_id
+from dgm.archive.repository import patch, tree_id
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
@@ -35,6 +35,7 @@ from dgm.protocols import (
     Brief,
     Completed,
     Grade,
+    InImage,
     Job,
     JobKind,
     Operator,
@@ -49,6 +50,8 @@ from dgm.search.workbench import SandboxWorkbench
 
 SHOWN = ("patch", "failures", "log", "conversation")
 """Traces of an evaluation that become evidence."""
+EACH_TRY = ("patch", "log", "conversation", "circumstances", "tests", "failures")
+"""Traces of a try; those of tries before the last one are kept under the try's number (``patch-1`` …)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +95,46 @@ class Worker:
 
     async def _graded(self, order: EvaluateOrder, traces: dict[str, Digest]) -> Grade:
         task = self.benchmark.task(order.action.task)
-        source, workspace = await asyncio.gather(
+        source, start = await asyncio.gather(
             asyncio.to_thread(self.run.repository.source, order.agent.commit),
             asyncio.to_thread(self.benchmark.workspace, task.id),
         )
-        work = await self._bench(order.id).work(
-            Job(JobKind.SOLVE, task.prompt, source, workspace, task.image, task.workdir, task.timeout_s)
-        )
-        await asyncio.to_thread(self._keep_work, work, traces)
-        grade = await self.benchmark.grade(task.id, work.patch, self.spec.labels)
-        traces["tests"] = await asyncio.to_thread(self._keep, grade.log)
-        traces["failures"] = await asyncio.to_thread(self._keep, grade.shown)
+        problem, workspace, tried = task.prompt, start, 0
+        bench = self._bench(order.id)
+        while True:
+            job = Job(JobKind.SOLVE, problem, source, workspace, task.image, task.workdir, task.timeout_s)
+            work = await bench.work(job)
+            tried += 1
+            if tried > 1 and not isinstance(start, InImage):
+                # What is graded is all that was changed, not only what the last try changed.
+                work = replace(work, patch=await asyncio.to_thread(self._patch, start, work.workspace))
+            await asyncio.to_thread(self._keep_work, work, traces)
+            grade = await self.benchmark.grade(task.id, work.patch, self.spec.labels)
+            traces["tests"] = await asyncio.to_thread(self._keep, grade.log)
+            traces["failures"] = await asyncio.to_thread(self._keep, grade.shown)
+            # A workspace that stands in the image cannot be put back as an agent left it.
+            in_image = isinstance(start, InImage)
+            problem = "" if in_image else self.benchmark.again(task.id, grade, tried)
+            if not problem:
+                break
+            traces |= {f"{name}-{tried}": traces[name] for name in EACH_TRY}
+            workspace = work.workspace
         ending = _bad_end(work.completed)
         if ending and grade.verdict is Verdict.UNRESOLVED:
             return Grade(grade.verdict, f"{grade.reason} (the agent {ending})", grade.score)
         return grade
+
+    def _patch(self, before: Snapshot, after: Snapshot) -> bytes:
+        """All that an agent changed in several tries.
+
+        Raises:
+            AgentFault: stage ``patch``: it is larger than a patch may be.
+        """
+        whole = patch(before, after)
+        if len(whole) > self.settings.limits.patch_bytes:
+            allowed = self.settings.limits.patch_bytes
+            raise AgentFault("patch", f"the patch has {len(whole)} bytes; {allowed} are allowed")
+        return whole
 
     def _keep_work(self, work: Work, traces: dict[str, Digest]) -> None:
         done = work.completed

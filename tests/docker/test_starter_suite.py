@@ -38,7 +38,7 @@ def suite(engine):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_task_is_sound(suite, engine, task):
-    assert asyncio.run(verify(suite, task, engine, LABELS)) == []
+    assert asyncio.run(verify(suite, task, LABELS)) == []
 
 
 def test_hostile_patch_is_unresolved_in_a_real_sandbox(suite):

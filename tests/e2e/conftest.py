@@ -5,9 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
+
+
+def without_keys(environment):
+    """The environment without the keys of whoever runs the tests."""
+    return {name: value for name, value in environment.items() if not name.endswith("_API_KEY")}
 
 
 @dataclass(frozen=True)
@@ -15,11 +20,17 @@ class Program:
     """The ``dgm`` command with an archive folder of its own."""
 
     archive: object
+    environment: dict = field(default_factory=dict)
+
+    @property
+    def variables(self):
+        """The whole environment of a command."""
+        return {**without_keys(os.environ), "DGM_ARCHIVE": str(self.archive), **self.environment}
 
     def __call__(self, *words, code=0, stdin="", cwd=None):
         done = subprocess.run(
             [sys.executable, "-m", "dgm", *map(str, words)],
-            env={**os.environ, "DGM_ARCHIVE": str(self.archive)},
+            env=self.variables,
             input=stdin,
             capture_output=True,
             text=True,
@@ -49,4 +60,16 @@ def searched(dgm):
     """A finished run of 14 evaluations in bubblewrap."""
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    return dgm.json("run", "--name", "small", "--sandbox", "bubblewrap", "--max-evaluations", 14, "--seed", 3)
+    return dgm.json(
+        "run",
+        "--model",
+        "offline",
+        "--name",
+        "small",
+        "--sandbox",
+        "bubblewrap",
+        "--max-evaluations",
+        14,
+        "--seed",
+        3,
+    )

@@ -41,7 +41,7 @@ def perform(trial: Trial, archive: Path) -> dict[str, object]:
     """Runs the trial in ``archive`` and returns the audit."""
     environment = {**os.environ, "DGM_ARCHIVE": str(archive)}
     chance = Random(trial.seed)
-    first = ["run", "--name", "killed", "--benchmark", trial.benchmark, "--seed", "5"]
+    first = ["run", "--model", "offline", "--name", "killed", "--benchmark", trial.benchmark, "--seed", "5"]
     first += ["--max-evaluations", str(trial.evaluations)]
     first += ["--workers", str(trial.workers), "--sandbox", trial.sandbox]
     command, killed, began = first, 0, time.monotonic()
@@ -139,9 +139,10 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--sandbox", default="bubblewrap")
+    parser.add_argument("--benchmark", default="starter")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    trial = Trial(given.evaluations, given.kills, given.workers, given.sandbox, seed=given.seed)
+    trial = Trial(**vars(given))
     with tempfile.TemporaryDirectory(prefix="dgm-killing-") as scratch:
         found = perform(trial, Path(scratch))
         print(json.dumps(found, indent=2))

@@ -69,7 +69,17 @@ def test_export_gives_an_agent_that_passes_its_own_check(dgm, searched, tmp_path
 
 def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
     dgm("export", "small", "1", tmp_path / "agent")
-    words = ["run", "--name", "second", "--seed-agent", tmp_path / "agent", "--sandbox", "bubblewrap"]
+    words = [
+        "run",
+        "--model",
+        "offline",
+        "--name",
+        "second",
+        "--seed-agent",
+        tmp_path / "agent",
+        "--sandbox",
+        "bubblewrap",
+    ]
     dgm(*words, "--max-evaluations", 1)
     assert "diff --git" not in dgm("diff", "second", "0", "0").stdout
     subprocess.run(["git", "init", "-q"], cwd=tmp_path / "agent", check=True)
@@ -77,8 +87,8 @@ def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
     subprocess.run(["git", "add", "."], cwd=tmp_path / "agent", check=True)
     subprocess.run(["git", *identity, "commit", "-qm", "x"], cwd=tmp_path / "agent", check=True)
     subprocess.run(["git", "clone", "-q", "--bare", tmp_path / "agent", tmp_path / "bare.git"], check=True)
-    words[2], words[4] = "third", tmp_path / "bare.git"
-    dgm(*words, "--max-evaluations", 1)
+    changed = {"second": "third", tmp_path / "agent": tmp_path / "bare.git"}
+    dgm(*(changed.get(word, word) for word in words), "--max-evaluations", 1)
     one, two = (dgm.json("show", name, "0")["commit"] for name in ("second", "third"))
     assert one == two
 
@@ -110,7 +120,7 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["frobnicate"], "there is no command 'frobnicate'"),
         (["rnu"], "did you mean 'run'?"),
         (["tree"], "Missing argument"),
-        (["run", "--name", "small"], "already exists"),
+        (["run", "--model", "offline", "--name", "small"], "already exists"),
         (["run", "--benchmark", "startr", "--name", "n1"], "startr"),
         (["run", "--model", "gpt-99", "--name", "n2"], "gpt-99"),
         (["run", "--policy", "hmg", "--name", "n3"], "did you mean 'hgm'?"),
@@ -122,7 +132,7 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["run", "absent.toml", "--name", "n9"], "no such settings file"),
         (["run", "--seed-agent", "/usr/share", "--name", "n10"], "/usr/share"),
         (["run", "--seed-agent", "/nowhere/at/all", "--name", "n11"], "/nowhere/at/all"),
-        (["run", "--name", "../outside"], "name"),
+        (["run", "--model", "offline", "--name", "../outside"], "name"),
         (["run", "--nmae", "x"], "No such option"),
         (["resume", "small", "--max-evaluations", "-1"], "-1"),
         (["solve", "--agent", "small", "--repo", ".", "x"], "RUN:AGENT"),

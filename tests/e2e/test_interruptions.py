@@ -25,7 +25,19 @@ def started(dgm, request):
 
     def start(name, *words, sandbox="bubblewrap", archive=dgm.archive):
         process = subprocess.Popen(
-            [sys.executable, "-m", "dgm", "run", "--name", name, "--sandbox", sandbox, *map(str, words)],
+            [
+                sys.executable,
+                "-m",
+                "dgm",
+                "run",
+                "--model",
+                "offline",
+                "--name",
+                name,
+                "--sandbox",
+                sandbox,
+                *map(str, words),
+            ],
             env={**os.environ, "DGM_ARCHIVE": str(archive)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -111,7 +123,19 @@ def test_the_same_run_twice_is_the_same_run(dgm):
         pytest.skip("bubblewrap is not installed")
     logs = []
     for name in ("left", "right"):
-        words = ["run", "--name", name, "--seed", 11, "--workers", 1, "--sandbox", "bubblewrap"]
+        words = [
+            "run",
+            "--model",
+            "offline",
+            "--name",
+            name,
+            "--seed",
+            11,
+            "--workers",
+            1,
+            "--sandbox",
+            "bubblewrap",
+        ]
         dgm(*words, "--max-evaluations", 14)
         agents = [a["commit"] for a in dgm.json("tree", name)["agents"]]
         with sqlite3.connect(dgm.archive / name / "events.db") as connection:

@@ -15,20 +15,26 @@ SHIPPED = (
     "dgm/_assets/archive/seed/agent.toml",
     "dgm/_assets/archive/seed/agent/loop.py",
     "dgm/_assets/sandboxes/python/sandbox.toml",
+    "dgm/_assets/archive/example/example.dgm",
+    "dgm/_assets/sandboxes/polyglot-rust/sandbox.toml",
     "dgm/_assets/benchmarks/starter/suite.toml",
+    "dgm/_assets/benchmarks/polyglot/python/exercises/practice/toll-road/.meta/config.json",
     "dgm/meta/prompts/self-edit.md",
+    "dgm/models/pricing.toml",
     "dgm/gateway/launcher.py",
     "dgm/py.typed",
 )
 PROBE = """
 from dgm.assemble import seed_source
 from dgm.benchmarks.suites import suite_names
+from dgm.models.pricing import Prices
 from dgm.sandboxes import recipes
 import dgm
 print(dgm.__file__)
 assert "agent.toml" in seed_source(None)
 assert "starter" in suite_names()
 assert "python" in recipes.names()
+assert Prices.load({}).rows
 """
 
 

@@ -3,6 +3,7 @@
 Run as ``python tests/perf/bench_archive.py [AGENTS EVALUATIONS]``; by default 100,000 and 1,000,000.
 """
 
+import asyncio
 import resource
 import subprocess
 import sys
@@ -14,7 +15,6 @@ from random import Random
 
 from dgm.archive.events import ActionStarted, AgentBorn, Event, RunStarted, TaskGraded
 from dgm.archive.fold import fold
-from dgm.archive.journal import RunJournal
 from dgm.archive.repository import patch
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
@@ -33,7 +33,8 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from dgm.messages import CallKey, Message, Reply, Request, Role
+from dgm.gateway.journal import RunJournal
+from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
 from dgm.policies.best_belief import best_belief
 from dgm.policies.hgm import Hgm
 
@@ -134,7 +135,8 @@ def storing(folder: Path) -> None:
     files = {f"agent/part{n}.py": Entry(b"def step():\n    return 1\n" * 80) for n in range(20)}
     seed = run.repository.commit(files, ())
     commits, patches, calls = [], [], []
-    journal, messages = RunJournal(run, "m"), [Message(Role.SYSTEM, "x" * 3000)]
+    journal, messages = RunJournal(run), [Message(Role.SYSTEM, "x" * 3000)]
+    runner = asyncio.Runner()
     for n in range(50):
         child = {**files, f"agent/part{n % 20}.py": Entry(b"def step():\n    return %d\n" % n * 80)}
         start = time.perf_counter()
@@ -146,8 +148,10 @@ def storing(folder: Path) -> None:
         messages.append(Message(Role.TOOL, f"{n} lines of output\n" * 100))
         start = time.perf_counter()
         key = CallKey(ActionId(1), n + 1)
-        journal.record(key, "solve", Request(tuple(messages)), Reply("ok"), 1.0)
+        call = PaidCall(key, "m", "solve", Request(tuple(messages)), Reply("ok"), 1.0)
+        runner.run(journal.record(call))
         calls.append(time.perf_counter() - start)
+    runner.close()
     everything = {name: Entry(entry.data + b"# changed\n") for name, entry in files.items()}
     start = time.perf_counter()
     patch(files, everything)

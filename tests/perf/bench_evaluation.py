@@ -131,7 +131,7 @@ def bubblewrap_by_hand(session: Session, token: str) -> None:
 
 async def measure(sandbox: str, rounds: int, folder: Path) -> tuple[list[float], list[float]]:
     """Seconds of evaluations by dgm and by hand, in turn."""
-    settings = Settings(sandbox=sandbox)
+    settings = Settings(model="offline", sandbox=sandbox)
     recorder = Recorder(choose(sandbox))
     parts = assemble.Parts(recorder, assemble.open_suite(settings.benchmark, recorder))
     by_hand = docker_by_hand if sandbox == "docker" else bubblewrap_by_hand

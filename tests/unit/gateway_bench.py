@@ -6,10 +6,11 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
-from dgm.domain import ActionId, Usage
-from dgm.errors import BudgetExhausted
+from dgm.domain import ActionId, Budget, Usage
+from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
-from dgm.messages import Reply
+from dgm.messages import CallKey, Exchange, Message, PaidCall, Reply, Request, Role
+from dgm.models.pricing import Price, Rates
 
 ACTION = ActionId(7)
 
@@ -18,21 +19,29 @@ class MemoryJournal:
     """Keeps what was paid for; a key is paid once."""
 
     def __init__(self):
-        self.replies = {}
-        self.requests = {}
-        self.poor = False
+        self.paid = {}
+        self.refused = []
 
-    def afford(self, key):
-        if self.poor:
-            raise BudgetExhausted("nothing is left")
+    def exchanges(self, action):
+        keys = sorted((key for key in self.paid if key.action == action), key=lambda key: key.number)
+        return [Exchange(key.number, self.paid[key].request, self.paid[key].reply) for key in keys]
 
-    def recorded(self, key):
-        return self.replies.get(key)
+    async def record(self, call):
+        assert call.key not in self.paid, f"{call.key} is paid twice"
+        self.paid[call.key] = call
 
-    def record(self, key, role, request, reply, seconds):
-        assert key not in self.replies, f"{key} is paid twice"
-        self.replies[key] = reply
-        self.requests[key] = request
+    def refuse(self, action, role, status, code, message):
+        self.refused.append((action, role, status, code, message))
+
+    def already(self, reply, text="hi", number=1):
+        """Makes it that the question was answered in an earlier performance."""
+        key = CallKey(ACTION, number)
+        request = Request((Message(Role.USER, text),), model="scripted")
+        self.paid[key] = PaidCall(key, "scripted", "solve", request, reply, 0.1)
+
+    @property
+    def spent(self):
+        return sum((call.reply.usage for call in self.paid.values()), Usage())
 
 
 class Script:
@@ -49,6 +58,12 @@ class Script:
         if isinstance(answer, BaseException):
             raise answer
         return answer
+
+    async def check(self):
+        pass
+
+    async def close(self):
+        pass
 
 
 class Slow(Script):
@@ -74,12 +89,17 @@ class Slow(Script):
         return await super().reply(request)
 
 
+ENDLESS = Budget()
+PRICE = Price(Rates(1.0, 0.1, 1.0, 10.0))
+
+
 @asynccontextmanager
-async def gateway(folder, model=None, journal=None, **options):
-    """An open gateway that lends ``model`` for both roles."""
-    lent = model or Script()
+async def gateway(folder, model=None, journal=None, budget=ENDLESS, **options):
+    """An open gateway that lends ``model`` for all roles."""
+    lent, kept = model or Script(), journal or MemoryJournal()
     models = {"solve": lent, "improve": lent, "dry-run": lent}
-    async with Gateway(folder, journal or MemoryJournal(), models, **options) as opened:
+    ledger = Ledger({lent.name: PRICE}, lambda: kept.spent, lambda: budget)
+    async with Gateway(folder, kept, models, ledger, **options) as opened:
         yield opened
 
 

@@ -1,6 +1,8 @@
+import asyncio
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,6 @@ import pytest
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
 from dgm.archive.exchange import encode_request
 from dgm.archive.finding import find_run
-from dgm.archive.journal import RunJournal, read_request
 from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.domain import (
@@ -27,7 +28,20 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import ArchiveBusy, ArchiveCorrupt, DgmError, UserError
-from dgm.messages import CallKey, Message, Reply, Request, Role, Stop, Tool, ToolCall
+from dgm.gateway.journal import RunJournal
+from dgm.messages import (
+    CallKey,
+    Exchange,
+    Message,
+    Native,
+    PaidCall,
+    Reply,
+    Request,
+    Role,
+    Stop,
+    Tool,
+    ToolCall,
+)
 
 
 @pytest.fixture
@@ -153,68 +167,129 @@ def conversation(turns: int) -> list[Request]:
     for turn in range(turns):
         requests.append(Request(tuple(messages), tools, "m", 0.0, 100))
         messages.append(Message(Role.ASSISTANT, "", (ToolCall(f"c{turn}", "bash", '{"command": "ls"}'),)))
-        messages.append(Message(Role.TOOL, f"output {turn} " * 50, call_id=f"c{turn}"))
+        messages.append(Message(Role.TOOL, f"output {turn} " * 50, call_id=f"c{turn}", failed=turn % 2 == 1))
+    requests[-1] = replace(
+        requests[-1], top_p=0.5, stop=("END",), tool_choice="tool:bash", parallel=False, effort="high"
+    )
     return requests
 
 
-REPLY = Reply("done", (ToolCall("c", "bash", "{}"),), Stop.TOOL_CALLS, Usage(1, 10, 2, 0.125))
+REPLY = Reply(
+    "done",
+    (ToolCall("c", "bash", "{}"),),
+    Stop.TOOL_CALLS,
+    Usage(1, 10, 2, 0.125, 4, 3, 1),
+    "because",
+    Native("anthropic", '[{"type":"thinking"}]'),
+)
+
+
+def paid(number: int, request: Request, seconds: float = 0.5) -> PaidCall:
+    return PaidCall(CallKey(ActionId(1), number), "offline", "solve", request, REPLY, seconds)
 
 
 def test_paid_reply_is_found_again_after_a_restart(run: Run, folder: Path) -> None:
-    RunJournal(run, "offline").record(CallKey(ActionId(1), 1), "solve", conversation(1)[0], REPLY, 0.5)
+    asyncio.run(RunJournal(run).record(paid(1, conversation(1)[0])))
     run.close()
     with Run.open(folder) as again:
-        journal = RunJournal(again, "offline")
-        assert journal.recorded(CallKey(ActionId(1), 1)) == REPLY
-        assert journal.recorded(CallKey(ActionId(1), 2)) is None
+        journal = RunJournal(again)
+        assert journal.exchanges(ActionId(1)) == [Exchange(1, conversation(1)[0], REPLY)]
+        assert journal.exchanges(ActionId(2)) == []
         assert again.tree.spend == REPLY.usage
 
 
 def test_every_request_of_a_long_conversation_comes_back(run: Run) -> None:
-    journal, requests = RunJournal(run, "offline"), conversation(80)
+    journal, requests = RunJournal(run), conversation(80)
     for number, request in enumerate(requests, 1):
-        journal.record(CallKey(ActionId(1), number), "solve", request, REPLY, 0.5)
-    for number, request in enumerate(requests, 1):
-        call = run.store.call(1, number)
-        assert call is not None
-        assert read_request(run, call.request) == request
+        asyncio.run(journal.record(paid(number, request)))
+    assert [exchange.request for exchange in journal.exchanges(ActionId(1))] == requests
 
 
 def test_long_conversation_takes_little_more_than_its_messages(run: Run, folder: Path) -> None:
-    journal = RunJournal(run, "offline")
+    journal = RunJournal(run)
     messages = [Message(Role.USER, "go")]
     for number in range(1, 61):
         messages.append(Message(Role.TOOL, "".join(chr(33 + (i * i * number) % 90) for i in range(1700))))
-        journal.record(CallKey(ActionId(1), number), "solve", Request(tuple(messages)), REPLY, 0.1)
+        asyncio.run(journal.record(paid(number, Request(tuple(messages)))))
     stored = sum(path.stat().st_size for path in (folder / "traces").rglob("*.z"))
     said = sum(len(encode_request(Request(tuple(messages[:n])))) for n in range(2, 62))
     assert stored < said / 10
 
 
 def test_shortened_conversation_comes_back_too(run: Run) -> None:
-    journal, requests = RunJournal(run, "offline"), conversation(6)
+    journal, requests = RunJournal(run), conversation(6)
     pruned = Request((requests[5].messages[0], *requests[5].messages[-3:]), (), "other")
     for number, request in enumerate([*requests, pruned], 1):
-        journal.record(CallKey(ActionId(1), number), "solve", request, REPLY, 0.5)
-    call = run.store.call(1, 7)
-    assert call is not None
-    assert read_request(run, call.request) == pruned
+        asyncio.run(journal.record(paid(number, request)))
+    assert journal.exchanges(ActionId(1))[6].request == pruned
 
 
 def test_damaged_reply_is_named_rather_than_paid_again(run: Run, folder: Path) -> None:
-    journal = RunJournal(run, "offline")
-    journal.record(CallKey(ActionId(1), 1), "solve", conversation(1)[0], REPLY, 0.5)
+    journal = RunJournal(run)
+    asyncio.run(journal.record(paid(1, conversation(1)[0])))
     shutil.rmtree(folder / "traces")
     with pytest.raises(ArchiveCorrupt, match="missing"):
-        journal.recorded(CallKey(ActionId(1), 1))
+        journal.exchanges(ActionId(1))
 
 
 def test_call_cannot_be_journaled_twice(run: Run) -> None:
-    journal, key = RunJournal(run, "offline"), CallKey(ActionId(1), 1)
-    journal.record(key, "solve", conversation(1)[0], REPLY, 0.5)
+    journal = RunJournal(run)
+    asyncio.run(journal.record(paid(1, conversation(1)[0])))
     with pytest.raises(DgmError, match="second time"):
-        journal.record(key, "solve", conversation(1)[0], REPLY, 0.5)
+        asyncio.run(journal.record(paid(1, conversation(1)[0])))
     assert run.tree.spend == REPLY.usage
+
+
+def test_calls_that_end_together_are_all_found_again(run: Run) -> None:
+    journal, requests = RunJournal(run), conversation(40)
+
+    async def at_once() -> None:
+        await asyncio.gather(*(journal.record(paid(n, request)) for n, request in enumerate(requests, 1)))
+
+    asyncio.run(at_once())
+    assert [exchange.request for exchange in journal.exchanges(ActionId(1))] == requests
+    assert [call.number for call in run.store.calls(ActionId(1))] == list(range(1, 41))
+    assert run.tree.seq == run.store.last
+
+
+def test_call_that_cannot_be_journaled_takes_no_other_with_it(run: Run) -> None:
+    journal, requests = RunJournal(run), conversation(3)
+
+    async def at_once() -> list[BaseException | None]:
+        numbered = zip((1, 2, 1), requests, strict=True)
+        calls = (journal.record(paid(number, request)) for number, request in numbered)
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    first, second, third = asyncio.run(at_once())
+    assert (first, second) == (None, None)
+    assert isinstance(third, DgmError)
+    assert [exchange.request for exchange in journal.exchanges(ActionId(1))] == requests[:2]
+
+
+def test_call_is_journaled_even_if_its_caller_is_gone(run: Run) -> None:
+    journal = RunJournal(run)
+
+    async def cancelled() -> None:
+        recording = asyncio.create_task(journal.record(paid(1, conversation(1)[0])))
+        await asyncio.sleep(0)
+        recording.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await recording
+        assert len(journal.exchanges(ActionId(1))) == 1
+
+    asyncio.run(cancelled())
+
+
+def test_program_that_ends_waits_for_no_call_that_cannot_be_journaled_any_more(run: Run) -> None:
+    journal, requests = RunJournal(run), conversation(40)
+
+    async def interrupted() -> None:
+        for number, request in enumerate(requests, 1):
+            asyncio.get_running_loop().create_task(journal.record(paid(number, request)))
+        await asyncio.sleep(0)
+
+    asyncio.run(interrupted())
+    assert len(journal.exchanges(ActionId(1))) == run.tree.spend.calls
 
 
 # Lineages

@@ -97,9 +97,8 @@ def test_same_model_call_twice_is_refused(path: Path) -> None:
         store.append(call)
         with pytest.raises(DgmError, match="second time"):
             store.append(call)
-        assert store.call(3, 1) == call
-        assert store.call(3, 2) is None
-        assert store.call(4, 1) is None
+        assert store.calls(3) == [call]
+        assert store.calls(4) == []
 
 
 def test_batch_is_written_whole_or_not_at_all(path: Path) -> None:

@@ -43,6 +43,36 @@ def test_a_wrong_contract_is_the_agents_fault(text, message):
         read_contract(source(text))
 
 
+@pytest.mark.parametrize(
+    "package",
+    ["openai", "openai>=3", "openai >=3, <4", "anthropic[vertex]==2.*", "x!=1,~=1.0", "a_b.c-d===1"],
+)
+def test_packages_are_named_as_pip_names_them(package):
+    text = GOOD + f'requires = ["{package}"]\n'.encode()
+    assert read_contract(source(text)).requires == (package,)
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "--index-url=http://x",
+        "-r",
+        "./here",
+        "/etc",
+        "..",
+        "x @ file:///x",
+        "git+https://x/y",
+        "https://x/y.whl",
+        "a;b",
+        "a b",
+    ],
+)
+def test_what_is_no_package_is_not_installed_on_the_host(package):
+    text = GOOD + f'requires = ["{package}"]\n'.encode()
+    with pytest.raises(AgentFault, match="is no package such as"):
+        read_contract(source(text))
+
+
 def test_a_missing_contract_is_named():
     with pytest.raises(AgentFault, match=r"no agent\.toml"):
         read_contract({})

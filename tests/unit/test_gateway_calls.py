@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from dgm.domain import ActionId, Usage
+from dgm.domain import Usage
 from dgm.errors import Infrastructure
 from dgm.gateway.lease import CallLimits
 from dgm.messages import CallKey, Message, Reply, RequestRefused, Role
@@ -25,8 +25,8 @@ def test_reply_reaches_the_agent_and_the_account(tmp_path):
                     status, body = await ask(http)
         assert status == 200
         assert body["choices"][0]["message"]["content"] == "hello"
-        assert body["usage"] == {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-        assert (lease.calls, lease.usage, lease.refusals) == (1, Usage(1, 10, 5), 0)
+        assert body["usage"]["total_tokens"] == 15
+        assert (lease.calls, lease.usage, lease.refusals) == (1, Usage(1, 10, 5, 60e-6), 0)
         assert lease.conversation == (Message(Role.USER, "hi"), Message(Role.ASSISTANT, "hello"))
         assert model.asked[0].model == "scripted"
 
@@ -40,9 +40,7 @@ def test_calls_are_journaled_once_each_under_their_number(tmp_path):
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     await asyncio.gather(*(ask(http) for _ in range(8)))
-        assert sorted(journal.replies, key=lambda key: key.number) == [
-            CallKey(ACTION, n) for n in range(1, 9)
-        ]
+        assert sorted(journal.paid, key=lambda key: key.number) == [CallKey(ACTION, n) for n in range(1, 9)]
 
     run(scenario())
 
@@ -50,7 +48,7 @@ def test_calls_are_journaled_once_each_under_their_number(tmp_path):
 def test_paid_reply_is_served_without_asking_the_model(tmp_path):
     async def scenario():
         journal, model = MemoryJournal(), Script(Reply("new"))
-        journal.replies[CallKey(ACTION, 1)] = Reply("paid", usage=Usage(1, 2, 3))
+        journal.already(Reply("paid", usage=Usage(1, 2, 3)))
         async with gateway(tmp_path / "g", model, journal) as opened:
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
@@ -62,15 +60,40 @@ def test_paid_reply_is_served_without_asking_the_model(tmp_path):
     run(scenario())
 
 
-def test_repeated_action_that_asks_something_else_is_told(tmp_path, caplog):
+def texts(answers):
+    return [body["choices"][0]["message"]["content"] for _, body in answers]
+
+
+def test_repeated_action_that_asks_something_else_pays_for_it(tmp_path, caplog):
     async def scenario():
-        journal = MemoryJournal()
-        for text in ("took 0.3 s", "took 0.5 s", "took a turn"):
-            async with gateway(tmp_path / "g", journal=journal, asked=journal.requests.get) as opened:
+        journal, model = MemoryJournal(), Script(Reply("new"))
+        journal.already(Reply("paid"), "took 0.3 s")
+        for text, said in (("took 0.5 s", "paid"), ("took a turn", "new"), ("took a turn", "new")):
+            async with gateway(tmp_path / "g", model, journal) as opened:
                 with opened.lend(ACTION, "solve") as lease:
                     async with client(opened, lease.token) as http:
+                        answer = await ask(http, messages=[{"role": "user", "content": text}])
+            assert texts([answer]) == [said]
+            assert ("is not the recorded one" in caplog.text) == (text == "took a turn")
+        assert list(journal.paid) == [CallKey(ACTION, 1), CallKey(ACTION, 2)]
+        assert len(model.asked) == 1
+
+    run(scenario())
+
+
+def test_paid_replies_are_found_in_whatever_order_their_requests_come(tmp_path):
+    async def scenario():
+        journal = MemoryJournal()
+        for number, text in enumerate(("a", "b", "c"), 1):
+            journal.already(Reply(f"to {text}"), text, number)
+        async with gateway(tmp_path / "g", journal=journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    said = [
                         await ask(http, messages=[{"role": "user", "content": text}])
-            assert ("asks something else" in caplog.text) == (text == "took a turn")
+                        for text in ("c", "a", "b")
+                    ]
+        assert texts(said) == ["to c", "to a", "to b"]
 
     run(scenario())
 
@@ -78,13 +101,13 @@ def test_repeated_action_that_asks_something_else_is_told(tmp_path, caplog):
 def test_dry_run_is_neither_journaled_nor_served_from_the_journal(tmp_path):
     async def scenario():
         journal = MemoryJournal()
-        journal.replies[CallKey(ACTION, 1)] = Reply("paid")
+        journal.already(Reply("paid"))
         async with gateway(tmp_path / "g", journal=journal) as opened:
             with opened.lend(ACTION, "dry-run") as lease:
                 async with client(opened, lease.token) as http:
                     _, body = await ask(http)
         assert body["choices"][0]["message"]["content"] == "hello"
-        assert list(journal.replies) == [CallKey(ACTION, 1)]
+        assert list(journal.paid) == [CallKey(ACTION, 1)]
 
     run(scenario())
 
@@ -171,23 +194,40 @@ def test_token_of_an_ended_lease_is_refused(tmp_path):
     run(scenario())
 
 
-def test_end_of_a_lease_cancels_its_calls_and_no_others(tmp_path):
+def test_calls_that_may_be_billed_outlive_their_lease_and_are_recorded(tmp_path):
     async def scenario():
-        model = Slow()
-        async with gateway(tmp_path / "g", model) as opened:
-            with opened.lend(ActionId(2), "solve") as other:
-                async with client(opened, other.token) as others:
-                    kept = asyncio.create_task(ask(others))
-                    with opened.lend(ACTION, "solve") as lease:
-                        http = client(opened, lease.token)
-                        call = asyncio.create_task(ask(http))
-                        while model.waiting < 2:
-                            await asyncio.sleep(0.01)
-                    assert (await call)[0] == 401
-                    await http.aclose()
-                    assert model.cancelled == 1
-                    model.go.set()
-                    assert (await kept)[0] == 200
+        model, journal = Slow(), MemoryJournal()
+        limits = CallLimits(concurrent=1)
+        async with gateway(tmp_path / "g", model, journal, limits=limits) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                http = client(opened, lease.token)
+                calls = [asyncio.create_task(ask(http)) for _ in range(3)]
+                while not model.waiting or lease.open < 3:
+                    await asyncio.sleep(0.01)
+            asyncio.get_running_loop().call_later(0.1, model.go.set)
+            statuses = sorted([(await call)[0] for call in calls])
+            await http.aclose()
+        # One was at the provider, two had not begun.
+        assert (statuses, model.cancelled, len(journal.paid)) == ([200, 401, 401], 0, 1)
+
+    run(scenario())
+
+
+def test_late_call_of_an_earlier_performance_takes_no_number_of_the_next(tmp_path):
+    async def scenario():
+        model, journal = Slow(), MemoryJournal()
+        async with gateway(tmp_path / "g", model, journal) as opened:
+            calls = []
+            for _ in range(2):
+                with opened.lend(ACTION, "solve") as lease:
+                    http = client(opened, lease.token)
+                    before = model.waiting
+                    calls.append(asyncio.create_task(ask(http)))
+                    while model.waiting == before:
+                        await asyncio.sleep(0.01)
+            model.go.set()
+            await asyncio.gather(*calls)
+        assert list(journal.paid) == [CallKey(ACTION, 1), CallKey(ACTION, 2)]
 
     run(scenario())
 
@@ -203,7 +243,7 @@ def test_call_of_an_agent_that_hung_up_is_journaled(tmp_path):
                         await asyncio.sleep(0.01)
                     call.cancel()
                 model.go.set()
-                while not journal.replies:
+                while not journal.paid:
                     await asyncio.sleep(0.01)
 
     run(scenario())
@@ -226,7 +266,7 @@ def test_model_that_cannot_be_reached_fails_the_lease(tmp_path):
 @pytest.mark.parametrize("where", ["model", "journal"])
 def test_fault_of_ours_is_an_infrastructure_failure(tmp_path, where):
     class FullDisk(MemoryJournal):
-        def record(self, *_):
+        async def record(self, call):
             raise OSError("no space left on device")
 
     async def scenario():
@@ -344,21 +384,5 @@ def test_too_many_requests_at_once_are_refused(tmp_path):
                     model.go.set()
                     statuses = sorted([status for status, _ in await asyncio.gather(*calls)])
         assert statuses == [200, 200, 200, 429, 429]
-
-    run(scenario())
-
-
-def test_what_the_runs_budget_cuts_short_is_not_graded(tmp_path):
-    async def scenario():
-        journal, model = MemoryJournal(), Script()
-        journal.replies[CallKey(ACTION, 1)] = Reply("paid before")
-        journal.poor = True
-        async with gateway(tmp_path / "g", model, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    (first, _), (second, _) = await ask(http), await ask(http)
-        assert (first, second) == (200, 503)
-        assert isinstance(lease.failure, Infrastructure)
-        assert model.asked == []
 
     run(scenario())

@@ -5,16 +5,17 @@ import asyncio
 import pytest
 
 from dgm.errors import UserError
-from dgm.messages import CallKey, Reply
+from dgm.messages import Reply
 from dgm.models.choose import open_model
+from dgm.models.recorded import RecordedModel
 from tests.unit.gateway_bench import ACTION, MemoryJournal, ask, client, gateway
 
 
 def test_recording_answers_and_says_what_it_lacks(tmp_path):
     async def scenario():
         journal = MemoryJournal()
-        journal.replies[CallKey(ACTION, 1)] = Reply("as recorded")
-        async with gateway(tmp_path / "g", open_model("recorded"), journal) as opened:
+        journal.already(Reply("as recorded"))
+        async with gateway(tmp_path / "g", RecordedModel("scripted"), journal) as opened:
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     first, second = await ask(http), await ask(http)
@@ -26,5 +27,7 @@ def test_recording_answers_and_says_what_it_lacks(tmp_path):
 
 
 def test_unknown_model_lists_what_there_is():
-    with pytest.raises(UserError, match="unknown model 'gpt-4'; known: offline, recorded"):
+    with pytest.raises(
+        UserError, match=r"unknown model 'gpt-4' .did you mean 'openai/gpt-4'.* offline, recorded"
+    ):
         open_model("gpt-4")

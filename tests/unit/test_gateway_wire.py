@@ -245,8 +245,67 @@ def test_half_a_surrogate_pair_does_no_harm():
 
 def test_unknown_path_is_not_found(tmp_path):
     async def scenario():
-        async with gateway(tmp_path / "g") as opened, client(opened, "x") as http:
-            assert (await http.post("/nothing", json={})).status_code == 404
-            assert (await http.get("/chat/completions")).status_code == 405
+        async with gateway(tmp_path / "g") as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    nothing = await http.post("/nothing", json={})
+                    tokens = await http.post(
+                        "/messages/count_tokens", json={}, headers={"anthropic-version": "2023-06-01"}
+                    )
+                    got = await http.get("/chat/completions")
+        assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 404, 404)
+        assert nothing.json()["error"]["code"] == "unknown_endpoint"
+        assert tokens.json()["error"]["type"] == "not_found_error"
 
     run(scenario())
+
+
+def test_response_goes_on_from_an_earlier_one(tmp_path):
+    model = Script()
+
+    async def talk(vendor):
+        first = await vendor.responses.create(model="default", instructions="Be brief.", input="hi")
+        return await vendor.responses.create(model="default", input="and?", previous_response_id=first.id)
+
+    answer = with_vendor(tmp_path, model, talk)
+    assert [(message.role, message.text) for message in model.asked[1].messages] == [
+        (Role.USER, "hi"),
+        (Role.ASSISTANT, "hello"),
+        (Role.USER, "and?"),
+    ]
+    assert answer.previous_response_id
+
+
+def test_response_cannot_go_on_from_one_that_never_was(tmp_path):
+    import openai
+
+    async def talk(vendor):
+        with pytest.raises(openai.BadRequestError) as caught:
+            await vendor.responses.create(model="default", input="and?", previous_response_id="resp_1_1")
+        return caught.value
+
+    error = with_vendor(tmp_path, Script(), talk)
+    assert error.code == "previous_response_not_found"
+
+
+def test_other_vendors_client_works_on_the_same_socket(tmp_path):
+    import anthropic
+    import httpx2
+
+    async def scenario():
+        async with gateway(tmp_path / "g", Script(CALLS)) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                transport = httpx2.AsyncHTTPTransport(uds=str(opened.folder / opened.socket_name))
+                web = httpx2.AsyncClient(transport=transport)
+                key = {"api_key": lease.token, "base_url": "http://gateway", "max_retries": 0}
+                async with anthropic.AsyncAnthropic(**key, http_client=web) as vendor:
+                    names = [model.id async for model in vendor.models.list()]
+                    turns = [{"role": "user", "content": "go"}]
+                    async with vendor.messages.stream(
+                        model="default", max_tokens=9, messages=turns
+                    ) as stream:
+                        return names, await stream.get_final_message()
+
+    names, answer = run(scenario())
+    assert names == ["default", "scripted"]
+    assert [block.type for block in answer.content] == ["text", "tool_use", "tool_use"]

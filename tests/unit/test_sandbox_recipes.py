@@ -8,8 +8,9 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import AgentFault, Infrastructure, UserError
-from dgm.sandboxes import recipes, tarball
+from dgm.sandboxes import images, recipes, tarball
 from dgm.sandboxes.bootstrap import mirror
+from dgm.sandboxes.bubblewrap import offered
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.seccomp import filter_program, profile
 from dgm.sandboxes.syscalls import NUMBERS
@@ -48,6 +49,8 @@ def test_a_recipes_limits_become_a_specification(tmp_path):
         ("bootstrap = 1", "expected a table"),
         ("[bootstrap]\npackage = []", "unknown key 'bootstrap.package' (did you mean 'packages'?)"),
         ("[bubblewrap]\ncommands = 'git'", "expected a list of names"),
+        ("[bubblewrap]\nfile = []", "unknown key 'bubblewrap.file' (did you mean 'files'?)"),
+        ("[bubblewrap]\nfiles = ['etc/java']", "expected absolute paths"),
         ("cpus = ", "not valid TOML"),
     ],
 )
@@ -175,3 +178,84 @@ def test_output_keeps_its_first_bytes():
     for chunk in (b"123", b"45", b"", b"6"):
         output.add(chunk)
     assert (bytes(output.kept), output.truncated) == (b"12345", True)
+
+
+def standing_on(tmp_path, name, *bases):
+    folder = tmp_path / name
+    folder.mkdir(exist_ok=True)
+    (folder / "sandbox.toml").write_text("")
+    (folder / "Dockerfile").write_text("".join(f"FROM {base} AS some\nCOPY a b\n" for base in bases))
+    return folder
+
+
+def test_a_recipe_stands_on_others(tmp_path):
+    standing_on(tmp_path, "low", "debian:some")
+    standing_on(tmp_path, "high", "dgm/low", "debian:other")
+    loaded = recipes.load("high", tmp_path)
+    assert loaded.bases == ("dgm/low", "debian:other")
+    assert loaded.stands_on == ("low",)
+
+
+def test_a_change_below_changes_the_tag_above(tmp_path):
+    low = standing_on(tmp_path, "low", "debian:some")
+    standing_on(tmp_path, "high", "dgm/low")
+    before = recipes.load("high", tmp_path).tag
+    (low / "file").write_text("new")
+    assert recipes.load("high", tmp_path).tag != before
+
+
+def test_tools_are_those_of_the_recipe_below(tmp_path):
+    low = standing_on(tmp_path, "low", "debian:some")
+    standing_on(tmp_path, "high", "dgm/low")
+    assert recipes.load("high", tmp_path).shown == ()
+    (low / "tools").mkdir()
+    (shown,) = recipes.load("high", tmp_path).shown
+    assert (shown.source, shown.target) == (low / "tools", "/opt/dgm/tools")
+
+
+@pytest.mark.parametrize(
+    ("bases", "said"),
+    [
+        (["dgm/hihg"], "unknown sandbox image 'hihg' for .*high/Dockerfile: .*did you mean 'high'"),
+        (["dgm/high"], "recipes stand on each other: high → high"),
+        ([], "expected a line 'FROM image'"),
+    ],
+)
+def test_mistakes_in_what_a_recipe_stands_on_are_named(tmp_path, bases, said):
+    standing_on(tmp_path, "high", *bases)
+    with pytest.raises(UserError, match=said):
+        recipes.load("high", tmp_path)
+
+
+def test_a_recipe_without_a_dockerfile_is_a_mistake(tmp_path):
+    (standing_on(tmp_path, "mine") / "Dockerfile").unlink()
+    with pytest.raises(UserError, match="mine/Dockerfile: cannot be read"):
+        recipes.load("mine", tmp_path)
+
+
+def test_the_dockerfile_is_built_with_the_tags_of_what_it_stands_on(tmp_path):
+    standing_on(tmp_path, "low", "debian:some")
+    standing_on(tmp_path, "high", "dgm/low", "debian:other")
+    text = images.resolved(recipes.load("high", tmp_path), {"dgm/low": "dgm/low:123"})
+    assert [line for line in text.splitlines() if line.startswith("FROM")] == [
+        "FROM dgm/low:123 AS some",
+        "FROM debian:other AS some",
+    ]
+
+
+def test_host_files_beside_usr_are_shown_by_bubblewrap(tmp_path):
+    (tmp_path / "java-99").mkdir()
+    needs = recipe(
+        tmp_path, f"[bubblewrap]\ncommands = ['sh']\nfiles = ['{tmp_path}/java-*', '/usr/bin/env']"
+    )
+    assert [(mount.source, mount.target) for mount in offered(needs)] == [
+        (tmp_path / "java-99", str(tmp_path / "java-99"))
+    ]
+
+
+def test_all_that_a_host_lacks_is_named_at_once(tmp_path):
+    needs = recipe(tmp_path, "[bubblewrap]\ncommands = ['sh', 'no-such']\nfiles = ['/no/such/*.jar']")
+    with pytest.raises(
+        UserError, match=r"this host lacks no-such, /no/such/\*\.jar: install them, or start Docker"
+    ):
+        offered(needs)

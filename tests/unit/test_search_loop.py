@@ -23,7 +23,7 @@ from dgm.domain import (
 from dgm.errors import Infrastructure
 from dgm.policies.hgm import Hgm
 from dgm.search.budgets import Reason
-from dgm.search.loop import Search
+from dgm.search.loop import Search, Surroundings
 from dgm.search.orders import EvaluateOrder
 from tests.unit.worlds import TASKS
 
@@ -71,7 +71,9 @@ def start(run, evaluations=12, **budget):
 
 def search(run, worker, **settings):
     ticks = itertools.count(step=100.0)
-    made = Search(run, Hgm("self-edit"), worker, Settings(**settings), clock=lambda: float(next(ticks)))
+    made = Search(
+        run, Hgm("self-edit"), worker, Settings(**settings), Surroundings(clock=lambda: float(next(ticks)))
+    )
     return asyncio.run(made.go())
 
 

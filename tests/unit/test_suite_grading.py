@@ -318,7 +318,7 @@ def test_runner_ended_by_the_graded_code_is_unresolved(tmp_path, ending, reason)
 
 
 def problems(suite):
-    return asyncio.run(verify(suite, TASK, suite._engine, {}))
+    return asyncio.run(verify(suite, TASK, {}))
 
 
 def test_sound_task_has_no_problem(suite):
@@ -327,7 +327,7 @@ def test_sound_task_has_no_problem(suite):
 
 def test_task_whose_reference_does_nothing_is_told(suite, tmp_path):
     (tmp_path / "tiny" / "tasks" / TASK / "solution.patch").write_text("")
-    assert problems(suite) == ["the reference fix is unresolved: empty patch ()"]
+    assert problems(suite) == ["the reference fix is unresolved: empty patch"]
 
 
 def test_task_whose_start_is_no_fault_is_told(suite, tmp_path):

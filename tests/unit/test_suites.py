@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dgm.benchmarks.suites import SuiteBenchmark, open_suite
+from dgm.benchmarks.opening import open_suite
+from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
 from tests.unit.suite_on_disk import TASK, NoEngine, make_suite
@@ -57,7 +58,7 @@ def test_version_does_not_depend_on_bytecode_or_the_reference(folder):
 @pytest.mark.parametrize(
     ("wrong", "right", "message"),
     [
-        ('split = "serch"', 'split = "search"', r"task\.toml: split: 'serch'.*did you mean 'search'"),
+        ('split = "serch"', 'split = "search"', r"task\.toml:1: split: 'serch'.*did you mean 'search'"),
         ("fail_to_pas = [", "fail_to_pass = [", r"fail_to_pass: missing \(is 'fail_to_pas' meant\?\)"),
         ('repo = "sum"', 'repo = "sums"', r"repo: 'sum'.*did you mean 'sums'"),
         ('colour = "red"\nkind', "kind", r"colour: unknown key"),
@@ -97,7 +98,7 @@ def test_unknown_default_is_an_error(folder):
     file = folder / "suite.toml"
     file.write_text(file.read_text() + "\ntimeouts = 3\n")
     with pytest.raises(
-        UserError, match=r"suite\.toml: defaults\.timeouts: unknown key \(did you mean 'timeout_s'"
+        UserError, match=r"suite\.toml:8: defaults\.timeouts: unknown key \(did you mean 'timeout_s'"
     ):
         SuiteBenchmark(folder, NoEngine())
 

@@ -8,7 +8,8 @@ import pytest
 
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry
-from dgm.protocols import Completed, Job, JobKind, SandboxSpec
+from dgm.errors import AgentFault, Infrastructure
+from dgm.protocols import Completed, InImage, Job, JobKind, SandboxSpec
 from dgm.search.workbench import SandboxWorkbench
 
 SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
@@ -24,7 +25,7 @@ class Place:
         self.completed = completed
 
     @contextmanager
-    def lend(self, action, role):
+    def lend(self, action, role, heard=None):
         yield self
 
     @asynccontextmanager
@@ -36,6 +37,9 @@ class Place:
 
     async def exec(self, argv, **_):
         return self.completed
+
+    async def outlive(self, limit_s, *, timed_out):
+        pass
 
     async def get(self, source, **_):
         return {"a.py": Entry(b"1")}
@@ -57,3 +61,67 @@ def test_a_time_limit_that_the_launcher_enforced_is_a_time_out(completed, late):
     work = asyncio.run(bench.work(job))
     assert work.completed.timed_out is late
     assert work.patch == b""
+
+
+class ImagePlace(Place):
+    """A sandbox whose workspace stood in its image: the agent ends well, then git answers as told."""
+
+    def __init__(self, answer):
+        super().__init__(Completed(0, b""))
+        self.answer, self.spec, self.files, self.order = answer, None, {}, []
+
+    @asynccontextmanager
+    async def open(self, spec):
+        self.spec = spec
+        yield self
+
+    async def put(self, files, target):
+        self.files = files
+
+    async def halt(self):
+        self.order.append("halt")
+
+    async def exec(self, argv, **given):
+        if "compare" not in argv:
+            self.order.append("agent")
+            return self.completed
+        self.order.append("compare")
+        assert argv[-2:] == ["/testbed", "/base.git"]
+        return self.answer
+
+
+def in_image(place, patch_bytes=100):
+    bench = SandboxWorkbench(
+        place.open, place, ActionId(1), SandboxSpec("python"), LimitSettings(patch_bytes=patch_bytes)
+    )
+    job = Job(JobKind.SOLVE, "p", SOURCE, InImage("/src", "/base.git"), "docker:x", "/testbed", 6.0)
+    return asyncio.run(bench.work(job))
+
+
+def test_a_workspace_in_an_image_is_neither_put_in_nor_read_back():
+    place = ImagePlace(Completed(0, b"diff --git a/x b/x\n"))
+    work = in_image(place)
+    assert (work.workspace, work.patch) == ({}, b"diff --git a/x b/x\n")
+    assert place.spec.filled == {"/testbed": "/src"}
+    assert place.spec.image == "docker:x"
+    assert not any(name.startswith("testbed") for name in place.files)
+    assert place.order == ["agent", "halt", "compare"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "problem"),
+    [
+        (Completed(0, b"x" * 101), AgentFault, "more than 100 bytes"),
+        (Completed(0, b"x" * 100, truncated=True), AgentFault, "more than 100 bytes"),
+        (Completed(71, b'error: open("a"): no room\n'), AgentFault, "cannot be compared: error: open"),
+        (Completed(72, b"diff"), AgentFault, "git failed on the way"),
+        (Completed(124, b"", timed_out=True), AgentFault, "git ran out of time"),
+        (Completed(137, b"", out_of_memory=True), AgentFault, "git ran out of memory"),
+        (Completed(70, b"fatal: no HEAD"), Infrastructure, "/base.git cannot be used: fatal: no HEAD"),
+        (Completed(127, b"sh: git: not found"), Infrastructure, "/base.git cannot be used"),
+        (Completed(1, b""), Infrastructure, "cannot compare /testbed with /base.git: exit 1"),
+    ],
+)
+def test_a_comparison_that_fails_is_put_down_to_whom_it_is_for(answer, error, problem):
+    with pytest.raises(error, match=problem):
+        in_image(ImagePlace(answer))

@@ -43,6 +43,12 @@ class OfflineModel:
         """
         return await asyncio.to_thread(self._answer, request)
 
+    async def check(self) -> None:
+        """Always answers: it is part of this program."""
+
+    async def close(self) -> None:
+        """Has no connections."""
+
     def _answer(self, request: Request) -> Reply:
         try:
             return decide(request)

@@ -1,10 +1,10 @@
 """The functions and constants of a file that were seen to their end; a half-seen one is not there."""
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from dgm import syntax
 from dgm.models.offline.files import FileView
 from dgm.models.offline.operators.code import Surroundings, Unit
 
@@ -84,7 +84,7 @@ def _statement_end(lines: Mapping[int, str], first: int) -> int | None:
             return None
         text += lines[number].strip() + "\n"
         try:
-            ast.parse(text)
+            syntax.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         return number

@@ -142,6 +142,7 @@ def play(sandbox: str, folder: Path, chosen: Sequence[str] | None = None) -> Pla
 def _settings(sandbox: str, folder: Path) -> Settings:
     return Settings(
         benchmark=str(suite.make(folder / "suite")),
+        model="offline",
         sandbox=sandbox,
         seed_agent=str(folder / "seed"),
         workers=WORKERS,

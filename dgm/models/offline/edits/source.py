@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from dgm import syntax
 from dgm.models.offline.moves import Edit
 
 Files = Mapping[str, str]
@@ -46,7 +47,7 @@ def parse(text: str) -> ast.Module | None:
     if len(text) > MAX_SOURCE_CHARACTERS:
         return None
     try:
-        return ast.parse(text)
+        return syntax.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dgm import syntax
+
 Position = tuple[int, int]
 
 
@@ -144,7 +146,7 @@ def parse(unit: Unit, around: Surroundings) -> Code | None:
     """A unit's code, or ``None`` where it is no Python."""
     lines = [line[unit.indent :] if not line[: unit.indent].strip() else line for line in unit.lines]
     try:
-        tree = ast.parse("\n".join(lines) + "\n")
+        tree = syntax.parse("\n".join(lines) + "\n")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return Code(unit, around, tree, lines)
@@ -164,7 +166,7 @@ def apply(code: Code, change: Change) -> tuple[int, int, tuple[str, ...]] | None
     if new == lines:
         return None
     try:
-        ast.parse("\n".join(new) + "\n")
+        syntax.parse("\n".join(new) + "\n")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return _difference(code, lines, new)

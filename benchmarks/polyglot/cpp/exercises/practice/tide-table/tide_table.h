@@ -1,0 +1,7 @@
+#pragma once
+
+namespace tide_table {
+
+// Declare highs and lows here.
+
+}  // namespace tide_table

@@ -1,0 +1,7 @@
+#pragma once
+
+namespace toll_road {
+
+// Declare the class account here.
+
+}  // namespace toll_road

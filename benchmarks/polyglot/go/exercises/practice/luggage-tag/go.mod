@@ -1,0 +1,3 @@
+module luggagetag
+
+go 1.18

@@ -1,0 +1,3 @@
+module tollroad
+
+go 1.18

@@ -1,0 +1,7 @@
+class WrongGateException extends Exception {
+
+    WrongGateException(String message) {
+        super(message);
+    }
+
+}

@@ -1,0 +1,6 @@
+def label(airline, number):
+    pass
+
+
+def is_valid(text):
+    pass

@@ -1,0 +1,6 @@
+def highs(heights):
+    pass
+
+
+def lows(heights):
+    pass

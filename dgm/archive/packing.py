@@ -1,0 +1,245 @@
+"""A run as one file to publish: the same run gives the same bytes, without keys and without personal paths.
+
+The log is append-only and its data is on disk before the event that names it, so that the events up to any one
+are a consistent run: a run can be packed while it is written. Traces that no such event names are left out.
+The log is written anew instead of being copied, because its bodies change where something is replaced, and
+because a copy's pages would tell of the writer's history. What a pack looks like: ``container``.
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import re
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from dgm import __version__
+from dgm.archive.container import MEMBER, SUFFIX, Manifest, describe, write_container
+from dgm.archive.exchange import base_of
+from dgm.archive.git_process import GitObjects, run_git
+from dgm.archive.lock import unwritable
+from dgm.archive.objects import make_repository, parse_tree
+from dgm.archive.run import Run
+from dgm.archive.schema import SCHEMA
+from dgm.archive.scrubbing import Grade, Needle, Scrubber, Surroundings
+from dgm.archive.store import Row
+from dgm.archive.traces import Traces
+from dgm.domain import CommitId, Digest
+from dgm.errors import ArchiveCorrupt, DgmError, UserError
+
+_HOLDOUT = "holdout"
+_PACK_OBJECTS = ("pack-objects", "--stdout", "--revs", "--quiet")
+_ALWAYS_ALIKE = ("--threads=1", "--no-reuse-delta", "--no-reuse-object")
+
+
+def pack(folder: Path, file: Path, surroundings: Surroundings, *, force_agents: bool = False) -> Manifest:
+    """Packs the run in ``folder`` into the new file ``file``, which appears whole or not at all.
+
+    Args:
+        folder: the run; it may be written meanwhile.
+        file: ends in ``.dgm``.
+        surroundings: what must not be published.
+        force_agents: publish agents whose source holds something personal, or what looks like a key, as they
+            are. A source that holds a secret of this environment is refused all the same.
+
+    Raises:
+        UserError: the file exists, or an agent cannot be published; names agent, file and line.
+        ArchiveCorrupt: something of the run is missing or damaged.
+    """
+    if file.suffix != SUFFIX:
+        raise UserError(f"{file}: a packed run's name ends in {SUFFIX}")
+    _refuse_existing(file)
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{file.name}.", dir=file.parent) as scratch:
+            manifest = _draft(folder, Path(scratch, "run"), surroundings, force_agents)
+            write_container(Path(scratch, "pack"), Path(scratch, "run"), manifest)
+            _refuse_existing(file)
+            Path(scratch, "pack").replace(file)
+    except DgmError:
+        raise
+    except OSError as error:
+        raise unwritable(file, error) from error
+    return manifest
+
+
+def _refuse_existing(file: Path) -> None:
+    if file.exists():
+        raise UserError(f"{file}: already exists; choose another name or delete it")
+
+
+def _draft(folder: Path, draft: Path, surroundings: Surroundings, force_agents: bool) -> Manifest:
+    scrubber = Scrubber(surroundings.needles(_paths_of(folder), _places(folder)))
+    least = Grade.SECRET if force_agents else Grade.PERSONAL
+    # The examination first: the agents that it names are then surely among those of the search.
+    examined = (folder / _HOLDOUT / "run.json").exists()
+    counts = {}
+    if examined:
+        held = _Part(folder / _HOLDOUT, draft / _HOLDOUT, scrubber, least).write()
+        counts = {f"holdout_{name}": count for name, count in held.items()}
+    counts = {**_Part(folder, draft, scrubber, least).write(), **counts}
+    with Run.open(draft) as made:
+        run_id = str(made.config.get("id", ""))
+    names = [path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()]
+    members = describe(draft, [name for name in names if MEMBER.fullmatch(name)])
+    name = folder.resolve().name
+    return Manifest(__version__, name, run_id, counts, scrubber.replaced, members)
+
+
+def _paths_of(folder: Path) -> list[str]:
+    return list(dict.fromkeys((str(folder.absolute()), str(folder.resolve()))))
+
+
+def _places(folder: Path) -> list[str]:
+    """Absolute paths that the settings name."""
+    with Run.open(folder) as run:
+        settings = run.config.get("settings", {})
+    values = (
+        [settings.get(name) for name in ("benchmark", "seed_agent")] if isinstance(settings, dict) else []
+    )
+    return [value for value in values if isinstance(value, str) and value.startswith("/")]
+
+
+class _Part:
+    """A run, or the examination in it, on its way into a folder that is to be packed."""
+
+    def __init__(self, folder: Path, draft: Path, scrubber: Scrubber, least: Grade) -> None:
+        self._folder = folder
+        self._draft = draft
+        self._scrubber = scrubber
+        self._least = least
+        self._names: dict[Digest, Digest] = {}
+
+    def write(self) -> Mapping[str, int]:
+        """Writes the cleaned copy; says how much is in it."""
+        self._draft.mkdir(parents=True, exist_ok=True)
+        frozen = self._scrubber.clean((self._folder / "run.json").read_bytes())
+        (self._draft / "run.json").write_bytes(frozen)
+        with Run.open(self._folder) as run:
+            commits = [agent.commit for agent in run.tree.agents]
+            self._check_sources(run.name, commits)
+            rows = itertools.islice(run.store.rows(), run.tree.seq)
+            _write_log(self._draft / "events.db", (self._row(row, run.traces) for row in rows))
+            events = run.tree.seq
+        self._write_repository(commits)
+        traces = len(set(self._names.values()))
+        return {"events": events, "agents": len(commits), "traces": traces}
+
+    def _row(self, row: Row, traces: Traces) -> Row:
+        seq, at, kind, action, body = row
+        named = _traces_of(json.loads(body))
+        asks = kind == "model_called"
+        clean = self._scrubber.clean(body.encode()).decode()
+        for key, digest in named:
+            renamed = self._rename(digest, traces, chained=asks and key == "request")
+            clean = clean.replace(f'"{digest}"', f'"{renamed}"')
+        return seq, at, kind, action, clean
+
+    def _rename(self, digest: Digest, traces: Traces, *, chained: bool) -> Digest:
+        """Writes the cleaned trace, those that it builds on first; returns its new name."""
+        waiting: list[tuple[Digest, bytes]] = []
+        following: Digest | None = digest
+        while following and following not in self._names:
+            data = traces.get(following)
+            waiting.append((following, data))
+            following = _base(following, data) if chained else None
+        while waiting:
+            name, data = waiting.pop()
+            clean = self._scrubber.clean(data)
+            base = _base(name, data) if chained else None
+            if base:
+                # Canonical JSON: "base" is the first key.
+                clean = clean.replace(f'"{base}"'.encode(), f'"{self._names[base]}"'.encode(), 1)
+            self._names[name] = self._keep(clean)
+        return self._names[digest]
+
+    def _keep(self, data: bytes) -> Digest:
+        """Stored, not compressed: the whole pack is, which finds what traces have in common."""
+        digest = Digest(hashlib.sha256(data).hexdigest())
+        path = self._draft / "traces" / digest[:2] / f"{digest[2:]}.z"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(zlib.compress(data, 0))
+        return digest
+
+    def _check_sources(self, run: str, commits: Sequence[CommitId]) -> None:
+        seen: set[str] = set()
+        with GitObjects(self._folder / "agents.git") as objects:
+            for agent, commit in enumerate(commits):
+                for name, data in _new_files(objects, objects.tree_of(commit), seen):
+                    head = os.fsencode(name) + b"\n"
+                    found = self._scrubber.first(head + data, self._least)
+                    if found:
+                        line = (head + data).count(b"\n", 0, found[1])
+                        raise _unpublishable(f"{run}: agent {agent}: {name}", line, found[0])
+
+    def _write_repository(self, commits: Sequence[CommitId]) -> None:
+        repository = self._draft / "agents.git"
+        make_repository(repository)
+        refs = sorted((f"refs/heads/agents/{agent}", commit) for agent, commit in enumerate(commits))
+        lines = [
+            "# pack-refs with: peeled fully-peeled sorted ",
+            *(f"{commit} {ref}" for ref, commit in refs),
+        ]
+        (repository / "packed-refs").write_text("\n".join(lines) + "\n")
+        if not commits:
+            return
+        wanted = "".join(f"{commit}\n" for commit in dict.fromkeys(commits)).encode()
+        packed = run_git(self._folder / "agents.git", *_PACK_OBJECTS, *_ALWAYS_ALIKE, given=wanted)
+        (repository / "objects" / "pack" / f"pack-{packed[-20:].hex()}.pack").write_bytes(packed)
+
+
+def _write_log(path: Path, rows: Iterator[Row]) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=OFF")
+        connection.execute("PRAGMA synchronous=OFF")
+        connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+        connection.execute("COMMIT")
+        connection.execute("VACUUM")
+
+
+def _traces_of(body: Mapping[str, Any]) -> list[tuple[str, Digest]]:
+    """The traces that an event's body names, by key."""
+    named = [(key, body[key]) for key in ("request", "reply") if key in body]
+    named += body.get("traces", {}).items()
+    return [(key, Digest(value)) for key, value in named if re.fullmatch(r"[0-9a-f]{64}", str(value))]
+
+
+def _base(name: Digest, data: bytes) -> Digest | None:
+    try:
+        return base_of(data)
+    except (ValueError, AttributeError) as error:
+        raise ArchiveCorrupt(f"trace {name} is not a request: {error!r}") from error
+
+
+def _new_files(objects: GitObjects, root: str, seen: set[str]) -> Iterator[tuple[str, bytes]]:
+    """Files of a tree that are not in ``seen`` yet."""
+    waiting = [("", root)]
+    while waiting:
+        prefix, tree = waiting.pop()
+        for name, (mode, object_) in parse_tree(objects.get(tree, "tree")).items():
+            if object_ in seen:
+                continue
+            seen.add(object_)
+            if mode == 0o40000:
+                waiting.append((f"{prefix}{name}/", object_))
+            else:
+                yield prefix + name, objects.get(object_, "blob")
+
+
+def _unpublishable(where: str, line: int, needle: Needle) -> UserError:
+    what = f"{where}: {f'line {line}' if line else 'its name'} holds {needle.what}"
+    if needle.grade is Grade.SECRET:
+        return UserError(
+            f"{what}; such an agent cannot be published: change the secret, then unset it and pack again"
+        )
+    return UserError(
+        f"{what}, which cannot be replaced without changing the agent's commit; look at it, and publish it as it "
+        "is with --force-agents"
+    )

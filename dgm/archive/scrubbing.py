@@ -1,0 +1,209 @@
+"""What must not be published with a run, and how it is replaced: keys, and what names a person or a machine.
+
+Values are looked for as they are and as JSON and URLs spell them, since a trace may hold JSON inside JSON. A
+value that is an everyday word or very short would be found everywhere and says nothing about anybody; such
+ones are looked for only where the context shows what they are, or not at all.
+"""
+
+import getpass
+import json
+import os
+import re
+import socket
+import urllib.parse
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Self
+
+SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+"""Ends of the names of environment variables whose values are secret."""
+MIN_SECRET = 8
+"""Shorter values of such variables are flags and numbers (``USE_TOKEN=1``), not secrets."""
+MIN_HOST = 6
+_EVERYBODY = re.compile(
+    r"root|users?|agents?|work|tests?|runner|ubuntu|debian|admin|app|dev|src|home|tmp|git|docker|nobody|build|code"
+    r"|data|repo|vagrant|jenkins|python|main|archive|traces|localhost|sandbox",
+    re.IGNORECASE,
+)
+"""Names that belong to nobody in particular, and to folders of sandboxes and sources."""
+_SHARED_HOMES = ("/root", "/nonexistent")
+_ESCAPED = rb"(?<=\\[nrtbf])|(?<=\\u[0-9a-f]{4})"
+_START = rb"(?:(?<![A-Za-z0-9])|%b)" % _ESCAPED
+_START_OF_PATH = rb"(?:(?<![A-Za-z0-9_./-])|%b)" % _ESCAPED
+_END = rb"(?![A-Za-z0-9_])"
+
+
+class Grade(IntEnum):
+    """What it means that an agent's source, which cannot be changed, holds it."""
+
+    HARMLESS = 0
+    PERSONAL = 1
+    """It may be published if a person says so."""
+    SECRET = 2
+    """It is never published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needle:
+    """One thing that is looked for."""
+
+    what: str
+    """For messages: never the thing itself."""
+    placeholder: bytes
+    pattern: re.Pattern[bytes]
+    hint: bytes
+    """Data without it holds no match."""
+    grade: Grade = Grade.PERSONAL
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What this machine knows of its user."""
+
+    home: str
+    user: str
+    host: str
+    folder: str
+    """The current working folder."""
+    secrets: tuple[str, ...] = ()
+
+    @classmethod
+    def here(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """Those of this process."""
+        values = {
+            value
+            for name, value in environment.items()
+            if name.upper().endswith(SECRET_NAMES) and len(value) >= MIN_SECRET
+        }
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):
+            user = ""
+        home = environment.get("HOME") or str(Path.home())
+        return cls(home, user, socket.gethostname(), str(Path.cwd()), tuple(sorted(values)))
+
+    def needles(self, folders: Iterable[str], places: Iterable[str] = ()) -> Sequence[Needle]:
+        """All that is looked for.
+
+        Args:
+            folders: absolute paths of the run.
+            places: absolute paths in its settings; their last part is kept.
+        """
+        paths = [(path, b"<run>", "the run's own path") for path in folders]
+        paths += [
+            (path, b"<folder>/" + os.fsencode(Path(path).name), "a path of the settings") for path in places
+        ]
+        paths.append((self.folder, b"<folder>", "the working folder"))
+        paths.append((self.home, b"<home>", "the home folder"))
+        return [
+            *(needle for value in sorted(self.secrets, key=len, reverse=True) for needle in _secret(value)),
+            *_keys(),
+            *(
+                n
+                for path in sorted(dict.fromkeys(paths), key=lambda item: -len(item[0]))
+                for n in _path(*path)
+            ),
+            *_user(self.user),
+            *_host(self.host),
+        ]
+
+
+class Scrubber:
+    """Replaces what it looks for, and counts."""
+
+    def __init__(self, needles: Sequence[Needle]) -> None:
+        self._needles = needles
+        self.replaced: Counter[str] = Counter()
+        """Places by placeholder."""
+
+    def clean(self, data: bytes) -> bytes:
+        """The data with placeholders; JSON stays JSON."""
+        for needle in self._needles:
+            if needle.hint in data:
+                data, count = needle.pattern.subn(lambda _, n=needle: n.placeholder, data)  # type: ignore[misc]
+                if count:
+                    self.replaced[needle.placeholder.split(b"/", 1)[0].decode()] += count
+        return data
+
+    def first(self, data: bytes, least: Grade) -> tuple[Needle, int] | None:
+        """The first thing of at least this grade, and where it begins."""
+        for needle in self._needles:
+            if needle.grade >= least and needle.hint in data:
+                match = needle.pattern.search(data)
+                if match:
+                    return needle, match.start()
+        return None
+
+
+def _spellings(text: str) -> Iterator[bytes]:
+    once = json.dumps(text)[1:-1]
+    written = (os.fsencode(text), once.encode(), json.dumps(once)[1:-1].encode())
+    quoted = urllib.parse.quote(text, safe="/", errors="surrogateescape").encode()
+    yield from dict.fromkeys((*written, quoted))
+
+
+def _secret(value: str) -> Iterator[Needle]:
+    for text in _spellings(value):
+        yield Needle(
+            "a secret of this environment", b"<key>", re.compile(re.escape(text)), text, Grade.SECRET
+        )
+
+
+def _path(path: str, placeholder: bytes, what: str) -> Iterator[Needle]:
+    path = path.rstrip("/")
+    shared = path in _SHARED_HOMES
+    if path.count("/") < 2 and not shared:
+        return
+    for text in _spellings(path):
+        start = _START_OF_PATH if shared else b""
+        grade = Grade.HARMLESS if shared else Grade.PERSONAL
+        yield Needle(what, placeholder, re.compile(start + re.escape(text) + _END), text, grade)
+
+
+def _user(name: str) -> Iterator[Needle]:
+    if len(name) < 2 or _EVERYBODY.fullmatch(name):
+        return
+    for text in _spellings(name):
+        pattern = rb"(?<=[/\\])%b(?![A-Za-z0-9_-])" % re.escape(text)
+        yield Needle("the user's name", b"<user>", re.compile(pattern), text)
+
+
+def _host(name: str) -> Iterator[Needle]:
+    for host in dict.fromkeys((name, name.split(".", 1)[0])):
+        if len(host) < 2 or _EVERYBODY.fullmatch(host):
+            continue
+        text = re.escape(host.encode())
+        # A plain word may be anything; with a digit, a dash or a dot in it, it is the name of a machine.
+        if len(host) >= MIN_HOST and re.search(r"[0-9.-]", host):
+            pattern = _START + text + _END
+        else:
+            pattern = rb'(?:(?<=@)|(?<=://)|(?<="host": ")|(?<="host":"))' + text + _END
+        yield Needle("the host's name", b"<host>", re.compile(pattern), host.encode())
+
+
+def _keys() -> Iterator[Needle]:
+    for hint, pattern in _KEYS:
+        yield Needle("what looks like a key", b"<key>", re.compile(_START + pattern), hint)
+    for hint, pattern in _CREDENTIALS:
+        yield Needle("what looks like credentials", b"<key>", re.compile(pattern), hint)
+
+
+_KEYS = (
+    (b"sk-", rb"sk-[A-Za-z0-9_-]{16,}"),
+    (b"ghp_", rb"ghp_[A-Za-z0-9]{30,}"),
+    (b"github_pat_", rb"github_pat_[A-Za-z0-9_]{30,}"),
+    (b"glpat-", rb"glpat-[A-Za-z0-9_-]{20,}"),
+    (b"hf_", rb"hf_[A-Za-z0-9]{30,}"),
+    (b"gsk_", rb"gsk_[A-Za-z0-9]{30,}"),
+    (b"xox", rb"xox[abprs]-[A-Za-z0-9-]{10,}"),
+    (b"AKIA", rb"AKIA[0-9A-Z]{16}"),
+    (b"AIza", rb"AIza[0-9A-Za-z_-]{35}"),
+)
+_CREDENTIALS = (
+    (b"PRIVATE KEY-----", rb"-----BEGIN [A-Z ]*PRIVATE KEY-----[^\"]*?-----END [A-Z ]*PRIVATE KEY-----"),
+    # As in https://user:password@host: only what stands between the slashes and the @.
+    (b"@", rb"(?<=://)[^/@\s\"'\\{}<>$:]+:[^/@\s\"'\\{}<>$]+(?=@)"),
+)

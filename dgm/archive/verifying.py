@@ -1,0 +1,107 @@
+"""Is a run what its log says: every trace by its name, every object of git, every ref and descent."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from dgm.archive.events import AgentBorn, AgentStillborn, ModelCalled, Recorded, TaskGraded
+from dgm.archive.git_process import GitObjects
+from dgm.archive.journal import read_reply, read_request
+from dgm.archive.run import Run
+from dgm.archive.unpacking import unpack
+from dgm.domain import AgentId, CommitId, Cost, Digest
+from dgm.errors import ArchiveCorrupt
+
+
+def verify(folder: Path) -> Mapping[str, int]:
+    """Checks a run and the examination in it; returns how much of what was checked.
+
+    Raises:
+        ArchiveCorrupt: names the first thing wrong.
+    """
+    counts = _verify(folder)
+    if (folder / "holdout" / "run.json").exists():
+        examined = _verify(folder / "holdout")
+        return {**counts, **{f"holdout_{name}": count for name, count in examined.items()}}
+    return counts
+
+
+def verify_file(file: Path) -> Mapping[str, int]:
+    """Checks a packed run: each checksum of its manifest, then as ``verify``; raises as ``unpack``, too."""
+    with tempfile.TemporaryDirectory(prefix="dgm-") as scratch:
+        manifest = unpack(file, Path(scratch, "run"))
+        try:
+            return {"members": len(manifest.members), **verify(Path(scratch, "run"))}
+        except ArchiveCorrupt as error:
+            raise ArchiveCorrupt(str(error).replace(str(Path(scratch, "run")), str(file))) from error
+
+
+def _verify(folder: Path) -> Mapping[str, int]:
+    with Run.open(folder) as run:
+        checked: set[Digest] = set()
+        exchanges = 0
+        for recorded in run.store.read():
+            if isinstance(recorded.event, ModelCalled):
+                _check_exchange(run, recorded)
+                exchanges += 1
+            for name, digest in _cost(recorded).traces.items():
+                if digest not in checked:
+                    _check_trace(run, recorded, name, digest)
+                    checked.add(digest)
+        # Whatever else lies there; what the process that died last had not come to name is no fault.
+        stored = sorted((folder / "traces").glob("??/*.z"))
+        for path in stored:
+            digest = Digest(path.parent.name + path.stem)
+            if digest not in checked:
+                run.traces.get(digest)
+        run.repository.fsck()
+        _check_descent(run)
+        return {
+            "events": run.tree.seq,
+            "exchanges": exchanges,
+            "traces": len(stored),
+            "agents": len(run.tree.agents),
+        }
+
+
+def _cost(recorded: Recorded) -> Cost:
+    match recorded.event:
+        case TaskGraded(_, outcome) | AgentStillborn(_, outcome):
+            return outcome.cost
+        case AgentBorn():
+            return recorded.event.cost
+        case _:
+            return Cost()
+
+
+def _check_exchange(run: Run, recorded: Recorded) -> None:
+    if isinstance(recorded.event, ModelCalled):
+        try:
+            read_request(run, recorded.event.request)
+            read_reply(run, recorded.event.reply)
+        except ArchiveCorrupt as error:
+            raise ArchiveCorrupt(f"{error} (named by event {recorded.seq})") from error
+
+
+def _check_trace(run: Run, recorded: Recorded, name: str, digest: Digest) -> None:
+    try:
+        run.traces.get(digest)
+    except ArchiveCorrupt as error:
+        raise ArchiveCorrupt(f"{error} (the {name} of event {recorded.seq})") from error
+
+
+def _check_descent(run: Run) -> None:
+    refs = run.repository.refs()
+    with GitObjects(run.folder / "agents.git") as objects:
+        for where, fault in _faults(run, refs, objects):
+            raise ArchiveCorrupt(f"{run.folder / 'agents.git'}: {where}: {fault}")
+
+
+def _faults(run: Run, refs: Mapping[AgentId, CommitId], objects: GitObjects) -> Iterator[tuple[str, str]]:
+    for agent in run.tree.agents:
+        if refs.get(agent.id) != agent.commit:
+            yield f"agent {agent.id}", f"its ref is {refs.get(agent.id)}, the log says {agent.commit}"
+        expected = tuple(run.tree.agents[parent].commit for parent in agent.parents)
+        found = objects.parents_of(agent.commit)
+        if found != expected:
+            yield f"agent {agent.id}", f"its commit has parents {found}, the log says {expected}"

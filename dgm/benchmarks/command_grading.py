@@ -1,0 +1,338 @@
+"""What a task's own test command says of a patch: a fresh sandbox, the graded workspace, ``tests/`` at ``/tests``.
+
+The command and the code under test share a sandbox, so a suite's author decides how far one can fool the other. What
+is done here against it: nothing that the agent left but its patch is there, files that configure test runners are put
+back, modules that would be imported in the place of a runner's or Python's own are gone, ``/tests`` cannot be written
+to, and what was left running is ended before a reward is read.
+"""
+
+import fnmatch
+import json
+import math
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dgm.benchmarks.grading import LOG_LIMIT, masked
+from dgm.benchmarks.suite_files import TESTS, CommandTests, Limits, Result
+from dgm.benchmarks.workspaces import write_folder
+from dgm.domain import Entry, Snapshot, Verdict
+from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
+
+VERSION = b"command tests, 2"
+"""Changes when a verdict may come out differently."""
+SOLUTION = "/solution"
+REWARD_FILES = ("reward.txt", "reward.json")
+SETUP_S = 60.0
+OUTPUT_LIMIT = 1_000_000
+REWARD_LIMIT = 1_000_000
+WORKSPACE_LIMIT = 200_000_000
+SHOWN_VALUE = 60
+_LOGS = "/job/logs"
+_PATCH = "/job/graded.patch"
+_NO_PROGRAM = (126, 127)
+_MODULES = (".py", ".pyc", ".so")
+_SHADOWED = sys.stdlib_module_names | {
+    "pytest",
+    "_pytest",
+    "pluggy",
+    "nose",
+    "sitecustomize",
+    "usercustomize",
+}
+_ENVIRONMENT = {"HOME": "/tmp", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandExam:
+    """Everything that grading a patch by a command needs."""
+
+    workspace: Snapshot | InImage
+    hidden: Snapshot
+    """The task's ``tests/``."""
+    tests: CommandTests
+    limits: Limits
+
+
+async def grade(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
+    """Grades a patch; an empty one is not tried.
+
+    Raises:
+        Infrastructure: the sandbox failed, or the image lacks what grading needs.
+    """
+    if not patch.strip():
+        return _unresolved("empty patch")
+    return await examine(exam, patch, engine, labels)
+
+
+async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
+    """Grades a patch by running the tests, whatever the patch is (nothing is applied when it is empty).
+
+    Raises:
+        Infrastructure: the sandbox failed, or the image lacks what grading needs.
+    """
+    async with _laid_out(exam, {TESTS: exam.hidden}, engine, labels) as sandbox:
+        refusal = await _apply(sandbox, exam.limits.workdir, patch) if patch.strip() else ""
+        if refusal:
+            return _unresolved(f"the patch does not apply: {refusal}")
+        await _restore(sandbox, exam)
+        completed = await sandbox.exec(
+            exam.tests.command,
+            timeout_s=exam.limits.test_timeout_s,
+            cwd=exam.limits.workdir,
+            env={**_ENVIRONMENT, **dict(exam.tests.env), "TEST_DIR": TESTS},
+            output_limit=OUTPUT_LIMIT,
+        )
+        graded = await _judged(sandbox, exam, completed)
+    return replace(graded, log=masked(completed.output, exam.hidden)[:LOG_LIMIT])
+
+
+async def solved(
+    exam: CommandExam, solution: Snapshot, engine: SandboxEngine, labels: Mapping[str, str]
+) -> bytes:
+    """The patch that a task's own ``solution/solve.sh`` makes of the workspace; never shown to an agent.
+
+    Raises:
+        UserError: the script fails, or leaves more than can be taken out.
+        Infrastructure: the sandbox failed.
+    """
+    from dgm.archive.repository import patch
+
+    workdir = exam.limits.workdir
+    async with _laid_out(exam, {SOLUTION: solution}, engine, labels) as sandbox:
+        completed = await sandbox.exec(
+            ["bash", f"{SOLUTION}/solve.sh"],
+            timeout_s=exam.limits.timeout_s,
+            cwd=workdir,
+            env=_ENVIRONMENT,
+        )
+        if completed.exit_code:
+            last = completed.output.decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
+            raise UserError(f"solution/solve.sh ends with exit status {completed.exit_code}: {last}")
+        if isinstance(exam.workspace, InImage):
+            return await _changes(sandbox, workdir, exam.workspace)
+        try:
+            after = await sandbox.get(workdir, limit_bytes=WORKSPACE_LIMIT, exclude=(".git",))
+        except AgentFault as fault:
+            raise UserError(f"solution/solve.sh leaves a workspace that cannot be read: {fault}") from fault
+    return patch(exam.workspace, {name: entry for name, entry in after.items() if "__pycache__" not in name})
+
+
+@asynccontextmanager
+async def _laid_out(
+    exam: CommandExam, shown: Mapping[str, Snapshot], engine: SandboxEngine, labels: Mapping[str, str]
+) -> AsyncIterator[Sandbox]:
+    """A fresh sandbox with the workspace in its place and further folders, which cannot be written to."""
+    limits, tests, workspace = exam.limits, exam.tests, exam.workspace
+    inside = isinstance(workspace, InImage)
+    with tempfile.TemporaryDirectory(prefix="dgm-exam-") as place:
+        spec = SandboxSpec(
+            image=limits.image,
+            labels=labels,
+            mounts=_mounts(Path(place), shown),
+            filled={limits.workdir: workspace.source} if isinstance(workspace, InImage) else {},
+            cpus=tests.cpus,
+            memory_mb=tests.memory_mb,
+            disk_mb=tests.disk_mb,
+            lifetime_s=max(limits.test_timeout_s, limits.timeout_s) + 3 * SETUP_S,
+        )
+        async with engine.open(spec) as sandbox:
+            try:
+                await sandbox.put({"verifier/.begun": Entry(b"")}, _LOGS)
+                if not inside:
+                    await sandbox.put(workspace, limits.workdir)  # type: ignore[arg-type]
+            except AgentFault as fault:
+                raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
+            yield sandbox
+
+
+def _mounts(place: Path, shown: Mapping[str, Snapshot]) -> Sequence[Mount]:
+    folders = {**shown, "/logs": {"verifier": Entry(f"{_LOGS}/verifier".encode(), 0o120000)}}
+    mounts = []
+    for target, files in folders.items():
+        folder = place / target.strip("/")
+        folder.mkdir()
+        write_folder(files, folder)
+        # The sandbox's user is somebody else, whatever this user's umask is.
+        for path in (folder, *folder.rglob("*")):
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+        mounts.append(Mount(folder, target))
+    return mounts
+
+
+async def _apply(sandbox: Sandbox, workdir: str, patch: bytes) -> str:
+    """Applies the graded patch; what git refused, or nothing."""
+    folder, _, name = _PATCH.rpartition("/")
+    await sandbox.put({name: Entry(patch)}, folder)
+    done = await sandbox.exec(
+        ["git", "apply", "--whitespace=nowarn", _PATCH],
+        timeout_s=SETUP_S,
+        cwd=workdir,
+        env={**_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": workdir.rpartition("/")[0] or "/"},
+    )
+    said = done.output.decode("utf-8", "replace").strip()
+    if done.exit_code in _NO_PROGRAM:
+        raise Infrastructure(f"the image has no git to apply a patch with: {said[:200]}")
+    if done.timed_out:
+        return f"git did not end within {SETUP_S:.0f} s"
+    return (said.split("\n", 1)[0][:300] or "git apply failed") if done.exit_code else ""
+
+
+async def _restore(sandbox: Sandbox, exam: CommandExam) -> None:
+    """Puts files back by which a patch would configure its own examination, and removes those that it added."""
+    patterns, workdir = exam.tests.restored, exam.limits.workdir
+    if not patterns:
+        return
+    await _remove_shadows(sandbox, exam)
+    words = [word for each in patterns for word in ("-o", *_found_by(each))][1:]
+    find = ["find", ".", "-mindepth", "1", "(", *words, ")", "-prune", "-exec", "rm", "-rf", "--", "{}", "+"]
+    done = await sandbox.exec(find, timeout_s=SETUP_S, cwd=workdir)
+    if done.exit_code:
+        said = done.output.decode("utf-8", "replace").strip()[:200]
+        raise Infrastructure(f"the graded workspace cannot be prepared: {said}")
+    match exam.workspace:
+        case InImage(source=source):
+            copy = [word for each in patterns for word in ("-o", *_found_by(each))][1:]
+            script = 'find . -mindepth 1 "(" "$@" ")" -prune -exec cp -a --parents -t "$0" -- {} +'
+            await sandbox.exec(["sh", "-c", script, workdir, *copy], timeout_s=SETUP_S, cwd=source)
+        case workspace:
+            kept = {name: entry for name, entry in workspace.items() if _is_restored(name, patterns)}
+            if kept:
+                await sandbox.put(kept, workdir)
+
+
+async def _remove_shadows(sandbox: Sandbox, exam: CommandExam) -> None:
+    """Takes away what the patch added at the root and Python would import in place of a test runner or its own."""
+    workdir = exam.limits.workdir
+    match exam.workspace:
+        case InImage(source=source):
+            before = await _two_levels(sandbox, source)
+        case workspace:
+            before = list(workspace)
+    known = {name.partition("/")[0] for name in before}
+    importable = {
+        top
+        for top, inside, _ in (name.partition("/") for name in await _two_levels(sandbox, workdir))
+        if inside or top.endswith(_MODULES)
+    }
+    added = sorted(name for name in importable - known if name.split(".")[0] in _SHADOWED)
+    if added:
+        await sandbox.exec(["rm", "-rf", "--", *added], timeout_s=SETUP_S, cwd=workdir)
+
+
+async def _two_levels(sandbox: Sandbox, folder: str) -> Sequence[str]:
+    """The names in a folder, and with their folders what makes Python packages of those."""
+    find = "find -L . -mindepth 1 -maxdepth 2 '(' -path './*/__init__.*' -o ! -path './*/*' ')' -print0 2>/dev/null"
+    done = await sandbox.exec(["sh", "-c", find], timeout_s=SETUP_S, cwd=folder, output_limit=WORKSPACE_LIMIT)
+    return [name.removeprefix("./") for name in done.output.decode("utf-8", "replace").split("\0") if name]
+
+
+def _found_by(pattern: str) -> Sequence[str]:
+    return ("-path", f"./{pattern}") if "/" in pattern else ("-name", pattern)
+
+
+def _is_restored(name: str, patterns: Sequence[str]) -> bool:
+    """Whether ``find`` above would have come by it: by its own name or path, or those of a folder around it."""
+    parts = name.split("/")
+    paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
+    return any(
+        fnmatch.fnmatchcase(path if "/" in pattern else part, pattern)
+        for pattern in patterns
+        for path, part in zip(paths, parts, strict=True)
+    )
+
+
+async def _judged(sandbox: Sandbox, exam: CommandExam, completed: Completed) -> Grade:
+    if completed.timed_out:
+        return _unresolved(f"the tests did not end within {exam.limits.test_timeout_s:g} s")
+    if completed.out_of_memory:
+        return _unresolved(f"the tests ran out of memory ({exam.tests.memory_mb} MB)")
+    if exam.tests.result is Result.EXIT:
+        return _by_exit(exam.tests.command, completed.exit_code)
+    try:
+        await sandbox.halt()
+        left = await sandbox.get(f"{_LOGS}/verifier", limit_bytes=REWARD_LIMIT)
+    except AgentFault as fault:
+        return _unresolved(f"the tests left no reward that can be read: {fault}")
+    return _by_reward(left, exam.tests.threshold, completed.exit_code)
+
+
+def _by_exit(command: Sequence[str], code: int) -> Grade:
+    if code == 0:
+        return Grade(Verdict.RESOLVED, "the tests pass", 1.0)
+    why = {126: ": a program of theirs cannot be started", 127: ": a program of theirs is not there"}
+    reason = f"the tests fail (exit status {code}{why.get(code, '')})"
+    return replace(_unresolved(reason), failed=(command[-1],))
+
+
+def _by_reward(left: Snapshot, threshold: float, code: int) -> Grade:
+    name = next((name for name in REWARD_FILES if name in left and left[name].mode != 0o120000), None)
+    if name is None:
+        return _unresolved(f"the tests ended with exit status {code} and left no reward")
+    try:
+        reward = _number(name, left[name].data)
+    except ValueError as error:
+        return _unresolved(f"{name}: {error}")
+    score = min(1.0, max(0.0, reward))
+    if reward >= threshold:
+        return Grade(Verdict.RESOLVED, f"reward {reward:g}", score)
+    return Grade(Verdict.UNRESOLVED, f"reward {reward:g}, {threshold:g} is needed", score, failed=(name,))
+
+
+def _number(name: str, data: bytes) -> float:
+    text = data.decode("utf-8", "replace").strip()
+    said = repr(text[:SHOWN_VALUE])
+    if name.endswith(".json"):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"is no JSON: {said}") from error
+        if isinstance(value, dict):
+            if "reward" not in value and len(value) != 1:
+                raise ValueError("holds several values, and none is named 'reward'")
+            value = value["reward"] if "reward" in value else next(iter(value.values()))
+    else:
+        value = text
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"holds no number: {said}") from error
+    if not math.isfinite(number):
+        raise ValueError(f"holds no finite number: {said}")
+    return number
+
+
+async def _changes(sandbox: Sandbox, workdir: str, where: InImage) -> bytes:
+    """The trusted solution's changes by git, with an index and objects of its own beside the read-only baseline."""
+    own = "/tmp/solved"
+    done = await sandbox.exec(
+        ["sh", "-c", f"mkdir {own} && git read-tree HEAD && git add -A && git diff --cached --binary HEAD"],
+        timeout_s=SETUP_S,
+        cwd=workdir,
+        env={
+            **_ENVIRONMENT,
+            "GIT_DIR": where.baseline,
+            "GIT_WORK_TREE": workdir,
+            "GIT_INDEX_FILE": f"{own}/index",
+            "GIT_OBJECT_DIRECTORY": own,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{where.baseline}/objects",
+            # The baseline belongs to whoever built the image.
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "safe.directory",
+            "GIT_CONFIG_VALUE_0": "*",
+        },
+        output_limit=WORKSPACE_LIMIT,
+    )
+    if done.exit_code:
+        said = done.output.decode("utf-8", "replace").strip()[:200]
+        raise Infrastructure(f"the solution's changes cannot be read: {said}")
+    return done.output
+
+
+def _unresolved(reason: str) -> Grade:
+    return Grade(Verdict.UNRESOLVED, reason, 0.0)

@@ -1,0 +1,397 @@
+"""Brings tasks in the layout of Harbor and Terminal-Bench 2 into a suite's folder, and says what does not come along.
+
+The layout: a folder a task with ``task.toml``, ``instruction.md``, ``environment/``, ``tests/test.sh`` that leaves a
+reward in ``/logs/verifier``, and ``solution/solve.sh``. Such tasks may count on a network, on root, on several machines
+or on changes anywhere in their container; here an agent is an ordinary user without a network, and what it leaves is a
+patch on one folder.
+"""
+
+import hashlib
+import json
+import math
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dgm.benchmarks.dockerfiles import Dockerfile, read_dockerfile
+from dgm.benchmarks.workspaces import write_folder
+from dgm.domain import Entry
+from dgm.errors import UserError
+
+DEPTH = 4
+"""How far below the given folder tasks are looked for."""
+TIMEOUT_S = 600.0
+SMALLEST_MB, LARGEST_DISK_MB = 256, 2048
+OLD = "is in Terminal-Bench's older layout (task.yaml); bring it into Harbor's (task.toml, instruction.md) first"
+_INSTALLS = re.compile(
+    r"\b(apt-get|apt|apk|pip3?|uv|uvx|npm|npx|cargo|go|curl|wget)\b.*(install|add|https?://|-w |--with)"
+)
+_ABSOLUTE = re.compile(r"(?<![\w./$}-])(/[A-Za-z_][\w.-]*(?:/[\w.-]+)*)")
+_ORDINARY = (
+    "/tests",
+    "/logs",
+    "/solution",
+    "/tmp",
+    "/usr",
+    "/bin",
+    "/dev",
+    "/proc",
+    "/lib",
+    "/opt",
+    "/sbin",
+    "/work",
+)
+_SIZE = re.compile(r"\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*([KMGT]?)i?B?\s*", re.IGNORECASE | re.ASCII)
+_UNITS: Mapping[str, float] = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
+_KNOWN: Mapping[str, frozenset[str]] = {
+    "agent": frozenset({"timeout_sec", "user"}),
+    "verifier": frozenset({"timeout_sec", "user", "env"}),
+    "environment": frozenset(
+        {"build_timeout_sec", "cpus", "memory", "memory_mb", "storage", "storage_mb", "gpus", "docker_image"}
+        | {"allow_internet", "env", "os", "network_mode"}
+    ),
+    "solution": frozenset({"env"}),
+}
+"""Keys that are understood; the others are named as left out, but for those of [metadata] and [task]."""
+
+
+class Unfit(Exception):
+    """A task that cannot be carried over at all; says why."""
+
+
+@dataclass(slots=True)
+class Imported:
+    """What came of an import."""
+
+    tasks: list[str] = field(default_factory=list)
+    remarks: dict[str, list[str]] = field(default_factory=dict)
+    """Task → what of it did not come along, or should be looked at."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Folder of a task → why it could not be carried over."""
+
+
+def import_harbor(source: Path, target: Path, image: str = "", holdout: float = 1 / 3) -> Imported:
+    """Writes a suite's folder with every task below ``source``.
+
+    Args:
+        source: one task's folder, or a folder of them.
+        target: the suite's folder; must not exist, or be empty.
+        image: recipe to work in instead of the tasks' own images; needs no Docker.
+        holdout: share of the tasks that goes to the holdout split; which ones depends on their names alone.
+
+    Raises:
+        UserError: there is no task, none can be carried over, or the target is in use.
+    """
+    found = _found(source)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UserError(f"{target}: is there already; give a folder that does not exist")
+    names = _names(found)
+    try:
+        result = _all(names, target, image, _held_out(list(names.values()), holdout))
+        _write_suite(source, target)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+    return result
+
+
+def _all(names: Mapping[Path, str], target: Path, image: str, held: frozenset[str]) -> Imported:
+    result = Imported()
+    for folder, name in names.items():
+        try:
+            split = "holdout" if name in held else "search"
+            result.remarks[name] = _import(folder, target / "tasks" / name, image, split)
+            result.tasks.append(name)
+        except Unfit as reason:
+            shutil.rmtree(target / "tasks" / name, ignore_errors=True)
+            result.skipped[name] = str(reason)
+    if not result.tasks:
+        first, why = next(iter(result.skipped.items()))
+        raise UserError(f"none of {len(names)} tasks can be imported; {first} {why}")
+    return result
+
+
+def _found(source: Path) -> Sequence[Path]:
+    if not source.is_dir():
+        raise UserError(f"{source}: no such folder")
+    if (source / "suite.toml").is_file():
+        raise UserError(f"{source}: is a suite of dgm's own already; use it as --benchmark {source}")
+    found = sorted(_walk(source, DEPTH))
+    if not found:
+        raise UserError(
+            f"{source}: no task in it: a task is a folder with task.toml and instruction.md (or task.yaml)"
+        )
+    return found
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    if (folder / "task.toml").is_file() or (folder / "task.yaml").is_file():
+        yield folder
+    elif depth:
+        for entry in folder.iterdir():
+            if entry.is_dir() and not entry.is_symlink() and entry.name[0] not in "._":
+                yield from _walk(entry, depth - 1)
+
+
+def _names(found: Sequence[Path]) -> Mapping[Path, str]:
+    names: dict[Path, str] = {}
+    for folder in found:
+        plain = re.sub(r"[^\w.-]", "-", folder.resolve().name)
+        names[folder] = f"{folder.resolve().parent.name}-{plain}" if plain in names.values() else plain
+    return names
+
+
+def _held_out(names: Sequence[str], share: float) -> frozenset[str]:
+    mixed = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
+    return frozenset(mixed[: int(len(names) * share)])
+
+
+def _import(folder: Path, target: Path, image: str, split: str) -> list[str]:
+    """Writes one task; what did not come along."""
+    if not (folder / "task.toml").is_file():
+        raise Unfit(OLD)
+    settings = _settings(folder)
+    _check_fit(folder, settings)
+    environment = settings["environment"]
+    remarks = [*_left_out(settings), *_needs(folder, settings)]
+    given = environment.get("docker_image", "")
+    file = folder / "environment" / "Dockerfile"
+    dockerfile = read_dockerfile(file) if file.is_file() else Dockerfile((), "", {}, ())
+    target.mkdir(parents=True)
+    _copy(folder, target)
+    if image:
+        workdir = _into_workspace(target, dockerfile, remarks)
+        chosen = image
+    else:
+        workdir = _into_image(folder, target, dockerfile, given, remarks)
+        chosen = "" if file.is_file() else f"docker:{given}"
+    remarks += _outside(target, workdir)
+    (target / "task.toml").write_text(_task_toml(settings, split, chosen, workdir, remarks), encoding="utf-8")
+    return remarks
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    file = folder / "task.toml"
+    try:
+        settings: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: not TOML: {error}") from error
+    for section in ("metadata", "task", *_KNOWN):
+        if not isinstance(settings.setdefault(section, {}), dict):
+            raise UserError(f"{file}: {section}: {settings[section]!r} is not a table")
+        if not isinstance(settings[section].get("env", {}), dict):
+            raise UserError(f"{file}: {section}.env: {settings[section]['env']!r} is not a table")
+    _check_numbers(file, settings)
+    return settings
+
+
+def _check_numbers(file: Path, settings: Mapping[str, Any]) -> None:
+    environment = settings["environment"]
+    if "docker_image" in environment and not isinstance(environment["docker_image"], str):
+        raise UserError(f"{file}: environment.docker_image: {environment['docker_image']!r} is not a text")
+    numbers = [("environment", key) for key in ("cpus", "memory_mb", "storage_mb")]
+    for section, key in (*numbers, ("agent", "timeout_sec"), ("verifier", "timeout_sec")):
+        value = settings[section].get(key, 1)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise UserError(f"{file}: {section}.{key}: {value!r} is not a number above 0")
+    for key in ("memory", "storage"):
+        if key in environment and not _SIZE.fullmatch(str(environment[key])):
+            raise UserError(
+                f"{file}: environment.{key}: {environment[key]!r} is no size such as '512M' or '2G'"
+            )
+
+
+def _check_fit(folder: Path, settings: Mapping[str, Any]) -> None:
+    environment = settings["environment"]
+    services = _services(folder / "environment")
+    if (folder / "steps").is_dir() or settings.get("steps"):
+        raise Unfit("has several steps; a task here has one instruction and is graded once")
+    if len(services) > 1:
+        raise Unfit(f"needs several containers ({', '.join(services)}); a task here has one sandbox")
+    if environment.get("gpus"):
+        raise Unfit("needs a GPU")
+    if str(environment.get("os", "linux")).lower() != "linux":
+        raise Unfit(f"needs {environment['os']}")
+    for name in ("instruction.md", "tests/test.sh"):
+        if not (folder / name).is_file():
+            raise Unfit(f"has no {name}")
+
+
+def _services(folder: Path) -> Sequence[str]:
+    """The services of a compose file: the keys one level below ``services:``."""
+    found: list[str] = []
+    for name in ("docker-compose.yaml", "docker-compose.yml"):
+        if (folder / name).is_file():
+            text = (folder / name).read_text(encoding="utf-8", errors="replace")
+            block = re.search(r"^services:[^\S\n]*\n((?:[ \t]+.*\n?|\s*\n|#.*\n)*)", text, re.MULTILINE)
+            lines = re.findall(r"^([ \t]+)([\w.-]+):", block[1] if block else "", re.MULTILINE)
+            least = min((len(indent) for indent, _ in lines), default=0)
+            found += [key for indent, key in lines if len(indent) == least]
+    return found
+
+
+def _left_out(settings: Mapping[str, Any]) -> Iterator[str]:
+    for section, known in _KNOWN.items():
+        for key in settings[section]:
+            if key not in known:
+                yield f"[{section}] {key} is not carried over"
+    for section in ("verifier", "agent"):
+        if settings[section].get("user") in ("root", 0, "0"):
+            yield f"[{section}] wants root; it is run as an ordinary user"
+    for section in ("environment", "solution"):
+        if settings[section].get("env"):
+            yield f"[{section}] env is not carried over: {', '.join(settings[section]['env'])}"
+    for name, value in _variables(settings, carried=False).items():
+        yield f"[verifier] env {name} = {value!r} comes from the environment of who runs it; not carried over"
+
+
+def _variables(settings: Mapping[str, Any], *, carried: bool) -> Mapping[str, str]:
+    env = settings["verifier"].get("env", {})
+    return {name: str(value) for name, value in env.items() if ("${" in str(value)) != carried}
+
+
+def _needs(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
+    if settings["environment"].get("allow_internet") is True:
+        yield "it may use the internet; sandboxes here have no network"
+    for name in ("tests/test.sh", "solution/solve.sh"):
+        text = (
+            (folder / name).read_text(encoding="utf-8", errors="replace") if (folder / name).is_file() else ""
+        )
+        for number, line in enumerate(text.splitlines(), 1):
+            if _INSTALLS.search(line) and not line.lstrip().startswith("#"):
+                what = line.strip()[:80]
+                yield f"{name}:{number} installs something, which needs a network: have it in the image ({what})"
+                break
+    if not (folder / "solution" / "solve.sh").is_file():
+        yield "it has no solution/solve.sh, so that it cannot be verified"
+
+
+def _copy(folder: Path, target: Path) -> None:
+    """Instruction, tests and solution."""
+    shutil.copy(folder / "instruction.md", target / "instruction.md")
+    for name in ("tests", "solution"):
+        if (folder / name).is_dir():
+            shutil.copytree(folder / name, target / name, symlinks=True)
+
+
+def _into_workspace(target: Path, dockerfile: Dockerfile, remarks: list[str]) -> str:
+    """Makes the workspace of what the Dockerfile copies, for sandboxes that are writable below /work only."""
+    remarks += [f"the Dockerfile's line is not carried over: {line}" for line in dockerfile.left_out]
+    old = dockerfile.workdir.rstrip("/") or "/app"
+    if not dockerfile.workdir:
+        remarks.append("its Dockerfile names no WORKDIR; /app was taken")
+    new = old if old.startswith("/work/") else "/work/" + old.strip("/").replace("/", "-")
+    (target / "workspace").mkdir()
+    write_folder(dockerfile.workspace or {".gitkeep": Entry(b"")}, target / "workspace")
+    changed = [path for path in sorted(target.rglob("*")) if path.is_file() and _renamed(path, old, new)]
+    if changed and old != new:
+        names = ", ".join(path.relative_to(target).as_posix() for path in changed)
+        remarks.append(f"the path {old} became {new} in {names}")
+    return new
+
+
+def _renamed(file: Path, old: str, new: str) -> bool:
+    """Whether the file named the old path; it names the new one now."""
+    if file.is_symlink():
+        return False
+    before = file.read_bytes()
+    after = re.sub(
+        rb"(?<![\w./-])" + re.escape(old.encode()) + rb"(?![\w-])",
+        new.encode().replace(b"\\", rb"\\"),
+        before,
+    )
+    if b"\0" in before or before == after:
+        return False
+    file.write_bytes(after)
+    return True
+
+
+def _into_image(folder: Path, target: Path, dockerfile: Dockerfile, given: str, remarks: list[str]) -> str:
+    """Leaves the workspace to the task's own image."""
+    if (folder / "environment" / "Dockerfile").is_file():
+        shutil.copytree(folder / "environment", target / "environment", symlinks=True)
+        remarks.append(
+            f"its image stands on {', '.join(dockerfile.bases)}, and is built by Docker when it is needed"
+        )
+        if dockerfile.workdir in ("", "/"):
+            raise Unfit(
+                "has a Dockerfile without a WORKDIR, so that agents would work in /; try --image python"
+            )
+        return dockerfile.workdir
+    if not given:
+        raise Unfit("has neither environment/Dockerfile nor docker_image; try --image python")
+    remarks.append(f"its image {given} does not say where agents work; /app was taken")
+    return "/app"
+
+
+def _outside(target: Path, workdir: str) -> Iterator[str]:
+    text = (target / "instruction.md").read_text(encoding="utf-8", errors="replace")
+    usual = (*_ORDINARY, workdir)
+    named = {
+        path for path in _ABSOLUTE.findall(text) if not any(f"{path}/".startswith(f"{u}/") for u in usual)
+    }
+    if named:
+        yield f"the instruction names {', '.join(sorted(named)[:3])}: only what is below {workdir} is graded"
+
+
+def _task_toml(settings: Mapping[str, Any], split: str, image: str, workdir: str, remarks: list[str]) -> str:
+    metadata, environment = settings["metadata"], settings["environment"]
+    tags = [str(tag) for tag in (metadata.get("category"), *_list(metadata.get("tags"))) if tag]
+    storage = _megabytes(environment, "storage", 256)
+    if storage > LARGEST_DISK_MB:
+        remarks.append(f"storage of {storage} MB became {LARGEST_DISK_MB}: it is held in memory here")
+    lines = {
+        "split": split,
+        **({"image": image} if image else {}),
+        "workdir": workdir,
+        "timeout_s": _seconds(settings["agent"]),
+        "test_timeout_s": _seconds(settings["verifier"]),
+        "tags": list(dict.fromkeys(tags)),
+    }
+    tests = {
+        "command": ["bash", "/tests/test.sh"],
+        "result": "reward",
+        "cpus": float(environment.get("cpus", 1)),
+        "memory_mb": max(SMALLEST_MB, _megabytes(environment, "memory", 1024)),
+        "disk_mb": min(LARGEST_DISK_MB, max(SMALLEST_MB, storage)),
+    }
+    variables = _variables(settings, carried=True)
+    parts = ["\n".join(map(_line, lines.items())), "\n[tests]", "\n".join(map(_line, tests.items()))]
+    if variables:
+        parts += ["\n[tests.env]", "\n".join(map(_line, variables.items()))]
+    return "\n".join(parts) + "\n"
+
+
+def _line(item: tuple[str, object]) -> str:
+    # What JSON writes of texts, numbers and lists of texts is TOML.
+    # It takes no half of a surrogate pair, though, which is what JSON writes of a rarer letter unless told otherwise.
+    return f"{item[0]} = {json.dumps(item[1], ensure_ascii=False)}"
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _seconds(section: Mapping[str, Any]) -> float:
+    return float(section.get("timeout_sec", TIMEOUT_S))
+
+
+def _megabytes(section: Mapping[str, Any], key: str, default: int) -> int:
+    if f"{key}_mb" in section:
+        return int(section[f"{key}_mb"])
+    match = _SIZE.fullmatch(str(section.get(key, "")))
+    return int(float(match[1]) * _UNITS[match[2].upper()]) if match else default
+
+
+def _write_suite(source: Path, target: Path) -> None:
+    name = re.sub(r"[^\w.-]", "-", target.resolve().name)
+    lines = {
+        "name": name,
+        "description": f"imported from Harbor's layout: {source.resolve().name}",
+        "license": "as in the folder that it was imported from",
+    }
+    (target / "suite.toml").write_text("\n".join(map(_line, lines.items())) + "\n", encoding="utf-8")

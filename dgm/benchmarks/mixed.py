@@ -1,0 +1,89 @@
+"""Several benchmarks as one: ``a+b`` offers the tasks of both, and each part grades its own.
+
+A task's id begins with its part's name (``starter/ledger-…``), always, so that adding a part later renames nothing.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from dgm.domain import Snapshot, Split, Task, TaskId
+from dgm.errors import UserError
+from dgm.protocols import Benchmark, Grade, InImage
+
+
+class MixedBenchmark:
+    """A ``dgm.protocols.Benchmark`` on the tasks of its parts.
+
+    Two parts of one name are told apart by their place (``tasks/…``, ``tasks-2/…``).
+
+    Raises:
+        UserError: a part is named twice.
+    """
+
+    def __init__(self, parts: Sequence[Benchmark]) -> None:
+        self.parts: Mapping[str, Benchmark] = _named(parts)
+        self.name = "+".join(self.parts)
+        digest = hashlib.sha256()
+        for name, part in self.parts.items():
+            digest.update(f"{name}\0{part.version}\0".encode())
+        self.version = digest.hexdigest()
+
+    def tasks(self, split: Split) -> Sequence[Task]:
+        """The split's tasks of all parts, part by part."""
+        return list(chain.from_iterable(self._of(name, split) for name in self.parts))
+
+    def task(self, task: TaskId) -> Task:
+        """One task by id.
+
+        Raises:
+            UserError: there is no such task.
+        """
+        part, inner = self.part(task)
+        return replace(part.task(inner), id=task)
+
+    def part(self, task: TaskId) -> tuple[Benchmark, TaskId]:
+        """The benchmark that a task belongs to, and the task's id there.
+
+        Raises:
+            UserError: no part is named so.
+        """
+        name, slash, inner = task.partition("/")
+        if not slash or name not in self.parts:
+            known = ", ".join(f"{part}/…" for part in self.parts)
+            raise UserError(f"{self.name}: no task {task!r} (its tasks are named {known})")
+        return self.parts[name], TaskId(inner)
+
+    def workspace(self, task: TaskId) -> Snapshot | InImage:
+        """As its part has it."""
+        part, inner = self.part(task)
+        return part.workspace(inner)
+
+    def again(self, task: TaskId, grade: Grade, tried: int) -> str:
+        """As its part has it."""
+        part, inner = self.part(task)
+        return part.again(inner, grade, tried)
+
+    async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
+        """Graded by its part.
+
+        Raises:
+            Infrastructure: the sandbox failed; says nothing of the patch.
+        """
+        part, inner = self.part(task)
+        return await part.grade(inner, patch, labels)
+
+    def _of(self, name: str, split: Split) -> Sequence[Task]:
+        return [replace(task, id=TaskId(f"{name}/{task.id}")) for task in self.parts[name].tasks(split)]
+
+
+def _named(parts: Sequence[Benchmark]) -> Mapping[str, Benchmark]:
+    named: dict[str, Benchmark] = {}
+    for part in parts:
+        base = part.name.replace("/", "-")
+        if any(part.version == other.version for other in named.values()):
+            raise UserError(f"the benchmark {part.name!r} is named twice; name each part of a mixed one once")
+        number = 1 + sum(other.name == part.name for other in named.values())
+        named[base if number == 1 else f"{base}-{number}"] = part
+    return named

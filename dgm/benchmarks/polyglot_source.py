@@ -1,0 +1,132 @@
+"""Where exercises come from: a folder, or one commit of a git repository, fetched once into the cache.
+
+Git runs without hooks and without the user's other settings that could run programs; what it fetches is only read.
+"""
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from dgm.errors import Infrastructure, UserError
+from dgm.paths import asset, cache_folder
+
+log = logging.getLogger(__name__)
+
+FETCH_S = 600
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[\w.-]+@[\w.-]+:|file:")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "protocol.ext.allow=never",
+    "core.symlinks=true",
+)
+
+
+def is_address(source: str) -> bool:
+    """Whether this is a git URL rather than a folder."""
+    return bool(_ADDRESS.match(source)) and not Path(source).expanduser().is_dir()
+
+
+def exercises_folder(source: str) -> Path:
+    """The folder of ``source``: the shipped exercises for an empty one, a folder as it is, a URL as it was fetched.
+
+    Args:
+        source: nothing, a folder, ``URL`` (its default branch) or ``URL@REVISION``.
+
+    Raises:
+        UserError: the address or the revision is wrong.
+        Infrastructure: the repository could not be fetched and is not in the cache.
+    """
+    if not source:
+        return asset("benchmarks", "polyglot")
+    if not is_address(source):
+        return Path(source).expanduser()
+    url, revision = _split(source)
+    if url.startswith("-"):
+        raise UserError(f"polyglot:{source}: not a git URL")
+    place = cache_folder("polyglot", hashlib.sha256(url.encode()).hexdigest()[:16])
+    commit = revision if _COMMIT.fullmatch(revision) else _resolved(url, revision, place)
+    folder = place / commit
+    if not folder.is_dir():
+        _fetch(url, commit, folder)
+    return folder
+
+
+def _split(source: str) -> tuple[str, str]:
+    url, at, revision = source.rpartition("@")
+    if at and re.fullmatch(r"[\w.-]+", revision) and ("://" not in revision) and re.search(r"[:/]", url):
+        # The part behind a lone @ of https://user@host/… has a slash in it, so this one is a revision.
+        return url, revision
+    return source, "HEAD"
+
+
+def _resolved(url: str, revision: str, place: Path) -> str:
+    """The commit that a branch or tag names now; what it named last where nobody answers."""
+    noted = place / f"{revision}.commit"
+    names = [f"refs/tags/{revision}^{{}}", f"refs/tags/{revision}", f"refs/heads/{revision}"]
+    names += ["HEAD"] if revision == "HEAD" else []
+    try:
+        lines = _git("ls-remote", "--", url, *names).splitlines()
+    except Infrastructure as error:
+        if not noted.is_file():
+            raise
+        log.warning("%s; taking the commit that %s named last", error, revision)
+        return noted.read_text(encoding="ascii").strip()
+    # What git answers may also end with a name that was asked for: refs/remotes/origin/HEAD, refs/x/refs/tags/v1.
+    known = {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
+    commit = next((known[name] for name in names if name in known), "")
+    if not _COMMIT.fullmatch(commit):
+        raise UserError(
+            f"polyglot:{url}@{revision}: no such branch or tag; give one, or a commit's 40 digits"
+        )
+    noted.write_text(commit + "\n", encoding="ascii")
+    return commit
+
+
+def _fetch(url: str, commit: str, folder: Path) -> None:
+    """Fetches into a folder beside and renames: what has the commit's name is whole."""
+    log.info("fetching %s at %s", url, commit[:12])
+    made = Path(tempfile.mkdtemp(prefix="half-", dir=folder.parent))
+    try:
+        _git("init", "-q", str(made))
+        _git("-C", str(made), "fetch", "-q", "--depth=1", "--no-tags", "--", url, commit)
+        _git("-C", str(made), "checkout", "-q", "--detach", "FETCH_HEAD")
+        if _git("-C", str(made), "rev-parse", "HEAD").strip() != commit:
+            raise UserError(f"polyglot:{url}@{commit}: not a commit")
+        try:
+            made.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _git(*arguments: str) -> str:
+    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C.UTF-8"}
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        environment.pop(name, None)
+    try:
+        done = subprocess.run(
+            ["git", *settings, *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=FETCH_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise UserError("git is not installed; install it with your system's package manager") from error
+    except subprocess.TimeoutExpired as error:
+        raise Infrastructure(f"git {arguments[0]} took more than {FETCH_S} s") from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise Infrastructure(f"polyglot: git: {said[-1] if said else f'exit status {done.returncode}'}")
+    return done.stdout.decode("utf-8", "replace")

@@ -1,0 +1,202 @@
+"""Fetches the images of instances before a search: several at once, resumable, within a disk budget."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dgm.benchmarks import swebench_recipes as recipes
+from dgm.benchmarks.swebench_images import Store, candidates, named, published, source, tag_of
+from dgm.benchmarks.swebench_instances import Instance
+from dgm.errors import DgmError, Infrastructure
+
+SAMPLE = 12
+"""Images that a registry is asked about for an estimate: it counts each question as a pull."""
+GB = 1_000_000_000
+
+
+class Stage(StrEnum):
+    """How far an instance's image is."""
+
+    PULLING = "pulling"
+    BUILDING = "building"
+    PREPARING = "preparing"
+    READY = "ready"
+    """It was here already, or is now."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """News of one instance."""
+
+    instance: str
+    stage: Stage
+    came: int = 0
+    """Bytes pulled so far."""
+    size: int = 0
+    """Bytes to pull, as far as is known."""
+    said: str = ""
+    """Why it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What is to be done."""
+
+    here: int
+    """Instances that could be worked on now."""
+    missing: int
+    download_bytes: int | None
+    """To pull for the missing ones, compressed (on disk it is about three times that); ``None`` where no registry
+    tells."""
+    sampled: bool
+    """Extrapolated from some of them."""
+
+
+@dataclass(slots=True)
+class Fetched:
+    """What came of it."""
+
+    ready: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Instance → why."""
+    removed: list[str] = field(default_factory=list)
+    """Images of other instances that made room."""
+
+
+def estimate(instances: Sequence[Instance], images: Mapping[str, str], store: Store) -> Estimate:
+    """What fetching would bring, before anything is fetched. Asks a registry about a dozen images at most."""
+    missing = [each for each in instances if not _ready(each, images, store)]
+    wanted = list(dict.fromkeys(candidates(each, images)[0] for each in missing))
+    wanted = [reference for reference in wanted if not store.has(reference)]
+    sample = wanted[:: max(1, -(-len(wanted) // SAMPLE))]
+    size = store.download_bytes(sample) if sample else 0
+    first = store.download_bytes(sample[:1]) if sample and len(sample) < len(wanted) else None
+    if size is not None and first is not None:
+        # What they have in common comes once.
+        each = (size - first) / max(1, len(sample) - 1)
+        size = round(first + each * (len(wanted) - 1))
+    return Estimate(len(instances) - len(missing), len(missing), size, len(sample) < len(wanted))
+
+
+def fetch(
+    instances: Sequence[Instance],
+    images: Mapping[str, str],
+    store: Store,
+    *,
+    at_once: int = 4,
+    disk_gb: float = 120.0,
+    report: Callable[[Step], None] | None = None,
+) -> Fetched:
+    """Fetches and prepares the images; what is there is skipped, so that an interrupted fetch goes on where it was.
+
+    The longest unused images of other instances make room; where all of these do not, fetching stops.
+
+    Args:
+        instances: in the order in which they are wanted.
+        images: as in ``benchmarks.swebench.images``.
+        store: the engine's.
+        at_once: images under way.
+        disk_gb: what all images of instances may take together.
+        report: is told of each step, from any thread, one at a time.
+    """
+    work = _Fetch(instances, images, store, disk_gb, report)
+    with ThreadPoolExecutor(at_once) as pool:
+        futures = [pool.submit(work.one, each) for each in instances]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            work.stopped = "interrupted"
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return work.fetched
+
+
+class _Fetch:
+    def __init__(
+        self,
+        instances: Sequence[Instance],
+        images: Mapping[str, str],
+        store: Store,
+        disk_gb: float,
+        report: Callable[[Step], None] | None,
+    ) -> None:
+        self.fetched = Fetched()
+        self.stopped = ""
+        self._images = images
+        self._store = store
+        self._disk_gb = disk_gb
+        self._report = report
+        self._spared = {tag_of(each, images) for each in instances}
+        self._turn = threading.Lock()
+
+    def one(self, instance: Instance) -> None:
+        try:
+            made = self._prepared(instance)
+            self._say(Step(instance.id, Stage.READY))
+            if made:
+                self._make_room()
+        except DgmError as error:
+            self._say(Step(instance.id, Stage.FAILED, said=str(error)))
+        except BaseException:
+            self.stopped = "interrupted"
+            raise
+
+    def _prepared(self, instance: Instance) -> bool:
+        if self.stopped:
+            raise Infrastructure(self.stopped)
+        reference = self._source(instance)
+        if not self._store.has(tag_of(instance, self._images)):
+            self._say(Step(instance.id, Stage.PREPARING))
+        return self._store.prepare(reference, tag_of(instance, self._images))
+
+    def _source(self, instance: Instance) -> str:
+        store, possible = self._store, candidates(instance, self._images)
+        if store.has(tag_of(instance, self._images)) and not any(map(store.has, possible)):
+            return possible[0]
+        if any(map(store.has, possible)) or store.offered(possible[0]):
+            return source(
+                instance, self._images, store, lambda came, size: self._pulling(instance, came, size)
+            )
+        if named(instance, self._images) or possible[0] != published(instance.id):
+            return source(instance, self._images, store)
+        reason = recipes.obstacle(store)
+        if reason:
+            raise Infrastructure(
+                f"{instance.id}: no image: (1) no registry offers {possible[0]}; (2) it cannot be built: {reason}; (3) "
+                "benchmarks.swebench.images names none for it, its repository or '*'"
+            )
+        self._say(Step(instance.id, Stage.BUILDING))
+        return recipes.build(instance, store)
+
+    def _pulling(self, instance: Instance, came: int, size: int) -> None:
+        if self.stopped:
+            raise Infrastructure(self.stopped)
+        self._say(Step(instance.id, Stage.PULLING, came, size))
+
+    def _make_room(self) -> None:
+        with self._turn:
+            limit = int(self._disk_gb * GB)
+            self.fetched.removed += self._store.collect(limit, self._spared)
+            taken = self._store.disk_bytes()
+            if taken > limit and not self.stopped:
+                self.stopped = (
+                    f"the images of instances take {taken / GB:.1f} GB, and {self._disk_gb:g} GB are allowed: raise "
+                    "benchmarks.swebench.disk_gb, or choose a smaller subset"
+                )
+
+    def _say(self, step: Step) -> None:
+        with self._turn:
+            if step.stage is Stage.READY:
+                self.fetched.ready.append(step.instance)
+            if step.stage is Stage.FAILED:
+                self.fetched.failed[step.instance] = step.said
+            if self._report:
+                self._report(step)
+
+
+def _ready(instance: Instance, images: Mapping[str, str], store: Store) -> bool:
+    return store.has(tag_of(instance, images))

@@ -1,0 +1,124 @@
+"""Images that a task brings itself: a Dockerfile of its own, or an image of the engine that holds the workspace.
+
+What a task names is not what its sandboxes are made from: a Dockerfile has to be built, and a workspace that stands
+in an image needs a baseline beside it to compare with. Both are made by the engine, at the latest when the task is
+first worked on.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from dgm.benchmarks.suite_files import IN_ENGINE
+from dgm.benchmarks.workspaces import read_folder
+from dgm.domain import Entry, Snapshot
+from dgm.errors import UserError
+from dgm.protocols import SandboxEngine
+
+WITHOUT_IMAGES = "bubblewrap"
+"""The engine that works with the host's own programs."""
+
+
+@runtime_checkable
+class Builder(Protocol):
+    """An engine that makes images of what tasks bring."""
+
+    def build_task(self, context: Snapshot, tag: str) -> None:
+        """Builds the context's ``Dockerfile`` as ``tag``, if there is no such image yet; without a network.
+
+        Raises:
+            UserError: the Dockerfile cannot be built here.
+            Infrastructure: the engine failed.
+        """
+        ...
+
+    def hold_task(self, image: str, folder: str, tag: str) -> None:
+        """Makes ``tag``: the image with its ``folder`` as a workspace (``InImage()``) with a baseline.
+
+        Raises:
+            UserError: there is no such image or folder.
+            Infrastructure: the engine failed.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class TaskImage:
+    """The image of one task."""
+
+    given: str
+    """As ``task.toml`` or ``suite.toml`` names it; of no account where there is a Dockerfile."""
+    workdir: str
+    dockerfile: Path | None = None
+    holds_workspace: bool = False
+
+    @cached_property
+    def name(self) -> str:
+        """What sandboxes are opened with; known without an engine."""
+        if self.holds_workspace:
+            which = "\0".join((self._built, self.workdir))
+            return f"{IN_ENGINE}dgm/task-workspace:{_digest(which.encode())}"
+        return f"{IN_ENGINE}{self._built}" if self.dockerfile else self.given
+
+    @property
+    def needs_building(self) -> bool:
+        """Whether it is none that the engine or a recipe has by itself."""
+        return self.name != self.given
+
+    def check(self, task: Path, engine: SandboxEngine) -> None:
+        """Looks whether the engine can have images at all.
+
+        Raises:
+            UserError: it cannot; the message names the task's folder.
+        """
+        if self.name.startswith(IN_ENGINE) and engine.name == WITHOUT_IMAGES:
+            raise UserError(
+                f"{task}: works in an image of Docker's, and {engine.name} has none: start Docker and use "
+                "--sandbox docker, or give the task a folder workspace/ and the image of a recipe"
+            )
+
+    def ensure(self, engine: SandboxEngine) -> None:
+        """Makes the image where it is not there; blocks.
+
+        Raises:
+            UserError: it cannot be built, or only Docker could.
+            Infrastructure: the engine failed.
+        """
+        if not self.needs_building:
+            return
+        if not isinstance(engine, Builder):
+            what = self.dockerfile or self.given
+            raise UserError(f"{what}: {engine.name} builds no images; start Docker and use --sandbox docker")
+        if self.dockerfile:
+            engine.build_task(self._context, self._built)
+        if self.holds_workspace:
+            engine.hold_task(self._built, self.workdir, self.name.removeprefix(IN_ENGINE))
+
+    @cached_property
+    def _context(self) -> Snapshot:
+        """What the Dockerfile may copy: never a test, a solution or anything else beside ``environment/``."""
+        assert self.dockerfile
+        if self.dockerfile.parent.name == "environment":
+            return read_folder(self.dockerfile.parent)
+        return {"Dockerfile": Entry(self.dockerfile.read_bytes())}
+
+    @cached_property
+    def _built(self) -> str:
+        if not self.dockerfile:
+            return self.given.removeprefix(IN_ENGINE)
+        return f"dgm/task:{_digest(_bytes(self._context))}"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:24]
+
+
+def _bytes(files: Mapping[str, Entry]) -> bytes:
+    parts = [
+        part for name, entry in files.items() for part in (os.fsencode(name), b"%o" % entry.mode, entry.data)
+    ]
+    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)

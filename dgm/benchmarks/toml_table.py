@@ -1,0 +1,144 @@
+"""TOML files of suites read key by key: a mistake is told with its file, its line and the nearest right word."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dgm.errors import UserError
+
+T = TypeVar("T")
+_NAMES: Mapping[type, str] = {
+    str: "a text",
+    float: "a number",
+    int: "a whole number",
+    list: "a list",
+    dict: "a table",
+}
+_HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(#.*)?$")
+
+
+class Table:
+    """A TOML table that is emptied key by key, so that what is left over is a mistake."""
+
+    def __init__(self, file: Path, text: str, values: Mapping[str, Any], prefix: str = "") -> None:
+        self._file = file
+        self._text = text
+        self._left = dict(values)
+        self._known: list[str] = []
+        self._prefix = prefix
+
+    @classmethod
+    def load(cls, file: Path) -> "Table":
+        """The whole file.
+
+        Raises:
+            UserError: it is missing or no TOML; the message names file and line.
+        """
+        try:
+            text = file.read_text(encoding="utf-8")
+            return cls(file, text, tomllib.loads(text))
+        except FileNotFoundError:
+            raise UserError(f"{file}: missing") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UserError(f"{file}: not TOML: {error}") from error
+        except OSError as error:
+            raise UserError(f"{file}: cannot be read: {error.strerror or error}") from error
+
+    def has(self, key: str) -> bool:
+        """Whether the key was given and not taken yet."""
+        self._known.append(key)
+        return key in self._left
+
+    def is_text(self, key: str) -> bool:
+        """Whether a text was given for a key that may be something else too."""
+        return isinstance(self._left.get(key), str)
+
+    def fail(self, key: str, problem: str) -> UserError:
+        """The error for whoever wrote the file."""
+        line = _line(self._text, self._prefix, key)
+        place = f"{self._file}:{line}" if line else f"{self._file}"
+        return UserError(f"{place}: {self._prefix}{key}: {problem}")
+
+    def forbid_near(self, key: str) -> None:
+        """Makes an error of a key that was surely meant to be this one."""
+        near = difflib.get_close_matches(key, self._left, 1)
+        if near:
+            raise self.fail(near[0], f"unknown key (did you mean {key!r}?)")
+
+    def take(self, key: str, kind: type[T], default: T | None = None) -> T:
+        """The key's value; an error where it is missing without a default, or of another type."""
+        self._known.append(key)
+        value = self._left.pop(key, default)
+        if value is None:
+            raise self.fail(key, f"missing{self._near(key)}; expected {_NAMES[kind]}")
+        if kind is float and type(value) is int:
+            return float(value)  # type: ignore[return-value]
+        if type(value) is not kind:
+            raise self.fail(key, f"{value!r} is not {_NAMES[kind]}")
+        return value
+
+    def table(self, key: str) -> "Table":
+        """A table inside of this one; empty where there is none."""
+        return Table(self._file, self._text, self.take(key, dict, {}), f"{self._prefix}{key}.")
+
+    def choice(self, key: str, options: Sequence[str], default: str | None = None) -> str:
+        """One of the options."""
+        value = self.take(key, str, default)
+        if value not in options and value != default:
+            raise self.fail(key, f"{value!r} is none of {', '.join(options)}{suggestion(value, options)}")
+        return value
+
+    def positive(self, key: str, default: float, unit: str = "seconds") -> float:
+        """A number above 0."""
+        value = self.take(key, float, default)
+        if not 0 < value < float("inf"):
+            raise self.fail(key, f"{value!r} must be above 0 ({unit})")
+        return value
+
+    def count(self, key: str, default: int, unit: str) -> int:
+        """A whole number above 0."""
+        value = self.take(key, int, default)
+        if value <= 0:
+            raise self.fail(key, f"{value!r} must be above 0 ({unit})")
+        return value
+
+    def texts(self, key: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+        """A list of texts, none of them empty or twice."""
+        values = self.take(key, list, None if default is None else list(default))
+        for value in values:
+            if not isinstance(value, str) or not value.strip():
+                raise self.fail(key, f"{value!r} is not a text")
+        return tuple(values)
+
+    def end(self) -> None:
+        """Makes an error of the first key that nobody took."""
+        for key in self._left:
+            raise self.fail(key, f"unknown key{suggestion(key, self._known)}")
+
+    def _near(self, key: str) -> str:
+        near = difflib.get_close_matches(key, self._left, 1)
+        return f" (is {near[0]!r} meant?)" if near else ""
+
+
+def suggestion(word: str, known: Sequence[str]) -> str:
+    """`` (did you mean 'x'?)`` for the nearest known word, or what is known where none is near."""
+    near = difflib.get_close_matches(word, known, 1)
+    return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(known) or 'none'})"
+
+
+def _line(text: str, prefix: str, key: str) -> int:
+    """Where a key stands, for the parser does not say; 0 where it is not found."""
+    here = ""
+    given = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")
+    for number, line in enumerate(text.splitlines(), 1):
+        header = _HEADER.match(line)
+        if header:
+            here = header[1] + "."
+            if here == f"{prefix}{key}.":
+                return number
+        elif here == prefix and given.match(line):
+            return number
+    return 0

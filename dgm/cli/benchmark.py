@@ -1,0 +1,25 @@
+"""``dgm benchmark``: the commands about what agents are validated on."""
+
+import logging
+
+import click
+
+from dgm.cli.benchmark_draw import draw
+from dgm.cli.benchmark_fetch import fetch
+from dgm.cli.benchmark_import import import_
+from dgm.cli.benchmark_look import list_, show
+from dgm.cli.benchmark_verify import verify
+
+
+@click.group()
+def benchmark() -> None:
+    """List, look at, fetch, import and verify the benchmarks that agents are validated on.
+
+    A benchmark is named as in dgm run --benchmark; dgm benchmark list says how.
+    """
+    # What benchmarks warn of when they are opened is part of what these commands print.
+    logging.getLogger("dgm.benchmarks").setLevel(logging.ERROR)
+
+
+for command in (list_, show, fetch, import_, verify, draw):
+    benchmark.add_command(command)

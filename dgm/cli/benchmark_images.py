@@ -1,0 +1,42 @@
+"""Which of a benchmark's images are on this machine."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from dgm.errors import DgmError, UserError
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+HERE, MISSING, UNKNOWN = "here", "not here", "not known: no Docker engine answers"
+IN_ENGINE = "docker:"
+
+
+def presence(images: Sequence[str]) -> Mapping[str, str]:
+    """Image as tasks name it → whether it can be used now, in a few words."""
+    try:
+        tags = _tags()
+    except DgmError:
+        return dict.fromkeys(images, UNKNOWN)
+    return {image: _state(image, tags) for image in images}
+
+
+def _state(image: str, tags: frozenset[str]) -> str:
+    from dgm.sandboxes import recipes
+
+    if image.startswith(IN_ENGINE):
+        reference = image.removeprefix(IN_ENGINE)
+        tagged = reference if ":" in reference.rpartition("/")[2] else f"{reference}:latest"
+        return HERE if tagged in tags or f"docker.io/{tagged}" in tags else MISSING
+    try:
+        tag = recipes.load(image).tag
+    except UserError:
+        return "unknown: no such recipe"
+    return HERE if tag in tags else "not built yet"
+
+
+def _tags() -> frozenset[str]:
+    from dgm.sandboxes.docker import DockerEngine
+
+    client: DockerClient = DockerEngine().client
+    return frozenset(tag for image in client.api.images() for tag in image["RepoTags"] or ())

@@ -1,0 +1,64 @@
+"""``dgm benchmark import``: tasks of Harbor and Terminal-Bench as a suite of one's own."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from dgm.cli.arguments import as_json
+from dgm.cli.benchmark_look import Looking
+from dgm.cli.output import emit_json, neutral
+from dgm.errors import UserError
+
+
+@click.command(name="import")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option(
+    "--image",
+    default="",
+    metavar="RECIPE",
+    help="Work in this recipe's image instead of the tasks' own; needs no Docker.",
+)
+@click.option(
+    "--holdout",
+    type=click.FloatRange(0, 1),
+    default=1 / 3,
+    help="Share of the tasks that is kept for reports (default a third).",
+)
+@as_json
+def import_(folder: Path, target: Path, image: str, holdout: float, as_json: bool) -> None:
+    """Write the tasks in FOLDER, in the layout of Harbor or Terminal-Bench 2, as a suite to TARGET.
+
+    Says for each task what could not be carried over.
+    """
+    from dgm.benchmarks.harbor import import_harbor
+    from dgm.benchmarks.opening import open_suite
+    from dgm.sandboxes import recipes
+
+    if image and not image.startswith("docker:"):
+        recipes.load(image)
+    if target.resolve().is_relative_to(folder.resolve()):
+        raise UserError(f"{target}: lies in the folder that is imported; give another one")
+    done = import_harbor(folder, target, image, holdout)
+    opened = open_suite(str(target), Looking())
+    if as_json:
+        emit_json(
+            {
+                "suite": str(target),
+                "version": opened.version,
+                "tasks": done.tasks,
+                "remarks": done.remarks,
+                "skipped": done.skipped,
+            }
+        )
+        return
+    for task in done.tasks:
+        sys.stdout.write(f"{neutral(task)}\n")
+        sys.stdout.writelines(f"  {neutral(remark)}\n" for remark in done.remarks[task])
+    for task, why in done.skipped.items():
+        sys.stdout.write(f"{neutral(task)}: SKIPPED: {neutral(why)}\n")
+    skipped = f", {len(done.skipped)} skipped" if done.skipped else ""
+    sys.stdout.write(
+        f"{len(done.tasks)} tasks are in {target}{skipped}; now: dgm benchmark verify {target}\n"
+    )

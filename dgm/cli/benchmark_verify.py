@@ -1,0 +1,158 @@
+"""``dgm benchmark verify``: every task with nothing done to it and with its reference fix, many at once."""
+
+import asyncio
+import socket
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dgm.cli.arguments import as_json
+from dgm.cli.benchmark_look import all_tasks, config_option, set_option, settings_of
+from dgm.cli.complaint import FAILED
+from dgm.cli.output import console, emit_json, neutral
+from dgm.domain import TaskId
+from dgm.errors import Infrastructure, UserError
+
+if TYPE_CHECKING:
+    from dgm.protocols import Benchmark, SandboxEngine
+
+Tick = Callable[[TaskId, Sequence[str]], None]
+
+
+@click.command()
+@click.argument("name")
+@click.argument("task_ids", nargs=-1, metavar="[TASK]…")
+@click.option("--workers", type=click.IntRange(1, 256), default=2, show_default=True, help="Tasks at once.")
+@click.option(
+    "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), default="auto", show_default=True
+)
+@config_option
+@set_option
+@as_json
+def verify(
+    name: str,
+    task_ids: tuple[str, ...],
+    workers: int,
+    sandbox: Any,
+    config: Path | None,
+    assignments: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Check that doing nothing fails and the reference fix passes, for all tasks or those that are named.
+
+    Exits 1 if any task is not sound.
+    """
+    from dgm.benchmarks import verification
+    from dgm.benchmarks.opening import open_suite
+    from dgm.sandboxes.choose import choose
+
+    engine = choose(sandbox)
+    opened = open_suite(name, engine, settings_of(config, assignments))
+    wanted = _wanted(opened, task_ids)
+    with _progress(len(wanted), quiet=as_json) as tick:
+        found = asyncio.run(_verified(opened, engine, wanted, workers, tick))
+    missing = verification.left_out(opened)
+    unsound = {task: list(problems) for task, problems in found.items() if problems}
+    if as_json:
+        emit_json(
+            {
+                "benchmark": opened.name,
+                "version": opened.version,
+                "verified": list(found),
+                "sound": len(found) - len(unsound),
+                "problems": unsound,
+                "left_out": list(missing),
+            }
+        )
+    else:
+        _write(unsound, len(found), missing)
+    return FAILED if unsound else 0
+
+
+def _wanted(opened: "Benchmark", task_ids: Sequence[str]) -> Sequence[TaskId]:
+    wanted = [TaskId(task) for task in task_ids] or [task.id for _, task in all_tasks(opened)]
+    if not wanted:
+        raise UserError(f"benchmark {opened.name!r} has no task to verify")
+    for task in wanted:
+        opened.task(task)
+    return list(dict.fromkeys(wanted))
+
+
+async def _verified(
+    opened: "Benchmark", engine: "SandboxEngine", tasks: Sequence[TaskId], workers: int, tick: Tick
+) -> Mapping[TaskId, Sequence[str]]:
+    from dgm.benchmarks import verification
+
+    labels = {"dgm.run": f"verify-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}
+    slots = asyncio.Semaphore(workers)
+
+    async def one(task: TaskId) -> Sequence[str]:
+        async with slots:
+            try:
+                problems = await verification.verify(opened, task, labels)
+            except Infrastructure as error:
+                problems = [f"could not be verified: {error}"]
+            except UserError as error:
+                problems = [str(error)]
+        tick(task, problems)
+        return problems
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = {task: group.create_task(one(task)) for task in tasks}
+    finally:
+        await engine.reap(labels)
+    return {task: done.result() for task, done in running.items()}
+
+
+def _write(unsound: Mapping[TaskId, Sequence[str]], verified: int, missing: Sequence[str]) -> None:
+    sys.stdout.writelines(f"left out: {neutral(problem)}\n" for problem in missing)
+    for task, problems in unsound.items():
+        sys.stdout.writelines(f"{neutral(task)}: {neutral(problem)}\n" for problem in problems)
+    sys.stdout.write(f"{verified - len(unsound)} of {verified} tasks are sound\n")
+
+
+def _progress(total: int, *, quiet: bool) -> AbstractContextManager[Tick]:
+    """A bar on a terminal, a line per task elsewhere, nothing when quiet; all of it on stderr."""
+    if quiet:
+        return nullcontext(lambda _task, _problems: None)
+    return _Bar(total) if sys.stderr.isatty() else nullcontext(_lines(total))
+
+
+def _lines(total: int) -> Tick:
+    done = 0
+
+    def tick(task: TaskId, problems: Sequence[str]) -> None:
+        nonlocal done
+        done += 1
+        state = "NOT SOUND" if problems else "sound"
+        sys.stderr.write(f"{done:>{len(str(total))}}/{total}  {state:<9}  {neutral(task)}\n")
+
+    return tick
+
+
+class _Bar(AbstractContextManager[Tick]):
+    def __init__(self, total: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("verifying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._shown = Progress(*columns, TextColumn("{task.description}"), console=console(stderr=True))
+        self._row = self._shown.add_task("", total=total)
+        self._unsound = 0
+
+    def __enter__(self) -> Tick:
+        self._shown.start()
+        return self._tick
+
+    def __exit__(self, *_: object) -> None:
+        self._shown.stop()
+
+    def _tick(self, task: TaskId, problems: Sequence[str]) -> None:  # noqa: ARG002  (only how many is shown)
+        self._unsound += bool(problems)
+        said = f"{self._unsound} not sound" if self._unsound else ""
+        self._shown.update(self._row, advance=1, description=said)

@@ -1,0 +1,190 @@
+"""The folder of an evaluation, and how a session in it goes: shared by agents at work and files of predictions."""
+
+import asyncio
+import difflib
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+from dgm import assemble
+from dgm.archive.events import Recorded, RunStarted
+from dgm.archive.run import Run
+from dgm.benchmarks.opening import absolute, absolute_subset
+from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT
+from dgm.cli.evaluate_rows import Report
+from dgm.cli.progress import listen_for_signals, progress
+from dgm.cli.replay_rows import counted
+from dgm.config import Settings
+from dgm.domain import AgentId, Budget, Split, Task
+from dgm.errors import UserError
+from dgm.protocols import Benchmark
+from dgm.search.budgets import Ending, Reason
+from dgm.search.evaluating import PLAN, Standing, Wanted, goal
+from dgm.search.loop import Search
+
+DONE = Ending(Reason.NOTHING_LEFT, "all of it was done before")
+Open = Callable[[Callable[[Recorded], None]], AbstractAsyncContextManager[Search]]
+"""Opens a search that tells of its events."""
+
+
+def placed(settings: Settings) -> Settings:
+    """With benchmarks and subsets that are named by their paths found again from any other folder.
+
+    Raises:
+        UserError: the benchmark's name is none.
+    """
+    swebench = settings.benchmarks.swebench
+    subset = absolute_subset(swebench.subset) if swebench.subset else None
+    benchmarks = {"swebench": swebench.model_copy(update={"subset": subset})}
+    return settings.model_copy(
+        update={
+            "benchmark": absolute(settings.benchmark),
+            "benchmarks": settings.benchmarks.model_copy(update=benchmarks),
+        }
+    )
+
+
+def chosen_tasks(benchmark: Benchmark, split: Split, names: Sequence[str]) -> Sequence[Task]:
+    """The split's tasks, or those of them that are named.
+
+    Raises:
+        UserError: there are none, or one that is named is not among them.
+    """
+    tasks = benchmark.tasks(split)
+    if not tasks:
+        sizes = ", ".join(f"{len(benchmark.tasks(other))} {other.value}" for other in Split)
+        raise UserError(
+            f"benchmark {benchmark.name!r} has no {split.value} task ({sizes}); choose another --split"
+        )
+    for name in names:
+        if name not in {task.id for task in tasks}:
+            raise UserError(
+                f"--task {name}: not in the {split.value} split of {benchmark.name!r}{_hint(benchmark, name)}"
+            )
+    return [task for task in tasks if not names or task.id in names]
+
+
+def _hint(benchmark: Benchmark, name: str) -> str:
+    splits = {str(task.id): split.value for split in Split for task in benchmark.tasks(split)}
+    if name in splits:
+        return f", but in the {splits[name]} split; give --split {splits[name]}"
+    near = difflib.get_close_matches(name, splits, 1)
+    return f" (did you mean {near[0]!r}?)" if near else f" (see dgm benchmark show {benchmark.name})"
+
+
+def slug(text: str) -> str:
+    """The text as a part of a folder's name."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:60]
+
+
+def opened_evaluation(
+    folder: Path, plan: Mapping[str, Any], settings: Settings, parts: assemble.Parts, *, free: bool = False
+) -> Run:
+    """The evaluation in this folder, open to write; made where there is none.
+
+    Args:
+        folder: where it is, or is to be.
+        plan: what must be the same in all of its sessions.
+        settings: frozen in a new one.
+        parts: frozen in a new one.
+        free: whether no model is asked.
+
+    Raises:
+        UserError: what is there is something else, or was begun with other settings.
+        ArchiveBusy: another process is at it.
+    """
+    if not (folder / "run.json").exists():
+        if not free:
+            asyncio.run(assemble.check_models(settings))
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be made: {error.strerror}") from error
+        return Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: plan})
+    made = Run.open(folder, write=True)
+    try:
+        _check_plan(made, plan)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _check_plan(made: Run, plan: Mapping[str, Any]) -> None:
+    before = made.config.get(PLAN)
+    if before is None:
+        raise UserError(
+            f"{made.folder}: holds something else than an evaluation; choose another folder with --into"
+        )
+    then, now = dict(_leaves(before)), dict(_leaves(plan))
+    for key in {**then, **now}:
+        if then.get(key) != now.get(key):
+            what = {
+                "version": "another version of the benchmark",
+                "of": "agents of another run",
+                "predictions": "other predictions",
+                "requires": "agents that require other packages",
+            }
+            other = what.get(key, f"{key} {then.get(key)!r}, not {now.get(key)!r}")
+            raise UserError(
+                f"{made.folder}: was begun with {other}; record this in another folder with --into"
+            )
+
+
+def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def perform(
+    made: Run, wanted: Wanted, names: Sequence[str], usd: float | None, searching: Open, *, quiet: bool
+) -> Ending:
+    """One session on what is missing.
+
+    Args:
+        made: the evaluation, with its agents entered.
+        wanted: what is to be done in all.
+        names: of the agents in ``wanted``.
+        usd: what it may cost, over all sessions; None: no limit.
+        searching: opens the search.
+        quiet: whether nothing is printed meanwhile.
+    """
+    budget = Budget(evaluations=goal(made, Standing(made).missing(wanted)), usd=usd)
+    made.append(RunStarted(budget, wanted.tasks, resumed=made.tree.evaluations > 0))
+    called: dict[AgentId, str] = dict(zip(wanted.agents, names, strict=True))
+
+    async def session() -> Ending:
+        async with searching(shown.event) as search:
+            shown.attach(search)
+            listen_for_signals(search, shown)
+            return await search.go()
+
+    with progress(made, quiet=quiet, names=called) as shown:
+        try:
+            return asyncio.run(session())
+        except asyncio.CancelledError:
+            return Ending(Reason.STOPPED, "stopped at once; nothing recorded is lost")
+
+
+def finished(over: Ending, found: Report) -> int:
+    """The exit code, with a line on stderr where something is missing."""
+    missing = sum(result.missing for result in found.results)
+    given_up = sum(len(result.given_up) for result in found.results)
+    if given_up:
+        sys.stderr.write(
+            f"given up because the infrastructure failed again and again: {counted(given_up, 'task')}, in no tally; "
+            "--verbose says why\n"
+        )
+    if not missing:
+        return FAILED if given_up else 0
+    more = " with a larger --max-usd" if over.reason is Reason.LIMIT else ""
+    sys.stderr.write(
+        f"{over.message}; still missing: {counted(missing, 'evaluation')}; repeat the command{more} to go on\n"
+    )
+    return {Reason.LIMIT: LIMIT, Reason.STOPPED: INTERRUPTED}.get(over.reason, FAILED)

@@ -1,0 +1,137 @@
+"""What a report says: the search, the examination on held-out tasks, what both have cost, and how far to trust it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dgm.archive.accounts import Accounts, RoleAndModel
+from dgm.archive.run import Run
+from dgm.cli.output import one_line
+from dgm.cli.rows import interval_text, tally_text, usage_lines, usage_text
+from dgm.domain import Agent, AgentId, Tally, Usage
+from dgm.search.exam import FOLDER, Comparison, candidate, compare
+from dgm.search.summary import by_record, models_of, models_text, spend_record, tally_record
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the examination says, and what it took."""
+
+    comparison: Comparison
+    spend: Usage
+    by: Mapping[RoleAndModel, Usage]
+    seed: Usage
+    """For evaluating the seed."""
+    best: Usage
+
+
+def exists(run: Run) -> bool:
+    """Whether an examination was begun."""
+    return (run.folder / FOLDER / "run.json").exists()
+
+
+def findings(run: Run, agent: Agent) -> Findings | None:
+    """The seed and ``agent`` in the run's examination; None where one of them was not entered."""
+    if not exists(run):
+        return None
+    with Run.open(run.folder / FOLDER) as exam:
+        seed, best = candidate(exam, run.tree.agents[0]), candidate(exam, agent)
+        if seed is None or best is None:
+            return None
+        accounts = Accounts(exam)
+        return Findings(
+            compare(exam, seed, best),
+            exam.tree.spend,
+            dict(exam.tree.spend_by),
+            accounts.of(seed).total,
+            accounts.of(best).total,
+        )
+
+
+def holdout_record(found: Findings) -> dict[str, Any]:
+    """The examination for programs."""
+    pairs = found.comparison
+    return {
+        "seed": tally_record(pairs.first),
+        "best": tally_record(pairs.second),
+        "gained": list(pairs.gained),
+        "lost": list(pairs.lost),
+        "mcnemar_p": round(pairs.p, 6),
+        "shown_better": _is_better(pairs),
+        "spend": {
+            **spend_record(found.spend),
+            "by": by_record(found.by),
+            "seed": _cost_record(found.seed, pairs.first),
+            "best": _cost_record(found.best, pairs.second),
+        },
+    }
+
+
+def _cost_record(usage: Usage, tally: Tally) -> dict[str, Any]:
+    return {**spend_record(usage), "usd_per_resolved": _usd_each(usage, tally)}
+
+
+def _usd_each(usage: Usage, tally: Tally) -> float | None:
+    return round(usage.usd / tally.resolved, 6) if tally.resolved else None
+
+
+def _is_better(found: Comparison) -> bool:
+    return found.p < SIGNIFICANT and len(found.gained) > len(found.lost)
+
+
+def search_lines(run: Run, best: AgentId) -> list[str]:
+    """The search for people."""
+    lines = ["on the search tasks (chosen on these, so they flatter the best agent):"]
+    for name, agent in (("seed", AgentId(0)), ("best", best)):
+        own = run.tree.own(agent)
+        lines.append(f"  {name}  agent {agent:<4} {tally_text(own):<12} {interval_text(own)}")
+    return [
+        *lines,
+        f"  best agent's last step: {one_line(run.tree.agents[best].rationale, 80)}",
+        f"  spent on the search: {usage_text(run.tree.spend)}",
+        *usage_lines(run.tree.spend_by, "    "),
+    ]
+
+
+def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> list[str]:
+    """The examination for people."""
+    if found is None:
+        return [f"holdout tasks: not evaluated for these two agents; run: dgm report {run.name} --holdout"]
+    pairs = found.comparison
+    lines = [
+        f"on {pairs.first.n} holdout tasks, which nothing in the search has seen (95 % Wilson intervals):"
+    ]
+    for name, agent, tally, usage in (
+        ("seed", 0, pairs.first, found.seed),
+        ("best", best, pairs.second, found.best),
+    ):
+        each = _usd_each(usage, tally)
+        cost = f"{usage.usd:.4f} USD" + (f", {each:.4f} for each resolved task" if each is not None else "")
+        lines.append(f"  {name}  agent {agent:<4} {tally_text(tally):<12} {interval_text(tally):<8} {cost}")
+    verdict = "better than the seed" if _is_better(pairs) else "not shown to be better than the seed"
+    changed = f"{len(pairs.gained)} gained, {len(pairs.lost)} lost; exact McNemar p = {pairs.p:.3f}"
+    return [
+        *lines,
+        f"  {changed}: the best agent is {verdict}",
+        f"  spent on the holdout tasks: {usage_text(found.spend)}",
+        *usage_lines(found.by, "    "),
+    ]
+
+
+def note(run: Run) -> str:
+    """How far all this is to be trusted, on one line."""
+    models = models_of(run)
+    if "offline" in models.values():
+        return (
+            "note: offline model: a repair program, not a language model; tasks and edits have the same authors, "
+            "so improvement is expected, not a finding"
+        )
+    searched = (
+        f"one search with {one_line(models_text(models), 120)} on {run.config['settings']['benchmark']}"
+    )
+    return (
+        f"note: this is {searched}; models answer differently from call to call, "
+        "so repeat it with other seeds before you rely on it"
+    )

@@ -1,0 +1,148 @@
+"""Which model ``auto`` stands for, and why.
+
+In this order: an endpoint from the settings, a provider whose key is set, a local server that answers, ``offline``.
+Nothing is spent to find out, and no provider is taken that costs money before the user has agreed to it.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dgm.config import Settings
+from dgm.errors import UserError
+from dgm.models.choose import AUTO, ROLES
+from dgm.models.local_servers import USUAL, LocalServer, Probe, probe
+from dgm.models.pricing import Price, Prices
+from dgm.models.providers import ANTHROPIC, COMPATIBLE, OPENAI, Provider, checked_url
+
+PAID = (OPENAI, ANTHROPIC)
+"""In the order in which they are thought of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model that could be used and costs money."""
+
+    provider: str
+    model: str
+    key_variable: str
+    base_url: str | None
+    """Where it is asked; None is the provider's own address."""
+    price: Price
+
+
+Ask = Callable[[Offer], bool]
+"""Whether the user agrees. Raises ``UserError`` where nobody can be asked."""
+
+
+def settle(
+    settings: Settings, ask: Ask, environment: Mapping[str, str] = os.environ, probe: Probe = probe
+) -> tuple[Settings, str]:
+    """The settings with a model in place of ``auto``, and one line that says which and why.
+
+    Roles with a model of their own keep it; the others follow. Settings that name their models come back as they are.
+
+    Args:
+        settings: with ``auto`` for the model or for a role of it, or without.
+        ask: whether a provider may be used that costs money; asked for one at a time.
+        environment: where keys and addresses of providers are looked for.
+        probe: asks local servers what they offer.
+
+    Raises:
+        UserError: only a provider that costs money could be used, and nobody can be asked.
+    """
+    settings = _without_auto_roles(settings)
+    if settings.model != AUTO:
+        return settings, f"{settings.model}: as the settings say"
+    if every := _named_by_all_roles(settings):
+        return settings.model_copy(update={"model": every}), "every role has a model of its own"
+    return (
+        _configured(settings, probe)
+        or _paid(settings, ask, environment)
+        or _local(settings, probe)
+        or _offline(settings)
+    )
+
+
+def key_is_set(provider: Provider, settings: Settings, environment: Mapping[str, str]) -> bool:
+    """Whether the variable that holds the provider's key has something in it."""
+    return bool(environment.get(provider.key_variable(settings.models), "").strip())
+
+
+def _without_auto_roles(settings: Settings) -> Settings:
+    own = settings.models.model_dump(include=set(ROLES))
+    asked = {role: None for role, name in own.items() if name == AUTO}
+    return (
+        settings.model_copy(update={"models": settings.models.model_copy(update=asked)})
+        if asked
+        else settings
+    )
+
+
+def _named_by_all_roles(settings: Settings) -> str | None:
+    own = settings.models
+    return own.solve if own.solve and own.improve and own.diagnose else None
+
+
+def _configured(settings: Settings, probe: Probe) -> tuple[Settings, str] | None:
+    """What the endpoint of the settings offers, where there is one: who gave its address wants no other."""
+    url = settings.models.compatible.base_url
+    if not url:
+        return None
+    where = f"models.compatible.base_url = {checked_url(url, 'models.compatible.base_url')}"
+    prices = Prices.load(settings.models.prices, url)
+    offered = probe([url]).get(url, ())
+    for name in offered:
+        if prices.knows(f"{COMPATIBLE.name}/{name}"):
+            return _served(settings, LocalServer("the server of the settings", url), name)
+    if offered:
+        some = ", ".join(offered[:3])
+        raise UserError(
+            f"{where} offers {some}{' …' if len(offered) > 3 else ''}, and nobody has said what they cost: name one "
+            f'with --model {COMPATIBLE.name}/… and add [models.prices."{COMPATIBLE.name}/…"] to the settings'
+        )
+    raise UserError(
+        f"{where} does not answer with a list of models: start that server, or name the model with "
+        f"--model {COMPATIBLE.name}/…"
+    )
+
+
+def _paid(settings: Settings, ask: Ask, environment: Mapping[str, str]) -> tuple[Settings, str] | None:
+    prices = Prices.load(settings.models.prices)
+    for provider in PAID:
+        if not key_is_set(provider, settings, environment):
+            continue
+        model = prices.defaults[provider.name]
+        offer = Offer(
+            provider.name,
+            model,
+            provider.key_variable(settings.models),
+            provider.base_url(settings.models, environment),
+            prices.of(model),
+        )
+        if ask(offer):
+            return settings.model_copy(update={"model": model}), f"{model}: {offer.key_variable} is set"
+    return None
+
+
+def _local(settings: Settings, probe: Probe) -> tuple[Settings, str] | None:
+    answering = probe([server.base_url for server in USUAL])
+    for server in USUAL:
+        if server.base_url in answering:
+            return _served(settings, server, answering[server.base_url][0])
+    return None
+
+
+def _served(settings: Settings, server: LocalServer, name: str) -> tuple[Settings, str]:
+    model = f"{COMPATIBLE.name}/{name}"
+    compatible = settings.models.compatible.model_copy(update={"base_url": server.base_url})
+    models = settings.models.model_copy(update={"compatible": compatible})
+    return (
+        settings.model_copy(update={"model": model, "models": models}),
+        f"{model}: {server.name} answers at {server.base_url}",
+    )
+
+
+def _offline(settings: Settings) -> tuple[Settings, str]:
+    why = "no provider's key may be used and no local server answers; name a model with --model"
+    return settings.model_copy(update={"model": "offline"}), f"offline (rule-based, a demonstration): {why}"

@@ -1,0 +1,200 @@
+"""What a model call costs: the shipped price table (``pricing.toml``), what users add to it, and the arithmetic.
+
+Prices are USD per million tokens. What nobody has priced is an error and never zero; setting money aside and keeping
+budgets is left to ``dgm.gateway.ledger``.
+"""
+
+import difflib
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from dgm.config import PriceSettings
+from dgm.domain import Usage
+from dgm.errors import UserError
+
+TABLE = Path(__file__).with_name("pricing.toml")
+COMPATIBLE = "openai-compatible/"
+FREE_MODELS = ("offline", "recorded", "dry-run")
+MILLION = 1_000_000
+SLACK = 1 + 1e-12
+"""Makes a worst case larger than any cost that differs from it by rounding alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """USD per million tokens of each kind."""
+
+    input: float
+    """Neither read from the provider's cache nor written to it."""
+    cached_input: float
+    cache_write: float
+    output: float
+    """Reasoning included."""
+
+    @property
+    def dearest_input(self) -> float:
+        """The highest price that an input token can have."""
+        return max(self.input, self.cached_input, self.cache_write)
+
+
+@dataclass(frozen=True, slots=True)
+class Long:
+    """Other prices for the whole of a call whose input, cached and written tokens included, is above a limit."""
+
+    above: int
+    """Tokens."""
+    rates: Rates
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one model costs."""
+
+    rates: Rates
+    long: tuple[Long, ...] = ()
+    """In ascending order of ``above``."""
+    max_output: int | None = None
+    """Tokens that one reply can have, reasoning included; None where it is not known."""
+    context: int | None = None
+    """Tokens of input and output together; None where it is not known."""
+
+    def cost(self, usage: Usage) -> float:
+        """USD for one call.
+
+        (fresh · input + cached · cached_input + written · cache_write + output · output) / 1,000,000 with the rates
+        that hold for ``usage.input_tokens``, where fresh = input − cached − written. The sum over several calls is
+        the cost of their summed usage only where no ``long`` price comes in.
+        """
+        rates = self._at(usage.input_tokens)
+        # A provider that reports more cached tokens than input is not paid for the excess.
+        cached = min(usage.cached_tokens, usage.input_tokens)
+        written = min(usage.written_tokens, usage.input_tokens - cached)
+        fresh = usage.input_tokens - cached - written
+        given = fresh * rates.input + cached * rates.cached_input + written * rates.cache_write
+        return (given + usage.output_tokens * rates.output) / MILLION
+
+    def most(self, input_tokens: int, output_tokens: int) -> float:
+        """USD that one call can cost at most, if it takes no more tokens than these, however they are cached.
+
+        The largest of (input · the dearest input rate + output · output) / 1,000,000 over the rates that such a
+        call can come under.
+        """
+        reached = [self.rates, *(tier.rates for tier in self.long if input_tokens > tier.above)]
+        return max(self._worst(rates, input_tokens, output_tokens) for rates in reached)
+
+    @staticmethod
+    def _worst(rates: Rates, input_tokens: int, output_tokens: int) -> float:
+        return (input_tokens * rates.dearest_input + output_tokens * rates.output) / MILLION * SLACK
+
+    def _at(self, input_tokens: int) -> Rates:
+        return next((tier.rates for tier in reversed(self.long) if input_tokens > tier.above), self.rates)
+
+
+FREE = Price(Rates(0.0, 0.0, 0.0, 0.0))
+"""Of what runs on this machine, where nobody sends a bill."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The price of every model that is known to have one."""
+
+    as_of: date
+    """When the shipped table was last gone through."""
+    rows: Mapping[str, Price]
+    """By full name, as in ``openai/gpt-6.2-sol``."""
+    snapshots: Mapping[str, str]
+    """Dated name → the row that holds for it: only where the provider says that they are the same model."""
+    defaults: Mapping[str, str]
+    """Provider → the model that ``auto`` takes of it."""
+    local: bool = False
+    """Whether openai-compatible models answer at a loopback address."""
+
+    @classmethod
+    def load(cls, user: Mapping[str, PriceSettings], compatible_url: str | None = None) -> "Prices":
+        """The shipped table and the user's, which wins row by row.
+
+        Args:
+            user: ``settings.models.prices``.
+            compatible_url: ``settings.models.compatible.base_url``; at a loopback address its models cost nothing
+                unless they are priced.
+        """
+        table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+        as_of = table.pop("as_of")
+        rows = {name: _price(row) for name, row in table.items()}
+        dated = {
+            f"{name.partition('/')[0]}/{snapshot}": name
+            for name, row in table.items()
+            for snapshot in row.get("snapshots", ())
+        }
+        defaults = {name.partition("/")[0]: name for name, row in table.items() if row.get("default")}
+        rows |= {name: _users(given, rows.get(dated.get(name, name))) for name, given in user.items()}
+        return cls(as_of, rows, dated, defaults, is_loopback(compatible_url or ""))
+
+    def of(self, model: str) -> Price:
+        """The price of a model by its full name.
+
+        Raises:
+            UserError: nobody has said what it costs; the message says where to say it.
+        """
+        if price := self._find(model):
+            return price
+        near = difflib.get_close_matches(model, self.rows, 3, 0.7)
+        hint = f"; nearest that are known: {', '.join(near)}" if near else ""
+        raise UserError(
+            f"nobody has said what the model '{model}' costs: add [models.prices.\"{model}\"] input = … output = … "
+            f"to the settings file, in USD per million tokens (0 is a price){hint}"
+        )
+
+    def knows(self, model: str) -> bool:
+        """Whether the model has a price."""
+        return self._find(model) is not None
+
+    def _find(self, model: str) -> Price | None:
+        row = self.rows.get(model) or self.rows.get(self.snapshots.get(model, model))
+        if row is not None:
+            return row
+        return FREE if model in FREE_MODELS or (self.local and model.startswith(COMPATIBLE)) else None
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL leads to this machine itself, as far as its text says."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _price(row: Mapping[str, Any]) -> Price:
+    tiers = [row["long"]] if "long" in row else []
+    return Price(
+        _rates(row),
+        tuple(Long(tier["above"], _rates(tier)) for tier in tiers),
+        row.get("max_output"),
+        row.get("context"),
+    )
+
+
+def _rates(row: Mapping[str, Any]) -> Rates:
+    given = float(row["input"])
+    cached, written = row.get("cached_input", given), row.get("cache_write", given)
+    return Rates(given, float(cached), float(written), float(row["output"]))
+
+
+def _users(given: PriceSettings, shipped: Price | None) -> Price:
+    """A user's price, which holds at every length; what the shipped row says of the model's size stays true."""
+    price = _price(given.model_dump(exclude_none=True))
+    if shipped is None:
+        return price
+    return replace(price, max_output=price.max_output or shipped.max_output, context=shipped.context)

@@ -1,0 +1,168 @@
+"""One queue per provider, shared by all workers: who may ask now, and how many at once.
+
+Calls wait in the order in which they came. A limit of requests or tokens a minute holds in every window of 60 s. The
+number of calls at once is halved when the provider says that it is too many, and grows back by one for every
+round of successes. What is retried, and when, is left to ``HostedModel``.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from dgm.config import ProviderSettings
+from dgm.errors import Infrastructure
+from dgm.protocols import Sleep
+
+_WINDOW_S = 60.0
+
+
+@dataclass(slots=True)
+class Turn:
+    """The right to ask once, as the last minute's log keeps it."""
+
+    tokens: int
+    """The estimate, later what the call took."""
+    leaves: float
+    """When it is older than a minute."""
+    epoch: int
+    """How often the number of calls at once had been halved when this one began."""
+    logged: bool = True
+
+
+class Throttle:
+    """Holds calls to one provider to its limits."""
+
+    def __init__(
+        self,
+        provider: str,
+        limits: ProviderSettings,
+        sleep: Sleep = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._provider = provider
+        self._limits = limits
+        self._sleep = sleep
+        self._clock = clock
+        self._door = asyncio.Lock()
+        """Held by the call that is next; a lock lets those who wait for it in one by one, in order."""
+        self._changed = asyncio.Event()
+        self._waiting = 0
+        self._active = 0
+        self._allowed = float(limits.concurrency)
+        self._epoch = 0
+        self._resumes = 0.0
+        self._log: deque[Turn] = deque()
+        self._logged_tokens = 0
+
+    @property
+    def allowed(self) -> int:
+        """Calls at once, now."""
+        return int(self._allowed)
+
+    @asynccontextmanager
+    async def turn(self, tokens: int) -> AsyncIterator[Turn]:
+        """Waits until a call that takes about ``tokens`` may be made, and holds one place for it.
+
+        A call that alone is beyond the tokens of a minute is let through when nothing else was asked for a minute.
+
+        Raises:
+            Infrastructure: too many calls are waiting already.
+        """
+        if self._waiting >= self._limits.waiting:
+            raise Infrastructure(
+                f"{self._provider}: {self._waiting} model calls are waiting for their turn, which is the limit "
+                "(raise the provider's 'waiting', or use fewer workers)"
+            )
+        self._waiting += 1
+        try:
+            async with self._door:
+                await self._admittance(tokens)
+                turn = self._enter(tokens)
+        finally:
+            self._waiting -= 1
+        try:
+            yield turn
+        finally:
+            self._active -= 1
+            self._changed.set()
+
+    def used(self, turn: Turn, tokens: int) -> None:
+        """Puts what a call really took in place of its estimate; to be said before its turn ends."""
+        if turn.logged:
+            self._logged_tokens += tokens - turn.tokens
+        turn.tokens = tokens
+
+    def went_well(self) -> None:
+        """The provider answered a call; to be said before its turn ends."""
+        self._allowed = min(self._limits.concurrency, self._allowed + 1 / self._allowed)
+
+    def too_many(self, turn: Turn) -> None:
+        """The provider said, to that call, that it is asked too much."""
+        # Calls that were under way together are refused together: that is one answer to one number, not several.
+        if turn.epoch == self._epoch:
+            self._epoch += 1
+            self._allowed = max(1.0, self._allowed / 2)
+
+    def pause(self, seconds: float) -> None:
+        """Lets no call of anybody begin before that many seconds are over."""
+        self._resumes = max(self._resumes, self._clock() + seconds)
+
+    async def _admittance(self, tokens: int) -> None:
+        while True:
+            self._changed.clear()
+            if self._active >= self.allowed:
+                await self._changed.wait()
+            elif (delay := self._delay(tokens)) > 0:
+                await self._change_or(delay)
+            else:
+                return
+
+    async def _change_or(self, delay: float) -> None:
+        """Sleeps, but not on: a call that took less than was estimated makes room at once."""
+        waits = [asyncio.ensure_future(self._sleep(delay)), asyncio.ensure_future(self._changed.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    def _enter(self, tokens: int) -> Turn:
+        turn = Turn(tokens, self._clock() + _WINDOW_S, self._epoch)
+        self._log.append(turn)
+        self._logged_tokens += tokens
+        self._active += 1
+        return turn
+
+    def _delay(self, tokens: int) -> float:
+        now = self._clock()
+        while self._log and self._log[0].leaves <= now:
+            self._forget()
+        return max(self._resumes - now, self._requests_delay(now), self._tokens_delay(now, tokens))
+
+    def _forget(self) -> None:
+        turn = self._log.popleft()
+        turn.logged = False
+        self._logged_tokens -= turn.tokens
+
+    def _requests_delay(self, now: float) -> float:
+        limit = self._limits.requests_per_minute
+        if limit is None or len(self._log) < limit:
+            return 0.0
+        return self._log[0].leaves - now
+
+    def _tokens_delay(self, now: float, tokens: int) -> float:
+        limit = self._limits.tokens_per_minute
+        if limit is None:
+            return 0.0
+        held = self._logged_tokens
+        delay = 0.0
+        for turn in self._log:
+            if held + tokens <= limit:
+                break
+            held -= turn.tokens
+            delay = turn.leaves - now
+        return delay

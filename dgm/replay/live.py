@@ -1,0 +1,195 @@
+"""Replays for real: another model does again what a run did, in a run of its own."""
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dgm import assemble
+from dgm.archive.events import Recorded, RunStarted, TaskGraded
+from dgm.archive.lineage import Lineage
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import AgentId, Budget, Evaluation, Split, TaskId
+from dgm.errors import UserError
+from dgm.policies.best_belief import best_belief
+from dgm.replay.recorded import PLAN, usual_sandbox
+from dgm.search.evaluating import changed
+from dgm.search.exam import candidate, enter
+from dgm.search.loop import Search, Surroundings
+from dgm.search.replay.evaluations import graded
+from dgm.search.replay.live import (
+    DONE,
+    LiveEvaluations,
+    LiveLineage,
+    LiveStep,
+    Pair,
+    Pairs,
+    compared,
+    enter_ancestors,
+    live_steps,
+    perform_lineage,
+)
+from dgm.search.supply import Lent
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """How something is done again for real."""
+
+    settings: Settings
+    """From ``live_settings``."""
+    into: Path | None = None
+    """Folder of the run that it is recorded in; default: ``live-<model>-<n>`` in the run's own folder."""
+    max_usd: float | None = None
+    """What it may cost, over all its sessions."""
+    on_evaluation: Callable[[AgentId, Evaluation], None] = lambda _agent, _evaluation: None
+    """Hears of every verdict; the first argument is the agent in the recorded run."""
+    on_step: Callable[[LiveStep], None] = lambda _: None
+    """Hears of every step of a lineage."""
+
+
+def live_settings(
+    run: Run, model: str, benchmark: str | None = None, assignments: Sequence[str] = ()
+) -> Settings:
+    """The run's settings with another model for all roles.
+
+    Args:
+        run: the recorded run.
+        model: a full name, as in ``dgm run --model``.
+        benchmark: another suite.
+        assignments: ``a.b=c`` texts, for ``models.*``, ``limits.*``, ``workers`` and ``sandbox``.
+
+    Raises:
+        UserError: a setting is unknown, does not fit or would make it another experiment.
+    """
+    base = assemble.settings_of(run).model_dump(mode="json")
+    base["models"] |= {"solve": None, "improve": None, "diagnose": None}
+    base |= {"sandbox": usual_sandbox(run), "model": model}
+    if benchmark:
+        base["benchmark"] = benchmark
+    return changed(base, assignments, ("models", "limits", "workers", "sandbox"), "a live replay")
+
+
+async def live_evaluations(
+    run: Run, live: Live, agents: Collection[AgentId] | None = None, task: TaskId | None = None
+) -> LiveEvaluations:
+    """The same agents on the same tasks by another model, compared in pairs; or on another benchmark's search split.
+
+    Called again with the same arguments it goes on where it ended, and pays for nothing twice.
+
+    Args:
+        run: open to read.
+        live: how.
+        agents: whose evaluations; None for all. On another benchmark the seed is added, and None stands for the best.
+        task: only of this task.
+
+    Raises:
+        UserError: no such agent or task, or the model cannot be used (key, price, name).
+        ArchiveBusy: another process is at it.
+        Infrastructure: the provider or the sandboxes' engine does not answer.
+    """
+    parts = assemble.parts_of(live.settings)
+    other = live.settings.benchmark != assemble.settings_of(run).benchmark
+    if other:
+        who = sorted({AgentId(0), *(agents or (best_belief(run.tree),))})
+        tasks = [item.id for item in parts.benchmark.tasks(Split.SEARCH) if task in (None, item.id)]
+        if not tasks:
+            raise UserError(f"suite {parts.benchmark.name!r} has no task {task!r} in its search split")
+        pairs = [(agent, name) for name in tasks for agent in who]
+    else:
+        assemble.check_benchmark(run, parts)
+        first = [outcome for _, outcome in graded(run, agents, task) if outcome.attempt == 0]
+        pairs = [(outcome.agent, outcome.task) for outcome in first]
+    plan = {"what": "evaluations", "benchmark": parts.benchmark.name, "pairs": [list(pair) for pair in pairs]}
+    with await _opened(run, live, plan, parts) as made:
+        if _untried(run, made, pairs):
+            await _begin(made, live, tuple(dict.fromkeys(task for _, task in pairs)))
+            ids = {agent: enter(made, run, run.tree.agents[agent]) for agent, _ in pairs}
+            policy = Pairs([(ids[agent], task) for agent, task in pairs])
+            async with assemble.laboratory(made, live.settings, parts) as worker:
+                heard = _listener(live, {ids[agent]: agent for agent in ids})
+                around = Surroundings(heard, Lent(worker.gateway))
+                ended = await Search(made, policy, worker, live.settings, around).go()
+        else:
+            ended = DONE
+        return compared(run, made, pairs, ended, other=other)
+
+
+async def live_lineage(run: Run, leaf: AgentId, live: Live) -> LiveLineage:
+    """Each expansion from the seed to ``leaf`` again, from its recorded parent and evidence, by another model.
+
+    Called again with the same arguments it goes on where it ended, and pays for nothing twice; raises as
+    ``live_evaluations``.
+    """
+    parts = assemble.parts_of(live.settings)
+    assemble.check_benchmark(run, parts)
+    steps = len(Lineage(run.tree, leaf).agents) - 1
+    with await _opened(run, live, {"what": "lineage", "agent": leaf}, parts) as made:
+        if len(live_steps(made, run, leaf)) < steps:
+            await _begin(made, live, run.tree.tasks)
+            await asyncio.to_thread(enter_ancestors, made, run, leaf)
+            async with assemble.laboratory(made, live.settings, parts) as worker:
+                ended = await perform_lineage(run, made, leaf, worker, live.on_step)
+        else:
+            ended = DONE
+        done = live_steps(made, run, leaf)
+        return LiveLineage(made.folder, ended, done, steps - len(done), made.tree.spend)
+
+
+async def _opened(run: Run, live: Live, plan: Mapping[str, Any], parts: assemble.Parts) -> Run:
+    """The live run of this plan, open to write: the one that was begun before, else a new one."""
+    settings = live.settings
+    commits = {str(agent): run.tree.agents[agent].commit for agent, _ in plan.get("pairs", ())}
+    frozen = settings.model_dump(mode="json", include={"model", "models", "limits"})
+    version = parts.benchmark.version
+    whole = {**plan, "of": run.config["id"], "version": version, "commits": commits, "settings": frozen}
+    folder = _folder(run, live, whole)
+    if (folder / "run.json").exists():
+        return Run.open(folder, write=True)
+    assemble.prices_of(settings)
+    await assemble.check_models(settings)
+    return Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: whole})
+
+
+def _folder(run: Run, live: Live, plan: Mapping[str, Any]) -> Path:
+    if live.into:
+        if (live.into / "run.json").exists():
+            with Run.open(live.into) as there:
+                if there.config.get(PLAN) != plan:
+                    raise UserError(f"{live.into}: a run of something else; choose another folder")
+        return live.into
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", live.settings.model).strip("-.")
+    number = 1
+    while (folder := run.folder / f"live-{slug}-{number}").exists():
+        if (folder / "run.json").exists():
+            with Run.open(folder) as there:
+                if there.config.get(PLAN) == plan:
+                    break
+        number += 1
+    return folder
+
+
+async def _begin(made: Run, live: Live, tasks: tuple[TaskId, ...]) -> None:
+    if made.tree.agents:
+        await assemble.check_models(live.settings)
+    made.append(RunStarted(Budget(usd=live.max_usd), tasks, resumed=bool(made.tree.agents)))
+
+
+def _listener(live: Live, recorded: Mapping[AgentId, AgentId]) -> Callable[[Recorded], None]:
+    def heard(event: Recorded) -> None:
+        if isinstance(event.event, TaskGraded):
+            live.on_evaluation(recorded[event.event.outcome.agent], event.event.outcome)
+
+    return heard
+
+
+def _untried(run: Run, made: Run, pairs: Sequence[Pair]) -> bool:
+    """Whether a pair has no verdict yet and was not given up."""
+    for agent, task in pairs:
+        entered = candidate(made, run.tree.agents[agent])
+        if entered is None or task not in made.tree.tried(entered):
+            return True
+    return bool(made.tree.pending or made.tree.to_redo())

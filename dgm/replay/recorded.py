@@ -1,0 +1,145 @@
+"""Replays from the record alone: no key, no model, nothing written into the run."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import cast
+
+from dgm import assemble
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import AgentId, TaskId
+from dgm.errors import UserError
+from dgm.meta.registry import open_operator
+from dgm.policies.registry import open_policy
+from dgm.policies.roster import Roster
+from dgm.protocols import Policy
+from dgm.sandboxes.choose import EngineName, choose
+from dgm.search.evaluating import PLAN as EVALUATION
+from dgm.search.exam import OPERATOR
+from dgm.search.replay.decisions import Decisions, replay_decisions
+from dgm.search.replay.evaluations import EvaluationAgain, How, graded, replay_evaluations
+from dgm.search.replay.lineage import StepAgain, replay_lineage
+from dgm.search.replay.live import Pairs
+from dgm.search.replay.studio import Means, studio
+
+PLAN = "replay"
+"""Key of a live run's configuration that says what it does again."""
+
+
+def decisions(run: Run, policy: Policy | None = None, seed: int | None = None) -> Decisions:
+    """Asks the policy again every question that the run asked, on the tree as it was then; no sandbox, no model.
+
+    Args:
+        run: open to read; may still be written by another process.
+        policy: a fresh one that is asked instead of the run's own.
+        seed: of the random streams, instead of the run's own.
+
+    Raises:
+        UserError: the run's policy is a plug-in that is not installed.
+        ArchiveCorrupt: an event cannot be read, or cannot follow what came before.
+    """
+    settings = assemble.settings_of(run)
+    if seed is not None:
+        settings = settings.model_copy(update={"seed": seed})
+    return replay_decisions(run, policy or _own_policy(run, settings), settings)
+
+
+async def lineage(
+    run: Run,
+    agent: AgentId,
+    sandbox: str | None = None,
+    on_step: Callable[[StepAgain], None] = lambda _: None,
+) -> Sequence[StepAgain]:
+    """Performs every expansion from the seed to ``agent`` again, on recorded replies, and compares commit ids.
+
+    Each step starts from the recorded parent, so that one divergence does not hide what comes after it.
+
+    Args:
+        run: open to read.
+        agent: the last of the lineage.
+        sandbox: ``docker``, ``bubblewrap`` or ``auto``; default: as in the run, or ``auto`` where that is not to be
+            had here.
+        on_step: hears of each step when it is done.
+
+    Raises:
+        UserError: no such agent, no sandbox, or the benchmark has changed since.
+        ArchiveCorrupt: a trace, a commit or an event is damaged; names it.
+        Infrastructure: the sandboxes' engine failed.
+    """
+    _check_search(run)
+    settings = assemble.settings_of(run)
+    async with studio(run, settings, means_of(run, settings, sandbox)) as worker:
+        return await replay_lineage(run, agent, worker, on_step)
+
+
+async def evaluations(
+    run: Run,
+    agents: Collection[AgentId] | None = None,
+    task: TaskId | None = None,
+    how: How | None = None,
+    sandbox: str | None = None,
+) -> Sequence[EvaluationAgain]:
+    """Grades recorded patches again, or lets the agents work again on recorded replies, in fresh sandboxes.
+
+    Args:
+        run: open to read.
+        agents: whose evaluations; None for all.
+        task: only of this task; None for all.
+        how: grade or perform, how many at once; default: grade, one at once.
+        sandbox: as for ``lineage``.
+
+    Raises:
+        As ``lineage``; UserError also where there is no such evaluation.
+    """
+    settings = assemble.settings_of(run)
+    chosen = graded(run, agents, task)
+    async with studio(run, settings, means_of(run, settings, sandbox)) as worker:
+        return await replay_evaluations(run, chosen, worker, how or How())
+
+
+def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
+    """What the things of a run are done again with.
+
+    Raises:
+        UserError: no sandbox or no such benchmark here, or the benchmark has changed since.
+    """
+    parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox or usual_sandbox(run)}))
+    assemble.check_benchmark(run, parts)
+    return Means(
+        engine=parts.engine,
+        benchmark=parts.benchmark,
+        operators={settings.operator: open_operator(settings, assemble.IMAGE)},
+        image=assemble.IMAGE,
+        limits=assemble.call_limits(settings.limits),
+    )
+
+
+def usual_sandbox(run: Run) -> EngineName:
+    """The run's own kind of sandbox, or ``auto`` where that is not to be had here."""
+    try:
+        choose(run.config["sandbox"])
+    except UserError:
+        return "auto"
+    return cast("EngineName", run.config["sandbox"])
+
+
+def _own_policy(run: Run, settings: Settings) -> Policy:
+    examination = any(agent.operator == OPERATOR for agent in run.tree.agents[:1])
+    _check_search(run)
+    if EVALUATION in run.config:
+        raise UserError(
+            f"{run.name}: an evaluation, in the order of its command lines: no policy decided anything; "
+            f"to grade its patches again: dgm replay {run.folder} evaluations"
+        )
+    plan = run.config.get(PLAN)
+    if plan:
+        entered = {agent.rationale: agent.id for agent in run.tree.agents}
+        return Pairs([(entered[plan["commits"][str(agent)]], TaskId(task)) for agent, task in plan["pairs"]])
+    return Roster() if examination else open_policy(settings)
+
+
+def _check_search(run: Run) -> None:
+    """A lineage that was made again live has neither decisions nor evidence of its own."""
+    if run.config.get(PLAN, {}).get("what") == "lineage":
+        raise UserError(
+            f"{run.name}: holds a lineage that was made again live, from another run's evidence; replay that run"
+        )

@@ -1,0 +1,180 @@
+"""Images for workspaces that stand in them, made once from any image with a repository at ``/testbed``.
+
+What is done to the repository is in ``repository_setup.py``, which runs inside a container of the image. The result is
+kept under a tag that says what it was made from, so that a changed image or a changed set-up gives a new one.
+"""
+
+import fcntl
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from dgm.errors import Infrastructure, UserError
+from dgm.paths import cache_folder
+from dgm.sandboxes.container import COPIED_MB
+from dgm.sandboxes.trouble import engine_trouble
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+log = logging.getLogger(__name__)
+
+REPOSITORY = "dgm/instance"
+LABEL = "dgm.instance"
+"""Of a derived image: the name of what it was made from."""
+MADE_OF = "dgm.instance.digest"
+"""Of a derived image: a digest of the image and the set-up that it was made from."""
+WORKDIR = "/testbed"
+_SCRIPT = "repository_setup.py"
+_TIMEOUT_S = 1800
+_MEMORY = "4g"
+_LOG_BYTES = 20_000
+_START = """
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+command -v python3 >/dev/null || { echo '{"unusable": "it has no python3 for agents to run with"}'; exit 0; }
+exec timeout -s KILL "$1" python3 -I -c "$2"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """An image that sandboxes with a workspace of their own are made from."""
+
+    tag: str
+    made: bool
+    """Whether it was made just now."""
+
+
+def derive(client: "DockerClient", reference: str, tag: str = "") -> Derived:
+    """The derived image of the image ``reference``, made if there is none; blocks for some seconds then.
+
+    Args:
+        client: the engine.
+        reference: the image, by name or id.
+        tag: what to call the derived one, which is made again where the image or the set-up changed; default: a name
+            for just this image and set-up.
+
+    Raises:
+        UserError: the engine has no such image, or it cannot be used; the message says why.
+        Infrastructure: the engine failed.
+    """
+    with engine_trouble(f"prepare the image {reference}"):
+        base = image(client, reference)
+        if base is None:
+            raise UserError(f"the engine has no image {reference}: fetch, pull or build it first")
+        made_of = str(base["Id"])
+        tag = tag or f"{REPOSITORY}:{_digest(made_of)[:16]}"
+        if _fresh(client, tag, made_of):
+            return Derived(tag, made=False)
+        with _lock(tag):
+            if _fresh(client, tag, made_of):
+                return Derived(tag, made=False)
+            before = image(client, tag)
+            _make(client, reference, made_of, tag)
+            if before is not None:
+                _forget(client, str(before["Id"]))
+    return Derived(tag, made=True)
+
+
+def image(client: "DockerClient", reference: str) -> Mapping[str, Any] | None:
+    """What the engine knows of an image, or ``None`` where it has none of that name."""
+    import docker
+
+    try:
+        found: Mapping[str, Any] = client.api.inspect_image(reference)  # type: ignore[no-untyped-call]
+    except docker.errors.ImageNotFound:
+        return None
+    return found
+
+
+def script() -> str:
+    """What is done inside an image."""
+    return files("dgm.sandboxes").joinpath(_SCRIPT).read_text(encoding="utf-8")
+
+
+def _fresh(client: "DockerClient", tag: str, base_id: str) -> bool:
+    found = image(client, tag)
+    return found is not None and (found["Config"].get("Labels") or {}).get(MADE_OF) == _digest(base_id)
+
+
+def _digest(base_id: str) -> str:
+    """Of what a derived image is made of: the image and the set-up."""
+    return hashlib.sha256(base_id.encode() + script().encode()).hexdigest()
+
+
+@contextmanager
+def _lock(tag: str) -> Iterator[None]:
+    """One maker per image on this machine."""
+    with (cache_folder("locks") / tag.replace("/", "-").replace(":", "-")).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make(client: "DockerClient", reference: str, base_id: str, tag: str) -> None:
+    began = time.monotonic()
+    made = client.api.create_container(
+        base_id,
+        entrypoint=["/bin/sh", "-c", _START, "start"],
+        command=[str(_TIMEOUT_S), script()],
+        user="0:0",
+        working_dir="/",
+        labels={LABEL: reference},
+        host_config=client.api.create_host_config(
+            network_mode="none",
+            mem_limit=_MEMORY,
+            pids_limit=256,
+            security_opt=["no-new-privileges"],
+            init=True,
+        ),
+    )
+    ident = str(made["Id"])
+    try:
+        client.api.start(ident)
+        code = client.api.wait(ident, timeout=_TIMEOUT_S + 60)["StatusCode"]
+        output = client.api.logs(ident, tail=20)[-_LOG_BYTES:].decode("utf-8", "replace")
+        report = _report(reference, int(code), output)
+        _commit(
+            client,
+            ident,
+            tag,
+            {LABEL: reference, MADE_OF: _digest(base_id), COPIED_MB: str(report["work_mb"])},
+        )
+    finally:
+        client.api.remove_container(ident, force=True, v=True)
+    log.info("prepared the image %s as %s in %.1f s", reference, tag, time.monotonic() - began)
+
+
+def _forget(client: "DockerClient", ident: str) -> None:
+    """Removes what a tag pointed at before, unless a container is made from it or it has another name."""
+    import docker
+
+    try:
+        client.api.remove_image(ident, noprune=True)
+    except docker.errors.APIError as error:
+        log.info("keeping the image %s: %s", ident, error.explanation)
+
+
+def _report(reference: str, code: int, output: str) -> Mapping[str, Any]:
+    lines = output.strip().splitlines()
+    if code or not lines or not lines[-1].startswith("{"):
+        said = lines[-1] if lines else "it said nothing"
+        raise Infrastructure(
+            f"the image {reference} could not be prepared (exit status {code}): {said[:300]}"
+        )
+    report: Mapping[str, Any] = json.loads(lines[-1])
+    if "unusable" in report:
+        raise UserError(f"the image {reference} cannot be used: {report['unusable']}")
+    return report
+
+
+def _commit(client: "DockerClient", ident: str, tag: str, labels: Mapping[str, str]) -> None:
+    name, _, version = tag.rpartition(":")
+    changes = [f"LABEL {key}={json.dumps(value)}" for key, value in labels.items()]
+    changes += ["ENTRYPOINT []", 'CMD ["/bin/sh"]', "WORKDIR /", "USER 0"]
+    client.api.commit(ident, repository=name, tag=version, changes=changes)

@@ -1,0 +1,196 @@
+"""The engine's store of images for instances: what is there, what a registry offers, what may be thrown away.
+
+Only images that were made or pulled here are ever removed; which those are, and when each was last used, is noted in
+the user's cache folder.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dgm.errors import Infrastructure
+from dgm.paths import cache_folder
+from dgm.sandboxes import derived, images, registry
+from dgm.sandboxes.trouble import engine_trouble
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+log = logging.getLogger(__name__)
+
+ASK_AGAIN_S = 60.0
+"""How long a registry that offered nothing is left alone."""
+Progress = Callable[[int, int], None]
+"""Bytes that came, and bytes in all as far as is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One prepared image with what it was made from, as far as that was pulled for it."""
+
+    tag: str
+    pulled: str
+    """Empty where the image that it was made from is not ours to remove."""
+    used: float
+    """When, in seconds since 1970."""
+
+
+class InstanceStore:
+    """The images for instances of one engine."""
+
+    def __init__(self, client: "DockerClient", notes: Path | None = None) -> None:
+        self._client = client
+        self._notes = notes or cache_folder("instance-images")
+        self._refused: dict[str, float] = {}
+
+    def has(self, reference: str) -> bool:
+        """Whether the engine has an image of that name."""
+        with engine_trouble(f"look for the image {reference}"):
+            return derived.image(self._client, reference) is not None
+
+    def offered(self, reference: str) -> bool:
+        """Whether a registry answers for it; one that did not is asked again after a minute."""
+        if time.monotonic() - self._refused.get(reference, -ASK_AGAIN_S) < ASK_AGAIN_S:
+            return False
+        if images.offered(reference):
+            return True
+        self._refused[reference] = time.monotonic()
+        return False
+
+    def download_bytes(self, references: Sequence[str]) -> int | None:
+        """What pulling all of these would bring, layers in common counted once; ``None`` where a registry is silent."""
+        return registry.download_bytes(references)
+
+    def pull(self, reference: str, progress: Progress | None = None) -> None:
+        """Pulls an image; layers that came before an interruption are not pulled again.
+
+        Raises:
+            Infrastructure: it did not come.
+        """
+        name, colon, tag = reference.rpartition(":")
+        if not colon or "/" in tag:
+            name, tag = reference, "latest"
+        counts: dict[str, tuple[int, int]] = {}
+        with engine_trouble(f"pull the image {reference}"):
+            for step in self._client.api.pull(name, tag=tag, stream=True, decode=True):
+                if "error" in step:
+                    raise Infrastructure(f"cannot pull the image {reference}: {str(step['error']).strip()}")
+                _count(step, counts)
+                if progress:
+                    progress(
+                        sum(came for came, _ in counts.values()), sum(size for _, size in counts.values())
+                    )
+        _write(self._note("pulled", reference), {"image": reference})
+
+    def prepare(self, reference: str, tag: str) -> bool:
+        """Makes the image that sandboxes start from, if it is not there or out of date; notes its use.
+
+        One that is there does without the image that it was made from.
+
+        Returns:
+            Whether it was made just now.
+
+        Raises:
+            UserError: the image ``reference`` cannot be used; the message says why.
+            Infrastructure: the engine failed.
+        """
+        alone = not self.has(reference) and self.has(tag)
+        made = not alone and derived.derive(self._client, reference, tag).made
+        pulled = reference if self._note("pulled", reference).exists() else ""
+        _write(self._note("used", tag), {"tag": tag, "pulled": pulled})
+        return made
+
+    def kept(self) -> Sequence[Kept]:
+        """All that was prepared and is still there, the longest unused first."""
+        found = []
+        for note in (self._notes / "used").glob("*.json"):
+            try:
+                said = json.loads(note.read_text(encoding="utf-8"))
+                entry = Kept(said["tag"], said["pulled"], note.stat().st_mtime)
+            except (OSError, ValueError, KeyError, TypeError):
+                log.warning("%s: not a note of an image; it is left alone", note)
+                continue
+            if self.has(entry.tag):
+                found.append(entry)
+            else:
+                note.unlink(missing_ok=True)
+        return sorted(found, key=lambda entry: (entry.used, entry.tag))
+
+    def disk_bytes(self) -> int:
+        """What all of it takes, layers in common counted once."""
+        layers: dict[str, int] = {}
+        for entry in self.kept():
+            layers |= self._layers(entry)
+        return sum(layers.values())
+
+    def collect(self, limit_bytes: int, spared: Collection[str] = ()) -> Sequence[str]:
+        """Removes the longest unused until all fits into the limit; returns the tags that went.
+
+        Images that a container is made from, and those in ``spared``, stay.
+        """
+        layers = {entry: self._layers(entry) for entry in self.kept()}
+        gone = []
+        for entry in list(layers):
+            if (
+                sum({key: size for each in layers.values() for key, size in each.items()}.values())
+                <= limit_bytes
+            ):
+                break
+            if entry.tag not in spared and self._remove(entry):
+                gone.append(entry.tag)
+                del layers[entry]
+        return gone
+
+    def _layers(self, entry: Kept) -> Mapping[str, int]:
+        with engine_trouble(f"look at the image {entry.tag}"):
+            found = derived.image(self._client, entry.tag)
+            if found is None:
+                return {}
+            names: list[str] = found["RootFS"].get("Layers") or []
+            steps: Sequence[Mapping[str, Any]] = self._client.api.history(entry.tag)  # type: ignore[no-untyped-call]
+            sizes = [int(step["Size"]) for step in reversed(steps) if step["Size"]]
+            if len(sizes) != len(names):
+                # An empty layer, which the history does not tell from a step without one.
+                sizes = [int(found["Size"]) // max(1, len(names))] * len(names)
+        return dict(zip(names, sizes, strict=True))
+
+    def _remove(self, entry: Kept) -> bool:
+        import docker
+
+        for name in filter(None, (entry.tag, entry.pulled)):
+            try:
+                self._client.api.remove_image(name, noprune=True)
+            except docker.errors.ImageNotFound:
+                pass
+            except docker.errors.APIError as error:
+                log.warning("keeping the image %s: %s", name, error.explanation)
+                return False
+        self._note("used", entry.tag).unlink(missing_ok=True)
+        if entry.pulled:
+            self._note("pulled", entry.pulled).unlink(missing_ok=True)
+        return True
+
+    def _note(self, kind: str, name: str) -> Path:
+        return self._notes / kind / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
+
+
+def _count(step: Mapping[str, Any], counts: dict[str, tuple[int, int]]) -> None:
+    detail = step.get("progressDetail") or {}
+    layer = str(step.get("id", ""))
+    if step.get("status") == "Downloading" and detail.get("total"):
+        counts[layer] = (int(detail["current"]), int(detail["total"]))
+    elif step.get("status") in ("Download complete", "Pull complete") and layer in counts:
+        counts[layer] = (counts[layer][1], counts[layer][1])
+
+
+def _write(note: Path, said: Mapping[str, str]) -> None:
+    note.parent.mkdir(parents=True, exist_ok=True)
+    draft = note.with_name(f"{note.name}.{os.getpid()}.{time.monotonic_ns()}")
+    draft.write_text(json.dumps(said), encoding="utf-8")
+    draft.replace(note)

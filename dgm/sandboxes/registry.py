@@ -1,0 +1,82 @@
+"""Asks a registry how large images are, before they are pulled: the engine tells that only afterwards."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from requests import Session
+
+HUB, HUB_NAME = "registry-1.docker.io", "docker.io"
+PLATFORM = {"os": "linux", "architecture": "amd64"}
+ANSWERS_WITHIN_S = 10.0
+_INDEXES = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+_MANIFESTS = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+_CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
+
+
+def download_bytes(references: Sequence[str]) -> int | None:
+    """What all of these weigh as they are sent, layers in common counted once; ``None`` where one cannot be told."""
+    import requests
+
+    layers: dict[str, int] = {}
+    with requests.Session() as session:
+        for reference in references:
+            try:
+                layers |= _layers(session, *split(reference))
+            except (requests.RequestException, ValueError, KeyError, TypeError, StopIteration):
+                return None
+    return sum(layers.values())
+
+
+def split(reference: str) -> tuple[str, str, str]:
+    """Host, repository and tag (or digest) of a reference as the engine takes it."""
+    name, at, digest = reference.partition("@")
+    first, slash, rest = name.partition("/")
+    host, path = (first, rest) if slash and re.search(r"[.:]|^localhost$", first) else (HUB_NAME, name)
+    repository, colon, tag = path.partition(":")
+    if host == HUB_NAME:
+        host = HUB
+        repository = repository if "/" in repository else f"library/{repository}"
+    return host, repository, digest if at else tag if colon else "latest"
+
+
+def _layers(session: "Session", host: str, repository: str, tag: str) -> Mapping[str, int]:
+    local = host.partition(":")[0] in ("localhost", "127.0.0.1")
+    base = f"{'http' if local else 'https'}://{host}/v2/{repository}"
+    manifest = _asked(session, f"{base}/manifests/{tag}")
+    if "manifests" in manifest:
+        fits = (
+            each["digest"]
+            for each in manifest["manifests"]
+            if all(each.get("platform", {}).get(key) == value for key, value in PLATFORM.items())
+        )
+        manifest = _asked(session, f"{base}/manifests/{next(fits)}")
+    return {str(layer["digest"]): int(layer["size"]) for layer in manifest["layers"]}
+
+
+def _asked(session: "Session", url: str) -> Mapping[str, Any]:
+    headers = {"Accept": ", ".join((*_INDEXES, *_MANIFESTS))}
+    answer = session.get(url, headers=headers, timeout=ANSWERS_WITHIN_S)
+    if answer.status_code == 401:
+        headers["Authorization"] = f"Bearer {_token(session, answer.headers['WWW-Authenticate'])}"
+        answer = session.get(url, headers=headers, timeout=ANSWERS_WITHIN_S)
+    answer.raise_for_status()
+    found: Mapping[str, Any] = answer.json()
+    return found
+
+
+def _token(session: "Session", challenge: str) -> str:
+    """A token for anybody; images that need a login are not estimated."""
+    asked = dict(_CHALLENGE.findall(challenge))
+    realm = asked.pop("realm")
+    answer = session.get(realm, params=asked, timeout=ANSWERS_WITHIN_S)
+    answer.raise_for_status()
+    said = answer.json()
+    return str(said.get("token") or said["access_token"])

@@ -1,0 +1,259 @@
+"""Makes an image's repository fit for an agent: runs once, as root, inside a container of that image, without network.
+
+dgm does not import it but gives it to the image's python3 (>= 3.9) as a text; standard library only. Afterwards the
+work tree stands in ``/opt/dgm/work`` with a ``.git`` of one commit, the same commit in a bare repository beside it, and
+nothing is left of the history that the image came with. Its last line of output is a JSON object: what it takes to copy
+the work tree, or why the image cannot be used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+ORIGIN = Path("/testbed")
+PLACE = Path("/opt/dgm")
+WORK, BASELINE, COMMANDS = PLACE / "work", PLACE / "baseline.git", PLACE / "bin"
+ENVIRONMENTS = (Path("/opt/miniconda3/envs/testbed/bin"),)
+"""Where published images keep the interpreter that the repository is installed for."""
+STANDARD = ("/usr/local/bin", "/usr/bin", "/bin")
+NEEDED = ("git", "tar", "find", "timeout", "env", "cp", "head", "mktemp")
+USER = 10001
+PAGE, MIB = 4096, 1024 * 1024
+ATTRIBUTES = "* -text -ident -filter !eol !working-tree-encoding !diff !whitespace\n"
+"""Files count byte for byte, whatever the repository's own attributes say."""
+IGNORED = "__pycache__/\n*.py[co]\n.pytest_cache/\n"
+"""What running tests leaves behind is no part of a patch."""
+SETTINGS = """\
+[core]
+\trepositoryformatversion = 0
+\tbare = {bare}
+\tfileMode = true
+\tsymlinks = true
+\tautocrlf = false
+\tlogAllRefUpdates = {logs}
+\tcheckStat = minimal
+\ttrustctime = false
+[gc]
+\tauto = 0
+"""
+WHEN = "2000-01-01T00:00:00Z"
+NONE: Mapping[str, str] = {}
+
+
+class Unusable(Exception):
+    """The image cannot be used; says why."""
+
+
+def main() -> int:
+    """Does it all and reports."""
+    try:
+        check()
+        move_work_tree()
+        commit = make_baseline()
+        make_own_repository(commit)
+        add_user()
+        link_commands()
+        remove(ORIGIN)
+        ORIGIN.mkdir()
+        said: dict[str, object] = {"commit": commit, "work_mb": copied_mb()}
+    except Unusable as error:
+        said = {"unusable": str(error)}
+    except subprocess.CalledProcessError as error:
+        words = (error.stderr or b"").decode("utf-8", "replace").strip().split("\n")[0]
+        said = {"unusable": f"git {error.cmd[1]} says: {words or error.returncode}"}
+    print(json.dumps(said))  # noqa: T201  (this line is the report)
+    return 0
+
+
+def check() -> None:
+    """Looks whether all is there that sandboxes need.
+
+    Raises:
+        Unusable: something is missing.
+    """
+    path = os.pathsep.join(STANDARD)
+    missing = [name for name in NEEDED if shutil.which(name, path=path) is None]
+    if missing:
+        raise Unusable(f"it lacks {', '.join(missing)} in {' or '.join(STANDARD)}")
+    if sys.version_info < (3, 9):  # noqa: UP036  (the image's Python, not dgm's)
+        raise Unusable(f"its python3 is {sys.version.split()[0]}: agents need 3.9 or later")
+    if not os.path.lexists(ORIGIN / ".git"):
+        raise Unusable(f"there is no git repository at {ORIGIN}")
+
+
+def move_work_tree() -> None:
+    """Copies the work tree without any repository in it, readable by all."""
+    remove(PLACE)
+    WORK.mkdir(parents=True)
+    parts = [str(path) for path in ORIGIN.iterdir() if path.name != ".git"]
+    if parts:
+        subprocess.run(["cp", "-a", "-t", str(WORK), "--", *parts], check=True, capture_output=True)
+    for path in entries(WORK):
+        mode = path.lstat().st_mode
+        if path.name.lower() == ".git" or not (
+            stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+        ):
+            remove(path)
+        elif not stat.S_ISLNK(mode):
+            executable = 0o111 if stat.S_ISDIR(mode) or mode & 0o111 else 0
+            path.chmod(stat.S_IMODE(mode) & 0o755 | 0o444 | executable)
+
+
+def make_baseline() -> str:
+    """A bare repository whose only commit is the work tree as it stands, edits of the set-up included."""
+    listed = git("ls-files", "-s", "-z", cwd=ORIGIN, settings=["safe.directory=*", "core.fsmonitor=false"])
+    # Another repository's commits are not ours to hold: what they brought is taken as ordinary files.
+    tracked = [entry for entry in listed.split(b"\0") if entry and not entry.startswith(b"160000 ")]
+    empty_repository(BASELINE, bare=True)
+    for entry in tracked:
+        restore_mode(WORK / os.fsdecode(entry.partition(b"\t")[2]), executable=entry.startswith(b"100755 "))
+    place = {"GIT_DIR": str(BASELINE), "GIT_WORK_TREE": str(WORK)}
+    git("update-index", "-z", "--index-info", given=b"\0".join([*tracked, b""]), variables=place)
+    git("add", "-A", "--", ".", cwd=WORK, variables=place)
+    tree = git("write-tree", variables=place).decode().strip()
+    commit = git("commit-tree", tree, "-m", "start", variables=place | signature()).decode().strip()
+    git("update-ref", "--no-deref", "refs/heads/main", commit, variables=place)
+    git("repack", "-a", "-d", "-q", variables=place)
+    git("prune-packed", "-q", variables=place)
+    git("fsck", "--no-progress", "--connectivity-only", variables=place)
+    (BASELINE / "index").unlink()
+    readable(BASELINE)
+    return commit
+
+
+def restore_mode(path: Path, *, executable: bool) -> None:
+    """Takes back a change of modes: published images have made every file executable."""
+    if path.is_file() and not path.is_symlink():
+        mode = stat.S_IMODE(path.stat().st_mode)
+        path.chmod(mode | 0o111 if executable else mode & ~0o111)
+
+
+def make_own_repository(commit: str) -> None:
+    """The agent's own repository: the same commit, and an index that holds for a copy with the same times."""
+    own = WORK / ".git"
+    empty_repository(own, bare=False)
+    shutil.copytree(BASELINE / "objects", own / "objects", dirs_exist_ok=True)
+    (own / "refs" / "heads" / "main").write_text(f"{commit}\n", encoding="ascii")
+    place = {"GIT_DIR": str(own), "GIT_WORK_TREE": str(WORK)}
+    git("read-tree", commit, variables=place)
+    git("update-index", "-q", "--refresh", cwd=WORK, variables=place)
+    left = git("status", "--porcelain", cwd=WORK, variables=place)
+    if left:
+        raise Unusable(f"its work tree is not clean: {left.decode('utf-8', 'replace').splitlines()[0]}")
+    readable(own)
+
+
+def empty_repository(folder: Path, *, bare: bool) -> None:
+    """A repository without templates, hooks, remotes or logs."""
+    for part in ("objects/pack", "objects/info", "refs/heads", "refs/tags", "info"):
+        (folder / part).mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
+    words = {"bare": str(bare).lower(), "logs": str(not bare).lower()}
+    (folder / "config").write_text(SETTINGS.format(**words), encoding="ascii")
+    (folder / "info" / "attributes").write_text(ATTRIBUTES, encoding="ascii")
+    (folder / "info" / "exclude").write_text(IGNORED, encoding="ascii")
+
+
+def git(
+    *words: str,
+    cwd: Path = Path("/"),
+    given: bytes = b"",
+    settings: Sequence[str] = (),
+    variables: Mapping[str, str] = NONE,
+) -> bytes:
+    """What git prints; nothing of the image's own configuration has a say."""
+    chosen = [word for setting in settings for word in ("-c", setting)]
+    environment = {
+        "PATH": os.pathsep.join(STANDARD),
+        "HOME": "/nonexistent",
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        **variables,
+    }
+    command = ["git", *chosen, "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false", *words]
+    done = subprocess.run(command, cwd=cwd, env=environment, input=given, capture_output=True, check=False)
+    if done.returncode:
+        raise subprocess.CalledProcessError(done.returncode, ["git", *words], done.stdout, done.stderr)
+    return done.stdout
+
+
+def signature() -> dict[str, str]:
+    """Nobody, at no time: the commit is a function of the work tree."""
+    who = {f"GIT_{role}_{what}": "dgm" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    return who | {f"GIT_{role}_DATE": WHEN for role in ("AUTHOR", "COMMITTER")}
+
+
+def add_user() -> None:
+    """Gives the sandbox's user a name, where it has none: some tests ask for it."""
+    users = Path("/etc/passwd").read_text(encoding="utf-8", errors="replace").splitlines()
+    groups = Path("/etc/group").read_text(encoding="utf-8", errors="replace").splitlines()
+    fields = [line.split(":") for line in users]
+    if any(field[2:3] == [str(USER)] for field in fields):
+        return
+    name = "agent" if all(field[0] != "agent" for field in fields) else "dgm-agent"
+    shell = next(shell for shell in ("/bin/bash", "/bin/sh") if Path(shell).exists())
+    users.append(f"{name}:x:{USER}:{USER}::/tmp:{shell}")
+    Path("/etc/passwd").write_text("\n".join(users) + "\n", encoding="utf-8")
+    if not any(line.split(":")[2:3] == [str(USER)] for line in groups):
+        groups.append(f"{name}:x:{USER}:")
+        Path("/etc/group").write_text("\n".join(groups) + "\n", encoding="utf-8")
+
+
+def link_commands() -> None:
+    """Offers the commands of the repository's own environment where an agent finds them.
+
+    ``python`` is the repository's, ``python3`` stays the image's: agents run with that, and the repository's may be
+    too old for them.
+    """
+    COMMANDS.mkdir()
+    for environment in ENVIRONMENTS:
+        for command in sorted(environment.iterdir()) if environment.is_dir() else ():
+            wanted = command.name in ("python", "pip", "pytest")
+            known = shutil.which(command.name, path=os.pathsep.join(STANDARD))
+            if wanted or not (known or command.name.startswith("python3")):
+                (COMMANDS / command.name).symlink_to(command)
+
+
+def copied_mb() -> int:
+    """What a copy of the work tree takes of memory: whole pages, and an inode to each entry."""
+    pages = inodes = 1
+    for path in entries(WORK):
+        inodes += 1
+        info = path.lstat()
+        pages += -(-info.st_size // PAGE) if stat.S_ISREG(info.st_mode) else 1
+    return max(pages, inodes) * PAGE // MIB + 1
+
+
+def entries(folder: Path) -> Iterator[Path]:
+    """Everything below a folder; what is removed while it is walked is not entered."""
+    for path in sorted(folder.iterdir()):
+        yield path
+        if path.is_dir() and not path.is_symlink():
+            yield from entries(path)
+
+
+def readable(folder: Path) -> None:
+    """Lets everybody read, and leaves the rest as git made it."""
+    for path in [folder, *entries(folder)]:
+        path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
+
+
+def remove(path: Path) -> None:
+    """Removes whatever is there; of a mount point what is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        path.unlink()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""A recorded run as something to work from: its replies are served, nothing is ever written into it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dgm.archive.events import ActionStarted, Event, Recorded
+from dgm.archive.repository import AgentRepository
+from dgm.archive.run import Run
+from dgm.archive.traces import Traces
+from dgm.config import Settings
+from dgm.domain import ActionId, Digest
+from dgm.errors import ArchiveCorrupt, DgmError
+from dgm.gateway.journal import RunJournal
+from dgm.messages import Exchange, PaidCall
+from dgm.models.recorded import RecordedModel
+from dgm.protocols import Model
+from dgm.search.foreman import Foreman, contents
+from dgm.search.orders import ExpandOrder
+
+ROLES = ("solve", "improve", "diagnose")
+
+
+class Recording:
+    """The journal of a replay (``dgm.protocols.Journal``): what was paid for is found, nothing is left."""
+
+    def __init__(self, run: Run) -> None:
+        self._journal = RunJournal(run)
+
+    def exchanges(self, action: ActionId) -> Sequence[Exchange]:
+        """What the action was answered then; raises as ``RunJournal.exchanges``."""
+        return self._journal.exchanges(action)
+
+    async def record(self, call: PaidCall) -> None:
+        """Never happens: the models of a replay do not answer.
+
+        Raises:
+            DgmError: always.
+        """
+        raise DgmError(f"action {call.key.action}: a replay pays for no call")
+
+    def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
+        """Keeps nothing: what the agent was refused is in the record already."""
+
+
+def recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
+    """Role → a model that speaks under the name of the recorded one."""
+    names = dict.fromkeys(ROLES, settings.model) | dict(run.tree.spend_by.keys())
+    return {role: RecordedModel(name) for role, name in names.items()}
+
+
+class Beside(Run):
+    """A recorded run as a worker sees it that makes things again: what is made lies in another folder."""
+
+    def __init__(self, recorded: Run, made: Run | None, folder: Path) -> None:
+        """Writes into a run of its own where there is one, else into a scratch folder.
+
+        Args:
+            recorded: what is read where ``made`` does not have it; stays the owner of its log.
+            made: the run that the work is recorded in; None where it is thrown away.
+            folder: for commits and traces where ``made`` is None.
+        """
+        owner = made or recorded
+        super().__init__(owner.folder, owner.config, owner.store)
+        self.tree = owner.tree
+        self.repository = made.repository if made else _borrowing(folder / "agents.git", recorded)
+        self.traces = _Layered((made.folder if made else folder) / "traces", recorded.traces)
+
+    def append(self, event: Event) -> Recorded:
+        """Never happens.
+
+        Raises:
+            DgmError: always.
+        """
+        return self.append_many((event,))[0]
+
+    def append_many(self, events: Sequence[Event]) -> Sequence[Recorded]:
+        """Never happens; raises as ``append``."""
+        names = ", ".join(type(event).__name__ for event in events)
+        raise DgmError(f"{self.name}: a replay writes nothing into the run that it replays ({names})")
+
+
+class _Layered(Traces):
+    """Traces of its own above those of a recorded run."""
+
+    def __init__(self, folder: Path, below: Traces) -> None:
+        super().__init__(folder)
+        self._below = below
+
+    def get(self, digest: Digest) -> bytes:
+        return super().get(digest) if self._path(digest).exists() else self._below.get(digest)
+
+
+def _borrowing(folder: Path, recorded: Run) -> AgentRepository:
+    """An empty repository that finds the recorded run's objects without copying them."""
+    repository = AgentRepository.create(folder)
+    info = folder / "objects" / "info"
+    info.mkdir(parents=True, exist_ok=True)
+    objects = (recorded.folder / "agents.git" / "objects").resolve()
+    (info / "alternates").write_text(f"{objects}\n", encoding="utf-8")
+    return repository
+
+
+class Orders:
+    """The orders of a run's expansions, as the worker was given them."""
+
+    def __init__(self, run: Run, settings: Settings) -> None:
+        self._run = run
+        self._foreman = Foreman(run, settings)
+        self._births = [seq for seq, _, kind, _, _ in run.store.rows() if kind == "agent_born"]
+
+    def expansion(self, action: ActionId) -> ExpandOrder:
+        """The order of the last start of an expansion: only agents of that time are known.
+
+        Raises:
+            ArchiveCorrupt: the log has no start of it.
+        """
+        starts = [item for item in self._run.store.of_action(action) if isinstance(item.event, ActionStarted)]
+        if not starts or not isinstance(starts[-1].event, ActionStarted):
+            raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} was never started")
+        order = self._foreman.order(action, starts[-1].event.action)
+        if not isinstance(order, ExpandOrder):
+            raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} is no expansion")
+        there = sum(seq < starts[-1].seq for seq in self._births)
+        return replace(order, known=contents(self._run, self._run.tree.agents[:there]))

@@ -1,0 +1,231 @@
+"""Tests by a command in real sandboxes: every verdict, and what a patch may try."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dgm.archive.repository import patch as patch_between
+from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.verification import verify
+from dgm.domain import Entry, TaskId, Verdict
+from dgm.errors import UserError
+from dgm.sandboxes.choose import choose
+
+pytestmark = pytest.mark.sandbox
+
+HANDMADE = Path(__file__).parents[1] / "e2e" / "suites" / "handmade"
+LABELS = {"dgm.run": "test-command-tests"}
+SLUG, TOTAL, WORDS, GAUGE = map(
+    TaskId,
+    (
+        "slugs-keep-their-signs",
+        "total-leaves-out-the-last",
+        "short-words-are-lost",
+        "gauge-is-full-too-late",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """Bubblewrap first: it starts ten times as fast."""
+    for name in ("bubblewrap", "docker"):
+        try:
+            return choose(name)
+        except UserError as error:
+            reason = str(error)
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def made(engine, tmp_path):
+    """The suite with one task's ``task.toml`` and tests changed."""
+
+    def make(task=TOTAL, tests=None, **settings):
+        folder = shutil.copytree(HANDMADE, tmp_path / "suite")
+        file = folder / "tasks" / task / "task.toml"
+        lines = "".join(f"{key} = {value}\n" for key, value in settings.items() if key != "test_timeout_s")
+        above = f"test_timeout_s = {settings['test_timeout_s']}\n" if "test_timeout_s" in settings else ""
+        file.write_text(above + file.read_text() + lines)
+        if tests is not None:
+            (folder / "tasks" / task / "tests" / "test.sh").write_text(tests)
+        return SuiteBenchmark(folder, engine)
+
+    return make
+
+
+def changing(suite, task, files):
+    """A patch that gives files this content."""
+    before = suite.workspace(task)
+    return patch_between(before, before | {name: Entry(text.encode()) for name, text in files.items()})
+
+
+def graded(suite, task, patch):
+    grade = asyncio.run(suite.grade(task, patch, LABELS))
+    return grade.verdict, grade.reason
+
+
+@pytest.mark.parametrize("task", [SLUG, TOTAL, WORDS, GAUGE])
+def test_handmade_task_is_sound(engine, task):
+    assert asyncio.run(verify(SuiteBenchmark(HANDMADE, engine), task, LABELS)) == []
+
+
+def test_wrong_patch_says_how_the_tests_ended(made):
+    suite = made()
+    patch = changing(suite, TOTAL, {"total.sh": "echo 7\n"})
+    assert graded(suite, TOTAL, patch) == (Verdict.UNRESOLVED, "the tests fail (exit status 1)")
+
+
+def test_share_below_the_threshold_is_unresolved_with_its_score(made):
+    suite = made(SLUG)
+    patch = changing(suite, SLUG, {"slug.py": "def slug(title):\n    return 'x'\n"})
+    grade = asyncio.run(suite.grade(SLUG, patch, LABELS))
+    assert (grade.verdict, grade.score) == (Verdict.UNRESOLVED, 0.25)
+    assert grade.reason == "reward 0.25, 0.75 is needed"
+
+
+def test_patch_that_does_not_apply_is_unresolved(made):
+    patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+    verdict, reason = graded(made(), TOTAL, patch)
+    assert verdict is Verdict.UNRESOLVED
+    assert reason.startswith("the patch does not apply: error: x: No such file")
+
+
+@pytest.mark.parametrize("path", ["../../../tmp/out", "/etc/out", ".git/hooks/post-checkout"])
+def test_patch_that_leaves_the_workspace_does_not_apply(made, path):
+    patch = f"diff --git a/{path} b/{path}\nnew file mode 100755\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
+    verdict, reason = graded(made(tests="exit 0\n"), TOTAL, patch.encode())
+    assert verdict is Verdict.UNRESOLVED
+    assert reason.startswith("the patch does not apply")
+
+
+def test_crlf_binary_renamed_and_executable_files_arrive_as_they_were(made):
+    check = "set -e\ntest -x run.sh\ntest ! -e total.sh\ncmp b.bin <(printf \"\\000\\377\")\ngrep -q $'a\\r' crlf.txt\n"
+    suite = made(tests=check)
+    before = dict(suite.workspace(TOTAL))
+    after = {
+        "run.sh": Entry(before["total.sh"].data, 0o100755),
+        "b.bin": Entry(b"\x00\xff"),
+        "crlf.txt": Entry(b"a\r\nb\r\n"),
+    }
+    assert graded(suite, TOTAL, patch_between(before, after)) == (Verdict.RESOLVED, "the tests pass")
+
+
+def test_tests_that_hang_are_unresolved(made):
+    suite = made(tests="sleep 60\n", test_timeout_s=1)
+    patch = changing(suite, TOTAL, {"total.sh": "echo 6\n"})
+    assert graded(suite, TOTAL, patch) == (Verdict.UNRESOLVED, "the tests did not end within 1 s")
+
+
+def test_tests_that_flood_are_cut_and_judged(made):
+    suite = made(tests="head -c 30000000 /dev/zero | tr '\\0' x\nexit 0\n")
+    grade = asyncio.run(suite.grade(TOTAL, changing(suite, TOTAL, {"total.sh": "echo 6\n"}), LABELS))
+    assert grade.verdict is Verdict.RESOLVED
+    assert len(grade.log) <= 60_000
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("echo 1 > /logs/verifier/reward.txt", "reward 1"),
+        ("echo ' 2.5 ' > /logs/verifier/reward.txt", "reward 2.5"),
+        ("echo 0.5 > /logs/verifier/reward.txt", "reward 0.5, 1 is needed"),
+        ("echo '{\"score\": 1}' > /logs/verifier/reward.json", "reward 1"),
+        ("echo '{\"a\": 1, \"reward\": 0}' > /logs/verifier/reward.json", "reward 0, 1 is needed"),
+        ("echo '{\"a\": 1, \"b\": 0}' > /logs/verifier/reward.json", "reward.json: holds several values"),
+        ("echo passed > /logs/verifier/reward.txt", "reward.txt: holds no number: 'passed'"),
+        ("echo nan > /logs/verifier/reward.txt", "reward.txt: holds no finite number: 'nan'"),
+        ("echo '{' > /logs/verifier/reward.json", "reward.json: is no JSON: '{'"),
+        ("ln -s /etc/passwd /logs/verifier/reward.txt", "the tests ended with exit status 0 and left no reward"),
+        ("exit 3", "the tests ended with exit status 3 and left no reward"),
+        ("head -c 3000000 /dev/zero > /logs/verifier/reward.txt", "the tests left no reward that can be read"),
+    ],
+)  # fmt: skip
+def test_reward_decides(made, said, reason):
+    suite = made(tests=said + "\n", result='"reward"')
+    verdict, given = graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": "echo 6\n"}))
+    assert given.startswith(reason)
+    assert (verdict is Verdict.RESOLVED) == ("needed" not in reason and reason.startswith("reward "))
+
+
+def test_what_the_graded_code_prints_is_no_result(made):
+    suite = made()
+    forged = "echo PASSED; echo 1 > /logs/verifier/reward.txt; echo 'all tests pass'\n"
+    assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": forged}))[0] is Verdict.UNRESOLVED
+
+
+def test_files_that_configure_the_examination_are_put_back(made):
+    check = "set -e\ntest ! -e conftest.py\ntest ! -e lib/sitecustomize.py\ntest ! -e usercustomize\nsh total.sh\n"
+    suite = made(tests=check)
+    added = {"conftest.py": "import os\n", "lib/sitecustomize.py": "x\n", "usercustomize/__init__.py": "x\n"}
+    patch = changing(suite, TOTAL, {**added, "total.sh": "exit 0\n"})
+    assert b"conftest.py" in patch
+    assert graded(suite, TOTAL, patch) == (Verdict.RESOLVED, "the tests pass")
+
+
+def test_modules_that_would_shadow_a_runner_or_pythons_own_are_gone(made):
+    names = ("pytest.py", "json.py", "unittest/__init__.py", "pluggy.so", "_pytest", "nose/__init__.py")
+    gone = "".join(f"test ! -e {name}\n" for name in names)
+    kept = "".join(f"test -e {name}\n" for name in ("types/shop.ts", "calendar.sh", "src/json.py", "mine.py"))
+    suite = made(tests=f"set -e\n{gone}{kept}sh total.sh\n")
+    stay = dict.fromkeys(("types/shop.ts", "calendar.sh", "src/json.py", "mine.py", "src/__init__.py"), "x\n")
+    before = suite.workspace(TOTAL)
+    after = before | {name: Entry(b"x\n") for name in (*names, *stay) if name != "_pytest"}
+    after |= {"_pytest": Entry(b"src", 0o120000), "total.sh": Entry(b"exit 0\n")}
+    assert graded(suite, TOTAL, patch_between(before, after)) == (Verdict.RESOLVED, "the tests pass")
+
+
+def test_modules_that_were_there_before_are_the_patch_s_to_change(made, tmp_path):
+    suite = made(tests='test "$(cat statistics.py)" = mended\n')
+    (tmp_path / "suite" / "tasks" / TOTAL / "workspace" / "statistics.py").write_text("broken\n")
+    patch = changing(suite, TOTAL, {"statistics.py": "mended\n"})
+    assert graded(suite, TOTAL, patch) == (Verdict.RESOLVED, "the tests pass")
+
+
+def test_restored_files_are_as_the_agent_got_them(made):
+    suite = made(tests="grep -q number total.sh\n", restored='["total.sh"]')
+    assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": "echo\n"})) == (
+        Verdict.RESOLVED,
+        "the tests pass",
+    )
+
+
+def test_graded_code_cannot_write_to_the_tests(made):
+    suite = made(tests="sh total.sh\ntest ! -e /tests/new && grep -q total /tests/test.sh\n")
+    patch = changing(suite, TOTAL, {"total.sh": "echo > /tests/test.sh; echo > /tests/new\n"})
+    assert graded(suite, TOTAL, patch) == (Verdict.RESOLVED, "the tests pass")
+
+
+def test_variables_reach_the_tests(made):
+    suite = made(tests='test "$LEVEL" = 3 && test "$TEST_DIR" = /tests\n', env='{ LEVEL = "3" }')
+    assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": "x\n"}))[0] is Verdict.RESOLVED
+
+
+def test_test_command_that_is_not_there_is_told_apart(made):
+    suite = made(tests="no-such-program\n")
+    verdict, reason = graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": "x\n"}))
+    assert (verdict, reason) == (
+        Verdict.UNRESOLVED,
+        "the tests fail (exit status 127: a program of theirs is not there)",
+    )
+
+
+def test_lines_of_hidden_tests_are_masked_in_the_log(made):
+    suite = made(tests="secret_line_of_the_tests=1\ncat /tests/test.sh\nexit 1\n")
+    grade = asyncio.run(suite.grade(TOTAL, changing(suite, TOTAL, {"total.sh": "x\n"}), LABELS))
+    assert b"secret_line" not in grade.log
+    assert b"[line of a hidden test]" in grade.log
+
+
+def test_solution_that_fails_is_told(made, tmp_path):
+    suite = made()
+    (tmp_path / "suite" / "tasks" / TOTAL / "solution" / "solve.sh").write_text("echo no luck\nexit 4\n")
+    with pytest.raises(UserError, match=r"solve\.sh ends with exit status 4: no luck"):
+        asyncio.run(verify(suite, TOTAL, LABELS))
+
+
+def test_task_that_passes_untouched_is_told(made):
+    suite = made(tests="exit 0\n")
+    assert asyncio.run(verify(suite, TOTAL, LABELS)) == ["doing nothing is resolved: the tests pass"]

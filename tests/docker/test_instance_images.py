@@ -1,0 +1,86 @@
+"""The engine's store of images for instances: what is made again, what is thrown away, what never is."""
+
+import asyncio
+import contextlib
+import os
+
+import docker
+import pytest
+
+from dgm.errors import Infrastructure
+from dgm.sandboxes.instance_images import InstanceStore
+from tests.docker.test_in_image_workspaces import build, engine, left, spec
+
+pytestmark = [pytest.mark.docker, pytest.mark.sandbox]
+__all__ = ["engine"]
+
+
+@pytest.fixture
+def store(engine, tmp_path):
+    """A store with notes of its own, so that nothing of the user's can be removed."""
+    return InstanceStore(engine.client, tmp_path)
+
+
+@pytest.fixture
+def prepared(engine, store):
+    """Three prepared images, the first one the longest unused."""
+    names = [f"dgm-test/store-{n}:1" for n in range(3)]
+    tags = [f"dgm/instance:test-store-{n}" for n in range(3)]
+    for n, (name, tag) in enumerate(zip(names, tags, strict=True)):
+        build(engine, name, f"git init -q /testbed; head -c 3000000 /dev/urandom > /testbed/blob{n}")
+        assert store.prepare(name, tag)
+    for n, tag in enumerate(tags):
+        os.utime(store._note("used", tag), (1000 + n, 1000 + n))
+    yield names, tags
+    for each in (*names, *tags):
+        with contextlib.suppress(docker.errors.ImageNotFound):
+            engine.client.images.remove(each, force=True)
+
+
+def test_the_longest_unused_images_go_first_and_nobody_elses(engine, store, prepared):
+    names, tags = prepared
+    assert [kept.tag for kept in store.kept()] == tags
+    total = store.disk_bytes()
+    assert total > 9_000_000
+    assert store.collect(total) == []
+    assert not store.prepare(names[0], tags[0])
+    assert store.collect(total - 1) == [tags[1]]
+    assert [store.has(each) for each in (*tags, *names)] == [True, False, True, True, True, True]
+    assert store.collect(0, spared={tags[2]}) == [tags[0]]
+    assert store.collect(0) == [tags[2]]
+    assert store.kept() == []
+
+
+def test_an_image_in_use_stays(engine, store, prepared):
+    _, tags = prepared
+
+    async def work():
+        async with engine.open(spec(tags[0])):
+            return store.collect(0)
+
+    assert asyncio.run(work()) == tags[1:]
+    assert store.has(tags[0])
+
+
+def test_a_changed_image_is_prepared_again(engine, store, prepared):
+    names, tags = prepared
+    outdated = [engine.client.images.get(each).id for each in (tags[0], names[0])]
+    build(engine, names[0], "git init -q /testbed; echo new > /testbed/new.txt")
+    assert store.prepare(names[0], tags[0])
+    assert not store.prepare(names[0], tags[0])
+    said, _ = left(engine, tags[0], "ls")
+    assert said == "new.txt\n"
+    assert not store.has(outdated[0])
+    engine.client.images.remove(outdated[1])
+
+
+def test_a_prepared_image_outlives_what_it_was_made_from(engine, store, prepared):
+    names, tags = prepared
+    engine.client.images.remove(names[0], force=True)
+    assert not store.prepare(names[0], tags[0])
+    assert left(engine, tags[0], "ls")[0] == "blob0\n"
+
+
+def test_a_pull_that_fails_says_so(store):
+    with pytest.raises(Infrastructure, match=r"pull the image 127.0.0.1:1/none:1"):
+        store.pull("127.0.0.1:1/none:1")

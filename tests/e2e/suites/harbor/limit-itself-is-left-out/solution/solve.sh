@@ -1,0 +1,2 @@
+#!/bin/bash
+sed -i 's/number > limit/number >= limit/' /app/limits.py

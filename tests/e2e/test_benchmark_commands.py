@@ -1,0 +1,198 @@
+"""``dgm benchmark`` and searches on suites of one's own, as a user does them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.sandbox
+
+SUITES = Path(__file__).parent / "suites"
+HANDMADE, HARBOR = SUITES / "handmade", SUITES / "harbor"
+
+
+@pytest.fixture(scope="module")
+def boxed():
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+
+
+@pytest.fixture(scope="module")
+def imported(dgm, tmp_path_factory):
+    target = tmp_path_factory.mktemp("imported") / "little"
+    dgm("benchmark", "import", HARBOR, target, "--image", "python")
+    return target
+
+
+def search(dgm, benchmark, name, evaluations=4):
+    return dgm.json(
+        "run",
+        "--benchmark",
+        benchmark,
+        "--model",
+        "offline",
+        "--sandbox",
+        "bubblewrap",
+        "--name",
+        name,
+        "--max-evaluations",
+        evaluations,
+    )
+
+
+def test_list_names_the_shipped_ones_and_how_to_name_the_others(dgm):
+    listed = dgm.json("benchmark", "list")
+    suites = {suite["name"]: suite["tasks"] for suite in listed["suites"]}
+    assert suites["starter"] == {"search": 40, "promotion": 0, "holdout": 20}
+    assert "polyglot:" in suites
+    assert any(form["form"].startswith("swebench:") for form in listed["named"])
+    assert "starter" in dgm("benchmark", "list").stdout
+
+
+def test_show_counts_tasks_and_tells_images(dgm):
+    shown = dgm.json("benchmark", "show", HANDMADE)
+    assert shown["tasks"] == {"search": 3, "promotion": 0, "holdout": 1}
+    assert shown["tags"] == {"python": 3, "shell": 1, "wordcount": 1}
+    assert [(row["image"], row["tasks"]) for row in shown["images"]] == [("python", 4)]
+    assert shown["ids"]["holdout"] == ["slugs-keep-their-signs"]
+    text = dgm("benchmark", "show", HANDMADE).stdout
+    assert "holdout: 1 task" in text
+    assert "slugs-keep-their-signs" in text
+
+
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_show_never_shows_a_hidden_test_or_a_solution(dgm, how):
+    text = dgm("benchmark", "show", HANDMADE, "slugs-keep-their-signs", *how).stdout
+    assert "Slugs keep punctuation" in text
+    assert "slug.py" in text
+    assert "check.py" not in text
+    assert "findall" not in text
+
+
+def test_verify_finds_handmade_tasks_sound(dgm, boxed):
+    said = dgm.json("benchmark", "verify", HANDMADE, "--sandbox", "bubblewrap", "--workers", 4)
+    assert (said["sound"], said["problems"], said["left_out"]) == (4, {}, [])
+
+
+def test_verify_says_what_disagrees_and_exits_1(dgm, boxed, tmp_path):
+    suite = shutil.copytree(HANDMADE, tmp_path / "spoiled")
+    (suite / "tasks" / "total-leaves-out-the-last" / "tests" / "test.sh").write_text("exit 0\n")
+    (suite / "tasks" / "slugs-keep-their-signs" / "solution" / "solve.sh").write_text("true\n")
+    done = dgm("benchmark", "verify", suite, "--sandbox", "bubblewrap", code=1)
+    assert "total-leaves-out-the-last: doing nothing is resolved: the tests pass" in done.stdout
+    assert "slugs-keep-their-signs: the reference fix is unresolved: empty patch" in done.stdout
+    assert done.stdout.endswith("2 of 4 tasks are sound\n")
+    assert "NOT SOUND" in done.stderr
+
+
+def test_verify_of_one_task_of_a_mixed_benchmark(dgm, boxed):
+    name = f"starter+{HANDMADE}"
+    said = dgm.json("benchmark", "verify", name, "handmade/short-words-are-lost", "--sandbox", "bubblewrap")
+    assert said["verified"] == ["handmade/short-words-are-lost"]
+    assert said["sound"] == 1
+
+
+def test_imported_tasks_are_sound(dgm, boxed, imported):
+    assert dgm.json("benchmark", "verify", imported, "--sandbox", "bubblewrap")["sound"] == 3
+
+
+def test_import_says_what_did_not_come_along(dgm, tmp_path):
+    source = shutil.copytree(HARBOR, tmp_path / "harbor")
+    (source / "greet-politely" / "steps").mkdir()
+    said = dgm.json("benchmark", "import", source, tmp_path / "suite", "--image", "python")
+    assert said["tasks"] == ["limit-itself-is-left-out", "sum-the-sales"]
+    assert "several steps" in said["skipped"]["greet-politely"]
+    assert "/app became /work/app" in said["remarks"]["limit-itself-is-left-out"][0]
+
+
+def test_suite_made_by_hand_is_searched(dgm, boxed):
+    done = search(dgm, HANDMADE, "by-hand")
+    assert done["evaluations"]["graded"] == 4
+    assert done["evaluations"]["invalid"] == 0
+
+
+def test_imported_suite_is_searched(dgm, boxed, imported):
+    done = search(dgm, imported, "imported")
+    assert done["evaluations"]["graded"] == 4
+    assert done["evaluations"]["invalid"] == 0
+
+
+def test_mixed_suite_is_searched_stopped_and_resumed(dgm, boxed, imported):
+    search(dgm, f"{HANDMADE}+{imported}", "mixed", evaluations=2)
+    done = dgm.json("resume", "mixed", "--max-evaluations", 4)
+    assert done["evaluations"]["graded"] == 4
+    tasks = {row["task"] for row in dgm.json("show", "mixed", "0")["evaluations"]}
+    assert {task.partition("/")[0] for task in tasks} <= {"handmade", "little"}
+
+
+@pytest.fixture(scope="module")
+def docker():
+    """An engine that answers."""
+    from dgm.errors import UserError
+    from dgm.sandboxes.choose import choose
+
+    try:
+        choose("docker")
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.docker
+def test_fetch_builds_what_is_missing_after_it_was_told_to(dgm, docker, tmp_path):
+    harbor = shutil.copytree(HARBOR, tmp_path / "harbor")
+    (harbor / "sum-the-sales" / "environment" / "fresh.txt").write_text(str(tmp_path))
+    suite = tmp_path / "suite"
+    dgm("benchmark", "import", harbor, suite)
+    refused = dgm("benchmark", "fetch", suite, "sum-the-sales", code=2)
+    assert "suite: 1 of 1 images are to be built" in refused.stderr
+    assert "say --yes" in refused.stderr
+    done = dgm.json("benchmark", "fetch", suite, "sum-the-sales", "--yes")
+    assert (len(done["ready"]), done["failed"], done["before"][0]["missing"]) == (1, {}, 1)
+    again = dgm.json("benchmark", "fetch", suite, "sum-the-sales")
+    assert again["before"][0] == {"benchmark": "suite", "here": 1, "missing": 0}
+
+
+@pytest.mark.docker
+def test_fetch_names_the_image_that_cannot_be_built_and_exits_1(dgm, docker, tmp_path):
+    harbor = shutil.copytree(HARBOR, tmp_path / "harbor")
+    (harbor / "sum-the-sales" / "environment" / "Dockerfile").write_text(
+        "FROM dgm/python\nWORKDIR /app\nRUN false\n"
+    )
+    dgm("benchmark", "import", harbor, tmp_path / "suite")
+    done = dgm.json("benchmark", "fetch", tmp_path / "suite", "sum-the-sales", "--yes", code=1)
+    assert "cannot be built (no network" in next(iter(done["failed"].values()))
+
+
+@pytest.mark.docker
+def test_fetch_tells_a_ready_image_that_nobody_has(dgm, docker, tmp_path):
+    suite = shutil.copytree(HANDMADE, tmp_path / "suite")
+    file = suite / "tasks" / "total-leaves-out-the-last" / "task.toml"
+    file.write_text('image = "docker:dgm/nobody-has-this:1"\n' + file.read_text())
+    done = dgm.json("benchmark", "fetch", suite, "total-leaves-out-the-last", "--yes", code=1)
+    assert done["ready"] == []
+    assert done["failed"] == {
+        "docker:dgm/nobody-has-this:1": "dgm/nobody-has-this:1 is not here: pull or build it"
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("show", "startr"), "did you mean 'starter'"),
+        (("show", "starter", "nothing"), "no task 'nothing'"),
+        (("show", "starter+"), "nothing stands on one side of a '+'"),
+        (("show", "swebench"), "say which, as in swebench:verified"),
+        (("show", "starter", "--set", "benchmarks.swebench.subst=x"), "subst"),
+        (("verify", "starter", "nothing", "--sandbox", "bubblewrap"), "no task 'nothing'"),
+        (("verify", "starter", "--workers", "0"), "--workers"),
+        (("import", "/nowhere", "x"), "no such folder"),
+        (("import", HARBOR, "x", "--image", "pyhton"), "did you mean 'python'"),
+        (("import", HARBOR, HARBOR / "x"), "lies in the folder that is imported"),
+        (("draw", "starter", "x.toml", "--search", "3"), "subsets are drawn of SWE-bench only"),
+    ],
+)
+def test_bad_input_is_one_line(dgm, boxed, tmp_path, words, message):
+    done = dgm("benchmark", *words, code=2, cwd=tmp_path)
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

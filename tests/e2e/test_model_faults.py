@@ -1,0 +1,298 @@
+"""What comes of every fault of a provider: for one call of every kind, and for a whole search.
+
+The table in ``docs/model-faults.md`` is made here: ``DGM_WRITE_DOCS=1 pytest tests/e2e/test_model_faults.py``.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from dgm.config import ModelsSettings, ProviderSettings, Settings
+from dgm.domain import ActionId, Usage
+from dgm.messages import Reply
+from dgm.models.choose import open_model
+from tests.e2e.faulty_search import Trial, perform
+from tests.e2e.hosted import KEY, PROVIDERS
+from tests.unit.gateway_bench import MemoryJournal, client, gateway
+from tests.wire_server import Kind, Rule, Script, Scripted, WireServer
+
+DOC = Path(__file__).parents[2] / "docs" / "model-faults.md"
+TIMEOUT_S = 0.25
+TRIES = 4
+SAID = "All is well."
+GRADED = "is graded"
+INVALID = "`invalid`, performed again"
+ENDS = "`invalid`; the session ends, `dgm resume` performs it again"
+BEGIN, END = "<!-- made by tests/e2e/test_model_faults.py -->", "<!-- end -->"
+NAMES = {"chat": "openai-chat", "responses": "openai", "messages": "anthropic"}
+KINDS = [(wire, streaming) for wire in NAMES for streaming in (False, True)]
+"""Every kind of call: the protocol, and whether the answer is streamed."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A row of the table: what a provider does."""
+
+    what: str
+    rule: Rule | None = None
+    """None: the provider does not know the model."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came of it."""
+
+    tries: int
+    agent: str
+    recorded: str
+    verdict: str
+    line: str
+    """What a person reads."""
+
+
+def once(kind: Kind, what: str, **more: object) -> Fault:
+    return Fault(f"{what}, once", Rule(kind, calls=(1,), **more))
+
+
+def always(kind: Kind, what: str, **more: object) -> Fault:
+    return Fault(f"{what}, every time", Rule(kind, **more))
+
+
+PASSING = (
+    once(Kind.RATE_LIMIT, "429"),
+    Fault("429 with `Retry-After`, once", Rule(Kind.RATE_LIMIT, calls=(1,), retry_after_s=0.02)),
+    Fault("429 with `retry-after-ms`, once", Rule(Kind.RATE_LIMIT, calls=(1,), retry_after_ms=20)),
+    *(once(kind, kind.removeprefix("error_")) for kind in Kind if kind.startswith(("error_4", "error_5"))),
+    Fault("503 with `Retry-After`, once", Rule(Kind.ERROR_503, calls=(1,), retry_after_s=0.02)),
+    once(Kind.HANG, "no byte until the time-out", seconds=5.0),
+    once(Kind.HANG_MIDWAY, "half an answer, then none until the time-out", seconds=5.0),
+    once(Kind.RESET, "connection reset before the answer"),
+    once(Kind.RESET_MIDWAY, "connection reset in mid-answer"),
+    once(Kind.DROPPED, "connection closed in mid-answer"),
+    once(Kind.TRUNCATED, "half an answer as if it was whole"),
+    once(Kind.MALFORMED, "malformed JSON"),
+    once(Kind.HTML, "200 with a page in HTML"),
+    once(Kind.EMPTY, "an answer with nothing in it"),
+    once(Kind.ERROR_EVENT, "an error within the stream (plain: 500 or 529)"),
+    once(Kind.DRIP, "the answer byte by byte", seconds=0.1),
+    once(Kind.SPLIT_ARGUMENTS, "the answer in deltas of two characters"),
+    Fault("three faults of three kinds", Rule((Kind.ERROR_500, Kind.RESET, Kind.HTML), calls=(1, 2, 3))),
+)
+LASTING = (
+    always(Kind.RATE_LIMIT, "429"),
+    always(Kind.ERROR_503, "503"),
+    always(Kind.RESET, "connection reset before the answer"),
+    always(Kind.TRUNCATED, "half an answer as if it was whole"),
+    always(Kind.MALFORMED, "malformed JSON"),
+    always(Kind.HTML, "200 with a page in HTML"),
+)
+HOPELESS = (
+    Fault("the key is wrong", Rule(Kind.WRONG_KEY)),
+    Fault("the key may not use the model", Rule(Kind.FORBIDDEN)),
+    Fault("no credit is left", Rule(Kind.NO_CREDIT)),
+    Fault("the provider does not know the model"),
+)
+TOLD = (
+    Fault("the conversation exceeds the context", Rule(Kind.CONTEXT_LENGTH)),
+    Fault("the model refuses", Rule(Kind.REFUSAL)),
+)
+MEANT = (always(Kind.EMPTY, "an answer with nothing in it"),)
+"""An empty answer that comes again and again is what the model means, unless there is not even a choice in it."""
+FAULTS = (*PASSING, *LASTING, *MEANT, *TOLD, *HOPELESS)
+
+
+def body_of(wire, streaming):
+    said = [{"role": "user", "content": "How are things?"}]
+    if wire == "responses":
+        return {"model": "default", "input": said, "stream": streaming}
+    more = {"max_tokens": 500} if wire == "messages" else {}
+    return {"model": "default", "messages": said, "stream": streaming, **more}
+
+
+async def ask(http, wire, streaming, token):
+    """One call as an agent makes it: its status, and what it says."""
+    path = PROVIDERS[NAMES[wire]].dialect
+    response = await http.post(
+        path, json=body_of(wire, streaming), headers={"Authorization": f"Bearer {token}"}
+    )
+    if response.status_code != 200:
+        error = response.json()["error"]
+        return f"{response.status_code} `{error.get('code') or error['type']}`"
+    whole = response.text
+    if SAID in whole:
+        return "the answer"
+    assert "never" not in whole.lower(), "an answer that broke off was taken for a whole one"
+    if '"refusal"' in whole and wire == "messages":
+        return "a refusal"
+    if "refus" in whole.lower() or "sorry" in whole.lower():
+        return "a refusal"
+    return "an empty answer"
+
+
+def hosted(wire, streaming, server, monkeypatch):
+    provider = PROVIDERS[NAMES[wire]]
+    monkeypatch.setenv(provider.key_env, KEY)
+    reached = ProviderSettings(
+        base_url=server.url if wire == "messages" else server.openai_url,
+        timeout_s=TIMEOUT_S,
+        tries=TRIES,
+        backoff_s=0.001,
+        stream=streaming,
+        api="chat" if wire == "chat" else "responses",
+    )
+    settings = Settings(models=ModelsSettings(**{provider.section: reached}))
+    return open_model(provider.model, settings)
+
+
+async def meet(wire, streaming, server, fault, opened, action):
+    """One call that meets the fault, and what came of it."""
+    known = (PROVIDERS[NAMES[wire]].own_name,) if fault.rule else ("another",)
+    server.app.config = replace(
+        server.app.config, script=Script((fault.rule,) if fault.rule else ()), models=known
+    )
+    opened.refused = opened.down = ""
+    before, answered = len(server.requests), server.answered
+    with opened.lend(action, "solve") as lease:
+        saw = await ask(opened.http, wire, streaming, lease.token)
+    paid = [call for call in opened.journal.paid.values() if call.key.action == action]
+    assert sum(call.reply.text == SAID for call in paid) == server.answered - answered
+    assert [call.key.number for call in paid] == [1] * len(paid)
+    errors = [call.reply.error for call in paid]
+    recorded = [f"one call, `{error}`" if error else "one call" for error in errors]
+    refusals = [each for each in opened.journal.refused if each[0] == action]
+    recorded += [f"`call_refused` {status}" for _, _, status, _, _ in refusals]
+    verdict, line = GRADED, ""
+    if lease.failure:
+        verdict = ENDS if opened.refused else INVALID
+        line = re.sub(r"in \d+ s", "in … s", str(lease.failure).partition(": ")[2])
+        assert opened.refused in ("", line)
+        assert bool(opened.down) != bool(opened.refused)
+    return Seen(len(server.requests) - before, saw, " and ".join(recorded) or "nothing", verdict, line)
+
+
+async def meet_all(wire, streaming, monkeypatch):
+    """Every fault, at one kind of call."""
+    brain = Scripted([Reply(SAID, usage=Usage(1, 20, 5))])
+    journal = MemoryJournal()
+    with (
+        tempfile.TemporaryDirectory(prefix="dgm-faults-") as folder,
+        WireServer(key=KEY, brain=brain) as server,
+    ):
+        model = hosted(wire, streaming, server, monkeypatch)
+        async with gateway(Path(folder) / "g", model, journal) as opened, client(opened, "") as http:
+            opened.journal, opened.http = journal, http
+            found = [
+                await meet(wire, streaming, server, fault, opened, ActionId(number))
+                for number, fault in enumerate(FAULTS, 1)
+            ]
+        await model.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def seen():
+    """Fault → kind of call → what came of it."""
+
+    async def scenario():
+        return await asyncio.gather(*(meet_all(*kind, monkeypatch) for kind in KINDS))
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        columns = asyncio.run(asyncio.wait_for(scenario(), 100))
+    return {
+        fault.what: dict(zip(KINDS, row, strict=True))
+        for fault, row in zip(FAULTS, zip(*columns, strict=True), strict=True)
+    }
+
+
+@pytest.mark.sandbox
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_search_under_faults_gives_the_same_archive(provider, tmp_path):
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    found = perform(Trial(provider, evaluations=4, faults=0.25), tmp_path)
+    assert found["same"], found
+    assert found["faults"] >= 3
+    assert found["evaluations"] == 4
+    assert found["answered_but_not_journaled"] == [0, 0]
+
+
+def all_of(seen, faults):
+    return [(fault.what, kind, found) for fault in faults for kind, found in seen[fault.what].items()]
+
+
+def test_what_passes_is_retried_and_invisible_to_the_agent(seen):
+    for what, kind, found in all_of(seen, PASSING):
+        assert (found.agent, found.recorded, found.verdict) == ("the answer", "one call", GRADED), (
+            what,
+            kind,
+        )
+
+
+def test_what_does_not_pass_is_an_outage_and_never_the_agents_fault(seen):
+    for what, kind, found in all_of(seen, LASTING):
+        assert found.tries == TRIES, (what, kind)
+        assert (found.agent[:3], found.recorded, found.verdict) == ("503", "nothing", INVALID), (what, kind)
+        assert f"{TRIES} tries in … s, the last: " in found.line
+
+
+def test_what_a_person_must_mend_is_asked_once_and_said_in_one_line(seen):
+    for what, kind, found in all_of(seen, HOPELESS):
+        assert found.tries == 1, (what, kind)
+        assert (found.agent[:3], found.recorded, found.verdict) == ("503", "nothing", ENDS), (what, kind)
+        assert 0 < len(found.line) < 400
+        assert "\n" not in found.line
+        assert KEY not in found.line
+
+
+def test_what_the_agent_must_mend_is_told_and_recorded_once(seen):
+    for kind, found in seen["the conversation exceeds the context"].items():
+        told = "invalid_request_error" if kind[0] == "messages" else "context_length_exceeded"
+        assert found.agent == f"400 `{told}`"
+        assert found.recorded == "one call, `context_length_exceeded` and `call_refused` 400"
+    for kind, found in seen["the model refuses"].items():
+        assert (found.agent, found.recorded) == ("a refusal", "one call"), kind
+    for what, kind, found in all_of(seen, TOLD):
+        assert found.verdict == GRADED, (what, kind)
+        assert found.tries <= 3
+
+
+def test_the_document_is_what_was_seen(seen):
+    head, _, rest = DOC.read_text(encoding="utf-8").partition(BEGIN)
+    text = f"{head}{BEGIN}\n{table(seen)}\n{END}{rest.partition(END)[2]}"
+    if os.environ.get("DGM_WRITE_DOCS"):
+        DOC.write_text(text, encoding="utf-8")
+    assert DOC.read_text(encoding="utf-8") == text, "write it anew with DGM_WRITE_DOCS=1"
+
+
+def table(seen):
+    """The document's table: kinds of calls of which the same came share a row."""
+    lines = [
+        "| the provider | at | tries | the agent sees | recorded | the evaluation |",
+        "|---|---|---|---|---|---|",
+    ]
+    lasting = []
+    for what, kinds in seen.items():
+        groups = {}
+        for kind, found in kinds.items():
+            groups.setdefault(replace(found, line=""), []).append(kind)
+        for found, same in groups.items():
+            cells = (what, calls(same), found.tries, found.agent, found.recorded, found.verdict)
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+        said = dict.fromkeys(found.line for found in kinds.values() if found.line)
+        lasting += [f"| {what} | {line} |" for line in said]
+    return "\n".join([*lines, "", "| the provider | the line |", "|---|---|", *lasting])
+
+
+def calls(kinds):
+    if len(kinds) == len(KINDS):
+        return "all"
+    whole = [wire for wire in NAMES if {(wire, False), (wire, True)} <= set(kinds)]
+    rest = [f"{wire} {'streaming' if streams else 'plain'}" for wire, streams in kinds if wire not in whole]
+    return ", ".join(whole + rest)

@@ -1,0 +1,139 @@
+"""Searches whose provider goes away, or takes their key no more."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from dgm.paths import asset
+from tests.e2e.hosted import KEY, PROVIDERS, begun, count, events, rows, until
+from tests.wire_server import Kind, Offline, WireServer
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+
+OPENAI = PROVIDERS["openai"]
+HASTE_S = 6
+PATIENCE = ("--set", "limits.failures_in_a_row=2", "--set", "limits.pause_s=0.2")
+
+
+KEYS = {provider.key_env: KEY for provider in PROVIDERS.values()}
+
+
+@pytest.fixture
+def dgm(dgm):
+    """The program with a key for every provider."""
+    return replace(dgm, environment=KEYS)
+
+
+@pytest.fixture
+def server():
+    """A provider with the offline model behind it."""
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    names = tuple(provider.own_name for provider in PROVIDERS.values())
+    with WireServer(key=KEY, models=names, brain=Offline()) as running:
+        yield running
+
+
+def search(name, server, evaluations, provider=OPENAI):
+    words = [
+        "run",
+        "--name",
+        name,
+        "--sandbox",
+        "bubblewrap",
+        "--max-evaluations",
+        str(evaluations),
+        *PATIENCE,
+    ]
+    return [*words, *provider.words(server.url, "tries=2")]
+
+
+GRADED = "evaluations where verdict <> 'invalid'"
+
+
+@pytest.mark.parametrize(("name", "kind"), [("openai", Kind.ERROR_503), ("anthropic", Kind.RESET)])
+def test_an_outage_pauses_the_run_and_is_nobodys_failure(dgm, server, name, kind):
+    run = dgm.archive / f"outage-{name}"
+    with begun(dgm, *search(run.name, server, 6, PROVIDERS[name])) as process:
+        until(lambda: count(run, "evaluations") >= 2, process)
+        server.outage(True, kind)
+        until(lambda: events(run, "run_paused"), process)
+        assert dgm.json("status", run.name)["state"] == "paused"
+        assert "paused" in dgm("status", run.name).stdout
+        during = count(run, "events")
+        assert rows(run, "select kind from events order by seq desc limit 1") == [("run_paused",)]
+        asked = len(server.requests)
+        until(lambda: len(server.requests) >= asked + 3, process)
+        assert count(run, "events") == during, "nothing is started before the provider answers"
+        server.outage(False)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "paused until the model's provider answers again" in output + errors
+    assert count(run, GRADED) == 6
+    lost = rows(run, "select reason from evaluations where verdict = 'invalid'")
+    lost += rows(run, "select json_extract(body, '$.reason') from events where kind = 'action_lost'")
+    assert lost
+    assert all("2 tries" in reason or "not answer" in reason for (reason,) in lost), lost
+    assert not count(run, "(select 1 from spend group by action, number having count(*) > 1)")
+    assert count(run, "spend") == server.answered
+    assert dgm.json("status", run.name)["state"] == "goal reached"
+
+
+def test_an_outage_that_is_not_waited_out_is_gone_on_with(dgm, server):
+    run = dgm.archive / "outage-stopped"
+    with begun(dgm, *search(run.name, server, 3)) as process:
+        until(lambda: count(run, "evaluations") >= 1, process)
+        server.outage(True)
+        until(lambda: events(run, "run_paused"), process)
+        process.terminate()
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+    with begun(dgm, "resume", run.name) as process:
+        until(lambda: len(events(run, "run_paused")) >= 2, process)
+        server.outage(False)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "the search will wait for it" in errors
+    assert count(run, GRADED) == 3
+    assert count(run, "spend") == server.answered
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+def test_a_key_that_is_revoked_ends_the_session_with_one_line(dgm, server, name):
+    provider, run = PROVIDERS[name], dgm.archive / f"revoked-{name}"
+    renewed = KEY[:-4] + "newK"
+    with begun(dgm, *search(run.name, server, 4, provider)) as process:
+        until(lambda: count(run, "evaluations") >= 2, process)
+        graded = count(run, GRADED)
+        server.app.config = replace(server.app.config, key=renewed)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    lines = [line for line in errors.splitlines() if "WARNING" not in line]
+    assert len(lines) == 1, errors
+    assert f"the key in {provider.key_env} is refused: 401" in lines[0]
+    assert f"resume with: dgm resume {run.name}" in lines[0]
+    assert count(run, GRADED) - graded <= 2, "only what had its last reply already"
+    assert dgm("resume", run.name, code=2).stderr.count("\n") == 1
+    mended = replace(dgm, environment={provider.key_env: renewed})
+    assert mended.json("resume", run.name)["evaluations"]["graded"] == 4
+    assert count(run, "spend") == server.answered
+
+
+def test_an_agent_whose_time_ends_in_an_outage_is_not_to_blame(dgm, server, tmp_path):
+    run, suite = dgm.archive / "outage-late", tmp_path / "hasty"
+    shutil.copytree(asset("benchmarks", "starter"), suite)
+    text = (suite / "suite.toml").read_text()
+    (suite / "suite.toml").write_text(text.replace("timeout_s = 120", f"timeout_s = {HASTE_S}", 1))
+    patient = ["--benchmark", str(suite), *OPENAI.assign("tries=50"), *OPENAI.assign("backoff_s=3")]
+    with begun(dgm, *search(run.name, server, 2), *patient, "--workers", "1") as process:
+        until(lambda: len(server.requests) >= 4, process)
+        server.outage(True)
+        until(lambda: count(run, "evaluations") >= 1, process)
+        server.outage(False)
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    first, *_ = rows(run, "select verdict, reason from evaluations order by graded_at")
+    assert first[0] == "invalid"
+    assert "after its agent had ended" in str(first[1])
+    assert count(run, GRADED) == 2

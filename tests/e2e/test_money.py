@@ -1,0 +1,123 @@
+"""A run never spends more than it may, as its journal counts and as its provider does."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from tests.e2e.hosted import KEY, PROVIDERS, count, events, rows
+from tests.wire_server import Offline, Price, WireServer
+
+pytestmark = pytest.mark.sandbox
+
+OPENAI, ANTHROPIC = PROVIDERS["openai"], PROVIDERS["anthropic"]
+INPUT, OUTPUT = 5.5, 27.5
+"""USD per million tokens: with them 0.50 USD are about 60 calls."""
+WORKERS = 16
+
+
+@pytest.fixture
+def dgm(dgm):
+    """The program with a key for every provider."""
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    return replace(dgm, environment={provider.key_env: KEY for provider in PROVIDERS.values()})
+
+
+@pytest.fixture
+def server():
+    """A provider that counts what it bills."""
+    names = tuple(provider.own_name for provider in PROVIDERS.values())
+    prices = dict.fromkeys(names, Price(INPUT, OUTPUT))
+    with WireServer(key=KEY, models=names, brain=Offline(), prices=prices) as running:
+        yield running
+
+
+def words(name, server, provider=OPENAI, *more, prices=(INPUT, OUTPUT)):
+    priced = (f'models.prices."{provider.model}".{part}' for part in ("input", "output"))
+    given = [
+        word for each in zip(priced, prices, strict=True) for word in ("--set", "=".join(map(str, each)))
+    ]
+    return ["run", "--name", name, "--sandbox", "bubblewrap", *provider.words(server.url), *given, *more]
+
+
+def spent(run):
+    return rows(run, "select coalesce(sum(usd), 0), count(*) from spend")[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", [OPENAI, ANTHROPIC], ids=lambda provider: provider.section)
+def test_many_workers_never_cross_the_limit(dgm, server, provider):
+    run = dgm.archive / f"money-{provider.section}"
+    most = ("--set", "limits.output_tokens=1000")
+    first = words(run.name, server, provider, "--workers", WORKERS, "--max-usd", "0.50", *most)
+    usd, calls = within(dgm, run, server, 0.5, *first)
+    assert 30 <= calls <= 90
+    more, calls = within(dgm, run, server, 1.0, "resume", run.name, "--max-usd", "1")
+    assert more > usd
+    assert not count(run, "(select 1 from spend group by action, number having count(*) > 1)")
+
+
+def within(dgm, run, server, limit, *command):
+    """A session that its limit ends; what the run has cost then, and how many calls it made."""
+    done = dgm(*command, code=3)
+    usd, calls = spent(run)
+    assert usd <= limit
+    assert server.spent_usd == pytest.approx(usd)
+    assert server.answered == calls
+    said = done.stderr.splitlines()
+    assert len(said) == 1, said
+    assert "the budget is spent: " in said[0]
+    assert f"resume with: dgm resume {run.name}" in said[0]
+    status = dgm.json("status", run.name)
+    assert status["state"] == "budget spent"
+    assert status["spend"]["usd"] == pytest.approx(usd, abs=1e-4)
+    print(f"{limit}: {usd:.6f} USD, {calls} calls, the provider counts {server.spent_usd:.6f}")
+    return usd, calls
+
+
+def test_one_action_never_crosses_its_own_limit(dgm, server):
+    run = dgm.archive / "money-action"
+    most = ("--set", "limits.usd=0.05", "--set", "limits.output_tokens=800")
+    dgm(*words(run.name, server, OPENAI, "--max-evaluations", 2, "--workers", 2, *most))
+    by_action = rows(run, "select action, sum(usd) from spend group by action")
+    assert by_action
+    assert all(usd <= 0.05 for _, usd in by_action)
+    told = events(run, "call_refused")
+    assert told
+    assert {refusal["code"] for refusal in told} == {"action_limit_exceeded"}
+    assert "of 0.05 USD and the call may cost" in str(told[0]["message"])
+
+
+def refused(dgm, server, name, *command):
+    """The one line of a search that does not begin; nobody was asked anything that costs."""
+    said = dgm(*command, code=2).stderr
+    assert len(said.splitlines()) == 1, said
+    assert KEY not in said
+    assert not (dgm.archive / name).exists()
+    assert server.answered == 0
+    return said
+
+
+def test_a_model_without_a_price_is_refused(dgm, server):
+    command = ["run", "--name", "unpriced", "--sandbox", "bubblewrap", "--model", "openai/gpt-unheard-of"]
+    said = refused(dgm, server, "unpriced", *command, "--set", f"models.openai.base_url={server.openai_url}")
+    assert "nobody has said what the model 'openai/gpt-unheard-of' costs" in said
+    assert '[models.prices."openai/gpt-unheard-of"]' in said
+
+
+@pytest.mark.parametrize("provider", [OPENAI, ANTHROPIC], ids=lambda provider: provider.section)
+@pytest.mark.parametrize("key", ["sk-proj-wrong-wrong-wrong-9876", ""])
+def test_a_wrong_or_missing_key_is_found_before_there_is_a_run(dgm, server, provider, key):
+    other = replace(dgm, environment={provider.key_env: key})
+    said = refused(other, server, "keyless", *words("keyless", server, provider))
+    assert provider.key_env in said
+    assert ("is refused: 401" if key else "is not set") in said
+    assert "wrong-wrong" not in said
+
+
+def test_an_unknown_model_is_found_before_there_is_a_run(dgm, server):
+    command = words("unknown", server)
+    command[command.index("--model") + 1] = "openai/gpt-6.1-sol"
+    said = refused(dgm, server, "unknown", *command)
+    assert "does not offer 'gpt-6.1-sol'; it offers: " in said

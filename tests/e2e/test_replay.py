@@ -1,0 +1,230 @@
+"""``dgm replay`` on a real run in bubblewrap: on its record, on a damaged record, and live."""
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from dgm.archive.exchange import decode_reply, encode_reply
+from dgm.archive.run import Run
+from dgm.domain import Verdict
+from dgm.paths import asset
+
+pytestmark = pytest.mark.sandbox
+
+
+@pytest.fixture
+def copy(dgm, searched):
+    """A copy of the finished run, under a name of its own, to be tampered with."""
+    folder = dgm.archive / "tampered"
+    shutil.copytree(dgm.archive / "small", folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def contents(folder):
+    """Every file of a run but SQLite's own side files, by its hash."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and "events.db-" not in path.name)
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def change(folder, seq, **fields):
+    """Rewrites fields of an event, which dgm itself never does."""
+    with closing(sqlite3.connect(folder / "events.db")) as log, log:
+        log.execute("DROP TRIGGER IF EXISTS events_are_never_changed")
+        body = json.loads(log.execute("SELECT body FROM events WHERE seq = ?", (seq,)).fetchone()[0])
+        log.execute("UPDATE events SET body = ? WHERE seq = ?", (json.dumps(body | fields), seq))
+
+
+def first_call_with_tools(run, action):
+    """The first model call of an action whose reply runs a tool, with its event's number."""
+    for recorded in run.store.of_action(action):
+        if type(recorded.event).__name__ == "ModelCalled":
+            reply = decode_reply(run.traces.get(recorded.event.reply))
+            if reply.calls:
+                return recorded.seq, recorded.event, reply
+    raise AssertionError("no reply with a tool call")
+
+
+def test_decisions_are_all_the_same(dgm, searched):
+    said = dgm("replay", "small", "decisions").stdout
+    assert "decisions, all identical" in said
+    found = dgm.json("replay", "small", "decisions")
+    assert found["identical"]
+    assert found["asked"] >= 14
+    assert found["first"] is None
+
+
+def test_another_seed_names_the_first_decision_that_differs(dgm, copy):
+    record = json.loads((copy / "run.json").read_text())
+    record["config"]["settings"]["seed"] += 1
+    (copy / "run.json").write_text(json.dumps(record))
+    found = dgm.json("replay", "tampered", "decisions", code=1)
+    first = found["first"]
+    assert first["seq"] >= 3
+    assert first["did"] != first["says"]
+    assert (
+        f"event {first['seq']}, action {first['action']}"
+        in dgm("replay", "tampered", "decisions", code=1).stdout
+    )
+
+
+def test_a_lineage_is_made_again_commit_by_commit_and_nothing_is_written(dgm, searched):
+    before = contents(dgm.archive / "small")
+    deepest = dgm.json("lineage", "small", "best")["lineage"]
+    found = dgm.json("replay", "small", "lineage", "best")
+    assert found["identical"]
+    assert [step["commit"] for step in found["steps"]] == [agent["commit"] for agent in deepest]
+    assert all(step["commit"] == step["again"] for step in found["steps"])
+    assert contents(dgm.archive / "small") == before
+
+
+def test_patches_get_the_same_verdicts_again(dgm, searched):
+    found = dgm.json("replay", "small", "evaluations", "seed")
+    assert found["identical"]
+    assert len(found["evaluations"]) == dgm.json("show", "small", "seed")["own"]["n"]
+
+
+def test_agents_leave_the_same_patches_again(dgm, searched):
+    task = dgm.json("show", "small", "seed")["evaluations"][0]["task"]
+    before = contents(dgm.archive / "small")
+    found = dgm.json("replay", "small", "evaluations", "seed", "--task", task, "--perform")
+    assert found["counts"]["same"] == 1
+    assert contents(dgm.archive / "small") == before
+
+
+def test_a_packed_run_replays_too(dgm, searched, tmp_path):
+    dgm("archive", "pack", "small", tmp_path / "small.dgm")
+    assert dgm.json("replay", tmp_path / "small.dgm", "decisions")["identical"]
+    assert dgm.json("replay", tmp_path / "small.dgm", "lineage", "1")["identical"]
+    done = dgm("replay", tmp_path / "small.dgm", "lineage", "1", "--live", "offline", code=2)
+    assert "unpack it first" in done.stderr
+
+
+def test_another_reply_is_a_divergence_with_action_and_call(dgm, copy):
+    with Run.open(copy) as run:
+        action = run.tree.agents[1].action
+        seq, event, reply = first_call_with_tools(run, action)
+        call = replace(reply.calls[0], arguments=json.dumps({"command": "echo tampered"}))
+        forged = run.traces.put(encode_reply(replace(reply, calls=(call, *reply.calls[1:]))), None)
+    change(copy, seq, reply=forged)
+    found = dgm.json("replay", "tampered", "lineage", "1", code=1)
+    divergence = found["steps"][1]["divergence"]
+    assert found["steps"][1]["match"] == "different"
+    assert (divergence["action"], divergence["call"]) == (action, event.number + 1)
+    assert "tampered" in divergence["what"]
+    said = dgm("replay", "tampered", "lineage", "1", code=1).stdout
+    assert f"action {action}, call {event.number + 1}: " in said
+    assert "1 identical, 1 differs" in said
+
+
+def test_another_patch_is_a_divergence_with_both_verdicts(dgm, copy):
+    with Run.open(copy) as run:
+        graded = next(
+            item
+            for item in run.store.read()
+            if getattr(item.event, "outcome", None)
+            and getattr(item.event.outcome, "verdict", None) is Verdict.RESOLVED
+        )
+        traces = {**graded.event.outcome.cost.traces, "patch": run.traces.put(b"")}
+        agent, task = graded.event.outcome.agent, graded.event.outcome.task
+    change(copy, graded.seq, traces=traces)
+    found = dgm.json("replay", "tampered", "evaluations", agent, "--task", task, code=1)
+    assert found["evaluations"][0]["divergence"] == {
+        "action": graded.event.action,
+        "call": None,
+        "what": "resolved then, unresolved now: empty patch",
+    }
+
+
+def test_one_changed_byte_of_a_trace_is_found_and_named(dgm, copy):
+    with Run.open(copy) as run:
+        _, event, _ = first_call_with_tools(run, run.tree.agents[1].action)
+    path = copy / "traces" / event.reply[:2] / f"{event.reply[2:]}.z"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    done = dgm("replay", "tampered", "lineage", "1", code=1)
+    assert event.reply in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_live_evaluations_are_compared_in_pairs_and_paid_once(dgm, copy):
+    words = ["replay", "tampered", "evaluations", "seed", "--live", "offline"]
+    found = dgm.json(*words)
+    assert found["missing"] == 0
+    assert found["against_record"]["first"] == found["against_record"]["second"]
+    assert found["against_record"]["mcnemar_p"] == 1.0
+    assert found["folder"] == str(copy / "live-offline-1")
+    again = dgm.json(*words)
+    assert again["spend"] == found["spend"]
+    assert again["folder"] == found["folder"]
+    assert dgm.json("replay", copy / "live-offline-1", "decisions")["identical"]
+    said = dgm(*words).stdout
+    assert "exact McNemar p = 1.000" in said
+
+
+def test_another_suite_compares_the_agent_with_the_seed(dgm, copy, tmp_path):
+    suite = tmp_path / "suite"
+    shutil.copytree(asset("benchmarks", "starter"), suite)
+    for task in (suite / "tasks").iterdir():
+        if task.name not in ("graphs-unreachable-goal", "graphs-idle-time-overstated"):
+            shutil.rmtree(task)
+    words = ["replay", "tampered", "evaluations", "1", "--live", "offline", "--benchmark", suite]
+    found = dgm.json(*words)
+    assert found["against_record"] is None
+    assert found["missing"] == 0
+    assert found["against_seed"]["1"]["first"]["n"] == found["against_seed"]["1"]["second"]["n"] == 2
+    assert "no task 'nope' in its search split" in dgm(*words, "--task", "nope", code=2).stderr
+
+
+def test_live_work_stays_within_its_money_and_goes_on_with_more(dgm, copy, tmp_path):
+    price = "models.prices.offline={input=100.0,output=1.0}"
+    words = [
+        "replay",
+        "tampered",
+        "lineage",
+        "1",
+        "--live",
+        "offline",
+        "--into",
+        tmp_path / "live",
+        "--set",
+        price,
+    ]
+    poor = dgm.json(*words, "--max-usd", "0.9", code=3)
+    assert poor["missing"] == 1
+    assert 0 < poor["spend"]["usd"] <= 0.9
+    rich = dgm.json(*words, "--max-usd", "50")
+    assert rich["missing"] == 0
+    assert [step["same"] for step in rich["steps"]] == [True]
+    assert rich["spend"]["calls"] > poor["spend"]["calls"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["decisions", "--live", "offline"], "a decision asks no model"),
+        (["evaluations", "--benchmark", "starter"], "--benchmark says how something is done live"),
+        (["evaluations", "--max-usd", "1"], "--max-usd says how something is done live"),
+        (["evaluations", "--perform", "--live", "offline"], "--perform works on recorded replies"),
+        (["evaluations", "--task", "nope"], "no graded evaluation of task 'nope'"),
+        (["evaluations", "99"], "no agent '99'"),
+        (["lineage", "99"], "no agent '99'"),
+        (["lineage", "1", "--live", "gpt-99"], "gpt-99"),
+        (["lineage", "1", "--live", "openai/gpt-6.2-sol"], "OPENAI_API_KEY is not set"),
+        (["lineage", "1", "--live", "offline", "--set", "policy.name=random"], "--set policy"),
+        (["decision"], "Did you mean 'decisions'?"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_made(dgm, searched, words, message):
+    before = contents(dgm.archive / "small")
+    done = dgm("replay", "small", *words, code=2)
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+    assert contents(dgm.archive / "small") == before

@@ -1,0 +1,63 @@
+"""Runs made by code, small but with everything that a pack has to carry."""
+
+from pathlib import Path
+
+from dgm.archive.events import ActionStarted, ModelCalled, RunStarted, TaskGraded
+from dgm.archive.exchange import Base, encode_reply, encode_request
+from dgm.archive.run import Run
+from dgm.archive.scrubbing import Surroundings
+from dgm.domain import (
+    SEED,
+    ActionId,
+    Born,
+    Budget,
+    Cost,
+    Entry,
+    Evaluate,
+    Evaluation,
+    Expand,
+    TaskId,
+    Usage,
+    Verdict,
+)
+from dgm.messages import Message, Reply, Request, Role
+
+KEY = "0123-not-a-real-key-4567"
+ALICE = Surroundings("/home/alice", "alice", "atlas-7", "/home/alice/work", (KEY,))
+
+
+def begin(folder: Path, settings: dict | None = None, source: bytes = b"[agent]\n") -> Run:
+    """A run with a seed, open to write."""
+    config = {"id": "abc", "name": folder.name, "settings": {"benchmark": "starter", **(settings or {})}}
+    run = Run.create(folder, config)
+    run.append(RunStarted(Budget(evaluations=5), (TaskId("a"), TaskId("b"))))
+    seed = run.repository.commit({"agent.toml": Entry(source), "agent/loop.py": Entry(b"loop\n")}, ())
+    run.append(run.birth(Born((), "seed", seed, "the seed"), ActionId(0)))
+    return run
+
+
+def child(run: Run, source: bytes = b"loop\nbetter\n") -> None:
+    """One more agent, a child of the seed."""
+    action = run.tree.next_action
+    run.append(ActionStarted(action, Expand((SEED,), "op")))
+    files = {"agent.toml": Entry(b"[agent]\n"), "agent/loop.py": Entry(source)}
+    commit = run.repository.commit(files, (run.tree.agents[0].commit,))
+    run.append(run.birth(Born((SEED,), "op", commit, "longer"), action))
+
+
+def evaluate(run: Run, said: str, task: str = "a", calls: int = 3) -> None:
+    """An evaluation whose conversation, log and reason hold ``said``; each request builds on the one before."""
+    action = run.tree.next_action
+    run.append(ActionStarted(action, Evaluate(SEED, TaskId(task))))
+    messages = [Message(Role.USER, f"mend {task}: {said}")]
+    base = None
+    for number in range(calls):
+        request = Request(tuple(messages), (), "offline")
+        asked = run.traces.put(encode_request(request, base))
+        base = Base(asked, request)
+        answered = run.traces.put(encode_reply(Reply(f"{number}: {said}")))
+        run.append(ModelCalled(action, number, "offline", "solve", asked, answered, Usage(1, 2, 3)))
+        messages += [Message(Role.ASSISTANT, f"{number}: {said}"), Message(Role.USER, "go on")]
+    cost = Cost(seconds=1.5, traces={"log": run.traces.put(f"log of {task}\n{said}\n".encode())})
+    outcome = Evaluation(SEED, TaskId(task), 0, Verdict.RESOLVED, f"saw {said}", 1.0, cost)
+    run.append(TaskGraded(action, outcome))

@@ -1,0 +1,182 @@
+"""``auto``: which model it becomes, and that nothing is used that costs money without a yes."""
+
+import json
+
+import pytest
+
+from dgm.config import Settings
+from dgm.errors import UserError
+from dgm.models.auto import settle
+from dgm.models.local_servers import USUAL, probe
+from dgm.models.pricing import Prices
+from tests.unit.models.test_local_servers import MODELS, server
+
+OLLAMA, LLAMA_CPP, VLLM = (one.base_url for one in USUAL)
+DEFAULTS = Prices.load({}).defaults
+BOTH = {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"}
+
+
+class Asked:
+    """Answers every offer the same way, and remembers them."""
+
+    def __init__(self, *agreed):
+        self.agreed = agreed
+        self.offers = []
+
+    def __call__(self, offer):
+        self.offers.append(offer)
+        return offer.provider in self.agreed
+
+
+class Machine:
+    """The servers of a machine: base URL → models."""
+
+    def __init__(self, **models):
+        self.models = models
+        self.probed = []
+
+    def __call__(self, urls):
+        self.probed += urls
+        return {url: self.models[url] for url in urls if url in self.models}
+
+
+def machine(models=None):
+    made = Machine()
+    made.models = models or {}
+    return made
+
+
+def configured(**models):
+    return Settings.model_validate({"models": models})
+
+
+def never(offer):
+    raise AssertionError(f"asked for {offer}")
+
+
+def test_named_model_stays_and_nobody_is_asked():
+    settings = Settings(model="offline")
+    here = machine()
+    assert settle(settings, never, BOTH, here) == (settings, "offline: as the settings say")
+    assert here.probed == []
+
+
+def test_without_anything_it_is_the_offline_model():
+    settled, why = settle(Settings(), never, {}, machine())
+    assert settled.model == "offline"
+    assert why.startswith("offline (")
+    assert "--model" in why
+
+
+def test_set_key_is_used_after_a_yes():
+    ask = Asked("openai")
+    settled, why = settle(Settings(), ask, {"OPENAI_API_KEY": "sk-1"}, machine())
+    assert settled.model == DEFAULTS["openai"]
+    assert why == f"{DEFAULTS['openai']}: OPENAI_API_KEY is set"
+    assert [(offer.model, offer.key_variable, offer.base_url) for offer in ask.offers] == [
+        (DEFAULTS["openai"], "OPENAI_API_KEY", None)
+    ]
+    assert ask.offers[0].price == Prices.load({}).of(DEFAULTS["openai"])
+
+
+def test_first_no_leads_to_the_next_provider():
+    settled, _ = settle(Settings(), Asked("anthropic"), BOTH, machine())
+    assert settled.model == DEFAULTS["anthropic"]
+
+
+def test_every_no_leads_to_a_local_server_and_then_offline():
+    local = machine({OLLAMA: ("qwen3",)})
+    assert settle(Settings(), Asked(), BOTH, local)[0].model == "openai-compatible/qwen3"
+    assert settle(Settings(), Asked(), BOTH, machine())[0].model == "offline"
+
+
+def test_empty_key_is_none():
+    assert settle(Settings(), never, {"OPENAI_API_KEY": "  "}, machine())[0].model == "offline"
+
+
+def test_key_is_looked_for_where_the_settings_say():
+    settings = configured(anthropic={"key_env": "TEAM_KEY", "base_url": "https://proxy.example.org"})
+    ask = Asked("anthropic")
+    assert settle(settings, ask, {"TEAM_KEY": "k"}, machine())[0].model == DEFAULTS["anthropic"]
+    assert (ask.offers[0].key_variable, ask.offers[0].base_url) == ("TEAM_KEY", "https://proxy.example.org")
+    assert settle(settings, never, {"ANTHROPIC_API_KEY": "k"}, machine())[0].model == "offline"
+
+
+def test_offer_says_where_the_environment_leads():
+    ask = Asked("openai")
+    settle(
+        Settings(), ask, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://eu.example.org/v1"}, machine()
+    )
+    assert ask.offers[0].base_url == "https://eu.example.org/v1"
+
+
+def test_who_cannot_be_asked_gets_the_askers_error():
+    def nobody(offer):
+        raise UserError("nobody to ask")
+
+    with pytest.raises(UserError, match="nobody to ask"):
+        settle(Settings(), nobody, BOTH, machine())
+
+
+def test_local_server_is_taken_with_its_address():
+    settled, why = settle(Settings(), never, {}, machine({VLLM: ("a",), LLAMA_CPP: ("b", "c")}))
+    assert settled.model == "openai-compatible/b"
+    assert settled.models.compatible.base_url == LLAMA_CPP
+    assert why == f"openai-compatible/b: llama.cpp answers at {LLAMA_CPP}"
+
+
+def test_endpoint_of_the_settings_goes_before_any_key():
+    url = "http://localhost:9999/v1"
+    settings = configured(compatible={"base_url": url, "concurrency": 3})
+    here = machine({url: ("mine",), OLLAMA: ("other",)})
+    settled, why = settle(settings, never, BOTH, here)
+    assert settled.model == "openai-compatible/mine"
+    assert settled.models.compatible.concurrency == 3
+    assert url in why
+    assert here.probed == [url]
+
+
+def test_silent_endpoint_of_the_settings_is_an_error_and_not_passed_by():
+    settings = configured(compatible={"base_url": "http://localhost:9999/v1"})
+    with pytest.raises(UserError, match="localhost:9999/v1 does not answer with a list of models"):
+        settle(settings, never, BOTH, machine())
+
+
+def test_endpoint_elsewhere_needs_a_price():
+    url = "https://models.example.org/v1"
+    here = machine({url: ("first", "second")})
+    with pytest.raises(UserError, match="offers first, second, and nobody has said what they cost"):
+        settle(configured(compatible={"base_url": url}), never, {}, here)
+    priced = configured(
+        compatible={"base_url": url}, prices={"openai-compatible/second": {"input": 1, "output": 2}}
+    )
+    assert settle(priced, never, {}, here)[0].model == "openai-compatible/second"
+
+
+def test_roles_with_a_model_keep_it():
+    settings = configured(improve="anthropic/claude-opus-5-5")
+    settled, _ = settle(settings, never, {}, machine({OLLAMA: ("q",)}))
+    assert settled.models.improve == "anthropic/claude-opus-5-5"
+    assert settled.models.solve is None
+    assert settled.model == "openai-compatible/q"
+
+
+def test_role_that_says_auto_follows():
+    settings = configured(solve="auto", improve="recorded")
+    settled, _ = settle(settings.model_copy(update={"model": "offline"}), never, BOTH, machine())
+    assert (settled.model, settled.models.solve, settled.models.improve) == ("offline", None, "recorded")
+
+
+def test_nothing_is_chosen_where_every_role_has_a_model():
+    here = machine()
+    settings = configured(solve="offline", improve="recorded", diagnose="offline")
+    settled, why = settle(settings, never, BOTH, here)
+    assert settled.model == "offline"
+    assert why == "every role has a model of its own"
+    assert here.probed == []
+
+
+def test_real_server_is_found_through_the_real_probe():
+    with server(json.dumps(MODELS).encode()) as (url, _):
+        settled, _ = settle(configured(compatible={"base_url": url}), never, {}, probe)
+    assert settled.model == "openai-compatible/qwen3-coder:30b"

@@ -1,0 +1,80 @@
+"""Runs made by the real loop with a worker whose outcomes are made up, troubles included, to be replayed."""
+
+import asyncio
+import itertools
+from random import Random
+
+from dgm.archive.events import RunStarted
+from dgm.domain import ActionId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
+from dgm.errors import Infrastructure
+from dgm.search.loop import Search, Surroundings
+
+TASKS = tuple(TaskId(f"task-{n}") for n in range(8))
+
+
+class MadeUp:
+    """Answers orders after a few turns of the event loop; outcomes follow from a stream of their own."""
+
+    def __init__(self, run, seed=0, trouble=0.0, turns=6):
+        self.run = run
+        self.rng = Random(seed)
+        self.trouble = trouble
+        self.turns = turns
+
+    async def perform(self, order):
+        for _ in range(self.rng.randrange(self.turns)):
+            await asyncio.sleep(0)
+        failed = self.rng.random() < self.trouble
+        what = order.action
+        if isinstance(what, Evaluate):
+            verdict = self.rng.choice([Verdict.RESOLVED, Verdict.UNRESOLVED])
+            return Evaluation(what.agent, what.task, 0, Verdict.INVALID if failed else verdict, "made up")
+        if failed:
+            raise Infrastructure("made up")
+        if self.rng.random() < 0.2:
+            return Stillborn(what.parents, what.operator, "check", "made up")
+        source = {"agent.py": Entry(b"%d" % self.rng.randrange(50))}
+        return Born(
+            what.parents, what.operator, self.run.repository.commit(source, parents(order)), "made up"
+        )
+
+
+def parents(order):
+    return [parent.commit for parent in order.parents]
+
+
+def session(run, policy, settings, worker, **budget):
+    """One session, from its start (or resume) to its end; returns how it ended."""
+    run.append(RunStarted(Budget(**budget), TASKS, resumed=bool(run.tree.agents)))
+    if not run.tree.agents:
+        commit = run.repository.commit({"agent.py": Entry(b"seed")}, ())
+        run.append(run.birth(Born((), "seed", commit, ""), ActionId(0)))
+    ticks = itertools.count(step=100.0)
+    around = Surroundings(clock=lambda: float(next(ticks)))
+    return asyncio.run(Search(run, policy, worker, settings, around).go())
+
+
+def killed_session(run, policy, settings, worker, after):
+    """A session whose process dies when ``after`` orders were performed."""
+
+    class Killed(Exception):
+        pass
+
+    class Dying(type(worker)):
+        async def perform(self, order):
+            nonlocal after
+            after -= 1
+            if after < 0:
+                raise Killed
+            return await super().perform(order)
+
+    worker.__class__ = Dying
+    try:
+        asyncio.run(Search(run, policy, settings=settings, worker=worker).go())
+    except BaseExceptionGroup:
+        return
+    raise AssertionError("it ended before it was killed")
+
+
+def is_expansion(event):
+    return isinstance(getattr(event, "action", None), Expand)

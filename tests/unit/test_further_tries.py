@@ -1,0 +1,146 @@
+"""A benchmark's further try: on the agent's own work, told what went wrong, graded and kept as a whole."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluate, Task, TaskId, Verdict
+from dgm.errors import Infrastructure
+from dgm.protocols import Completed, Grade, SandboxSpec
+from dgm.search.orders import EvaluateOrder
+from dgm.search.worker import Worker
+
+SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
+START = {"a.py": Entry(b"0\n")}
+TASK = TaskId("t")
+
+
+class Place:
+    """A sandbox and a gateway in one: each job leaves what the agent of the test has written by then."""
+
+    folder, socket_name = Path("/nowhere"), "gateway.sock"
+    token, failure, conversation, calls = "dgm-0", None, (), 0
+
+    def __init__(self, *written):
+        self.written = list(written)
+        self.jobs = []
+
+    @contextmanager
+    def lend(self, action, role, heard=None):
+        yield self
+
+    @asynccontextmanager
+    async def open(self, spec):
+        yield self
+
+    async def put(self, files, target):
+        self.jobs.append(files)
+
+    async def exec(self, argv, **_):
+        return Completed(0, f"job {len(self.jobs)}".encode())
+
+    async def outlive(self, limit_s, *, timed_out):
+        pass
+
+    async def get(self, source, **_):
+        return self.written.pop(0)
+
+    def problem(self, job):
+        return json.loads(self.jobs[job]["job/job.json"].data)["problem"]
+
+
+class Tries:
+    """A benchmark that is solved by writing 2, and gives a second try."""
+
+    name = version = "tries"
+
+    def __init__(self):
+        self.patches = []
+
+    def task(self, task):
+        return Task(task, self.name, "write 2", "python", "/work/t", 60)
+
+    def workspace(self, task):
+        return START
+
+    def again(self, task, grade, tried):
+        return f"not yet: {grade.reason}" if tried < 2 and grade.verdict is Verdict.UNRESOLVED else ""
+
+    async def grade(self, task, patch, labels):
+        self.patches.append(patch)
+        if b"+broken" in patch:
+            raise Infrastructure("engine gone")
+        good = b"+2\n" in patch
+        return Grade(
+            Verdict.RESOLVED if good else Verdict.UNRESOLVED, "it is 1" if not good else "ok", 1.0, log=b"log"
+        )
+
+
+@pytest.fixture
+def run(tmp_path):
+    with Run.create(tmp_path / "run", {}) as made:
+        yield made
+
+
+def evaluated(run, place, benchmark):
+    commit = run.repository.commit(SOURCE, ())
+    agent = Agent(AgentId(0), (), commit, "seed", "", ActionId(0))
+    worker = Worker(run, place, place, benchmark, {}, Settings(), SandboxSpec("python"))
+    return asyncio.run(worker.perform(EvaluateOrder(ActionId(1), Evaluate(AgentId(0), TASK), agent)))
+
+
+def test_second_try_goes_on_from_the_first_and_is_graded_as_a_whole(run):
+    first = {"a.py": Entry(b"1\n"), "kept.py": Entry(b"kept\n")}
+    place, benchmark = Place(first, {**first, "a.py": Entry(b"2\n")}), Tries()
+    outcome = evaluated(run, place, benchmark)
+    assert outcome.verdict is Verdict.RESOLVED
+    assert place.problem(0) == "write 2"
+    assert place.problem(1) == "not yet: it is 1"
+    assert place.jobs[1]["work/t/kept.py"].data == b"kept\n"
+    assert place.jobs[1]["work/t/a.py"].data == b"1\n"
+    assert b"-0\n+2\n" in benchmark.patches[1]
+    assert b"+kept\n" in benchmark.patches[1]
+
+
+def test_traces_of_both_tries_are_kept(run):
+    place = Place({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"2\n")})
+    kept = evaluated(run, place, Tries()).cost.traces
+    assert run.traces.get(kept["log-1"]) == b"job 1"
+    assert run.traces.get(kept["log"]) == b"job 2"
+    assert b"+1\n" in run.traces.get(kept["patch-1"])
+    assert b"+2\n" in run.traces.get(kept["patch"])
+    assert {"conversation-1", "tests-1", "failures-1"} <= set(kept)
+
+
+def test_a_solved_task_is_not_tried_again(run):
+    place = Place({"a.py": Entry(b"2\n")})
+    kept = evaluated(run, place, Tries()).cost.traces
+    assert len(place.jobs) == 1
+    assert "log-1" not in kept
+
+
+def test_a_second_try_that_fails_too_is_the_end(run):
+    place = Place({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"3\n")})
+    outcome = evaluated(run, place, Tries())
+    assert (outcome.verdict, outcome.reason) == (Verdict.UNRESOLVED, "it is 1")
+    assert len(place.jobs) == 2
+
+
+def test_a_second_try_that_cannot_be_graded_is_invalid(run):
+    place = Place({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"broken\n")})
+    assert evaluated(run, place, Tries()).verdict is Verdict.INVALID
+
+
+def test_a_second_patch_that_is_too_large_is_the_agents_fault(run):
+    most = Settings().limits.patch_bytes
+    half = Entry(b"x" * 79 + b"\n", 0o100644)
+    many = Entry(half.data * (most // 80 * 6 // 10))
+    place = Place({"a.py": many}, {"a.py": many, "b.py": many})
+    outcome = evaluated(run, place, Tries())
+    assert outcome.verdict is Verdict.UNRESOLVED
+    assert outcome.reason.startswith("patch: the patch has ")

@@ -1,0 +1,30 @@
+"""A stranger's packed run does not say where your key is sent."""
+
+from dgm import assemble
+from dgm.archive.finding import find_run
+from dgm.archive.packing import pack
+from dgm.archive.run import Run
+from dgm.archive.scrubbing import Surroundings
+from dgm.config import Settings
+
+ADDRESSED = {
+    "model": "openai/gpt-6.2-sol",
+    "models": {"openai": {"base_url": "http://stranger.example/v1", "key_env": "MY_SECRET", "tries": 3}},
+}
+
+
+def test_addresses_and_key_variables_of_a_packed_run_are_not_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    settings = Settings.model_validate(ADDRESSED)
+    with Run.create(tmp_path / "theirs", {"settings": settings.model_dump(mode="json")}) as run:
+        assert assemble.settings_of(run) == settings
+    pack(
+        tmp_path / "theirs",
+        tmp_path / "theirs.dgm",
+        Surroundings("/home/alice", "alice", "atlas", "/home/alice/work"),
+    )
+    with Run.open(find_run(str(tmp_path / "theirs.dgm"))) as run:
+        found = assemble.settings_of(run)
+    assert found.model == "openai/gpt-6.2-sol"
+    assert (found.models.openai.base_url, found.models.openai.key_env) == (None, None)
+    assert found.models.openai.tries == 3

@@ -1,0 +1,82 @@
+"""What verifying says of benchmarks that are no suites: those that know best, those with a reference, those without."""
+
+import asyncio
+
+import pytest
+
+from dgm.benchmarks.mixed import MixedBenchmark
+from dgm.benchmarks.verification import left_out, verify
+from dgm.domain import TaskId, Verdict
+from dgm.errors import UserError
+from dgm.protocols import Grade
+
+RIGHT = b"right"
+
+
+class Plain:
+    """Grades by looking at the patch."""
+
+    version = "1"
+
+    def __init__(self, name="plain", good=(RIGHT,)):
+        self.name = name
+        self.good = good
+
+    async def grade(self, task, patch, labels):
+        if patch in self.good:
+            return Grade(Verdict.RESOLVED, "all is well", 1.0)
+        return Grade(Verdict.UNRESOLVED, "1 test fails", 0.0, failed=("a", "b", "c", "d"))
+
+
+class Referenced(Plain):
+    def reference(self, task):
+        return RIGHT
+
+
+class Knowing(Plain):
+    problems = ("folder/x: has no config.json",)
+
+    async def verify(self, task, labels):
+        return [f"{task} is odd"]
+
+
+def said(benchmark, task="t"):
+    return asyncio.run(verify(benchmark, TaskId(task), {}))
+
+
+def test_reference_that_passes_where_nothing_else_does_is_sound():
+    assert said(Referenced()) == []
+
+
+def test_reference_that_fails_is_told_with_a_few_tests():
+    assert said(Referenced(good=())) == ["the reference fix is unresolved: 1 test fails (a, b, c)"]
+
+
+def test_empty_patch_that_passes_is_told():
+    assert said(Referenced(good=(RIGHT, b""))) == ["an empty patch is resolved: all is well"]
+
+
+def test_tests_are_run_on_the_untouched_workspace_too():
+    class Lenient(Referenced):
+        async def grade(self, task, patch, labels):
+            return await Plain(good=(patch or None,)).grade(task, patch, labels)
+
+    assert said(Lenient()) == ["doing nothing is resolved: all is well"]
+
+
+def test_benchmark_that_knows_best_is_asked():
+    assert said(Knowing()) == ["t is odd"]
+
+
+def test_part_of_a_mixed_benchmark_is_asked():
+    other = Knowing("knowing")
+    other.version = "2"
+    mixed = MixedBenchmark([Referenced(), other])
+    assert said(mixed, "knowing/t") == ["t is odd"]
+    assert said(mixed, "plain/t") == []
+    assert left_out(mixed) == ["folder/x: has no config.json"]
+
+
+def test_benchmark_without_references_is_an_error():
+    with pytest.raises(UserError, match="'plain' has no reference fixes to verify"):
+        said(Plain())

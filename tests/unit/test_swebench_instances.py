@@ -1,0 +1,346 @@
+"""Instances in SWE-bench's format: what is read, and what is said of what cannot be."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dgm.benchmarks import swebench_rows
+from dgm.benchmarks.swebench import SwebenchBenchmark, open_swebench
+from dgm.benchmarks.swebench_images import Store, built, ensure, published, tag_of
+from dgm.benchmarks.swebench_instances import load
+from dgm.benchmarks.swebench_parsers import Parsers
+from dgm.benchmarks.swebench_subsets import everything
+from dgm.config import BenchmarksSettings
+from dgm.domain import Split
+from dgm.errors import Infrastructure, UserError
+from dgm.protocols import InImage
+
+REPOS = {"django/django": "3.0", "sympy/sympy": "1.5", "psf/requests": "2.4", "sphinx-doc/sphinx": "3.1"}
+
+
+def row(number=1, repo="django/django", **given):
+    base = {
+        "instance_id": f"{repo.replace('/', '__')}-{number}",
+        "repo": repo,
+        "version": REPOS.get(repo, "1.0"),
+        "base_commit": "a" * 40,
+        "problem_statement": f"Thing {number} is broken.\n",
+        "patch": "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n",
+        "test_patch": "diff --git a/tests/t.py b/tests/t.py\n--- a/tests/t.py\n+++ b/tests/t.py\n@@ -1 +1 @@\n-a\n+b\n",
+        "FAIL_TO_PASS": ["tests.t"],
+        "PASS_TO_PASS": [],
+        "hints_text": "ignored",
+    }
+    return {key: value for key, value in {**base, **given}.items() if value is not ...}
+
+
+def write(folder, rows, name="instances.jsonl"):
+    file = folder / name
+    lines = [json.dumps(each) for each in rows]
+    file.write_text("[" + ",\n".join(lines) + "]" if name.endswith(".json") else "\n".join(lines) + "\n")
+    return file
+
+
+class Looking:
+    name = "none"
+
+    def open(self, spec):
+        raise AssertionError("nothing is run here")
+
+
+@pytest.mark.parametrize("name", ["instances.json", "instances.jsonl"])
+@pytest.mark.parametrize("tests", [["t.one", "t.two"], '["t.one", "t.two"]'])
+def test_lists_and_json_texts_are_read_alike(tmp_path, name, tests):
+    found = load(str(write(tmp_path, [row(FAIL_TO_PASS=tests, PASS_TO_PASS="[]")], name)))
+    instance = found["django__django-1"]
+    assert instance.fail_to_pass == ("t.one", "t.two")
+    assert instance.pass_to_pass == ()
+    assert instance.problem == "Thing 1 is broken.\n"
+
+
+def test_jsonl_may_be_called_json(tmp_path):
+    file = write(tmp_path, [row(1), row(2)])
+    assert len(load(str(file.rename(tmp_path / "x.json")))) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([row(patch=...)], "instances.jsonl:1: instance 'django__django-1': the field 'patch' is missing"),
+        (
+            [row(1), row(2, FAIL_TO_PASS=..., FAIL_TO_PAS=[])],
+            ":2: instance 'django__django-2': the field 'FAIL_TO_PASS' is missing (did you mean 'FAIL_TO_PAS'?)",
+        ),
+        ([row(instance_id=...)], ":1: the field 'instance_id' is missing"),
+        ([row(instance_id="../x")], "instance_id = '../x': expected a name"),
+        ([row(repo="django")], "unknown repository 'django'"),
+        ([row(FAIL_TO_PASS=[])], "FAIL_TO_PASS names no test"),
+        ([row(FAIL_TO_PASS="[oops")], "FAIL_TO_PASS is neither a list nor JSON text"),
+        ([row(PASS_TO_PASS=[1])], "PASS_TO_PASS is not a list of names"),
+        ([row(base_commit=5)], "base_commit = '5' is not a text"),
+        ([row(), row()], ":2: instance 'django__django-1' is there twice"),
+        ([5], ":1: int where an instance"),
+        ([row(version="9.9")], "'django__django-1': unknown version '9.9' of django/django (did you mean"),
+        ([row(repo="djang/django")], "unknown repository 'djang/django' (did you mean 'django/django'?)"),
+        (
+            [row(repo="my/own", test_cmd="pytest")],
+            "unknown repository 'my/own'; give it a test_cmd and a log_parser",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line_with_its_place(tmp_path, rows, problem):
+    with pytest.raises(UserError) as caught:
+        load(str(write(tmp_path, rows)))
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("x.jsonl", json.dumps(row()).encode() + b"\n{broken\n", "x.jsonl:2: not JSON"),
+        ("x.json", b"[1,\n2,\n", "x.json:3: not JSON"),
+        ("x.jsonl", b"\xff\xfe{}\n", "x.jsonl:1: not"),
+        ("x.jsonl", b"", "no instance in it"),
+        ("x.csv", b"a,b", "expected a file that ends in .json, .jsonl"),
+        ("x.parquet", b"no", "Parquet"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told(tmp_path, name, content, problem):
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(UserError, match=problem):
+        load(str(file))
+
+
+def test_a_missing_file_or_data_set_is_told():
+    with pytest.raises(UserError, match="did you mean 'verified'"):
+        load("verifed")
+    with pytest.raises(UserError, match=r"neither such a data set nor such a file$"):
+        load("nowhere.jsonl")
+
+
+def test_an_instance_with_a_command_of_its_own_needs_no_table(tmp_path):
+    own = row(repo="my/own", version=..., test_cmd="pytest -rA", log_parser="parse_log_pytest")
+    assert load(str(write(tmp_path, [own])))["my__own-1"].test_cmd == "pytest -rA"
+
+
+def test_a_data_set_that_was_fetched_is_read_without_its_package(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    swebench_rows.cached("lite").write_text(json.dumps(row()) + "\n")
+    assert list(load("lite")) == ["django__django-1"]
+
+
+def test_a_data_set_needs_a_package_or_a_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(UserError, match=r"pip install 'dgm\[swebench\]', or give a file"):
+        load("verified")
+    assert list(swebench_rows.cached("x").parent.iterdir()) == []
+
+
+def test_a_silent_hub_is_told_in_one_line(tmp_path, monkeypatch):
+    class Datasets:
+        @staticmethod
+        def load_dataset(name, split):
+            raise ConnectionError(f"cannot reach {name}\nmore")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "datasets", Datasets)
+    with pytest.raises(UserError, match=r"cannot be fetched from Hugging Face .*SWE-bench_Verified"):
+        load("verified")
+
+
+def test_tasks_show_nothing_of_the_grading(tmp_path):
+    file = write(
+        tmp_path, [row(problem_statement="It breaks.", test_patch="SECRET-TEST", patch="SECRET-FIX\n")]
+    )
+    opened = open_swebench(f"swebench:{file}", Looking(), BenchmarksSettings())
+    (task,) = opened.tasks(Split.SEARCH)
+    assert task.prompt.startswith("It breaks.")
+    assert "SECRET" not in repr(task)
+    assert (task.workdir, task.tags) == ("/testbed", ("django/django",))
+    assert task.image.startswith("docker:dgm/instance:")
+    assert opened.tasks(Split.HOLDOUT) == []
+    assert opened.reference(task.id) == b"SECRET-FIX\n"
+
+
+def test_the_version_follows_what_can_change_a_verdict(tmp_path):
+    def version(**given):
+        file = write(tmp_path, [row(**given)])
+        return open_swebench(f"swebench:{file}", Looking(), BenchmarksSettings()).version
+
+    first = version()
+    assert version(hints_text="other") == first
+    assert version(FAIL_TO_PASS='["tests.t"]') == first
+    assert version(test_patch="other") != first
+    assert version(PASS_TO_PASS=["a"]) != first
+
+
+def test_time_limits_are_settings(tmp_path):
+    settings = BenchmarksSettings.model_validate({"swebench": {"agent_s": 60, "tests_s": 90}})
+    opened = open_swebench(f"swebench:{write(tmp_path, [row()])}", Looking(), settings)
+    assert opened.task("django__django-1").timeout_s == 60
+    assert opened.exam("django__django-1").timeout_s == 90
+
+
+def test_bubblewrap_is_refused(tmp_path):
+    class Bubblewrap(Looking):
+        name = "bubblewrap"
+
+    with pytest.raises(UserError, match="start Docker, use --sandbox docker"):
+        open_swebench(f"swebench:{write(tmp_path, [row()])}", Bubblewrap(), BenchmarksSettings())
+
+
+def test_an_unknown_task_is_told_with_a_suggestion(tmp_path):
+    opened = open_swebench(f"swebench:{write(tmp_path, [row()])}", Looking(), BenchmarksSettings())
+    with pytest.raises(UserError, match="did you mean 'django__django-1'"):
+        opened.task("django__django-2")
+
+
+class Shelf(Store):
+    """A store of images in memory."""
+
+    def __init__(self, *here, offers=()):
+        self.here, self.offers, self.pulled, self.prepared = set(here), set(offers), [], []
+
+    def has(self, reference):
+        return reference in self.here
+
+    def offered(self, reference):
+        return reference in self.offers
+
+    def pull(self, reference, progress=None):
+        self.pulled.append(reference)
+        self.here.add(reference)
+
+    def prepare(self, reference, tag):
+        self.prepared.append(reference)
+        new = tag not in self.here
+        self.here.add(tag)
+        return new
+
+    def download_bytes(self, references):
+        return 1000 * len(references)
+
+    def disk_bytes(self):
+        return 0
+
+    def collect(self, limit_bytes, spared=()):
+        return []
+
+
+@pytest.fixture
+def instance(tmp_path):
+    return load(str(write(tmp_path, [row()])))["django__django-1"]
+
+
+def test_images_are_chosen_by_instance_then_repository_then_for_all(instance):
+    images = {"*": "any:1", "django/django": "repo:1", "django__django-1": "own:1"}
+    for key, reference in (("django__django-1", "own:1"), ("django/django", "repo:1"), ("*", "any:1")):
+        shelf = Shelf("own:1", "repo:1", "any:1")
+        ensure(instance, images, shelf)
+        assert shelf.prepared == [reference]
+        del images[key]
+
+
+def test_published_images_are_pulled_where_a_registry_answers(instance):
+    assert published("django__django-1") == "swebench/sweb.eval.x86_64.django_1776_django-1:latest"
+    shelf = Shelf(offers={published(instance.id)})
+    ensure(instance, {}, shelf)
+    ensure(instance, {}, shelf)
+    assert shelf.pulled == [published(instance.id)]
+
+
+def test_an_image_that_the_package_built_is_used(instance):
+    shelf = Shelf(built(instance.id))
+    ensure(instance, {}, shelf)
+    assert shelf.prepared == ["sweb.eval.x86_64.django__django-1:latest"]
+
+
+def test_a_prepared_image_does_without_what_it_was_made_from(instance):
+    shelf = Shelf(tag_of(instance, {}))
+    ensure(instance, {}, shelf)
+    assert shelf.pulled == []
+
+
+def test_no_image_names_all_three_ways(instance):
+    with pytest.raises(Infrastructure) as caught:
+        ensure(instance, {}, Shelf())
+    said = str(caught.value)
+    assert all(
+        word in said for word in ("(1) no registry", "(2)", "recipes", "(3) benchmarks.swebench.images")
+    )
+    with pytest.raises(Infrastructure, match="its image gone:1 is neither here"):
+        ensure(instance, {"*": "gone:1"}, Shelf())
+
+
+def test_a_mapping_with_a_typo_is_told(tmp_path):
+    settings = BenchmarksSettings.model_validate({"swebench": {"images": {"django/djang": "x:1"}}})
+    with pytest.raises(UserError, match=r"'django/djang' is no instance.*did you mean 'django/django'"):
+        open_swebench(f"swebench:{write(tmp_path, [row()])}", Looking(), settings)
+
+
+class Docker(Looking):
+    """An engine whose registry offers the one instance's image."""
+
+    name = "docker"
+
+    def __init__(self):
+        self.instances = Shelf(offers={published("django__django-1")})
+
+
+class Package(Parsers):
+    """The swebench package, or one that knows nothing."""
+
+    def __init__(self, script="", parser=True):
+        super().__init__()
+        self.answer, self.parser = script, parser
+
+    def script(self, row):
+        return self.answer
+
+    def check(self, row):
+        if not self.parser:
+            raise UserError("no log parser")
+
+
+def opened_with(instance, package):
+    every = {instance.id: instance}
+    settings = BenchmarksSettings().swebench
+    return SwebenchBenchmark("swebench-x", every, everything(every), Docker(), settings, package)
+
+
+SCRIPT = "source x\n: '>>>>> Start Test Output'\npytest\n: '>>>>> End Test Output'\n"
+
+
+def test_the_workspace_stands_in_the_image(instance):
+    opened = opened_with(instance, Package(SCRIPT))
+    assert opened.workspace(instance.id) == InImage()
+    assert opened.exam(instance.id).spec.filled == {"/testbed": "/opt/dgm/work"}
+
+
+@pytest.mark.parametrize(
+    ("package", "problem"), [(Package(), "no test command"), (Package(SCRIPT, parser=False), "no log parser")]
+)
+def test_what_nobody_could_grade_is_told_before_an_agent_works_on_it(instance, package, problem):
+    with pytest.raises(UserError, match=problem):
+        opened_with(instance, package).workspace(instance.id)
+
+
+def test_the_full_size_is_listed_without_importing_the_package(tmp_path):
+    rows = [
+        row(n, repo, PASS_TO_PASS=json.dumps([f"tests.t{i}" for i in range(150)]))
+        for n in range(574)
+        for repo in REPOS
+    ]
+    file = write(tmp_path, rows[:2294])
+    program = (
+        "import sys; from dgm.benchmarks.opening import open_suite; from dgm.domain import Split; "
+        f"tasks = open_suite('swebench:{file}', type('E', (), {{'name': 'none'}})()).tasks(Split.SEARCH); "
+        "print(len(tasks), sorted({'swebench', 'datasets', 'docker', 'pyarrow'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "2294 []\n"

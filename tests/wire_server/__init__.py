@@ -1,0 +1,39 @@
+"""A server for tests that speaks both providers' wire formats over real HTTP, and goes wrong by script.
+
+It shares no wire code with ``dgm``, so that a misunderstanding there is not repeated here::
+
+    with WireServer(brain=Offline(), models=("gpt-test",), script=mixed(0.1)) as server:
+        openai.OpenAI(base_url=server.openai_url, api_key="test-key")
+        anthropic.Anthropic(base_url=server.url, api_key="test-key")
+
+``python -m tests.wire_server --help`` starts it as a program.
+"""
+
+from tests.wire_server.app import Config, Price, Record, WireApp, wire_app
+from tests.wire_server.brain import Brain, Echo, Offline, Scripted, Thinking
+from tests.wire_server.faults import ANSWERING, PERMANENT, TRANSIENT, Kind, Rule, Script, load, mixed
+from tests.wire_server.protocol import Style
+from tests.wire_server.serving import WireServer
+
+__all__ = [
+    "ANSWERING",
+    "PERMANENT",
+    "TRANSIENT",
+    "Brain",
+    "Config",
+    "Echo",
+    "Kind",
+    "Offline",
+    "Price",
+    "Record",
+    "Rule",
+    "Script",
+    "Scripted",
+    "Style",
+    "Thinking",
+    "WireApp",
+    "WireServer",
+    "load",
+    "mixed",
+    "wire_app",
+]
