@@ -42,6 +42,7 @@ from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
 from dgm.search.budgets import Ending
 from dgm.search.exam import FOLDER, enter
+from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.search.supply import Lent
 from dgm.search.worker import Worker, seed_birth
@@ -155,7 +156,7 @@ async def examine(exam: Run, settings: Settings, parts: Parts, on_event: OnEvent
     """Lets the candidates of an examination work on every task that they have not worked on yet."""
     async with laboratory(exam, settings, parts) as worker:
         around = Surroundings(on_event, Lent(worker.gateway))
-        return await Search(exam, Roster(), worker, settings, around).go()
+        return await Search(Foreman(exam, settings), Roster(), worker, settings, around).go()
 
 
 def begin_exam(exam: Run, run: Run, agents: Sequence[Agent], usd: float | None, parts: Parts) -> None:
@@ -311,4 +312,5 @@ async def search(run: Run, settings: Settings, parts: Parts, on_event: OnEvent) 
     """A search that is ready to go; ``on_event`` hears of every event that it records."""
     policy = open_policy(settings)
     async with laboratory(run, settings, parts) as worker:
-        yield Search(run, policy, worker, settings, Surroundings(on_event, Lent(worker.gateway)))
+        around = Surroundings(on_event, Lent(worker.gateway))
+        yield Search(Foreman(run, settings), policy, worker, settings, around)

@@ -40,22 +40,34 @@ class BudgetSettings(_Section):
     """Tokens of all model calls, failed work included."""
     hours: Positive | None = None
     """Wall time over all sessions of the run."""
+    expansion_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Evaluations of the budget that one expansion takes; 0: only evaluations count, as in arXiv:2510.21614."""
 
     def budget(self) -> Budget:
         """The same as a domain value."""
         seconds = None if self.hours is None else self.hours * 3600
         limited = any(limit is not None for limit in (self.evaluations, self.usd, self.tokens, seconds))
         evaluations = self.evaluations if limited else DEFAULT_EVALUATIONS
-        return Budget(evaluations, self.agents, self.usd, self.tokens, seconds)
+        return Budget(evaluations, self.agents, self.usd, self.tokens, seconds, self.expansion_cost)
 
 
 class PolicySettings(_Section):
     """Which step comes next."""
 
     name: str = "hgm"
-    """``hgm``, ``random``, or the name of an installed plug-in."""
+    """One of those that ``docs/policies.md`` lists, or the name of an installed plug-in."""
+    gate: str | None = None
+    """Expand or evaluate; default: the policy's own. So with each of the following."""
+    parent: str | None = None
+    """Who has a child."""
+    evaluation: str | None = None
+    """Who is evaluated."""
+    task: str | None = None
+    """On what."""
+    recommendation: str | None = None
+    """Which agent is the best."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.6
-    """Expand while evaluations ** alpha >= agents (arXiv:2510.21614)."""
+    """Of the gate ``hgm``: expand while evaluations ** alpha >= agents (arXiv:2510.21614)."""
 
 
 class LimitSettings(_Section):

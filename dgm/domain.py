@@ -231,3 +231,5 @@ class Budget:
     tokens: int | None = None
     seconds: float | None = None
     """Wall time over all of the run's sessions."""
+    expansion_cost: float = 0.0
+    """Evaluations of the budget that one expansion takes, whatever comes of it."""

@@ -229,13 +229,21 @@ def _run_body(event: RunStarted) -> dict[str, Any]:
         "usd": limits.usd,
         "tokens": limits.tokens,
         "seconds": limits.seconds,
+        **({"expansion_cost": limits.expansion_cost} if limits.expansion_cost else {}),
     }
     return {"budget": budget, "tasks": event.tasks, "resumed": event.resumed}
 
 
 def _read_run(_action: ActionId, body: Body) -> Event:
     budget = body["budget"]
-    limits = Budget(*(budget.get(name) for name in ("evaluations", "agents", "usd", "tokens", "seconds")))
+    limits = Budget(
+        budget.get("evaluations"),
+        budget.get("agents"),
+        budget.get("usd"),
+        budget.get("tokens"),
+        budget.get("seconds"),
+        budget.get("expansion_cost", 0.0),
+    )
     return RunStarted(limits, tuple(body["tasks"]), body.get("resumed", False))
 
 

@@ -61,6 +61,8 @@ class Tree:
         self.pending_evaluations = array("q")
         self.expansions = array("q")
         """Expansions started with the agent as first parent; one that is performed again counts once."""
+        self.expansions_begun = 0
+        """The same over all agents."""
         self.depths = array("q")
         """Steps to the seed, along first parents."""
         self.evaluations = 0
@@ -242,6 +244,7 @@ class Tree:
         elif action not in self._child_numbers:
             self._child_numbers[action] = self.expansions[what.parents[0]]
             self.expansions[what.parents[0]] += 1
+            self.expansions_begun += 1
 
     def graded(self, action: ActionId, agent: AgentId, task: TaskId, attempt: int, verdict: Verdict) -> None:
         """Folds a ``TaskGraded``; an invalid one is to be performed again."""

@@ -9,7 +9,7 @@ from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId
 from dgm.errors import UserError
-from dgm.policies.best_belief import best_belief
+from dgm.search.best import best_of
 
 
 class Amount(click.FloatRange):
@@ -52,7 +52,7 @@ def find_agent(run: Run, name: str) -> Agent:
     if not agents:
         raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
     if name == "best":
-        return agents[best_belief(run.tree)]
+        return agents[best_of(run)]
     if name == "seed":
         return agents[0]
     if name.isdecimal() and int(name) < len(agents):

@@ -31,6 +31,7 @@ from dgm.replay.recorded import usual_sandbox
 from dgm.search.budgets import Ending
 from dgm.search.evaluating import Schedule, Standing, Wanted, changed, results
 from dgm.search.exam import enter_as, entered_as
+from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.search.supply import Lent
 
@@ -294,7 +295,7 @@ def _perform(made: Run, plan: Plan, parts: assemble.Parts, tasks: Sequence[Task]
     async def searching(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:
         async with assemble.laboratory(made, plan.settings, parts) as worker:
             around = Surroundings(on_event, Lent(worker.gateway))
-            yield Search(made, Schedule(wanted), worker, plan.settings, around)
+            yield Search(Foreman(made, plan.settings), Schedule(wanted), worker, plan.settings, around)
 
     usd = _affordable(made, plan.max_usd)
     return perform(made, wanted, [one.name for one in plan.contestants], usd, searching, quiet=quiet)

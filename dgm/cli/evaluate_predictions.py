@@ -23,6 +23,7 @@ from dgm.protocols import Benchmark
 from dgm.search.budgets import Ending
 from dgm.search.evaluating import Schedule, Standing, Wanted, changed, results
 from dgm.search.exam import enter_as
+from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.search.predictions import Grader, Predictions, check_known, read_predictions, report
 
@@ -149,7 +150,7 @@ def _graded(
         await parts.engine.reap(labels)
         try:
             grader = Grader(made, parts.benchmark, predictions, labels)
-            yield Search(made, Schedule(wanted), grader, settings, Surroundings(on_event))
+            yield Search(Foreman(made, settings), Schedule(wanted), grader, settings, Surroundings(on_event))
         finally:
             await asyncio.shield(parts.engine.reap(labels))
 

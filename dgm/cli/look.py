@@ -18,7 +18,7 @@ from dgm.cli.output import emit_json, neutral, one_line
 from dgm.cli.rows import agent_text, interval_text, tally_text, tree_lines, usage_text
 from dgm.domain import ActionId, Agent, AgentId, Evaluation, Usage
 from dgm.errors import UserError
-from dgm.policies.best_belief import best_belief
+from dgm.search.best import best_of
 from dgm.search.summary import account_record, agent_record, by_record, run_summary, spend_record
 
 REFUSALS = 10
@@ -38,7 +38,7 @@ def tree(run_name: str, depth: int | None, as_json: bool) -> None:
             agents = [agent_record(run, agent) for agent in run.tree.agents]
             emit_json({**run_summary(run), "agents": agents})
             return
-        best = best_belief(run.tree) if run.tree.agents else None
+        best = best_of(run) if run.tree.agents else None
         for line in tree_lines(run.tree, best, depth):
             sys.stdout.write(line + "\n")
 

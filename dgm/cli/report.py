@@ -18,7 +18,7 @@ from dgm.cli.rows import usd_text
 from dgm.config import Settings
 from dgm.domain import Agent, Split
 from dgm.errors import UserError
-from dgm.policies.best_belief import best_belief
+from dgm.search.best import best_of
 from dgm.search.budgets import Ending, Reason
 from dgm.search.exam import FOLDER, candidate
 from dgm.search.summary import (
@@ -49,7 +49,7 @@ def report(run_name: str, holdout: bool, workers: int | None, max_usd: float | N
         if workers:
             settings = settings.model_copy(update={"workers": workers})
         over = _examine(run, settings, max_usd, quiet=as_json) if holdout else None
-        best = run.tree.agents[best_belief(run.tree)]
+        best = run.tree.agents[best_of(run)]
         found = findings(run, best)
         if as_json:
             emit_json(
@@ -89,7 +89,7 @@ def _examine(run: Run, settings: Settings, max_usd: float | None, *, quiet: bool
         raise UserError(
             f"benchmark {parts.benchmark.name} has no holdout tasks; dgm evaluate asks other splits"
         )
-    both = (run.tree.agents[0], run.tree.agents[best_belief(run.tree)])
+    both = (run.tree.agents[0], run.tree.agents[best_of(run)])
     agents = list({agent.id: agent for agent in both}.values())
     spent = 0.0
     if exists(run):

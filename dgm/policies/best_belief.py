@@ -2,6 +2,7 @@
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Tally
+from dgm.policies.rules import Kit
 from dgm.stats import lower_bound
 
 
@@ -20,3 +21,14 @@ def best_belief(tree: Tree) -> AgentId:
 
 def _belief(own: Tally) -> tuple[bool, float, int]:
     return own.n > 0, lower_bound(own), own.n
+
+
+class BestBelief:
+    """The recommendation of most policies."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def recommend(self, tree: Tree) -> AgentId:
+        """As ``best_belief``."""
+        return best_belief(tree)

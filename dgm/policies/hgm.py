@@ -1,7 +1,9 @@
-"""The Huxley-Gödel Machine's rule: expand by clade, evaluate by own tally, both by Thompson sampling.
+"""The Huxley-Gödel Machine's rules: expand by clade, evaluate by own tally, both by Thompson sampling.
 
 Source: arXiv:2510.21614, section 3 and algorithm 1. A clade's score is its metaproductivity CMP: what the agent and
-all its descendants resolved, over what they tried.
+all its descendants resolved, over what they tried. Each candidate's rate is drawn from
+Beta(τ(1 + resolved), τ(1 + unresolved)) and the highest draw wins. τ = B / b with B the budget and b what is left of
+it, so that draws sharpen towards the end; τ = 1 where there is no budget. The gate is ``gates.Widening``, α = 0.6.
 """
 
 from array import array
@@ -10,52 +12,51 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
-from dgm.domain import Action, AgentId, Expand
-from dgm.policies.gates import evaluations_left, may_expand, widening
-from dgm.policies.untried import agents_with_untried, draw_task
+from dgm.domain import AgentId
+from dgm.policies.composed import Composition
+from dgm.policies.limits import evaluations_left
+from dgm.policies.rules import Kit
+from dgm.policies.tasks import agents_with_untried
+
+HGM = Composition(gate="hgm", parent="hgm", evaluation="hgm")
 
 
-class Hgm:
-    """Expand when N ** alpha >= agents; parents and targets from Beta(τ(1 + resolved), τ(1 + unresolved)).
+class CladeThompson:
+    """The parent rule: counts are those of the clade."""
 
-    τ = B / b with B the budget of evaluations and b what is left of it, so that draws sharpen towards the end; τ = 1
-    where there is no such budget. A parent's counts are its clade's, a target's are its own.
-    """
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
 
-    name = "hgm"
-    keeps_state = False
+    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
+        """One parent."""
+        everyone = np.arange(len(tree.agents))
+        return (thompson(tree.clade_resolved, tree.clade_unresolved, everyone, tau(tree), rng),)
 
-    def __init__(self, operator: str, alpha: float = 0.6) -> None:
-        self._operator = operator
-        self._alpha = alpha
 
-    def next(self, tree: Tree, rng: Random) -> Action | None:
-        """The next step; None when everything is tried and the archive may not grow."""
+class OwnThompson:
+    """The evaluation rule: counts are an agent's own."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def target(self, tree: Tree, rng: Random) -> AgentId | None:
+        """An agent with an untried task."""
         targets = agents_with_untried(tree)
-        if may_expand(tree) and (widening(tree, self._alpha) or not len(targets)):
-            everyone = np.arange(len(tree.agents))
-            parent = _thompson(tree.clade_resolved, tree.clade_unresolved, everyone, _tau(tree), rng)
-            return Expand((parent,), self._operator)
         if not len(targets):
             return None
-        return draw_task(
-            tree, _thompson(tree.own_resolved, tree.own_unresolved, targets, _tau(tree), rng), rng
-        )
-
-    def observe(self, event: Recorded) -> None:
-        """Keeps nothing: the tree holds all that this rule reads."""
+        return thompson(tree.own_resolved, tree.own_unresolved, targets, tau(tree), rng)
 
 
-def _tau(tree: Tree) -> float:
+def tau(tree: Tree) -> float:
+    """The scheduler τ = B / b of the budget of evaluations."""
     left = evaluations_left(tree)
     if left is None or tree.budget.evaluations is None:
         return 1.0
     return tree.budget.evaluations / max(left, 1)
 
 
-def _thompson(
+def thompson(
     resolved: "array[int]", unresolved: "array[int]", among: NDArray[np.int64], tau: float, rng: Random
 ) -> AgentId:
     """Draws once from each candidate's posterior and returns the highest; shapes: columns (agents,), among (k,).

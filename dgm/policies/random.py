@@ -1,32 +1,34 @@
-"""Chance alone, behind the same gate as ``hgm``: what a rule has to beat."""
+"""Chance alone, behind the same gate as ``hgm``: every agent is as likely as any other."""
 
 from random import Random
 
-from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
-from dgm.domain import Action, AgentId, Expand
-from dgm.policies.gates import may_expand, widening
-from dgm.policies.untried import agents_with_untried, draw_task
+from dgm.domain import AgentId
+from dgm.policies.composed import Composition
+from dgm.policies.rules import Kit
+from dgm.policies.tasks import agents_with_untried
+
+RANDOM = Composition(gate="hgm", parent="random", evaluation="random")
 
 
-class RandomChoice:
-    """Every agent is as likely a parent as any other, and as likely a target while it has untried tasks."""
+class AnyParent:
+    """The parent rule."""
 
-    name = "random"
-    keeps_state = False
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
 
-    def __init__(self, operator: str, alpha: float = 0.6) -> None:
-        self._operator = operator
-        self._alpha = alpha
+    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
+        """One parent."""
+        return (AgentId(rng.randrange(len(tree.agents))),)
 
-    def next(self, tree: Tree, rng: Random) -> Action | None:
-        """The next step; None when everything is tried and the archive may not grow."""
+
+class AnyTarget:
+    """The evaluation rule."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def target(self, tree: Tree, rng: Random) -> AgentId | None:
+        """An agent with an untried task."""
         targets = agents_with_untried(tree)
-        if may_expand(tree) and (widening(tree, self._alpha) or not len(targets)):
-            return Expand((AgentId(rng.randrange(len(tree.agents))),), self._operator)
-        if not len(targets):
-            return None
-        return draw_task(tree, AgentId(int(targets[rng.randrange(len(targets))])), rng)
-
-    def observe(self, event: Recorded) -> None:
-        """Keeps nothing."""
+        return AgentId(int(targets[rng.randrange(len(targets))])) if len(targets) else None

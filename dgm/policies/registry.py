@@ -1,22 +1,87 @@
-"""The built-in policies by name, and how one is made from settings."""
+"""Policies and their parts by name, and how a policy is put together from settings."""
 
 from typing import cast
 
-from dgm.config import Settings
+from dgm.archive.tree import Tree
+from dgm.config import PolicySettings, Settings
+from dgm.domain import AgentId
+from dgm.errors import UserError
 from dgm.plugins import find
+from dgm.policies.composed import Composed, Composition
+from dgm.policies.rules import EvaluationRule, Gate, Kit, ParentRule, Recommendation, TaskRule
 from dgm.protocols import Policy
 
-BUILTIN = {
-    "hgm": "dgm.policies.hgm:Hgm",
-    "random": "dgm.policies.random:RandomChoice",
+POLICIES = {
+    "hgm": "dgm.policies.hgm:HGM",
+    "random": "dgm.policies.random:RANDOM",
+}
+GATES = {
+    "hgm": "dgm.policies.gates:Widening",
+}
+PARENT_RULES = {
+    "hgm": "dgm.policies.hgm:CladeThompson",
+    "random": "dgm.policies.random:AnyParent",
+}
+EVALUATION_RULES = {
+    "hgm": "dgm.policies.hgm:OwnThompson",
+    "random": "dgm.policies.random:AnyTarget",
+}
+TASK_RULES = {
+    "random": "dgm.policies.tasks:RandomTask",
+}
+RECOMMENDATIONS = {
+    "best-belief": "dgm.policies.best_belief:BestBelief",
 }
 
 
 def open_policy(settings: Settings) -> Policy:
-    """The policy that the settings name.
+    """The policy that the settings name, with the parts that they put in place of its own.
+
+    A plug-in is a ``Composition``, or a callable that makes a ``Policy`` from a ``Kit``.
 
     Raises:
-        UserError: there is none of that name.
+        UserError: there is none of that name, or a whole policy was to be given another part.
     """
-    make = find("policies", settings.policy.name, BUILTIN)
-    return cast("Policy", make(operator=settings.operator, alpha=settings.policy.alpha))
+    kit = Kit(settings.operator, settings.policy.alpha)
+    found = find("policies", settings.policy.name, POLICIES)
+    if not isinstance(found, Composition):
+        _refuse_parts(settings.policy)
+        return cast("Policy", found(kit))
+    names = _composition(settings.policy, found)
+    gate: Gate = find("gates", names.gate, GATES)(kit)
+    parent: ParentRule = find("parent_rules", names.parent, PARENT_RULES)(kit)
+    evaluation: EvaluationRule = find("evaluation_rules", names.evaluation, EVALUATION_RULES)(kit)
+    task: TaskRule = find("task_rules", names.task, TASK_RULES)(kit)
+    find("recommendations", names.recommendation, RECOMMENDATIONS)
+    return Composed(settings.policy.name, kit, gate, parent, evaluation, task)
+
+
+def best_agent(policy: PolicySettings, tree: Tree) -> AgentId:
+    """The agent that the policy's recommendation hands out; there must be one.
+
+    Raises:
+        UserError: the policy, or its recommendation, is a plug-in that is not installed.
+    """
+    found = find("policies", policy.name, POLICIES)
+    own = found if isinstance(found, Composition) else Composition("", "", "")
+    name = policy.recommendation or own.recommendation
+    rule: Recommendation = find("recommendations", name, RECOMMENDATIONS)(Kit(alpha=policy.alpha))
+    return rule.recommend(tree)
+
+
+def _composition(policy: PolicySettings, own: Composition) -> Composition:
+    return Composition(
+        policy.gate or own.gate,
+        policy.parent or own.parent,
+        policy.evaluation or own.evaluation,
+        policy.task or own.task,
+        policy.recommendation or own.recommendation,
+    )
+
+
+def _refuse_parts(policy: PolicySettings) -> None:
+    given = [name for name in ("gate", "parent", "evaluation", "task") if getattr(policy, name)]
+    if given:
+        raise UserError(
+            f"policy.{given[0]}: the policy '{policy.name}' is whole and has no parts to exchange"
+        )

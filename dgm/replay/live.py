@@ -14,10 +14,11 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Evaluation, Split, TaskId
 from dgm.errors import UserError
-from dgm.policies.best_belief import best_belief
 from dgm.replay.recorded import PLAN, usual_sandbox
+from dgm.search.best import best_of
 from dgm.search.evaluating import changed
 from dgm.search.exam import candidate, enter
+from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.search.replay.evaluations import graded
 from dgm.search.replay.live import (
@@ -94,7 +95,7 @@ async def live_evaluations(
     parts = assemble.parts_of(live.settings)
     other = live.settings.benchmark != assemble.settings_of(run).benchmark
     if other:
-        who = sorted({AgentId(0), *(agents or (best_belief(run.tree),))})
+        who = sorted({AgentId(0), *(agents or (best_of(run),))})
         tasks = [item.id for item in parts.benchmark.tasks(Split.SEARCH) if task in (None, item.id)]
         if not tasks:
             raise UserError(f"suite {parts.benchmark.name!r} has no task {task!r} in its search split")
@@ -112,7 +113,7 @@ async def live_evaluations(
             async with assemble.laboratory(made, live.settings, parts) as worker:
                 heard = _listener(live, {ids[agent]: agent for agent in ids})
                 around = Surroundings(heard, Lent(worker.gateway))
-                ended = await Search(made, policy, worker, live.settings, around).go()
+                ended = await Search(Foreman(made, live.settings), policy, worker, live.settings, around).go()
         else:
             ended = DONE
         return compared(run, made, pairs, ended, other=other)

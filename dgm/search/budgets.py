@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dgm.archive.tree import Tree
-from dgm.domain import Expand
+from dgm.domain import Action, Expand
+from dgm.policies.limits import births_in_flight, evaluations_left
 
 
 class Reason(StrEnum):
@@ -37,7 +38,7 @@ def ending(tree: Tree, unaffordable: str = "") -> Ending | None:
         unaffordable: why a further model call would cross a limit that is not reached yet; empty where none would.
     """
     budget = tree.budget
-    if budget.evaluations is not None and tree.evaluations >= budget.evaluations:
+    if budget.evaluations is not None and _spent(tree) + 1 > budget.evaluations:
         return Ending(Reason.GOAL, f"{tree.evaluations} evaluations are graded, as asked for")
     spent = [
         f"{used:,.{digits}f} of {limit:,.{digits}f} {unit} are spent"
@@ -54,8 +55,17 @@ def ending(tree: Tree, unaffordable: str = "") -> Ending | None:
 
 def room_for_evaluation(tree: Tree) -> bool:
     """Whether one more evaluation may start; those in flight count as done."""
-    limit = tree.budget.evaluations
-    if limit is None:
-        return True
-    waiting = [*tree.pending.values(), *tree.to_redo().values()]
-    return tree.evaluations + sum(not isinstance(action, Expand) for action in waiting) < limit
+    left = evaluations_left(tree)
+    return left is None or left >= 1
+
+
+def room_for(tree: Tree, action: Action) -> bool:
+    """Whether the action may start, by the budget of evaluations; those in flight count as done."""
+    left = evaluations_left(tree)
+    return left is None or left >= (tree.budget.expansion_cost if isinstance(action, Expand) else 1)
+
+
+def _spent(tree: Tree) -> float:
+    """Evaluations that are graded, and what expansions that have ended took of the same budget."""
+    ended = tree.expansions_begun - births_in_flight(tree)
+    return tree.evaluations + tree.budget.expansion_cost * ended

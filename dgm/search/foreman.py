@@ -1,11 +1,12 @@
 """Turns a decision into an order: which evidence goes with it, which agents, and what the archive already knows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
-from dgm.archive.events import AgentBorn, AgentStillborn
+from dgm.archive.events import AgentBorn, AgentStillborn, Event, Recorded
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
+from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import (
     Action,
@@ -24,13 +25,26 @@ from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
 
 
 class Foreman:
-    """Reads the run on behalf of the loop; writes only the ref of a new agent."""
+    """A run on disk, on behalf of the loop; what it writes beside events is the ref of a new agent."""
 
     def __init__(self, run: Run, settings: Settings) -> None:
         self._run = run
         self._settings = settings
         self._contents: dict[str, str] = {}
         """Git tree id → the agent of that content."""
+
+    @property
+    def tree(self) -> Tree:
+        """Up to date with ``append``."""
+        return self._run.tree
+
+    def append(self, event: Event) -> Recorded:
+        """Raises as ``Run.append``."""
+        return self._run.append(event)
+
+    def since(self, seq: int) -> Iterable[Recorded]:
+        """The events after number ``seq``, model calls included, in order."""
+        return self._run.store.read(seq)
 
     def with_evidence(self, action: ActionId, what: Action) -> Action:
         """The action with the evaluations that its operator may see, drawn once so that it can be repeated.

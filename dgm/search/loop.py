@@ -22,14 +22,12 @@ from dgm.archive.events import (
     RunStopped,
     TaskGraded,
 )
-from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Evaluate, Evaluation, Outcome, Stillborn, Verdict
 from dgm.errors import DgmError, Infrastructure
 from dgm.protocols import Policy
-from dgm.search.budgets import Ending, Reason, ending, room_for_evaluation
-from dgm.search.foreman import Foreman
-from dgm.search.orders import Performer
+from dgm.search.budgets import Ending, Reason, ending, room_for, room_for_evaluation
+from dgm.search.orders import Overseer, Performer
 from dgm.search.patience import Patience
 from dgm.search.supply import ENDLESS, Supply
 
@@ -61,18 +59,17 @@ class Search:
 
     def __init__(
         self,
-        run: Run,
+        foreman: Overseer,
         policy: Policy,
         worker: Performer,
         settings: Settings,
         around: Surroundings = NOTHING_AROUND,
     ) -> None:
-        self._run = run
+        self._foreman = foreman
         self._on_event = around.on_event
         self._policy = policy
         self._worker = worker
         self._settings = settings
-        self._foreman = Foreman(run, settings)
         self._patience = Patience(settings.limits.failures_in_a_row, settings.limits.tries, around.clock)
         self._supply = around.supply
         self._running: dict[ActionId, asyncio.Task[None]] = {}
@@ -98,7 +95,7 @@ class Search:
 
     async def go(self) -> Ending:
         """Searches until a budget is spent, nothing is left, or a stop is asked for."""
-        for action in list(self._run.tree.pending):
+        for action in list(self._foreman.tree.pending):
             self._append(ActionLost(action, "the process that performed it ended"))
         async with asyncio.TaskGroup() as group:
             while True:
@@ -138,7 +135,7 @@ class Search:
             return self._stop
         if self._supply.refused:
             return Ending(Reason.OUTAGE, self._supply.refused)
-        return ending(self._run.tree, self._supply.spent)
+        return ending(self._foreman.tree, self._supply.spent)
 
     async def _pause(self) -> Ending | None:
         """Waits until the models' provider answers again; the session's end where it is not that which fails."""
@@ -159,7 +156,7 @@ class Search:
         return None
 
     def _choose(self) -> tuple[ActionId, Action, bool] | None:
-        tree = self._run.tree
+        tree = self._foreman.tree
         again = list(tree.to_redo().items())
         # What has just failed lets something else go first: so one action's trouble is told from everybody's.
         fresh = [(action, what) for action, what in again if action != self._patience.last_failed]
@@ -175,6 +172,10 @@ class Search:
         if isinstance(wanted, Evaluate) and wanted.attempt == 0 and wanted.task in tree.tried(wanted.agent):
             raise DgmError(
                 f"policy {self._policy.name} asks for task {wanted.task} of agent {wanted.agent} again"
+            )
+        if not room_for(tree, wanted):
+            raise DgmError(
+                f"policy {self._policy.name} asks for what the budget of evaluations has no room for"
             )
         return action, self._foreman.with_evidence(action, wanted), False
 
@@ -229,12 +230,12 @@ class Search:
             log.log(level, "action %d failed and will be performed again: %s", action, failure)
 
     def _append(self, event: Event) -> None:
-        self._on_event(self._run.append(event))
+        self._on_event(self._foreman.append(event))
 
     def _catch_up(self) -> None:
         """Shows the policy what was recorded since, model calls included, in the order of the log."""
         if self._policy.keeps_state:
-            for recorded in self._run.store.read(self._observed):
+            for recorded in self._foreman.since(self._observed):
                 self._policy.observe(recorded)
                 self._observed = recorded.seq
 

@@ -1,10 +1,12 @@
 """What the loop hands to a worker: one value with all that an action needs, taken from the tree at its start."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from dgm.domain import ActionId, Agent, Evaluate, Evaluation, Expand, Outcome, Tally
+from dgm.archive.events import AgentBorn, AgentStillborn, Event, Recorded
+from dgm.archive.tree import Tree
+from dgm.domain import Action, ActionId, Agent, Born, Evaluate, Evaluation, Expand, Outcome, Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,35 @@ class ExpandOrder:
 
 
 Order = EvaluateOrder | ExpandOrder
+
+
+class Overseer(Protocol):
+    """What the loop knows of a run: its log, the tree that the log folds into, and what goes with a decision."""
+
+    @property
+    def tree(self) -> Tree:
+        """Up to date with ``append``."""
+        ...
+
+    def append(self, event: Event) -> Recorded:
+        """Makes an event durable, then folds it into the tree."""
+        ...
+
+    def since(self, seq: int) -> Iterable[Recorded]:
+        """The events after number ``seq``, in order."""
+        ...
+
+    def with_evidence(self, action: ActionId, what: Action) -> Action:
+        """The action with the evaluations that its operator may see."""
+        ...
+
+    def order(self, action: ActionId, what: Action) -> Order:
+        """What a worker needs to perform an action that was started."""
+        ...
+
+    def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn:
+        """The event of a birth."""
+        ...
 
 
 class Performer(Protocol):

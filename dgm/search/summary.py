@@ -7,7 +7,7 @@ from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
 from dgm.archive.history import state
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Tally, Usage
-from dgm.policies.best_belief import best_belief
+from dgm.search.best import best_of
 from dgm.stats import lower_bound, wilson
 
 SCHEMA = 1
@@ -53,7 +53,7 @@ def run_summary(run: Run) -> dict[str, Any]:
         "seconds": round(tree.wall_seconds, 1),
         "spend": {**spend_record(tree.spend), "by": by_record(tree.spend_by), "left_usd": left_usd(run)},
         "refusals": tree.refusals,
-        "best": agent_record(run, tree.agents[best_belief(tree)]) if tree.agents else None,
+        "best": agent_record(run, tree.agents[best_of(run)]) if tree.agents else None,
     }
 
 

@@ -83,7 +83,7 @@ def test_a_search_with_every_kind_of_plugin(dgm, site):
     summary = dgm.json(*PLUGGED, "--sandbox", "bubblewrap")
     assert summary["evaluations"]["graded"] == 3
     assert summary["evaluations"]["resolved"] >= 1
-    assert (summary["benchmark"], summary["model"], summary["policy"]) == ("sums", "careful", "greedy")
+    assert (summary["benchmark"], summary["model"], summary["policy"]) == ("sums", "careful", "keen")
     agents = dgm.json("tree", "plugged")["agents"]
     assert [agent["operator"] for agent in agents[1:]] == ["advise"] * (len(agents) - 1)
     assert "Read the failing test first." in dgm("diff", "plugged", "1").stdout
@@ -98,7 +98,7 @@ def test_plugins_are_small(site):
 
 def test_an_unknown_name_lists_what_is_installed(dgm, site):
     for option, message in (
-        ("--policy", "greedy"),
+        ("--policy", "keen"),
         ("--operator", "advise"),
         ("--benchmark", "did you mean 'sums'"),
         ("--model", "careful"),

@@ -36,7 +36,7 @@ from dgm.domain import (
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
 from dgm.policies.best_belief import best_belief
-from dgm.policies.hgm import Hgm
+from tests.unit.worlds import named
 
 
 def history(agents: int, evaluations: int) -> Iterator[Event]:
@@ -101,7 +101,7 @@ def opening(path: Path) -> None:
 def deciding(tree: Tree) -> None:
     """Decisions of ``hgm``, made to evaluate and made to expand, on the whole tree."""
     for what, alpha in (("evaluate", 0.6), ("expand", 0.9)):
-        policy, took = Hgm("self-edit", alpha), []
+        policy, took = named("hgm", alpha=alpha), []
         for n in range(21):
             start = time.perf_counter()
             action = policy.next(tree, Random(n))

@@ -14,9 +14,10 @@ from dgm.archive.events import RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Born, Budget, Cost, Entry, Evaluation, TaskId, Usage, Verdict
-from dgm.policies.hgm import Hgm
+from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
 from dgm.search.orders import EvaluateOrder
+from tests.unit.worlds import named
 
 WORKERS, EVALUATIONS = 4, 200
 TASKS = tuple(TaskId(f"task-{n}") for n in range(40))
@@ -53,7 +54,9 @@ def main() -> None:
         seed = run.repository.commit({"agent.py": Entry(b"seed")}, ())
         run.append(run.birth(Born((), "seed", seed, ""), ActionId(0)))
         sleeper = Sleeper(run)
-        search = Search(run, Hgm("self-edit"), sleeper, Settings(workers=WORKERS))
+        search = Search(
+            Foreman(run, Settings(workers=WORKERS)), named("hgm"), sleeper, Settings(workers=WORKERS)
+        )
         began = time.monotonic()
         asyncio.run(search.go())
         wall = time.monotonic() - began

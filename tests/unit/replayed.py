@@ -7,6 +7,7 @@ from random import Random
 from dgm.archive.events import RunStarted
 from dgm.domain import ActionId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
 from dgm.errors import Infrastructure
+from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 
 TASKS = tuple(TaskId(f"task-{n}") for n in range(8))
@@ -51,7 +52,7 @@ def session(run, policy, settings, worker, **budget):
         run.append(run.birth(Born((), "seed", commit, ""), ActionId(0)))
     ticks = itertools.count(step=100.0)
     around = Surroundings(clock=lambda: float(next(ticks)))
-    return asyncio.run(Search(run, policy, worker, settings, around).go())
+    return asyncio.run(Search(Foreman(run, settings), policy, worker, settings, around).go())
 
 
 def killed_session(run, policy, settings, worker, after):
@@ -70,7 +71,7 @@ def killed_session(run, policy, settings, worker, after):
 
     worker.__class__ = Dying
     try:
-        asyncio.run(Search(run, policy, settings=settings, worker=worker).go())
+        asyncio.run(Search(Foreman(run, settings), policy, settings=settings, worker=worker).go())
     except BaseExceptionGroup:
         return
     raise AssertionError("it ended before it was killed")

@@ -8,15 +8,13 @@ import pytest
 from dgm.archive.events import ActionStarted
 from dgm.domain import ActionId, AgentId, Budget, Evaluate, Expand
 from dgm.policies.best_belief import best_belief
-from dgm.policies.hgm import Hgm
-from dgm.policies.random import RandomChoice
 from dgm.policies.roster import Roster
-from tests.unit.worlds import TASKS, Log
+from tests.unit.worlds import TASKS, Log, named
 
 
-@pytest.fixture(params=[Hgm, RandomChoice])
+@pytest.fixture(params=["hgm", "random"])
 def policy(request):
-    return request.param("self-edit")
+    return named(request.param)
 
 
 def decide(policy, log, seed=0):
@@ -99,7 +97,7 @@ def test_hgm_prefers_parents_by_clade_and_not_by_own_tally():
     drawn = Counter(
         action.parents[0]
         for seed in range(300)
-        if isinstance(action := decide(Hgm("self-edit"), log, seed), Expand)
+        if isinstance(action := decide(named("hgm"), log, seed), Expand)
     )
     assert sum(drawn.values()) == 300
     # Clades: 0 has 13 of 20, 1 has 10 of 14, 2 has 10 of 10. Own: 1 has 0 of 4, yet it is drawn through its child.
@@ -113,7 +111,7 @@ def test_hgm_draws_sharpen_as_the_budget_runs_out():
         log.born(0)
         log.graded(0, [True] * 3 + [False] * 3)
         log.graded(1, [True] * 4 + [False] * 2)
-        actions = [decide(Hgm("self-edit"), log, seed) for seed in range(300)]
+        actions = [decide(named("hgm"), log, seed) for seed in range(300)]
         return sum(isinstance(a, Evaluate) and a.agent == 1 for a in actions) / 300
 
     assert share_of_better(13) > share_of_better(1000) + 0.15

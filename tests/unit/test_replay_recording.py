@@ -11,15 +11,15 @@ from dgm.domain import ActionId, AgentId, Entry, Expand, Usage
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
-from dgm.policies.hgm import Hgm
 from dgm.search.replay.recording import Beside, Orders, Recording, recorded_models
 from tests.unit.replayed import MadeUp, session
+from tests.unit.worlds import named
 
 
 @pytest.fixture
 def run(tmp_path):
     with Run.create(tmp_path / "run", {}) as made:
-        session(made, Hgm("self-edit"), Settings(workers=2), MadeUp(made), evaluations=25)
+        session(made, named("hgm"), Settings(workers=2), MadeUp(made), evaluations=25)
         yield made
 
 

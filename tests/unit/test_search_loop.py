@@ -21,11 +21,11 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import Infrastructure
-from dgm.policies.hgm import Hgm
 from dgm.search.budgets import Reason
+from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.search.orders import EvaluateOrder
-from tests.unit.worlds import TASKS
+from tests.unit.worlds import TASKS, named
 
 
 class FakeWorker:
@@ -72,7 +72,11 @@ def start(run, evaluations=12, **budget):
 def search(run, worker, **settings):
     ticks = itertools.count(step=100.0)
     made = Search(
-        run, Hgm("self-edit"), worker, Settings(**settings), Surroundings(clock=lambda: float(next(ticks)))
+        Foreman(run, Settings(**settings)),
+        named("hgm"),
+        worker,
+        Settings(**settings),
+        Surroundings(clock=lambda: float(next(ticks))),
     )
     return asyncio.run(made.go())
 
@@ -127,7 +131,8 @@ def test_what_was_running_at_a_crash_is_performed_first(run):
 
     async def killed():
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(Search(run, Hgm("self-edit"), worker, Settings(workers=1)).go(), 0.5)
+            made = Search(Foreman(run, Settings()), named("hgm"), worker, Settings(workers=1))
+            await asyncio.wait_for(made.go(), 0.5)
 
     asyncio.run(killed())
     interrupted = worker.orders[-1]
@@ -182,7 +187,7 @@ def test_a_request_to_stop_lets_running_steps_end(run):
     worker = FakeWorker(run, delay=lambda n: 0.02)
 
     async def stopped():
-        made = Search(run, Hgm("self-edit"), worker, Settings(workers=3))
+        made = Search(Foreman(run, Settings(workers=3)), named("hgm"), worker, Settings(workers=3))
         asyncio.get_running_loop().call_later(0.1, made.ask_to_stop, "enough")
         return await made.go()
 
@@ -229,7 +234,8 @@ def test_parents_that_cannot_have_children_do_not_take_the_whole_budget(run):
 
 
 def test_a_policy_with_state_sees_every_event_once_before_it_decides(run):
-    class Watching(Hgm):
+    class Watching:
+        name = "watching"
         keeps_state = True
         seen = ()
 
@@ -238,8 +244,8 @@ def test_a_policy_with_state_sees_every_event_once_before_it_decides(run):
 
         def next(self, tree, rng):
             assert self.seen == tuple(range(1, tree.seq + 1))
-            return super().next(tree, rng)
+            return named("hgm").next(tree, rng)
 
     start(run, 6)
-    asyncio.run(Search(run, Watching("self-edit"), FakeWorker(run), Settings(workers=2)).go())
+    asyncio.run(Search(Foreman(run, Settings()), Watching(), FakeWorker(run), Settings(workers=2)).go())
     assert run.tree.evaluations == 6

@@ -4,7 +4,15 @@ from collections.abc import Iterable
 
 from dgm.archive.events import ActionStarted, AgentBorn, Event, Recorded, RunStarted, TaskGraded
 from dgm.archive.tree import Tree
+from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Budget, Evaluate, Evaluation, TaskId, Verdict
+from dgm.policies.registry import open_policy
+
+
+def named(name, **policy):
+    """The policy of that name with these settings of its own."""
+    return open_policy(Settings(policy={"name": name, **policy}))
+
 
 TASKS = tuple(TaskId(f"task-{n}") for n in range(10))
 

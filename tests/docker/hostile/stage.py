@@ -30,6 +30,7 @@ from dgm.archive.snapshots import from_folder, write_folder
 from dgm.archive.tree import Tree
 from dgm.config import BudgetSettings, LimitSettings, Settings
 from dgm.domain import SEED, Action, ActionId, AgentId, Born, Cost, Entry, Evaluate, Expand, Snapshot
+from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
 from tests.docker.hostile import suite
 
@@ -158,7 +159,7 @@ async def _play(played: Played, settings: Settings, parts: assemble.Parts, chose
     peak = _peak_mb(reset=True)
     watcher = asyncio.create_task(_watch(played))
     async with assemble.laboratory(run, settings, parts) as worker:
-        await Search(run, script, worker, settings).go()
+        await Search(Foreman(run, settings), script, worker, settings).go()
     watcher.cancel()
     played.seconds, played.grown_mb = time.monotonic() - began, _peak_mb() - peak
 

@@ -1,0 +1,33 @@
+"""Which tasks an agent has not tried, and a fair draw among them."""
+
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId, TaskId
+from dgm.policies.rules import Kit
+
+
+def agents_with_untried(tree: Tree) -> NDArray[np.int64]:
+    """Ids of the agents that have a task left which is neither graded, pending nor given up; ascending."""
+    tried = np.array(tree.tried_count, dtype=np.int64)
+    return np.flatnonzero(tried < len(tree.tasks))
+
+
+def untried(tree: Tree, agent: AgentId) -> list[TaskId]:
+    """The tasks that the agent has not tried, in the order of the suite."""
+    tried = tree.tried(agent)
+    return [task for task in tree.tasks if task not in tried]
+
+
+class RandomTask:
+    """Each untried task is as likely as any other."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
+        """An untried task of ``agent``."""
+        return rng.choice(untried(tree, agent))
