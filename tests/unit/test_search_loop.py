@@ -130,8 +130,8 @@ def test_what_was_running_at_a_crash_is_performed_first(run):
     worker = FakeWorker(run, delay=lambda n: 60.0 if n == 3 else 0.0)
 
     async def killed():
+        made = Search(Foreman(run, Settings()), named("hgm"), worker, Settings(workers=1))
         with pytest.raises(TimeoutError):
-            made = Search(Foreman(run, Settings()), named("hgm"), worker, Settings(workers=1))
             await asyncio.wait_for(made.go(), 0.5)
 
     asyncio.run(killed())
