@@ -1,0 +1,1 @@
+"""Worlds that cost nothing, and trials of policies in them, by the same loop that performs real searches."""

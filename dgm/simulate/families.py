@@ -1,0 +1,219 @@
+"""Families of worlds: what they stand for, and the ranges that a seed draws their parameters from.
+
+What is known of real searches sets the common ranges. The Darwin Gödel Machine (arXiv 2505.22954) went from 20 % to
+50 % of its SWE-bench tasks in 80 iterations, the Huxley-Gödel Machine (arXiv 2510.21614) moved about as far; in both
+archives most children are no better than their parents, a few per cent or more cannot work at all, and the best
+agents are many edits deep. So a root solves about a fifth, an ordinary edit harms a little on average with a spread
+of a third of a logit, a quarter of the edits do next to nothing, some per cent break the agent (and a broken agent's
+children are mostly broken), and a child keeps nearly all of what its parent gained. Each family changes one thing of
+this that a search may meet; none was chosen by how policies do in it.
+
+``REPORTED`` are the nine of the published tables, ``RESERVED`` further ones to report separately. ``TUNING`` are the
+only ones on which constants of policies may be tuned. They are disjoint from both: their roots start where none of the
+others do (between 0.30 and 0.40), and each has its own structure: two troubles of other strengths at once. The hash of
+a world takes in its family's name, so no two families share a world even for equal seeds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from dgm.errors import UserError
+from dgm.simulate.chances import key_of, uniform
+from dgm.simulate.dynamics import Dynamics
+
+Range = tuple[float, float]
+"""Lowest and highest value; a seed draws uniformly between them."""
+
+COMMON: Mapping[str, Range] = {
+    "root_score": (0.18, 0.27),
+    "spread": (1.6, 2.4),
+    "never": (0.03, 0.10),
+    "always": (0.01, 0.03),
+    "repeats": (0.3, 0.7),
+    "step_mean": (-0.14, -0.06),
+    "step_sd": (0.25, 0.40),
+    "neutral": (0.15, 0.35),
+    "retention": (0.96, 1.0),
+    "drift_sd": (0.0, 0.03),
+    "broken": (0.03, 0.08),
+    "broken_stays": (0.5, 0.9),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One family of worlds."""
+
+    name: str
+    about: str
+    """What it stands for, in one line."""
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    """Where it differs from ``COMMON`` and from the defaults of ``Dynamics``."""
+    workers: int = 1
+    """Asynchronous workers that the family is meant to be met with."""
+
+
+def _still(value: float) -> Range:
+    return (value, value)
+
+
+_NINE = (
+    Family(
+        "drift",
+        "heritable drift: lineages differ in what every generation gains",
+        {"drift_root": (-0.06, 0.04), "drift_sd": (0.05, 0.10), "drift_keep": (0.92, 0.98)},
+    ),
+    Family(
+        "mismatch",
+        "what raises the score now lowers what descendants can gain, and the reverse",
+        {"mismatch": (0.15, 0.35), "drift_sd": (0.02, 0.05), "drift_keep": (0.92, 0.98)},
+    ),
+    Family(
+        "jackpots",
+        "rare breakthroughs: about one edit in a hundred gains a lot, the others gain little",
+        {
+            "jackpots": (0.006, 0.02),
+            "jackpot_size": (0.9, 1.6),
+            "step_mean": (-0.20, -0.10),
+            "step_sd": (0.10, 0.18),
+        },
+    ),
+    Family(
+        "skills",
+        "several skills that tasks demand in different shares; an edit touches one, and crossover can help",
+        {
+            "skills": _still(4.0),
+            "focus": (0.6, 0.9),
+            "step_mean": (-0.35, -0.15),
+            "step_sd": (0.70, 1.00),
+        },
+    ),
+    Family("broken", "a quarter of the edits break the agent", {"broken": (0.18, 0.32)}),
+    Family(
+        "siblings",
+        "diminishing returns: the later children of one parent gain less",
+        {"crowding": (0.4, 1.0), "step_sd": (0.30, 0.45)},
+    ),
+    Family(
+        "low-retention",
+        "a child loses most of what its parent gained",
+        {"retention": (0.25, 0.45), "step_sd": (0.40, 0.60)},
+    ),
+    Family(
+        "hopeless",
+        "nothing ever helps: every edit harms or does nothing",
+        {"harmful_only": _still(1.0), "drift_sd": _still(0.0), "retention": _still(1.0)},
+    ),
+    Family(
+        "heavy-tails",
+        "most edits do little, a few change very much, mostly for the worse",
+        {"tail": (0.45, 0.65), "step_mean": (-0.16, -0.10), "step_sd": (0.08, 0.14)},
+    ),
+)
+_FURTHER = (
+    Family("half-broken", "half of the edits break the agent", {"broken": (0.45, 0.55)}),
+    Family(
+        "weak-root",
+        "the root solves a tenth, and which task is tried says nothing: all are equally hard for an agent",
+        {"root_score": (0.08, 0.12), "spread": _still(0.0), "never": _still(0.0), "always": _still(0.0)},
+    ),
+    Family(
+        "low-retention-crowd",
+        "low retention, to be met with 20 workers",
+        {"retention": (0.25, 0.45), "step_sd": (0.40, 0.60)},
+        workers=20,
+    ),
+    Family(
+        "trade-offs",
+        "an edit helps one cluster of tasks and hurts another",
+        {
+            "skills": _still(4.0),
+            "focus": _still(1.0),
+            "trade": (0.5, 0.9),
+            "step_mean": (-0.10, 0.0),
+            "step_sd": (0.70, 1.00),
+        },
+    ),
+    Family(
+        "late-bloomers",
+        "an edit harms at first; what it is worth shows only in later generations",
+        {
+            "deferred_mean": (-0.10, 0.05),
+            "deferred_sd": (0.40, 0.60),
+            "release": (0.2, 0.35),
+            "step_mean": (-0.20, -0.10),
+            "step_sd": (0.10, 0.20),
+        },
+    ),
+)
+_HIGH_ROOT: Mapping[str, Range] = {"root_score": (0.30, 0.40)}
+_TUNED = (
+    Family(
+        "tuning-wander",
+        "strong drift that is soon forgotten, from a better root",
+        {**_HIGH_ROOT, "drift_sd": (0.11, 0.16), "drift_keep": (0.70, 0.85), "broken": (0.09, 0.15)},
+    ),
+    Family(
+        "tuning-leaky",
+        "a third of a gain is lost per generation, and edits are coarse",
+        {**_HIGH_ROOT, "retention": (0.60, 0.80), "step_sd": (0.45, 0.60)},
+    ),
+    Family(
+        "tuning-finds",
+        "frequent small finds among broken agents",
+        {
+            **_HIGH_ROOT,
+            "jackpots": (0.03, 0.06),
+            "jackpot_size": (0.4, 0.7),
+            "step_sd": (0.05, 0.10),
+            "broken": (0.10, 0.16),
+        },
+    ),
+    Family(
+        "tuning-pair",
+        "two skills, mildly heavy tails",
+        {
+            **_HIGH_ROOT,
+            "skills": _still(2.0),
+            "focus": (0.3, 0.55),
+            "tail": (0.15, 0.30),
+            "step_mean": (-0.30, -0.15),
+            "step_sd": (0.35, 0.50),
+        },
+    ),
+    Family(
+        "tuning-crowd",
+        "mild crowding, and drift that pays a little for losses",
+        {**_HIGH_ROOT, "crowding": (0.1, 0.3), "mismatch": (0.03, 0.10), "drift_sd": (0.03, 0.05)},
+    ),
+    Family(
+        "tuning-flat",
+        "edits do little, and tasks are alike",
+        {**_HIGH_ROOT, "spread": (0.5, 1.2), "step_mean": (-0.06, -0.03), "step_sd": (0.12, 0.20)},
+    ),
+)
+
+FAMILIES: Mapping[str, Family] = {family.name: family for family in (*_NINE, *_FURTHER, *_TUNED)}
+REPORTED = tuple(family.name for family in _NINE)
+RESERVED = tuple(family.name for family in _FURTHER)
+TUNING = tuple(family.name for family in _TUNED)
+
+
+def draw_dynamics(family: str, seed: int, overrides: Mapping[str, float]) -> Dynamics:
+    """What this seed draws in the family; a parameter that is overridden leaves the others as they were.
+
+    Raises:
+        UserError: there is no such family or parameter.
+    """
+    if family not in FAMILIES:
+        raise UserError(f"unknown family of worlds '{family}'; there are: {', '.join(FAMILIES)}")
+    known = asdict(Dynamics())
+    for name in overrides:
+        if name not in known:
+            raise UserError(f"unknown parameter of a world '{name}'; there are: {', '.join(known)}")
+    key = key_of(b"family", family.encode(), str(seed).encode())
+    ranges = {**COMMON, **FAMILIES[family].ranges}
+    drawn = {
+        name: low + (high - low) * uniform(key_of(key, name.encode())) for name, (low, high) in ranges.items()
+    }
+    return Dynamics(**{**drawn, **overrides})

@@ -1,0 +1,250 @@
+"""A world: a fixed infinite random tree of agents, and the tasks that they are tried on.
+
+Nothing is drawn in order. An agent's key is the hash of its parents' keys and its birth number, its nature a hash of
+that key, an outcome a hash of agent, task and attempt; so two policies that ask for the same child, or try the same
+agent on the same task, get the same answer, and their trials are paired. A world holds caches only: asking in another
+order changes nothing. Floating-point results may differ in their last bits between platforms; what is handed out is
+rounded before that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Literal, Protocol
+
+from dgm.domain import TaskId
+from dgm.simulate.chances import key_of, normal, uniform, uniforms
+from dgm.simulate.durations import infrastructure_fails, log_normal
+from dgm.simulate.dynamics import Dynamics
+from dgm.simulate.families import draw_dynamics
+from dgm.simulate.items import ItemPlan, Items, draw_items
+from dgm.simulate.latent import Latent as Latent
+from dgm.simulate.potential import potential
+
+LIMIT = 8.0
+"""No skill goes further from the root's than this, so that heavy tails stay numbers."""
+TINY = 0.02
+"""Standard deviation of what a neutral edit does."""
+HEAVIEST = 20.0
+"""The largest factor by which a heavy tail stretches a step."""
+DIGITS = 10
+
+Step = Literal["expand", "evaluate"]
+
+
+class World(Protocol):
+    """What trials and oracles ask a world."""
+
+    @property
+    def family(self) -> str:
+        """Name of its family."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Which world of the family."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """All of its parameters, as drawn or overridden."""
+        ...
+
+    @property
+    def tasks(self) -> tuple[TaskId, ...]:
+        """The search pool."""
+        ...
+
+    def root(self) -> Latent:
+        """The agent that a search starts from."""
+        ...
+
+    def child(self, parents: Sequence[Latent], birth: int) -> Latent:
+        """The child number ``birth`` (from 0) of the first parent, made with the second one if there are two."""
+        ...
+
+    def resolves(self, agent: Latent, task: TaskId, attempt: int) -> bool:
+        """Whether this attempt resolves the task."""
+        ...
+
+    def true_score(self, agent: Latent) -> float:
+        """Mean chance to resolve a task over the full benchmark."""
+        ...
+
+    def potential(self, agent: Latent, births: int = 0) -> float:
+        """True clade metaproductivity of an agent that had ``births`` children so far."""
+        ...
+
+    def seconds(self, key: bytes, what: Step) -> float:
+        """How long the step with this key takes."""
+        ...
+
+    def fails(self, key: bytes, try_number: int) -> bool:
+        """Whether the infrastructure fails this try of the step."""
+        ...
+
+
+class Grown:
+    """The world of a family, a seed and overridden parameters."""
+
+    def __init__(self, family: str, seed: int, dynamics: Dynamics) -> None:
+        self.family = family
+        self.seed = seed
+        self.dynamics = dynamics
+        self.parameters: Mapping[str, float] = asdict(dynamics)
+        self._key = key_of(b"world", family.encode(), str(seed).encode())
+        self._dimensions = int(dynamics.skills)
+        plan = ItemPlan(
+            dynamics.root_score,
+            dynamics.spread,
+            dynamics.never,
+            dynamics.always,
+            self._dimensions,
+            dynamics.focus,
+        )
+        self.items: Items = draw_items(self._key, plan)
+        self.tasks = tuple(self.items.names[number] for number in self.items.pool)
+        self._chances: dict[bytes, list[float]] = {}
+        self._scores: dict[bytes, float] = {}
+        self._potentials: dict[tuple[bytes, int], float] = {}
+
+    def root(self) -> Latent:
+        """As ``World`` says; never broken, all skills 0."""
+        return Latent(
+            key_of(self._key, b"root"), (0.0,) * self._dimensions, self.dynamics.drift_root, 0.0, False
+        )
+
+    def child(self, parents: Sequence[Latent], birth: int) -> Latent:
+        """As ``World`` says."""
+        key = key_of(*[parent.key for parent in parents], birth.to_bytes(4, "little"))
+        shares = uniforms(key)
+        base = self._merged(key, parents) if len(parents) > 1 else parents[0]
+        laws = self.dynamics
+        gain = self._gain(shares, birth)
+        laid_up = laws.deferred_mean + laws.deferred_sd * normal(shares[6]) if laws.deferred_sd else 0.0
+        shown = base.drift + laws.release * base.reserve
+        skills = [laws.retention * skill + shown for skill in base.skills]
+        skill = int(shares[2] * self._dimensions)
+        skills[skill] += gain
+        if laws.trade:
+            other = (skill + 1 + int(shares[7] * (self._dimensions - 1))) % self._dimensions
+            skills[other] -= laws.trade * gain
+        return Latent(
+            key,
+            tuple([round(max(-LIMIT, min(LIMIT, value)), DIGITS) for value in skills]),
+            round(
+                laws.drift_keep * base.drift + laws.drift_sd * normal(shares[5]) - laws.mismatch * gain,
+                DIGITS,
+            ),
+            round((1.0 - laws.release) * base.reserve + laid_up, DIGITS),
+            self._breaks(shares[0], base.broken),
+        )
+
+    def resolves(self, agent: Latent, task: TaskId, attempt: int) -> bool:
+        """As ``World`` says.
+
+        For a share ``repeats`` of (agent, task) all attempts have one outcome, for the others each has its own: so
+        one attempt resolves with the task's probability p exactly, and two correlate by ``repeats``, given p.
+        """
+        shares = uniforms(agent.key, task.encode())
+        if attempt and shares[0] >= self.dynamics.repeats:
+            return uniform(key_of(agent.key, task.encode(), attempt.to_bytes(4, "little"))) < self._chance(
+                agent, task
+            )
+        return shares[1] < self._chance(agent, task)
+
+    def true_score(self, agent: Latent) -> float:
+        """As ``World`` says."""
+        known = self._scores.get(agent.key)
+        if known is None:
+            known = self._scores[agent.key] = self.fresh_score(agent)
+        return known
+
+    def potential(self, agent: Latent, births: int = 0) -> float:
+        """As ``World`` says, by the definition of ``dgm.simulate.potential``."""
+        known = self._potentials.get((agent.key, births))
+        if known is None:
+            value = potential(self, self.dynamics, agent, births)
+            known = self._potentials[agent.key, births] = round(value, DIGITS)
+        return known
+
+    def seconds(self, key: bytes, what: Step) -> float:
+        """As ``World`` says: log-normal, in seconds."""
+        laws = self.dynamics
+        median = laws.expand_seconds if what == "expand" else laws.evaluate_seconds
+        return log_normal(key, what.encode(), median, laws.sigma_seconds)
+
+    def fails(self, key: bytes, try_number: int) -> bool:
+        """As ``World`` says."""
+        return infrastructure_fails(key, try_number, self.dynamics.failures)
+
+    def _gain(self, shares: tuple[float, ...], birth: int) -> float:
+        """What the edit itself adds to the skill that it touches."""
+        laws = self.dynamics
+        kind = shares[1]
+        if kind < laws.jackpots:
+            gain = laws.jackpot_size * (0.5 + shares[7])
+        elif kind < laws.jackpots + laws.neutral:
+            gain = TINY * normal(shares[3])
+        else:
+            stretch = min(shares[4] ** -laws.tail, HEAVIEST) if laws.tail else 1.0
+            gain = laws.step_mean + laws.step_sd * normal(shares[3]) * stretch
+        if laws.harmful_only:
+            return -abs(gain)
+        return gain / (1.0 + laws.crowding * birth) if gain > 0.0 else gain
+
+    def _breaks(self, share: float, parent_broken: bool) -> bool:
+        laws = self.dynamics
+        rate = laws.broken
+        if parent_broken:
+            rate += (1.0 - rate) * laws.broken_stays
+        return share < rate
+
+    def _merged(self, key: bytes, parents: Sequence[Latent]) -> Latent:
+        """What a crossover starts from: the first parent, with the better skill of the two where it is taken over."""
+        first, second = parents[0], parents[1]
+        shares = uniforms(key, b"crossover")
+        takes = self.dynamics.takes_better
+        skills = tuple(
+            [
+                max(one, other) if shares[number % len(shares)] < takes else one
+                for number, (one, other) in enumerate(zip(first.skills, second.skills, strict=True))
+            ]
+        )
+        return replace(
+            first,
+            skills=skills,
+            drift=(first.drift + second.drift) / 2,
+            reserve=(first.reserve + second.reserve) / 2,
+        )
+
+    def _chance(self, agent: Latent, task: TaskId) -> float:
+        if agent.broken:
+            return self.dynamics.broken_score
+        place = self.items.places.get(task)
+        if place is None:
+            return float(self.items.probabilities(agent.skills)[self.items.numbers[task]])
+        row = self._chances.get(agent.key)
+        if row is None:
+            chances = self.items.probabilities(agent.skills)
+            row = self._chances[agent.key] = chances[self.items.pool_index].tolist()
+        return row[place]
+
+    def fresh_score(self, agent: Latent) -> float:
+        """``true_score``, not kept: for agents that are not asked about again."""
+        if agent.broken:
+            return self.dynamics.broken_score
+        return round(float(self.items.probabilities(agent.skills).mean()), DIGITS)
+
+
+def open_world(family: str, seed: int, **overrides: float) -> Grown:
+    """The world with this seed in a family of ``dgm.simulate.families``.
+
+    Args:
+        family: its name.
+        seed: which world of the family.
+        overrides: parameters (fields of ``Dynamics``) to set; the others stay as the seed draws them.
+
+    Raises:
+        UserError: there is no such family or parameter.
+    """
+    return Grown(family, seed, draw_dynamics(family, seed, overrides))
