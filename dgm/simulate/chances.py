@@ -9,32 +9,34 @@ import struct
 from statistics import NormalDist
 
 KEY_BYTES = 16
-PER_DIGEST = 8
-_WORD = 2.0**-64
-_HALF = 2.0**-65
-_UNPACK = struct.Struct("<8Q").unpack
+_STEP = 2.0**-52
+_HALF = 2.0**-53
+_EIGHT = struct.Struct("<8Q").unpack
+_TWO = struct.Struct("<2Q").unpack
 _INVERSE = NormalDist().inv_cdf
-_LARGEST = 1.0 - 2.0**-53
 
 
 def key_of(*parts: bytes) -> bytes:
     """A new key from the parts, which are told apart by their lengths too."""
-    hasher = hashlib.blake2b(digest_size=KEY_BYTES)
-    for part in parts:
-        hasher.update(len(part).to_bytes(4, "little"))
-        hasher.update(part)
-    return hasher.digest()
+    whole = b"".join([len(part).to_bytes(2, "little") + part for part in parts])
+    return hashlib.blake2b(whole, digest_size=KEY_BYTES).digest()
 
 
 def uniforms(key: bytes, label: bytes = b"") -> tuple[float, ...]:
     """Eight numbers in the open interval from 0 to 1. ``label`` has at most 16 bytes."""
-    words = _UNPACK(hashlib.blake2b(key, digest_size=64, person=label).digest())
-    return tuple([min(word * _WORD + _HALF, _LARGEST) for word in words])
+    words = _EIGHT(hashlib.blake2b(key, digest_size=64, person=label).digest())
+    return tuple([(word >> 12) * _STEP + _HALF for word in words])
+
+
+def pair(key: bytes, label: bytes) -> tuple[float, float]:
+    """Two such numbers, faster than eight."""
+    first, second = _TWO(hashlib.blake2b(key, digest_size=16, person=label).digest())
+    return (first >> 12) * _STEP + _HALF, (second >> 12) * _STEP + _HALF
 
 
 def uniform(key: bytes, label: bytes = b"") -> float:
-    """One number in the open interval from 0 to 1."""
-    return uniforms(key, label)[0]
+    """One such number."""
+    return pair(key, label)[0]
 
 
 def normal(share: float) -> float:

@@ -55,8 +55,9 @@ class Items:
     def probabilities(self, skills: tuple[float, ...]) -> Floats:
         """For every task, the chance that one attempt resolves it."""
         reach = skills[0] if self.demands is None else self.demands @ np.array(skills)
-        curve: Floats = 1.0 / (1.0 + np.exp(self.difficulties - reach))
-        return curve
+        curve: Floats = np.exp(self.difficulties - reach)
+        curve += 1.0
+        return np.reciprocal(curve, out=curve)
 
 
 @dataclass(frozen=True, slots=True)

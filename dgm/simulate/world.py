@@ -11,14 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Literal, Protocol
 
+import numpy as np
+
 from dgm.domain import TaskId
-from dgm.simulate.chances import key_of, normal, uniform, uniforms
+from dgm.simulate.chances import key_of, normal, pair, uniform, uniforms
 from dgm.simulate.durations import infrastructure_fails, log_normal
 from dgm.simulate.dynamics import Dynamics
 from dgm.simulate.families import draw_dynamics
-from dgm.simulate.items import ItemPlan, Items, draw_items
-from dgm.simulate.latent import Latent as Latent
+from dgm.simulate.items import FULL, ItemPlan, Items, draw_items
+from dgm.simulate.latent import Latent
 from dgm.simulate.potential import potential
+
+__all__ = ["Grown", "Latent", "Step", "World", "open_world"]
 
 LIMIT = 8.0
 """No skill goes further from the root's than this, so that heavy tails stay numbers."""
@@ -123,18 +127,16 @@ class Grown:
         laid_up = laws.deferred_mean + laws.deferred_sd * normal(shares[6]) if laws.deferred_sd else 0.0
         shown = base.drift + laws.release * base.reserve
         skills = [laws.retention * skill + shown for skill in base.skills]
-        skill = int(shares[2] * self._dimensions)
-        skills[skill] += gain
+        touched = int(shares[2] * self._dimensions)
+        skills[touched] += gain
         if laws.trade:
-            other = (skill + 1 + int(shares[7] * (self._dimensions - 1))) % self._dimensions
+            other = (touched + 1 + int(shares[7] * (self._dimensions - 1))) % self._dimensions
             skills[other] -= laws.trade * gain
+        drift = laws.drift_keep * base.drift + laws.drift_sd * normal(shares[5]) - laws.mismatch * gain
         return Latent(
             key,
             tuple([round(max(-LIMIT, min(LIMIT, value)), DIGITS) for value in skills]),
-            round(
-                laws.drift_keep * base.drift + laws.drift_sd * normal(shares[5]) - laws.mismatch * gain,
-                DIGITS,
-            ),
+            round(drift, DIGITS),
             round((1.0 - laws.release) * base.reserve + laid_up, DIGITS),
             self._breaks(shares[0], base.broken),
         )
@@ -145,12 +147,11 @@ class Grown:
         For a share ``repeats`` of (agent, task) all attempts have one outcome, for the others each has its own: so
         one attempt resolves with the task's probability p exactly, and two correlate by ``repeats``, given p.
         """
-        shares = uniforms(agent.key, task.encode())
-        if attempt and shares[0] >= self.dynamics.repeats:
-            return uniform(key_of(agent.key, task.encode(), attempt.to_bytes(4, "little"))) < self._chance(
-                agent, task
-            )
-        return shares[1] < self._chance(agent, task)
+        label = task.encode()
+        kind, share = pair(agent.key, label)
+        if attempt and kind >= self.dynamics.repeats:
+            share = uniform(key_of(agent.key, label, attempt.to_bytes(4, "little")))
+        return share < self._chance(agent, task)
 
     def true_score(self, agent: Latent) -> float:
         """As ``World`` says."""
@@ -233,7 +234,7 @@ class Grown:
         """``true_score``, not kept: for agents that are not asked about again."""
         if agent.broken:
             return self.dynamics.broken_score
-        return round(float(self.items.probabilities(agent.skills).mean()), DIGITS)
+        return round(float(np.add.reduce(self.items.probabilities(agent.skills))) / FULL, DIGITS)
 
 
 def open_world(family: str, seed: int, **overrides: float) -> Grown:
