@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Born, Snapshot, Tally, Verdict
-from dgm.stats import mcnemar_p
+from dgm.stats import mcnemar
 
 FOLDER = "holdout"
 OPERATOR = "candidate"
@@ -52,6 +52,8 @@ class Comparison:
     """Tasks that only the first resolved."""
     p: float
     """Exact two-sided McNemar over the pairs."""
+    mid_p: float
+    """The same with half the weight on what was observed."""
 
 
 def compare(exam: Run, first: AgentId, second: AgentId) -> Comparison:
@@ -68,13 +70,9 @@ def paired(verdicts: Iterable[tuple[str, Verdict | None, Verdict | None]]) -> Co
         name for name, one, two in pairs if two is Verdict.RESOLVED and one is not Verdict.RESOLVED
     )
     lost = tuple(name for name, one, two in pairs if one is Verdict.RESOLVED and two is not Verdict.RESOLVED)
-    return Comparison(
-        _tally([one for _, one, _ in pairs]),
-        _tally([two for _, _, two in pairs]),
-        gained,
-        lost,
-        mcnemar_p(len(gained), len(lost)),
-    )
+    first, second = _tally([one for _, one, _ in pairs]), _tally([two for _, _, two in pairs])
+    test = mcnemar(len(lost), len(gained))
+    return Comparison(first, second, gained, lost, test.p, test.mid_p)
 
 
 def _tally(verdicts: Sequence[Verdict | None]) -> Tally:

@@ -1,0 +1,23 @@
+"""The statistics that decide and report: rates and their intervals, paired comparisons, the price of choosing.
+
+Special functions are scipy's. It is imported where it is first needed, never with this package: ``scipy.special``
+takes 0.3 s to load and ``scipy.stats`` a second, which a command that asks for neither should not pay.
+"""
+
+from dgm.stats.chosen import best_of_many
+from dgm.stats.paired import McNemar, mcnemar, mcnemar_power, paired_bootstrap, tasks_needed
+from dgm.stats.rates import beta_quantile, clopper_pearson, lower_bound, lower_bounds, wilson
+
+__all__ = [
+    "McNemar",
+    "best_of_many",
+    "beta_quantile",
+    "clopper_pearson",
+    "lower_bound",
+    "lower_bounds",
+    "mcnemar",
+    "mcnemar_power",
+    "paired_bootstrap",
+    "tasks_needed",
+    "wilson",
+]

@@ -1,0 +1,173 @@
+"""Two agents on the same tasks: is one better, could the tasks have shown it, and by how much."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ROUNDING = 1e-9
+"""Relative: a p-value that equals the level but for rounding counts as reaching it."""
+RESAMPLES = 9_999
+DRAWS_AT_ONCE = 10_000_000
+"""Numbers that the bootstrap holds in memory."""
+DIP = 50
+"""Power falls a little now and then as tasks are added, never for as many as this in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """How surprising the tasks that only one of two agents resolved are, were both agents equally good."""
+
+    p: float
+    """Exact, two-sided: never rejects more often than its level, in small samples far less often."""
+    mid_p: float
+    """Counts half of what is as likely as the observation: close to its level, rarely above it."""
+
+
+def mcnemar(only_first: int, only_second: int) -> McNemar:
+    """The exact McNemar test and its mid-p, of the numbers of tasks that only one of two agents resolved.
+
+    With n tasks that only one resolved, f the fewer and X ~ Bin(n, ½): p = min(1, 2 P(X ≤ f)) and
+    mid-p = P(X ≤ f) + P(X < f). Q. McNemar, Psychometrika 12 (1947), p. 153, with the binomial instead of its
+    chi-squared approximation; M. W. Fagerland, S. Lydersen and P. Laake, BMC Medical Research Methodology 13:91
+    (2013), who recommend the mid-p.
+
+    Raises:
+        ValueError: a number is negative.
+    """
+    if only_first < 0 or only_second < 0:
+        raise ValueError(f"mcnemar({only_first}, {only_second}): wants numbers from 0")
+    from scipy.special import bdtr
+
+    n, fewer = only_first + only_second, min(only_first, only_second)
+    at_most = float(bdtr(float(fewer), n, 0.5))
+    below = float(bdtr(fewer - 1.0, n, 0.5)) if fewer else 0.0
+    return McNemar(min(1.0, 2 * at_most), at_most + below)
+
+
+def mcnemar_power(tasks: int, gain: float, loss: float, alpha: float = 0.05) -> float:
+    """How probably the exact two-sided McNemar test on ``tasks`` tasks gives p ≤ ``alpha``.
+
+    ``gain`` is the probability that only the second agent resolves a task, ``loss`` that only the first does. The
+    number of such tasks is K ~ Bin(tasks, gain + loss); of them, G ~ Bin(K, gain / (gain + loss)) are gains. The
+    probability of the K and G that the test rejects is summed over all K. S. W. Duffy, "Asymptotic and exact power
+    for the McNemar test and its analogue with R controls per case", Biometrics 40 (1984), p. 1005.
+
+    Raises:
+        ValueError: ``tasks`` is negative, or ``gain``, ``loss`` and their sum are not probabilities.
+    """
+    _check(gain, loss, alpha)
+    if tasks < 0:
+        raise ValueError(f"mcnemar_power: wants tasks from 0, not {tasks}")
+    return _mixed(tasks, gain + loss, _rejected(tasks, gain, loss, alpha))
+
+
+def tasks_needed(gain: float, loss: float, power: float = 0.8, alpha: float = 0.05) -> int:
+    """The fewest tasks with which ``mcnemar_power`` is at least ``power``.
+
+    Found by doubling and halving, then downwards, because the power of a test on counts is not quite monotone.
+
+    Raises:
+        ValueError: ``gain`` equals ``loss``, which no number of tasks can show; ``power`` is not between 0 and 1; or
+            as ``mcnemar_power``.
+    """
+    _check(gain, loss, alpha)
+    if gain == loss or not 0 < power < 1:
+        raise ValueError(f"tasks_needed: no number of tasks has power {power} for gain {gain}, loss {loss}")
+    high = 1
+    while (found := _mixed(high, gain + loss, _rejected(high, gain, loss, alpha))) < power:
+        high *= 2
+    rejected, low = _rejected(high, gain, loss, alpha), 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = _mixed(middle, gain + loss, rejected)
+        low, high = (low, middle) if found >= power else (middle, high)
+    for fewer in range(high - 1, 0, -1):
+        if _mixed(fewer, gain + loss, rejected) >= power:
+            high = fewer
+        elif high - fewer > DIP:
+            break
+    return high
+
+
+def paired_bootstrap(
+    differences: Sequence[float], confidence: float = 0.95, seed: int = 0
+) -> tuple[float, float]:
+    """The bootstrap interval for the mean of paired differences, bias-corrected and accelerated (BCa).
+
+    B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), p. 171; computed by ``scipy.stats.bootstrap``.
+    The pairs are what is drawn anew, so they must be independent of one another. The same ``seed`` gives the same
+    interval. Where all differences are equal, both ends are that value: the sample shows no spread, which is no
+    proof that there is none.
+
+    Raises:
+        ValueError: there are fewer than two differences, or ``confidence`` is not between 0 and 1.
+    """
+    if len(differences) < 2 or not 0 < confidence < 1:
+        raise ValueError(
+            f"paired_bootstrap: wants two differences or more, not {len(differences)}, "
+            f"and a confidence between 0 and 1, not {confidence}"
+        )
+    if min(differences) == max(differences):
+        return float(differences[0]), float(differences[0])
+    import numpy as np
+    from scipy.stats import bootstrap
+
+    found = bootstrap(
+        (np.asarray(differences, dtype=np.float64),),
+        np.mean,
+        n_resamples=RESAMPLES,
+        batch=max(1, DRAWS_AT_ONCE // len(differences)),
+        confidence_level=confidence,
+        method="BCa",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(found.low), float(found.high)
+
+
+def _check(gain: float, loss: float, alpha: float) -> None:
+    if not (gain >= 0 and loss >= 0 and gain + loss <= 1 + ROUNDING and 0 < alpha < 1):
+        raise ValueError(f"McNemar's power: gain {gain}, loss {loss}, level {alpha} are no probabilities")
+
+
+def _rejected(tasks: int, gain: float, loss: float, alpha: float) -> "NDArray[np.float64]":
+    """For K = 0 … ``tasks`` tasks that only one agent resolved: how probably the test rejects."""
+    import numpy as np
+    from scipy.special import bdtr
+
+    differ = np.arange(tasks + 1)
+    most = _most_fewer(differ, alpha)
+    if not gain + loss:
+        return np.zeros(tasks + 1)
+    share = min(1.0, gain / (gain + loss))
+    tails = bdtr(np.maximum(most, 0), differ, share) + bdtr(np.maximum(most, 0), differ, 1 - share)
+    return np.where(most >= 0, tails, 0.0)
+
+
+def _most_fewer(differ: "NDArray[np.int64]", alpha: float) -> "NDArray[np.float64]":
+    """For each number of tasks that only one agent resolved: the largest smaller count that is rejected, or -1."""
+    import numpy as np
+    from scipy.special import bdtr
+
+    tail = alpha / 2 * (1 + ROUNDING)
+    low, high = np.full(len(differ), -1.0), differ // 2
+    while (low < high).any():
+        middle = np.ceil((low + high) / 2)
+        reached = bdtr(np.maximum(middle, 0), differ, 0.5) <= tail
+        low, high = np.where(reached, middle, low), np.where(reached, high, np.maximum(middle - 1, low))
+    return low
+
+
+def _mixed(tasks: int, differing: float, rejected: "NDArray[np.float64]") -> float:
+    """The mean of ``rejected[K]`` over K ~ Bin(``tasks``, ``differing``)."""
+    import numpy as np
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    share = min(1.0, differing)
+    k = np.arange(tasks + 1, dtype=np.float64)
+    chosen = gammaln(tasks + 1.0) - gammaln(k + 1) - gammaln(tasks - k + 1)
+    weights = np.exp(chosen + xlogy(k, share) + xlog1py(tasks - k, -share))
+    return float(weights @ rejected[: tasks + 1])
