@@ -35,6 +35,7 @@ from dgm.domain import (
     Budget,
     CommitId,
     Evaluate,
+    Expand,
     Tally,
     TaskId,
     Usage,
@@ -63,6 +64,8 @@ class Tree:
         """Expansions started with the agent as first parent; one that is performed again counts once."""
         self.expansions_begun = 0
         """The same over all agents."""
+        self.expansions_in_flight = 0
+        """Those that run, or wait to be performed again."""
         self.depths = array("q")
         """Steps to the seed, along first parents."""
         self.evaluations = 0
@@ -226,11 +229,13 @@ class Tree:
         self.seq = seq
         if not self._session_start:
             self._session_start = at
-        self._last_at = max(at, self._last_at)
+        if at > self._last_at:
+            self._last_at = at
 
     def started(self, action: ActionId, what: Action, again: bool) -> None:
         """Folds an ``ActionStarted``."""
-        self._forget(action)
+        if action < self.next_action:
+            self._forget(action)
         self._pending[action] = what
         self.paused = ""
         if again:
@@ -241,7 +246,9 @@ class Tree:
             self.pending_evaluations[what.agent] += 1
             if what.attempt == 0:
                 self._try(what.agent, what.task, None)
-        elif action not in self._child_numbers:
+            return
+        self.expansions_in_flight += 1
+        if action not in self._child_numbers:
             self._child_numbers[action] = self.expansions[what.parents[0]]
             self.expansions[what.parents[0]] += 1
             self.expansions_begun += 1
@@ -334,14 +341,15 @@ class Tree:
         tried[task] = verdict
 
     def _forget(self, action: ActionId) -> Action | None:
-        what = self._pending.pop(action, None)
-        if what is None:
-            return self._redo.pop(action, None)
-        if isinstance(what, Evaluate):
-            self.pending_evaluations[what.agent] -= 1
+        running = self._pending.pop(action, None)
+        if isinstance(running, Evaluate):
+            self.pending_evaluations[running.agent] -= 1
+        what = running or self._redo.pop(action, None)
+        self.expansions_in_flight -= isinstance(what, Expand)
         return what
 
     def _lose(self, action: ActionId, final: bool) -> None:
         what = self._forget(action)
         if what is not None and not final:
             self._redo[action] = what
+            self.expansions_in_flight += isinstance(what, Expand)

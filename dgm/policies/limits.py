@@ -1,9 +1,6 @@
 """What is left to do and to spend, work in flight counted as done: so many workers decide as one would."""
 
-from itertools import chain
-
 from dgm.archive.tree import Tree
-from dgm.domain import Expand
 
 BARREN = 10
 """So many stillborn children in a row end a search that has nothing left to evaluate."""
@@ -21,8 +18,7 @@ def agents_begun(tree: Tree) -> int:
 
 def births_in_flight(tree: Tree) -> int:
     """Expansions that run, or wait to be performed again."""
-    actions = chain(tree.pending.values(), tree.to_redo().values())
-    return sum(isinstance(action, Expand) for action in actions)
+    return tree.expansions_in_flight
 
 
 def may_expand(tree: Tree) -> bool:

@@ -99,6 +99,7 @@ class Search:
             self._append(ActionLost(action, "the process that performed it ended"))
         async with asyncio.TaskGroup() as group:
             while True:
+                wait_s = self._patience.wait_s()
                 over = self._fill(group)
                 if over is None and self._patience.exhausted and not self._running:
                     over = await self._pause()
@@ -106,8 +107,9 @@ class Search:
                         continue
                 if over is not None and not self._running:
                     break
-                idle = len(self._running) < self._slots and self._patience.waiting and not over
-                await self._take(max(self._patience.wait_s(), 0.05) if idle else None)
+                # Where nothing is held back by a wait, only what finishes can change anything.
+                held_back = wait_s > 0.0 and len(self._running) < self._slots and not over
+                await self._take(max(wait_s, 0.05) if held_back else None)
         self._append(RunStopped(over.reason.value))
         return over
 
