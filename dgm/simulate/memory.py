@@ -1,0 +1,54 @@
+"""A run that is kept nowhere: the overseer of a simulated search, for as long as its process lives."""
+
+from collections.abc import Callable, Iterable
+
+from dgm.archive.events import AgentBorn, Event, Recorded
+from dgm.archive.tree import Tree
+from dgm.domain import Action, ActionId, AgentId, Born, Evaluate, Tally
+from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
+
+
+class Memory:
+    """What ``Foreman`` is to a run on disk; there is no evidence, since simulated operators read none."""
+
+    def __init__(self, clock: Callable[[], float], *, keep: bool) -> None:
+        """Begins an empty log.
+
+        Args:
+            clock: seconds, for the time of each event.
+            keep: whether events are kept once they are folded into the tree; only a policy with state of its own
+                asks for them.
+        """
+        self.tree = Tree()
+        self._clock = clock
+        self._keep = keep
+        self._events: list[Recorded] = []
+
+    def append(self, event: Event) -> Recorded:
+        """Folds the event into the tree."""
+        recorded = Recorded(self.tree.seq + 1, self._clock(), event)
+        self.tree.apply(recorded)
+        if self._keep:
+            self._events.append(recorded)
+        return recorded
+
+    def since(self, seq: int) -> Iterable[Recorded]:
+        """The events after number ``seq``; none where they are not kept."""
+        return self._events[seq:]
+
+    def with_evidence(self, action: ActionId, what: Action) -> Action:  # noqa: ARG002  (there is none to add)
+        """The action as it is."""
+        return what
+
+    def order(self, action: ActionId, what: Action) -> Order:
+        """What a worker needs; without evidence and tallies."""
+        agents = self.tree.agents
+        if isinstance(what, Evaluate):
+            return EvaluateOrder(action, what, agents[what.agent])
+        parents = tuple(agents[parent] for parent in what.parents)
+        return ExpandOrder(action, what, parents, self.tree.child_number(action), Tally(), (), {})
+
+    def birth(self, action: ActionId, outcome: Born) -> AgentBorn:
+        """The event of a birth; no two children of a world are the same."""
+        agent = AgentId(len(self.tree.agents))
+        return AgentBorn(action, agent, outcome.parents, outcome.commit, outcome.operator, outcome.rationale)

@@ -1,0 +1,222 @@
+"""One policy in one world: the real loop on virtual time, and what came of it."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from random import Random
+
+from dgm.archive.events import ActionLost, ActionStarted, Recorded, RunStarted
+from dgm.archive.tree import Tree
+from dgm.config import Settings
+from dgm.domain import SEED, Action, ActionId, AgentId, Born, Budget
+from dgm.protocols import Policy
+from dgm.search.loop import Search, Surroundings
+from dgm.simulate import clockwork
+from dgm.simulate.contenders import contender
+from dgm.simulate.memory import Memory
+from dgm.simulate.worker import Natures, SimulatedWorker, key_as_commit
+from dgm.simulate.world import World, open_world
+
+SHARES = (1 / 64, 1 / 32, *(n / 16 for n in range(1, 17)))
+"""Of the budget: where the curve is read."""
+SEED_OPERATOR = "seed"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a trial is: equal trials have equal results."""
+
+    policy: str
+    """As in ``contenders``."""
+    family: str
+    seed: int
+    """Of the world, and of the policy's decisions."""
+    budget: int = 800
+    """Evaluations."""
+    expansion_cost: float = 1.0
+    """Evaluations of the budget that one expansion takes."""
+    workers: int = 1
+    failures: float = 0.0
+    """Chance that the infrastructure fails a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a trial. Scores are true ones: mean chances to resolve a task of the full benchmark."""
+
+    final: float
+    """Of the agent that is recommended at the end."""
+    curve: tuple[float, ...]
+    """Of the agent that is recommended when each of ``SHARES`` of the budget is spent."""
+    root: float
+    """Of the agent that the search began with."""
+    best: float
+    """Of the best agent in the tree."""
+    recommended: int
+    depth: int
+    """Steps from the root to the recommended agent."""
+    agents: int
+    expansions: int
+    evaluations: int
+    failed: int
+    """Steps that the infrastructure failed."""
+    ended: str
+    """Why the search was over."""
+    hours: float
+    """Of virtual time."""
+    decisions: int
+    decision_ms: float
+    """Processor time of the policy, per decision."""
+
+    @property
+    def area(self) -> float:
+        """Under the anytime curve: the mean of the recommended agent's score over the budget, by trapezoids."""
+        points = [(0.0, self.root), *zip(SHARES, self.curve, strict=True)]
+        return sum((b - a) * (x + y) / 2 for (a, x), (b, y) in pairwise(points))
+
+    @property
+    def regret(self) -> float:
+        """What the recommendation lost against the best agent in its own tree."""
+        return self.best - self.final
+
+    @property
+    def stuck(self) -> bool:
+        """Whether it ended at the root although the tree holds better agents."""
+        return self.recommended == SEED and self.best > self.root
+
+
+class Timed:
+    """A policy whose decisions are counted and timed."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.name = policy.name
+        self.keeps_state = policy.keeps_state
+        self.decisions = 0
+        self.seconds = 0.0
+        self._policy = policy
+
+    def next(self, tree: Tree, rng: Random) -> Action | None:
+        """As the policy says."""
+        began = time.process_time()
+        said = self._policy.next(tree, rng)
+        self.seconds += time.process_time() - began
+        self.decisions += 1
+        return said
+
+    def observe(self, event: Recorded) -> None:
+        """Passes the event on."""
+        began = time.process_time()
+        self._policy.observe(event)
+        self.seconds += time.process_time() - began
+
+
+class Watcher:
+    """Hears every event, and reads the recommendation where a share of the budget is spent."""
+
+    def __init__(self, tree: Tree, score: Callable[[], float], trial: Trial) -> None:
+        self.curve: list[float] = []
+        self._tree = tree
+        self._score = score
+        self._cost = trial.expansion_cost
+        self._marks = [share * trial.budget for share in SHARES] + [float("inf")]
+        self.failed = 0
+
+    def __call__(self, recorded: Recorded) -> None:
+        """Takes note of one event."""
+        if isinstance(recorded.event, ActionStarted):
+            return
+        if isinstance(recorded.event, ActionLost):
+            self.failed += 1
+        tree = self._tree
+        spent = tree.evaluations + self._cost * (tree.expansions_begun - tree.expansions_in_flight)
+        if spent < self._marks[len(self.curve)]:
+            return
+        score = self._score()
+        while spent >= self._marks[len(self.curve)]:
+            self.curve.append(score)
+
+
+def perform(trial: Trial, policy: Policy | None = None) -> Result:
+    """Performs a trial to its end, in this process.
+
+    Args:
+        trial: what to do.
+        policy: a fresh one to ask instead of the one that the trial names, which still recommends.
+
+    Raises:
+        UserError: there is no such policy or family, or a number is out of range.
+    """
+    world = world_of(trial)
+    named = contender(trial.policy, world)
+    settings = Settings(seed=trial.seed, workers=trial.workers)
+    timed = Timed(policy or named.policy)
+    # One worker has nothing to wait for: nothing else happens meanwhile.
+    wait = clockwork.pass_time if trial.workers == 1 else asyncio.sleep
+
+    async def session() -> Result:
+        memory = Memory(clockwork.clock, keep=timed.keeps_state)
+        tree = memory.tree
+        worker = SimulatedWorker(world, tree, wait)
+        memory.append(RunStarted(budget_of(trial), world.tasks))
+        born = Born((), SEED_OPERATOR, key_as_commit(world.root(), ()), "")
+        memory.append(memory.birth(ActionId(0), born))
+        judge = _Judge(tree, worker.natures, world, lambda: named.recommend(tree))
+        watcher = Watcher(tree, judge.recommended_score, trial)
+        around = Surroundings(watcher, clock=clockwork.clock)
+        began = clockwork.clock()
+        over = await Search(memory, timed, worker, settings, around).go()
+        hours = (clockwork.clock() - began) / 3600
+        return _result(judge, watcher, timed, over.reason.value, hours)
+
+    return clockwork.run(session())
+
+
+def world_of(trial: Trial) -> World:
+    """The world that the trial happens in."""
+    return open_world(trial.family, trial.seed, failures=trial.failures)
+
+
+def budget_of(trial: Trial) -> Budget:
+    """The trial's budget as the loop knows it."""
+    return Budget(evaluations=trial.budget, expansion_cost=trial.expansion_cost)
+
+
+class _Judge:
+    """Knows what no policy may: true scores."""
+
+    def __init__(self, tree: Tree, natures: Natures, world: World, recommend: Callable[[], AgentId]) -> None:
+        self.tree = tree
+        self.recommend = recommend
+        self._natures = natures
+        self._world = world
+
+    def score(self, agent: AgentId) -> float:
+        return self._world.true_score(self._natures.of(self.tree.agents[agent]))
+
+    def recommended_score(self) -> float:
+        return self.score(self.recommend())
+
+
+def _result(judge: _Judge, watcher: Watcher, timed: Timed, ended: str, hours: float) -> Result:
+    tree = judge.tree
+    recommended = judge.recommend()
+    final = judge.score(recommended)
+    return Result(
+        final=final,
+        # A search that ended early stays with what it has.
+        curve=(*watcher.curve, *[final] * (len(SHARES) - len(watcher.curve))),
+        root=judge.score(SEED),
+        best=max(judge.score(agent.id) for agent in tree.agents),
+        recommended=recommended,
+        depth=tree.depth(recommended),
+        agents=len(tree.agents),
+        expansions=tree.expansions_begun,
+        evaluations=tree.evaluations,
+        failed=watcher.failed,
+        ended=ended,
+        hours=hours,
+        decisions=timed.decisions,
+        decision_ms=1000 * timed.seconds / max(timed.decisions, 1),
+    )
