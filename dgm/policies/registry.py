@@ -12,24 +12,44 @@ from dgm.policies.rules import EvaluationRule, Gate, Kit, ParentRule, Recommenda
 from dgm.protocols import Policy
 
 POLICIES = {
+    "lineage": "dgm.policies.lineage:LINEAGE",
     "hgm": "dgm.policies.hgm:HGM",
     "random": "dgm.policies.random:RANDOM",
+    "dgm": "dgm.policies.dgm:DGM",
+    "no-archive": "dgm.policies.dgm:NO_ARCHIVE",
+    "no-self-improvement": "dgm.policies.dgm:NO_SELF_IMPROVEMENT",
+    "hgm-published": "dgm.policies.hgm_published:HGM_PUBLISHED",
+    "best-of-n": "dgm.policies.best_of_n:BEST_OF_N",
 }
 GATES = {
+    "lineage": "dgm.policies.lineage:LineageGate",
     "hgm": "dgm.policies.gates:Widening",
+    "staged": "dgm.policies.staged:StagesDone",
 }
 PARENT_RULES = {
+    "lineage": "dgm.policies.lineage:LineageParent",
     "hgm": "dgm.policies.hgm:CladeThompson",
     "random": "dgm.policies.random:AnyParent",
+    "dgm": "dgm.policies.dgm:ScoreOverChildren",
+    "no-archive": "dgm.policies.dgm:Latest",
+    "no-self-improvement": "dgm.policies.dgm:SeedImproves",
+    "hgm-published": "dgm.policies.hgm_published:CladeOfLists",
+    "best-of-n": "dgm.policies.best_of_n:AlwaysSeed",
 }
 EVALUATION_RULES = {
+    "lineage": "dgm.policies.lineage:LineageEvaluation",
     "hgm": "dgm.policies.hgm:OwnThompson",
     "random": "dgm.policies.random:AnyTarget",
+    "staged": "dgm.policies.staged:ByStage",
+    "hgm-published": "dgm.policies.hgm_published:OwnList",
 }
 TASK_RULES = {
+    "informative": "dgm.policies.lineage:InformativeTask",
     "random": "dgm.policies.tasks:RandomTask",
+    "fixed-order": "dgm.policies.staged:FixedOrder",
 }
 RECOMMENDATIONS = {
+    "lineage": "dgm.policies.lineage:LineageRecommendation",
     "best-belief": "dgm.policies.best_belief:BestBelief",
 }
 

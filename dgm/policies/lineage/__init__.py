@@ -1,0 +1,44 @@
+"""The policy ``lineage``: one Gaussian state per agent, joined along the tree, and expected improvement.
+
+The model. Agent i has a skill θ and a heritable drift μ, on the logit scale; task t has a difficulty b:
+
+    P(i solves t) = σ(θ_i - b_t)        b_t ~ N(0, 4)
+    θ_child = a + ρ (θ_parent - a) + μ_parent + N(0, q)
+    μ_child = 0.95 μ_parent + 0.05 μ̄ + N(0, 0.009)
+
+with a the seed's skill, θ_seed ~ N(0, 1) and μ_seed ~ N(μ̄, 0.04). A child keeps the share ρ of what its parent
+gained over the seed. Some children are broken: they solve with probability 0.01, whatever their parents' skill.
+ρ, q, the rate of broken children, μ̄ and the difficulties are learned in the run.
+
+Inference. Verdicts are made Gaussian about the current means (``evidence``); two passes over the tree (``passes``) then
+give every agent's posterior exactly; every 20 results the shared parameters are learned anew (``hyper``,
+``posterior``). State changes only when events are observed (``fold``).
+
+Decisions (``outlook``, ``rules``). A parent is worth its line's expected improvement on the best agent; an evaluation
+is worth the expected gain from finding that an agent and its rival change places; the gate compares the two per unit of
+cost. Nothing is drawn at random but a jitter among tasks.
+
+Source: a design of this project. It rests on Gaussian belief propagation (J. Pearl, 1988), the Rasch model (G. Rasch,
+1960), Laplace's approximation, and expected improvement (D. Jones, M. Schonlau and W. Welch, 1998); it takes
+the place of clade counts (arXiv:2510.21614).
+"""
+
+from dgm.policies.composed import Composition
+from dgm.policies.lineage.rules import (
+    InformativeTask,
+    LineageEvaluation,
+    LineageGate,
+    LineageParent,
+    LineageRecommendation,
+)
+
+LINEAGE = Composition("lineage", "lineage", "lineage", "informative", "lineage")
+
+__all__ = [
+    "LINEAGE",
+    "InformativeTask",
+    "LineageEvaluation",
+    "LineageGate",
+    "LineageParent",
+    "LineageRecommendation",
+]

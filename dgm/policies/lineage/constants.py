@@ -1,0 +1,102 @@
+"""Every constant of the policy, with its meaning; skills are on the logit scale."""
+
+# The model: what a child takes from its parent
+
+ROOT_VARIANCE = 1.0
+"""Of the seed's skill before data; its mean is 0."""
+ROOT_DRIFT_VARIANCE = 0.04
+"""Of the seed's drift before data; its mean is the mean drift."""
+DRIFT_KEPT = 0.95
+"""Share of the parent's drift that a child keeps; the rest comes from the mean drift."""
+DRIFT_VARIANCE = 0.009
+"""Of what is new in a child's drift."""
+MEAN_DRIFT = -0.02
+"""Mean drift before data: an edit is expected to harm a little."""
+MEAN_DRIFT_WEIGHT = 30.0
+"""Agents that the belief in ``MEAN_DRIFT`` is worth."""
+
+# The model: verdicts
+
+TEMPER = 0.9
+"""Power of the likelihood: verdicts on one suite are not quite independent."""
+REPEAT_WEIGHT = 0.5
+"""What a further attempt at the same task counts."""
+LEAST_INFORMATION = 1e-4
+"""Floor of the information that an agent's verdicts hold."""
+SKILL_LIMIT = 5.0
+"""Verdicts are linearised at skills no further from 0 than this."""
+DIFFICULTY_VARIANCE = 4.0
+"""Of a task's difficulty before data; its mean is 0."""
+DIFFICULTY_LIMIT = 6.0
+NEWTON_DAMPING = 0.7
+NEWTON_LIMIT = 1.0
+"""The most that a difficulty moves in one step."""
+
+# The model: broken agents
+
+BROKEN_SOLVES = 0.01
+"""How often a broken agent solves a task."""
+BROKEN_RATE = 0.05
+"""Share of broken children before data."""
+BROKEN_RATE_WEIGHT = 10.0
+"""Children that the belief in ``BROKEN_RATE`` is worth."""
+BROKEN_RATE_RANGE = (0.01, 0.9)
+SOUND_RANGE = (0.02, 0.97)
+"""Bounds of a sound agent's chance of solving where it is weighed against being broken."""
+LEAST_SOUND = 0.02
+"""A child less likely to be sound than this tells its parent nothing."""
+
+# Inference
+
+RELINEARISE = 0.1
+"""An agent's verdicts are linearised again when its mean has moved by more than this."""
+LARGEST_MOVE = 1.0
+"""The most that a mean moves in one update."""
+ANCHOR_MOVE = 0.02
+"""The seed's skill that gains are measured from is brought up to date when it has moved by more than this."""
+SETTLED = 1e-7
+"""Changes below this are not passed on down the tree before the next sweep."""
+SWEEP_EVERY = 20
+"""Results between two sweeps."""
+PENDING_INFORMATION = 0.15
+"""That an evaluation under way is expected to bring."""
+RETENTIONS = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0)
+"""Grid for the share of a gain over the seed that a child keeps."""
+NOISES = (0.02, 0.045, 0.09, 0.18, 0.35, 0.6)
+"""Grid for the variance of a child's skill about what was expected of it."""
+RETENTION_SLOPE = 12.0
+"""Of the log prior: retentions near 1 are expected."""
+NOISE_CENTRE = 0.09
+NOISE_SPREAD = 0.8
+"""Of the log-normal prior of the noise."""
+
+# Decisions
+
+ROOT_BONUS = 0.3
+"""Added to the seed's skill in comparisons: it is left only on evidence."""
+HORIZON = 3
+"""Generations that a parent is judged over."""
+SPREAD = 1.5
+"""Factor on a parent's standard deviation: optimism about what descendants can become."""
+PENDING_EXPANSION = 0.1
+"""Taken off a parent for each of its expansions under way."""
+LATER_GENERATIONS = 5.0
+"""Factor on an expansion's worth: a good child has children in turn."""
+EXTRA_EVALUATIONS = 0.25
+"""Evaluations asked for per expansion for each evaluation that it costs beyond the first."""
+LAST_SHARE = 0.1
+"""Of the budget: no expansion in it."""
+PROBES = (1, 2, 4, 8, 16)
+"""Numbers of evaluations that are weighed against one another."""
+PROBE_INFORMATION = 0.18
+"""Expected of one evaluation."""
+MANY_WORKERS = 8
+"""From so many on, agents without a result may have children."""
+FERTILITY_WEIGHT = 3.0
+"""Births that the belief in an agent's fertility is worth."""
+TASK_JITTER = (0.75, 1.25)
+"""Range of the random factor on a task's worth."""
+LEAST_RESULTS = 2
+"""That an agent needs before it is handed out."""
+FIT_ROUNDS = 12
+"""Rounds of inference for a recommendation, which starts from nothing."""

@@ -1,0 +1,120 @@
+"""What verdicts say of skills, difficulties and broken agents: P(agent solves task) = σ(θ - b), made Gaussian.
+
+A logistic likelihood is replaced by the parabola that touches its logarithm at the current mean (one step of
+Newton's method each time it is done).
+"""
+
+import math
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.policies.lineage.constants import (
+    BROKEN_SOLVES,
+    DIFFICULTY_LIMIT,
+    DIFFICULTY_VARIANCE,
+    LEAST_INFORMATION,
+    NEWTON_DAMPING,
+    NEWTON_LIMIT,
+    REPEAT_WEIGHT,
+    SKILL_LIMIT,
+    SOUND_RANGE,
+    TEMPER,
+)
+
+Array = NDArray[np.float64]
+
+SOLVED_SAYS = math.log(BROKEN_SOLVES)
+FAILED_SAYS = math.log(1.0 - BROKEN_SOLVES)
+
+
+class Evidence:
+    """All verdicts that count, and the difficulties learned from them."""
+
+    def __init__(self, tasks: int = 0) -> None:
+        self.difficulties = [0.0] * tasks
+        self.difficulty_variances = [DIFFICULTY_VARIANCE] * tasks
+        self._of: list[list[tuple[int, float, float]]] = []
+        """Per agent: task, outcome, weight."""
+        self._agents = array("q")
+        self._tasks = array("q")
+        self._outcomes = array("d")
+        self._weights = array("d")
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    def add_agent(self) -> None:
+        """A new agent, without results."""
+        self._of.append([])
+
+    def add_task(self) -> None:
+        """A new task, of average difficulty."""
+        self.difficulties.append(0.0)
+        self.difficulty_variances.append(DIFFICULTY_VARIANCE)
+
+    def add(self, agent: int, task: int, solved: bool, attempt: int) -> None:
+        """One verdict; ``attempt`` counts from 0."""
+        weight = REPEAT_WEIGHT if attempt else 1.0
+        self._of[agent].append((task, float(solved), weight))
+        self._agents.append(agent)
+        self._tasks.append(task)
+        self._outcomes.append(float(solved))
+        self._weights.append(weight)
+
+    def results(self, agent: int) -> int:
+        """How many verdicts the agent has."""
+        return len(self._of[agent])
+
+    def linearised(self, agent: int, skill: float) -> tuple[float, float]:
+        """Λ = 0.9 Σ p(1 - p) and η = Λ x + 0.9 Σ (y - p) at x = ``skill``, kept in range."""
+        x = min(max(skill, -SKILL_LIMIT), SKILL_LIMIT)
+        information = surprise = 0.0
+        for task, outcome, weight in self._of[agent]:
+            p = 1.0 / (1.0 + math.exp(self.difficulties[task] - x))
+            information += weight * p * (1.0 - p)
+            surprise += weight * (outcome - p)
+        precision = TEMPER * max(information, LEAST_INFORMATION)
+        return precision, precision * x + TEMPER * surprise
+
+    def broken(self, agent: int, predicted: float, rate: float) -> float:
+        """P(broken) of an agent that was expected to have the skill ``predicted``."""
+        low, high = SOUND_RANGE
+        odds = math.log(rate / (1.0 - rate))
+        for task, outcome, weight in self._of[agent]:
+            p = 1.0 / (1.0 + math.exp(min(max(self.difficulties[task] - predicted, -50.0), 50.0)))
+            p = min(max(p, low), high)
+            says = SOLVED_SAYS - math.log(p) if outcome else FAILED_SAYS - math.log(1.0 - p)
+            odds += weight * says
+        return 1.0 / (1.0 + math.exp(min(-odds, 700.0)))
+
+    def linearise_all(self, skills: Sequence[float]) -> tuple[list[float], list[float]]:
+        """``linearised`` for every agent at once; agents without results get 0 and 0."""
+        agents, outcomes, weights, p = self._expected(skills)
+        n = len(skills)
+        information = np.bincount(agents, weights * p * (1.0 - p), n)
+        surprise = np.bincount(agents, weights * (outcomes - p), n)
+        some = np.bincount(agents, minlength=n) > 0
+        x = np.clip(np.array(skills), -SKILL_LIMIT, SKILL_LIMIT)
+        precision = np.where(some, TEMPER * np.maximum(information, LEAST_INFORMATION), 0.0)
+        return precision.tolist(), (precision * x + TEMPER * surprise).tolist()
+
+    def learn_difficulties(self, skills: Sequence[float], sound: Sequence[float]) -> None:
+        """One damped Newton step towards each task's most probable difficulty; verdicts weighed by ``sound``."""
+        agents, outcomes, weights, p = self._expected(skills)
+        weights = weights * np.array(sound)[agents]
+        tasks = np.array(self._tasks)
+        b = np.array(self.difficulties)
+        slope = np.bincount(tasks, weights * (p - outcomes), len(b)) - b / DIFFICULTY_VARIANCE
+        curvature = np.bincount(tasks, weights * p * (1.0 - p), len(b)) + 1.0 / DIFFICULTY_VARIANCE
+        move = np.clip(NEWTON_DAMPING * slope / curvature, -NEWTON_LIMIT, NEWTON_LIMIT)
+        self.difficulties = np.clip(b + move, -DIFFICULTY_LIMIT, DIFFICULTY_LIMIT).tolist()
+        self.difficulty_variances = (1.0 / curvature).tolist()
+
+    def _expected(self, skills: Sequence[float]) -> tuple[NDArray[np.int64], Array, Array, Array]:
+        agents = np.array(self._agents)
+        b = np.array(self.difficulties)[np.array(self._tasks)]
+        x = np.clip(np.array(skills), -SKILL_LIMIT, SKILL_LIMIT)[agents]
+        return agents, np.array(self._outcomes), np.array(self._weights), 1.0 / (1.0 + np.exp(b - x))

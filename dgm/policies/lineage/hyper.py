@@ -1,0 +1,121 @@
+"""How much of a gain children keep (ρ) and how widely they scatter (q): weighed on a grid by marginal likelihood."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.policies.lineage.constants import (
+    DRIFT_KEPT,
+    DRIFT_VARIANCE,
+    LEAST_SOUND,
+    NOISE_CENTRE,
+    NOISE_SPREAD,
+    NOISES,
+    RETENTION_SLOPE,
+    RETENTIONS,
+    ROOT_DRIFT_VARIANCE,
+    ROOT_VARIANCE,
+)
+from dgm.policies.lineage.passes import Information, Step, message
+
+Array = NDArray[np.float64]
+
+RHO = np.repeat(np.array(RETENTIONS), len(NOISES))
+Q = np.tile(np.array(NOISES), len(RETENTIONS))
+PRIOR: Array = -RETENTION_SLOPE * (1.0 - RHO) - 0.5 * (np.log(Q / NOISE_CENTRE) / NOISE_SPREAD) ** 2
+
+
+class Facts(NamedTuple):
+    """A tree and what its agents' verdicts say; a parent's index is below its child's."""
+
+    parents: Sequence[int]
+    depths: Sequence[int]
+    precisions: Sequence[float]
+    etas: Sequence[float]
+    sound: Sequence[float]
+    """The chance that an agent's verdicts say anything of its parent."""
+
+
+def step_at(rho: float, q: float, anchor: float, mean_drift: float) -> Step[float]:
+    """The model's step for these parameters; gains are measured from the skill ``anchor``."""
+    return Step(rho, q, (1.0 - rho) * anchor, (1.0 - DRIFT_KEPT) * mean_drift)
+
+
+def expected_before_data() -> tuple[float, float]:
+    """ρ and q by the prior alone."""
+    return _average(PRIOR)
+
+
+def learned(facts: Facts, anchor: float, mean_drift: float) -> tuple[float, float]:
+    """ρ and q: the weighted mean, and the weighted geometric mean, over the grid."""
+    step = Step(RHO, Q, (1.0 - RHO) * anchor, (1.0 - DRIFT_KEPT) * mean_drift)
+    return _average(PRIOR + log_likelihood(facts, step, mean_drift))
+
+
+def log_likelihood(facts: Facts, step: Step[Array], mean_drift: float) -> Array:
+    """Of the linearised verdicts, states integrated out, up to a constant; one value for each of the step's parameters.
+
+    Σ r {½ HᵀQMH - ½ ln det(I + JQ) - ½ cᵀNc + (MH)ᵀc} over children, and the root's ½ hᵀSh - ½ ln det S⁻¹.
+    One upward pass, a generation of the tree at a time.
+    """
+    order, parents, starts = _generations(facts)
+    points = len(step.rho)
+    info = np.zeros((5, len(order), points))
+    info[0] = np.array(facts.precisions)[order, None]
+    info[3] = np.array(facts.etas)[order, None]
+    sound = np.array(facts.sound)
+    sound = np.where(sound >= LEAST_SOUND, sound, 0.0)[order, None]
+    total = np.zeros(points)
+    for first, last in zip(starts[-2:0:-1], starts[:1:-1], strict=True):
+        rows = slice(first, last)
+        own: Information[Array] = tuple(info[:, rows])
+        total += (sound[rows] * _terms(own, step)).sum(axis=0)
+        said = np.stack(message(own, step, sound[rows]))
+        heads = np.flatnonzero(np.diff(parents[rows], prepend=-1))
+        info[:, parents[rows][heads]] += np.add.reduceat(said, heads, axis=1)
+    return total + _root_term(info[:, 0], mean_drift)
+
+
+def _generations(facts: Facts) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
+    """Agents by generation, siblings side by side; where each one's parent stands; where generations start."""
+    depths = np.array(facts.depths)
+    parents = np.array(facts.parents)
+    # Sorted by generation, an agent's place is found before its children's: siblings need only their parent's id.
+    order = np.lexsort((parents, depths))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    starts = np.searchsorted(depths[order], np.arange(depths.max() + 2))
+    return order, place[parents[order]], starts.tolist()
+
+
+def _terms(info: Information[Array], step: Step[Array]) -> Array:
+    j11, j12, j22, h1, h2 = info
+    _, q, c1, c2, _ = step
+    a = 1.0 + j22 * DRIFT_VARIANCE
+    b = 1.0 + j11 * q
+    det = a * b - j12 * j12 * q * DRIFT_VARIANCE
+    m1 = (a * h1 - j12 * DRIFT_VARIANCE * h2) / det
+    m2 = (b * h2 - j12 * q * h1) / det
+    n11 = (a * j11 - j12 * j12 * DRIFT_VARIANCE) / det
+    n22 = (b * j22 - j12 * j12 * q) / det
+    quadratic = 0.5 * (h1 * q * m1 + h2 * DRIFT_VARIANCE * m2)
+    shift = 0.5 * (c1 * c1 * n11 + c2 * c2 * n22) + c1 * c2 * j12 / det
+    terms: Array = quadratic - 0.5 * np.log(det) - shift + m1 * c1 + m2 * c2
+    return terms
+
+
+def _root_term(info: Array, mean_drift: float) -> Array:
+    j11, j12, j22, h1, h2 = info
+    k11, k22 = j11 + 1.0 / ROOT_VARIANCE, j22 + 1.0 / ROOT_DRIFT_VARIANCE
+    h2 = h2 + mean_drift / ROOT_DRIFT_VARIANCE
+    det = k11 * k22 - j12 * j12
+    term: Array = 0.5 * (k22 * h1 * h1 - 2.0 * j12 * h1 * h2 + k11 * h2 * h2) / det - 0.5 * np.log(det)
+    return term
+
+
+def _average(log_weights: Array) -> tuple[float, float]:
+    weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
+    return float(weights @ RHO), float(np.exp(weights @ np.log(Q)))

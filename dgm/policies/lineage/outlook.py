@@ -1,0 +1,189 @@
+"""What a posterior makes worth doing in a tree: whose child, whose evaluation, and which of the two."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.archive.tree import Tree
+from dgm.domain import SEED, AgentId, Evaluate, Expand, TaskId
+from dgm.policies.lineage.constants import (
+    DIFFICULTY_VARIANCE,
+    FERTILITY_WEIGHT,
+    HORIZON,
+    LATER_GENERATIONS,
+    MANY_WORKERS,
+    PENDING_EXPANSION,
+    PROBES,
+    ROOT_BONUS,
+    SPREAD,
+)
+from dgm.policies.lineage.improvement import expected_improvement, learned_spread
+from dgm.policies.lineage.posterior import Posterior
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What is known beside the posterior."""
+
+    tasks: Mapping[TaskId, int]
+    """The posterior's number of each task."""
+    deaths: Mapping[AgentId, int]
+    """Stillborn children by first parent."""
+    expansion_cost: float
+    """In evaluations."""
+    workers: int
+    """How many actions were under way at once, as far as is known."""
+
+
+class Outlook:
+    """One posterior's view of one tree; nothing in it changes."""
+
+    def __init__(self, tree: Tree, posterior: Posterior, around: Circumstances) -> None:
+        self._tree = tree
+        self._posterior = posterior
+        self._around = around
+        self._under_way, self._growing = _under_way(tree)
+        states = posterior.states(self._under_way)
+        self.skill, self._drift, self._tt, self._tm, self._mm = np.array(states).T
+        self.broken = posterior.broken()
+        results = posterior.evidence.results
+        self._probed = np.array([results(agent) > 0 for agent in range(len(tree.agents))])
+        self._standing = self.skill.copy()
+        self._standing[SEED] += ROOT_BONUS
+        self.best, self._top, self._rivals = self._rank()
+
+    @property
+    def expansion_cost(self) -> float:
+        """In evaluations."""
+        return self._around.expansion_cost
+
+    @cached_property
+    def unprobed(self) -> AgentId | None:
+        """The oldest agent without a result, or one on its way, that has a task to try."""
+        free = ~self._probed & (np.array(self._tree.tried_count) == 0)
+        return AgentId(int(np.argmax(free))) if self._tree.tasks and free.any() else None
+
+    @cached_property
+    def parent(self) -> AgentId | None:
+        """Whose descendants promise most."""
+        able = self.broken <= 0.5
+        if self._around.workers < MANY_WORKERS:
+            able &= self._probed
+        if not able.any():
+            return None
+        promise = self._promise() * self._fertility()
+        return AgentId(int(np.argmax(np.where(able, promise, -1.0))))
+
+    @cached_property
+    def target(self) -> AgentId | None:
+        """Whose evaluation is worth most, of those that have a task left."""
+        worth = self._evaluation_worth
+        agent = int(np.argmax(worth))
+        return AgentId(agent) if worth[agent] >= 0 else None
+
+    @cached_property
+    def expansion_pays(self) -> bool:
+        """Whether a child of ``parent`` promises more per unit of cost than an evaluation of ``target``."""
+        parent, target = self.parent, self.target
+        if parent is None:
+            return False
+        if target is None:
+            return True
+        return LATER_GENERATIONS * self._expansion_worth(parent) > float(self._evaluation_worth[target])
+
+    def task_worth(self, agent: AgentId, tasks: list[TaskId]) -> Array:
+        """What the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p)."""
+        numbers = [self._around.tasks[task] for task in tasks]
+        evidence = self._posterior.evidence
+        known = len(evidence.difficulties)
+        b = np.array([evidence.difficulties[n] if n < known else 0.0 for n in numbers])
+        v = np.array(
+            [evidence.difficulty_variances[n] if n < known else DIFFICULTY_VARIANCE for n in numbers]
+        )
+        p = 1.0 / (1.0 + np.exp(b - self.skill[agent]))
+        w = p * (1.0 - p)
+        worth: Array = w / (1.0 + w * v)
+        return worth
+
+    @cached_property
+    def _evaluation_worth(self) -> Array:
+        """Per agent: (1 - P(broken)) EI(-|θ̂ - rival|, s(V, m)) / m for the best m; -1 where no task is left.
+
+        The rival is the best agent, or the second best for the best itself: what counts is whether the two may
+        change places.
+        """
+        left = np.array(self._tree.tried_count) < len(self._tree.tasks)
+        apart = -np.abs(self._standing - self._rivals)[left, None]
+        probes = np.array(PROBES, dtype=np.float64)
+        gain = expected_improvement(apart, learned_spread(self._tt[left, None], probes)) / probes
+        worth = np.full(len(left), -1.0)
+        worth[left] = (1.0 - self.broken[left]) * gain.max(axis=1)
+        return worth
+
+    def _expansion_worth(self, parent: AgentId) -> float:
+        """(1 - broken rate) EI(m_c - best, s(v_c, m)) / (c + m) of the parent's child, for the best m."""
+        model = self._posterior
+        mean = model.anchor + model.rho * (self.skill[parent] - model.anchor) + self._drift[parent]
+        variance = (
+            self._tt[parent] * model.rho**2 + 2.0 * model.rho * self._tm[parent] + self._mm[parent] + model.q
+        )
+        probes = np.array(PROBES, dtype=np.float64)
+        gain = expected_improvement(
+            np.full(len(probes), mean - self._top), learned_spread(np.full(len(probes), variance), probes)
+        )
+        gain /= self._around.expansion_cost + probes
+        return float((1.0 - model.broken_rate) * gain.max())
+
+    def _promise(self) -> Array:
+        """EI over the best agent of what becomes of each agent's line within the horizon."""
+        rho = self._posterior.rho
+        gain = self.skill - self._posterior.anchor
+        drift = np.zeros_like(gain)
+        index = np.full_like(gain, -np.inf)
+        for _ in range(HORIZON):
+            gain = rho * gain
+            drift = rho * drift + self._drift
+            index = np.maximum(index, self._posterior.anchor + gain + drift)
+        variance = self._tt + 2 * HORIZON * self._tm + HORIZON**2 * self._mm + self._posterior.q
+        ahead = index - PENDING_EXPANSION * self._growing - self._top
+        return expected_improvement(ahead, SPREAD * np.sqrt(np.maximum(variance, 0.0)))
+
+    def _fertility(self) -> Array:
+        """Chance of a birth, lower for parents of stillborn children: they must not be tried for ever."""
+        fertility = np.ones(len(self.skill))
+        for parent, dead in self._around.deaths.items():
+            born = len(self._tree.children(parent))
+            fertility[parent] = (FERTILITY_WEIGHT + born) / (FERTILITY_WEIGHT + born + dead)
+        return fertility
+
+    def _rank(self) -> tuple[AgentId, float, Array]:
+        """The best agent, how it stands, and how each agent's rival stands."""
+        counted = self._probed & (self.broken < 0.5)
+        if not counted.any():
+            counted[SEED] = True
+        standing = np.where(counted, self._standing, -np.inf)
+        best = int(np.argmax(standing))
+        top = float(standing[best])
+        rivals = np.full(len(standing), top)
+        if np.count_nonzero(counted) > 1:
+            standing[best] = -np.inf
+            rivals[best] = standing.max()
+        return AgentId(best), top, rivals
+
+
+def _under_way(tree: Tree) -> tuple[dict[int, int], Array]:
+    """Evaluations, per agent, and expansions that run or wait to be performed again."""
+    evaluations: dict[int, int] = {}
+    expansions = np.zeros(len(tree.agents))
+    for what in (*tree.pending.values(), *tree.to_redo().values()):
+        match what:
+            case Evaluate(agent):
+                evaluations[agent] = evaluations.get(agent, 0) + 1
+            case Expand(parents):
+                expansions[parents[0]] += 1.0
+    return evaluations, expansions

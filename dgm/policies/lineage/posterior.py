@@ -1,0 +1,164 @@
+"""What is believed of every agent, kept up to date verdict by verdict."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.policies.lineage.constants import (
+    ANCHOR_MOVE,
+    BROKEN_RATE,
+    BROKEN_RATE_RANGE,
+    BROKEN_RATE_WEIGHT,
+    MEAN_DRIFT,
+    MEAN_DRIFT_WEIGHT,
+    PENDING_INFORMATION,
+    RELINEARISE,
+    SWEEP_EVERY,
+)
+from dgm.policies.lineage.evidence import Evidence
+from dgm.policies.lineage.hyper import Facts, expected_before_data, learned, step_at
+from dgm.policies.lineage.passes import Beliefs, State, Step
+
+
+class Posterior:
+    """Agents come by birth (``born``), verdicts as they are graded (``graded``); both change it, nothing else does.
+
+    It depends on their order: where the verdicts are linearised is a matter of what was known when.
+    """
+
+    def __init__(self) -> None:
+        self.rho, self.q = expected_before_data()
+        self.mean_drift = MEAN_DRIFT
+        self.broken_rate = BROKEN_RATE
+        self.anchor = 0.0
+        """The seed's skill, that gains are measured from."""
+        self.evidence = Evidence()
+        self.beliefs = Beliefs(self._step(), self.mean_drift)
+        self._depths: list[int] = []
+        self._broken: list[float] = []
+        """Of agents with results."""
+        self._linearised_at: list[float] = []
+        self._stale: set[int] = set()
+        """Agents with results whose mean has moved too far from where they were linearised."""
+        self._since_sweep = 0
+
+    def __len__(self) -> int:
+        return len(self._depths)
+
+    def born(self, parent: int) -> None:
+        """A new agent; the first one is the seed, whatever its parent."""
+        self._depths.append(self._depths[parent] + 1 if self._depths else 0)
+        self.evidence.add_agent()
+        self.beliefs.add(parent)
+        self._broken.append(0.0)
+        self._linearised_at.append(0.0)
+
+    def graded(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
+        """A verdict; every 20th brings a full sweep with it."""
+        self.record(agent, task, solved, attempt)
+        self._stale.add(agent)
+        for each in sorted(self._stale):
+            self._linearise(each)
+        self._stale.clear()
+        self._note(self.beliefs.update())
+        self._since_sweep += 1
+        if self._since_sweep >= SWEEP_EVERY:
+            self._since_sweep = 0
+            self.sweep()
+        elif abs(self.beliefs.states[0].t - self.anchor) > ANCHOR_MOVE:
+            self._restart()
+
+    def record(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
+        """Notes a verdict without drawing conclusions: ``sweep`` does, when all are in."""
+        while task >= len(self.evidence.difficulties):
+            self.evidence.add_task()
+        self.evidence.add(agent, task, solved, attempt)
+
+    def sweep(self, learn: bool = True) -> None:
+        """Linearises everything anew, learns what all agents and tasks share, and infers from the start."""
+        self._linearise_all()
+        if learn:
+            self._learn_parameters()
+        skills, sound = self._skills(), [1.0 - p for p in self._broken]
+        self.evidence.learn_difficulties(skills, sound)
+        self._linearise_all()
+        self._restart()
+
+    def broken(self) -> NDArray[np.float64]:
+        """P(broken) of every agent; the learned rate where there are no results, 0 for the seed."""
+        return np.array([
+            self._broken[agent] if self.evidence.results(agent) or not agent else self.broken_rate
+            for agent in range(len(self))
+        ])  # fmt: skip
+
+    def states(self, pending: Mapping[int, int]) -> list[State]:
+        """Every agent's state; evaluations under way (agent → how many) narrow it and leave its mean alone."""
+        if not pending:
+            return self.beliefs.states
+        beliefs = self.beliefs.copy()
+        for agent, count in pending.items():
+            precision, eta = beliefs.evidence(agent)
+            more = PENDING_INFORMATION * count
+            mean = beliefs.states[agent].t
+            beliefs.set_evidence(agent, precision + more, eta + more * mean, self._sound(agent))
+        beliefs.update()
+        return [
+            State(now.t, now.m, then.tt, then.tm, then.mm)
+            for now, then in zip(self.beliefs.states, beliefs.states, strict=True)
+        ]
+
+    def facts(self) -> Facts:
+        """The tree and its linearised verdicts."""
+        agents = range(len(self))
+        precisions, etas = zip(*(self.beliefs.evidence(agent) for agent in agents), strict=True)
+        return Facts(self.beliefs.parents, self._depths, precisions, etas, [self._sound(a) for a in agents])
+
+    def _sound(self, agent: int) -> float:
+        return 1.0 - self._broken[agent]
+
+    def _skills(self) -> list[float]:
+        return [state.t for state in self.beliefs.states]
+
+    def _step(self) -> Step[float]:
+        return step_at(self.rho, self.q, self.anchor, self.mean_drift)
+
+    def _linearise(self, agent: int) -> None:
+        at = self.beliefs.states[agent].t
+        self._linearised_at[agent] = at
+        precision, eta = self.evidence.linearised(agent, at)
+        if agent:
+            self._broken[agent] = self.evidence.broken(agent, self.beliefs.predicted(agent), self.broken_rate)
+        self.beliefs.set_evidence(agent, precision, eta, self._sound(agent))
+
+    def _linearise_all(self) -> None:
+        self._linearised_at = self._skills()
+        precisions, etas = self.evidence.linearise_all(self._linearised_at)
+        for agent, (precision, eta) in enumerate(zip(precisions, etas, strict=True)):
+            if self.evidence.results(agent):
+                if agent:
+                    predicted = self.beliefs.predicted(agent)
+                    self._broken[agent] = self.evidence.broken(agent, predicted, self.broken_rate)
+                self.beliefs.set_evidence(agent, precision, eta, self._sound(agent))
+        self._stale.clear()
+
+    def _learn_parameters(self) -> None:
+        self.rho, self.q = learned(self.facts(), self.anchor, self.mean_drift)
+        probed = [p for agent, p in enumerate(self._broken) if agent and self.evidence.results(agent)]
+        rate = (BROKEN_RATE_WEIGHT * BROKEN_RATE + sum(probed)) / (BROKEN_RATE_WEIGHT + len(probed))
+        self.broken_rate = min(max(rate, BROKEN_RATE_RANGE[0]), BROKEN_RATE_RANGE[1])
+        drift = sum(state.m for state in self.beliefs.states)
+        self.mean_drift = (MEAN_DRIFT_WEIGHT * MEAN_DRIFT + drift) / (MEAN_DRIFT_WEIGHT + len(self))
+
+    def _restart(self) -> None:
+        self.anchor = self.beliefs.states[0].t
+        self._note(self.beliefs.restart(self._step(), self.mean_drift))
+
+    def _note(self, moved: list[int]) -> None:
+        for agent in moved:
+            if self.evidence.results(agent):
+                at = self.beliefs.states[agent].t
+                if abs(at - self._linearised_at[agent]) > RELINEARISE:
+                    self._stale.add(agent)
+                else:
+                    self._stale.discard(agent)

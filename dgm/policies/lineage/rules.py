@@ -1,0 +1,111 @@
+"""The five parts of the policy; all but the recommendation share one ``Fold`` of the events."""
+
+from random import Random
+
+import numpy as np
+
+from dgm.archive.tree import Tree
+from dgm.domain import SEED, AgentId, TaskId, Verdict
+from dgm.policies.limits import evaluations_begun, share_left
+from dgm.policies.lineage.constants import (
+    EXTRA_EVALUATIONS,
+    FIT_ROUNDS,
+    LAST_SHARE,
+    LEAST_RESULTS,
+    ROOT_BONUS,
+    TASK_JITTER,
+)
+from dgm.policies.lineage.fold import Fold
+from dgm.policies.lineage.posterior import Posterior
+from dgm.policies.rules import Kit
+from dgm.policies.tasks import untried
+
+
+class LineageGate:
+    """Expand where a child promises more than an evaluation, per unit of cost."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._fold = kit.shared(Fold)
+
+    def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
+        """Whether the archive should grow now: not in the last tenth of the budget, nor past an unprobed child."""
+        outlook = self._fold.outlook(tree)
+        if outlook.unprobed is not None or share_left(tree) <= LAST_SHARE:
+            return False
+        per_expansion = 1.0 + EXTRA_EVALUATIONS * max(outlook.expansion_cost - 1.0, 0.0)
+        if evaluations_begun(tree) < per_expansion * (tree.expansions_begun + 1):
+            return False
+        return outlook.expansion_pays
+
+
+class LineageParent:
+    """The parent whose line promises most within three generations."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._fold = kit.shared(Fold)
+
+    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002
+        """One parent; none before anybody has a result."""
+        parent = self._fold.outlook(tree).parent
+        return () if parent is None else (parent,)
+
+
+class LineageEvaluation:
+    """Every new child once; then whoever may most change which agent is best."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._fold = kit.shared(Fold)
+
+    def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002
+        """An agent with an untried task."""
+        outlook = self._fold.outlook(tree)
+        return outlook.target if outlook.unprobed is None else outlook.unprobed
+
+
+class InformativeTask:
+    """The untried task that teaches most about the agent's skill: near its own level, of known difficulty."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._fold = kit.shared(Fold)
+
+    def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
+        """An untried task of ``agent``; a random factor keeps agents from all meeting the same tasks."""
+        tasks = untried(tree, agent)
+        worth = self._fold.outlook(tree).task_worth(agent, tasks)
+        jitter = np.array([rng.uniform(*TASK_JITTER) for _ in tasks])
+        return tasks[int(np.argmax(worth * jitter))]
+
+
+class LineageRecommendation:
+    """The highest posterior mean among sound agents with at least two results; the seed is left on evidence only.
+
+    Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def recommend(self, tree: Tree) -> AgentId:
+        """The seed where nobody else has proved better."""
+        posterior = fitted(tree)
+        broken = posterior.broken()
+        best, standing = SEED, posterior.beliefs.states[SEED].t + ROOT_BONUS
+        for agent, state in enumerate(posterior.beliefs.states):
+            enough = posterior.evidence.results(agent) >= LEAST_RESULTS
+            if agent and enough and broken[agent] < 0.5 and state.t > standing:
+                best, standing = AgentId(agent), state.t
+        return best
+
+
+def fitted(tree: Tree) -> Posterior:
+    """The posterior of the first attempts that the tree holds, whatever their order."""
+    posterior = Posterior()
+    numbers = {task: number for number, task in enumerate(tree.tasks)}
+    for agent in tree.agents:
+        posterior.born(agent.parents[0] if agent.parents else 0)
+        for task, verdict in tree.verdicts(agent.id).items():
+            if verdict is not None and task in numbers:
+                posterior.record(agent.id, numbers[task], verdict is Verdict.RESOLVED)
+    for turn in range(FIT_ROUNDS if len(posterior.evidence) else 0):
+        posterior.sweep(learn=turn % 3 == 2)
+    return posterior
