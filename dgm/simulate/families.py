@@ -4,7 +4,7 @@ What is known of real searches sets the common ranges. The Darwin Gödel Machine
 50 % of its SWE-bench tasks in 80 iterations, the Huxley-Gödel Machine (arXiv 2510.21614) moved about as far; in both
 archives most children are no better than their parents, a few per cent or more cannot work at all, and the best
 agents are many edits deep. So a root solves about a fifth, an ordinary edit harms a little on average with a spread
-of a third of a logit, a quarter of the edits do next to nothing, some per cent break the agent (and a broken agent's
+of half a logit, a quarter of the edits do next to nothing, some per cent break the agent (and a broken agent's
 children are mostly broken), and a child keeps nearly all of what its parent gained. Each family changes one thing of
 this that a search may meet; none was chosen by how policies do in it.
 
@@ -30,8 +30,8 @@ COMMON: Mapping[str, Range] = {
     "never": (0.03, 0.10),
     "always": (0.01, 0.03),
     "repeats": (0.3, 0.7),
-    "step_mean": (-0.14, -0.06),
-    "step_sd": (0.25, 0.40),
+    "step_mean": (-0.20, -0.08),
+    "step_sd": (0.40, 0.60),
     "neutral": (0.15, 0.35),
     "retention": (0.96, 1.0),
     "drift_sd": (0.0, 0.03),
@@ -61,7 +61,7 @@ _NINE = (
     Family(
         "drift",
         "heritable drift: lineages differ in what every generation gains",
-        {"drift_root": (-0.06, 0.04), "drift_sd": (0.05, 0.10), "drift_keep": (0.92, 0.98)},
+        {"drift_root": (-0.06, 0.04), "drift_sd": (0.08, 0.14), "drift_keep": (0.92, 0.98)},
     ),
     Family(
         "mismatch",
@@ -72,8 +72,8 @@ _NINE = (
         "jackpots",
         "rare breakthroughs: about one edit in a hundred gains a lot, the others gain little",
         {
-            "jackpots": (0.006, 0.02),
-            "jackpot_size": (0.9, 1.6),
+            "jackpots": (0.008, 0.02),
+            "jackpot_size": (1.2, 1.8),
             "step_mean": (-0.20, -0.10),
             "step_sd": (0.10, 0.18),
         },
@@ -84,20 +84,20 @@ _NINE = (
         {
             "skills": _still(4.0),
             "focus": (0.6, 0.9),
-            "step_mean": (-0.35, -0.15),
-            "step_sd": (0.70, 1.00),
+            "step_mean": (-0.50, -0.25),
+            "step_sd": (1.10, 1.60),
         },
     ),
     Family("broken", "a quarter of the edits break the agent", {"broken": (0.18, 0.32)}),
     Family(
         "siblings",
         "diminishing returns: the later children of one parent gain less",
-        {"crowding": (0.4, 1.0), "step_sd": (0.30, 0.45)},
+        {"crowding": (0.4, 1.0), "step_sd": (0.50, 0.70)},
     ),
     Family(
         "low-retention",
         "a child loses most of what its parent gained",
-        {"retention": (0.25, 0.45), "step_sd": (0.40, 0.60)},
+        {"retention": (0.25, 0.45), "step_sd": (0.50, 0.70)},
     ),
     Family(
         "hopeless",
@@ -107,7 +107,7 @@ _NINE = (
     Family(
         "heavy-tails",
         "most edits do little, a few change very much, mostly for the worse",
-        {"tail": (0.45, 0.65), "step_mean": (-0.16, -0.10), "step_sd": (0.08, 0.14)},
+        {"tail": (0.45, 0.65), "step_mean": (-0.16, -0.10), "step_sd": (0.12, 0.20)},
     ),
 )
 _FURTHER = (
@@ -120,7 +120,7 @@ _FURTHER = (
     Family(
         "low-retention-crowd",
         "low retention, to be met with 20 workers",
-        {"retention": (0.25, 0.45), "step_sd": (0.40, 0.60)},
+        {"retention": (0.25, 0.45), "step_sd": (0.50, 0.70)},
         workers=20,
     ),
     Family(
@@ -130,8 +130,8 @@ _FURTHER = (
             "skills": _still(4.0),
             "focus": _still(1.0),
             "trade": (0.5, 0.9),
-            "step_mean": (-0.10, 0.0),
-            "step_sd": (0.70, 1.00),
+            "step_mean": (-0.20, 0.0),
+            "step_sd": (1.10, 1.60),
         },
     ),
     Family(
@@ -139,7 +139,7 @@ _FURTHER = (
         "an edit harms at first; what it is worth shows only in later generations",
         {
             "deferred_mean": (-0.10, 0.05),
-            "deferred_sd": (0.40, 0.60),
+            "deferred_sd": (0.60, 0.90),
             "release": (0.2, 0.35),
             "step_mean": (-0.20, -0.10),
             "step_sd": (0.10, 0.20),

@@ -3,12 +3,12 @@
 Defined as the expected true score of the best agent that a fixed effort below an agent finds, the agent's own
 included. The fixed effort is ``EFFORT`` expansions within its clade, by a searcher that knows the truth and always
 expands the member with the highest prospect: its mean skill, projected over up to ``HORIZON`` generations by what it
-passes on. The mean is over ``LINES`` such searches, in futures that the trial itself will not meet (the children's
-keys are salted), so that this is an expectation and no foresight.
+passes on. The mean is over ``LINES`` such searches, in futures that the trial itself will not meet, so that this is an
+expectation and no foresight. The futures are the same for all agents (expansion number n of a search does the same
+edit in each): two agents' potentials differ by what the agents are, hardly by luck.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from dgm.simulate.chances import key_of
@@ -23,8 +23,8 @@ HORIZON = 6
 class Growing(Protocol):
     """What is needed of a world."""
 
-    def child(self, parents: Sequence[Latent], birth: int) -> Latent:
-        """As ``World`` says."""
+    def made(self, key: bytes, parents: Sequence[Latent], birth: int) -> Latent:
+        """The child that has this key."""
         ...
 
     def fresh_score(self, agent: Latent) -> float:
@@ -32,13 +32,15 @@ class Growing(Protocol):
         ...
 
 
+_FUTURES = tuple(
+    tuple(key_of(b"future", bytes([line, number])) for number in range(EFFORT)) for line in range(LINES)
+)
+
+
 def potential(world: Growing, laws: Dynamics, agent: Latent, births: int) -> float:
     """The potential of an agent that had ``births`` children so far."""
     own = world.fresh_score(agent)
-    found = []
-    for line in range(LINES):
-        salted = replace(agent, key=key_of(agent.key, b"potential", line.to_bytes(4, "little")))
-        found.append(max(own, _best_below(world, laws, salted, births)))
+    found = [max(own, _best_below(world, laws, future, (agent, births))) for future in _FUTURES]
     return sum(found) / LINES
 
 
@@ -54,13 +56,13 @@ def prospect(laws: Dynamics, agent: Latent, births: int) -> float:
     return best + laws.step_sd / (1.0 + laws.crowding * births)
 
 
-def _best_below(world: Growing, laws: Dynamics, agent: Latent, births: int) -> float:
+def _best_below(world: Growing, laws: Dynamics, future: Sequence[bytes], top: tuple[Latent, int]) -> float:
     best = 0.0
-    members, children = [agent], [births]
-    prospects = [prospect(laws, agent, births)]
-    for _ in range(EFFORT):
+    members, children = [top[0]], [top[1]]
+    prospects = [prospect(laws, *top)]
+    for key in future:
         chosen = max(range(len(members)), key=prospects.__getitem__)
-        child = world.child((members[chosen],), children[chosen])
+        child = world.made(key, (members[chosen],), children[chosen])
         children[chosen] += 1
         prospects[chosen] = prospect(laws, members[chosen], children[chosen])
         if not child.broken:

@@ -119,7 +119,12 @@ class Grown:
 
     def child(self, parents: Sequence[Latent], birth: int) -> Latent:
         """As ``World`` says."""
-        key = key_of(*[parent.key for parent in parents], birth.to_bytes(4, "little"))
+        return self.made(
+            key_of(*[parent.key for parent in parents], birth.to_bytes(4, "little")), parents, birth
+        )
+
+    def made(self, key: bytes, parents: Sequence[Latent], birth: int) -> Latent:
+        """The child that has this key."""
         shares = uniforms(key)
         base = self._merged(key, parents) if len(parents) > 1 else parents[0]
         laws = self.dynamics
@@ -162,6 +167,8 @@ class Grown:
 
     def potential(self, agent: Latent, births: int = 0) -> float:
         """As ``World`` says, by the definition of ``dgm.simulate.potential``."""
+        if not self.dynamics.crowding:
+            births = 0  # the next children are then as good as the first ones
         known = self._potentials.get((agent.key, births))
         if known is None:
             value = potential(self, self.dynamics, agent, births)
