@@ -4,9 +4,13 @@ Source: arXiv:2510.21614, section 3 and algorithm 1. A clade's score is its meta
 all its descendants resolved, over what they tried. Each candidate's rate is drawn from
 Beta(τ(1 + resolved), τ(1 + unresolved)) and the highest draw wins. τ = B / b with B the budget and b what is left of
 it, so that draws sharpen towards the end; τ = 1 where there is no budget. The gate is ``gates.Widening``, α = 0.6.
+
+What is under way counts as spent in b, which never falls below 1, and so does what expansions take of the budget
+(``Budget.expansion_cost``; nothing in the paper). The five children of the seed with which the paper's asynchronous
+form begins (appendix B) are left out, as algorithm 1 has none. ``hgm_published`` is the published program.
 """
 
-from array import array
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
@@ -57,7 +61,7 @@ def tau(tree: Tree) -> float:
 
 
 def thompson(
-    resolved: "array[int]", unresolved: "array[int]", among: NDArray[np.int64], tau: float, rng: Random
+    resolved: Sequence[float], unresolved: Sequence[float], among: NDArray[np.int64], tau: float, rng: Random
 ) -> AgentId:
     """Draws once from each candidate's posterior and returns the highest; shapes: columns (agents,), among (k,).
 

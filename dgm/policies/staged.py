@@ -1,0 +1,114 @@
+"""Evaluation in stages: a few tasks for every agent, many more for those that did well on the few.
+
+Source: arXiv:2505.22954, section 4.2, and its published program (jennyzzt/dgm, ``self_improve_step.py``): 10 tasks,
+then 50 more where at least 0.4 of the 10 were resolved. A suite with fewer tasks gives what it has. The paper's third
+stage (140 more for the two best) is left out; the program computes its threshold and does not use it. Tasks that were
+given up count nowhere here, and as unresolved there. The program is handed the seed with all its results; here the
+seed is evaluated, and paid for, like its descendants.
+"""
+
+from functools import lru_cache
+from hashlib import sha256
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId, Evaluate, TaskId
+from dgm.policies.limits import births_in_flight, may_expand
+from dgm.policies.rules import Kit
+from dgm.policies.tasks import agents_with_untried
+
+FIRST_STAGE = 10
+SECOND_STAGE = 50
+THRESHOLD = 0.4
+"""Share of the first stage that must be resolved for the second."""
+
+
+def owed(tree: Tree) -> NDArray[np.int64]:
+    """Ids of the agents whose stage has a task that was not started yet; ascending.
+
+    The second stage is owed once every task of the first is graded or given up; it is then owed to its end, whatever
+    comes of it.
+    """
+    tried = np.array(tree.tried_count, dtype=np.int64)
+    first = min(FIRST_STAGE, len(tree.tasks))
+    both = min(FIRST_STAGE + SECOND_STAGE, len(tree.tasks))
+    finished = (tried == first) & (evaluations_in_flight(tree) == 0) & (graded(tree) > 0)
+    promoted = (tried > first) | finished & (scores(tree) >= THRESHOLD)
+    return np.flatnonzero((tried < first) | promoted & (tried < both))
+
+
+def evaluations_in_flight(tree: Tree) -> NDArray[np.int64]:
+    """Per agent, the evaluations that run or wait to be performed again."""
+    flying = np.array(tree.pending_evaluations, dtype=np.int64)
+    for action in tree.to_redo().values():
+        if isinstance(action, Evaluate):
+            flying[action.agent] += 1
+    return flying
+
+
+def graded(tree: Tree) -> NDArray[np.int64]:
+    """Per agent, its own evaluations that count."""
+    resolved = np.array(tree.own_resolved, dtype=np.int64)
+    return resolved + np.array(tree.own_unresolved, dtype=np.int64)
+
+
+def scores(tree: Tree) -> NDArray[np.float64]:
+    """Per agent, the share of its own evaluations that it resolved; 0.0 where it has none."""
+    resolved = np.array(tree.own_resolved, dtype=np.float64)
+    return resolved / np.maximum(graded(tree), 1)
+
+
+@lru_cache(maxsize=16)
+def fixed_order(tasks: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
+    """The tasks in an order that is the same in every run and has nothing to do with that of the suite."""
+    return tuple(sorted(tasks, key=lambda task: sha256(task.encode()).digest()))
+
+
+class StagesDone:
+    """The gate: expand when nobody is owed an evaluation; those under way are not waited for."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
+        """Whether every stage that was earned is under way or over."""
+        return not len(owed(tree))
+
+
+class ByStage:
+    """The evaluation rule: the oldest agent that is owed an evaluation.
+
+    An archive that can never grow again spends what is left of its budget on the best score that has an untried task
+    (the program ends there).
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
+        """An agent with an untried task, or nobody."""
+        waiting = owed(tree)
+        if len(waiting):
+            return AgentId(int(waiting[0]))
+        rest = agents_with_untried(tree)
+        if not len(rest) or may_expand(tree) or births_in_flight(tree):
+            return None
+        return AgentId(int(rest[int(np.argmax(scores(tree)[rest]))]))
+
+
+class FixedOrder:
+    """The task rule: every agent gets the same tasks in the same order, so that a stage is the same for all.
+
+    The program has two fixed lists, drawn to be representative; ``fixed_order`` stands for them.
+    """
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:  # noqa: ARG002  (nothing is left to chance)
+        """The first untried task of ``agent``."""
+        tried = tree.tried(agent)
+        return next(task for task in fixed_order(tree.tasks) if task not in tried)
