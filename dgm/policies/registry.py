@@ -20,11 +20,20 @@ POLICIES = {
     "no-self-improvement": "dgm.policies.dgm:NO_SELF_IMPROVEMENT",
     "hgm-published": "dgm.policies.hgm_published:HGM_PUBLISHED",
     "best-of-n": "dgm.policies.best_of_n:BEST_OF_N",
+    "greedy": "dgm.policies.greedy:GREEDY",
+    "sica": "dgm.policies.sica:SICA",
+    "uct": "dgm.policies.uct:UCT",
+    "hyperagents": "dgm.policies.hyperagents:HYPERAGENTS",
+    "novelty": "dgm.policies.novelty:NOVELTY",
+    "pareto": "dgm.policies.pareto:PARETO",
+    "weighted": "dgm.policies.weighted:WEIGHTED",
+    "adas": "dgm.policies.adas:ADAS",
 }
 GATES = {
     "lineage": "dgm.policies.lineage:LineageGate",
     "hgm": "dgm.policies.gates:Widening",
     "staged": "dgm.policies.staged:StagesDone",
+    "evaluate-first": "dgm.policies.thorough:EvaluateFirst",
 }
 PARENT_RULES = {
     "lineage": "dgm.policies.lineage:LineageParent",
@@ -35,6 +44,14 @@ PARENT_RULES = {
     "no-self-improvement": "dgm.policies.dgm:SeedImproves",
     "hgm-published": "dgm.policies.hgm_published:CladeOfLists",
     "best-of-n": "dgm.policies.best_of_n:AlwaysSeed",
+    "greedy": "dgm.policies.greedy:BestMean",
+    "sica": "dgm.policies.sica:NewestGoodEnough",
+    "uct": "dgm.policies.uct:TreeWalk",
+    "hyperagents": "dgm.policies.hyperagents:TopRelative",
+    "novelty": "dgm.policies.novelty:PerformanceNovelty",
+    "pareto": "dgm.policies.pareto:FrontFrequency",
+    "weighted": "dgm.policies.weighted:MedianRelative",
+    "adas": "dgm.policies.adas:Newest",
 }
 EVALUATION_RULES = {
     "lineage": "dgm.policies.lineage:LineageEvaluation",
@@ -42,11 +59,14 @@ EVALUATION_RULES = {
     "random": "dgm.policies.random:AnyTarget",
     "staged": "dgm.policies.staged:ByStage",
     "hgm-published": "dgm.policies.hgm_published:OwnList",
+    "every-task": "dgm.policies.thorough:EveryTask",
+    "pareto": "dgm.policies.pareto:BatchFirst",
 }
 TASK_RULES = {
     "informative": "dgm.policies.lineage:InformativeTask",
     "random": "dgm.policies.tasks:RandomTask",
     "fixed-order": "dgm.policies.staged:FixedOrder",
+    "pareto": "dgm.policies.pareto:BatchTask",
 }
 RECOMMENDATIONS = {
     "lineage": "dgm.policies.lineage:LineageRecommendation",

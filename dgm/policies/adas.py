@@ -1,0 +1,34 @@
+"""One line of agents, each made in view of all before it (ADAS, Meta Agent Search, arXiv:2408.08435).
+
+Meta Agent Search has no parents: a model is shown all of the archive with its scores, writes the next agent, which is
+evaluated on all validation tasks and appended, whatever it scored. As a parent rule that is: the newest agent is the
+parent, so that the archive is one line.
+
+What the model is shown is the operator's part: this rule gives the line and the schedule, and only an operator that
+shows the archive to the model makes the search ADAS. With another operator it is an ablation, the latest
+agent edited again and again.
+
+Nothing is left to chance. Who has joined the line: ``standings.candidates``. Expansions in flight change nothing:
+parallel workers give the newest agent several children, and the line goes on from the last of them.
+"""
+
+from random import Random
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId
+from dgm.policies.composed import Composition
+from dgm.policies.rules import Kit
+from dgm.policies.standings import candidates
+
+ADAS = Composition(gate="evaluate-first", parent="adas", evaluation="every-task")
+
+
+class Newest:
+    """The parent rule."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
+        """The newest agent that was evaluated."""
+        return tuple(AgentId(int(agent)) for agent in candidates(tree)[-1:])

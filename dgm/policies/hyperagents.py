@@ -1,0 +1,55 @@
+"""Good agents with few children, measured against the current top (Hyperagents, arXiv:2603.19461).
+
+The default parent rule of the published program (``select_parent``, method "score_child_prop"):
+
+    p ∝ σ(10 * (s - m)) * exp(-(children / 8) ** 3),    m = mean of the 3 highest scores
+
+A score s is the share of an agent's own evaluations that it resolved; with fewer than 3 scores m is the mean of those
+there are. Stillborn children count, as they do there, and so do those being made, so that parallel workers spread. The
+penalty is slight up to 4 children (0.88) and steep from 8 on (0.37). All weights zero: every candidate is as
+likely. Stages as in ``staged``: the program has 0.4 as its threshold, too.
+
+Departures: the program shrinks the score of an agent that stopped at its first stage by the stage's share of all
+tasks; the formula as it is usually quoted, and here, does not. Who is a candidate: ``standings.candidates``.
+"""
+
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId
+from dgm.policies.composed import Composition
+from dgm.policies.rules import Kit
+from dgm.policies.staged import scores
+from dgm.policies.standings import candidates, draw, offspring, sigmoid, spread
+
+HYPERAGENTS = Composition(gate="staged", parent="hyperagents", evaluation="staged", task="fixed-order")
+
+SHARPNESS = 10.0
+TOP = 3
+"""Scores in the midpoint."""
+CROWD = 8.0
+"""So many children cost a factor of e."""
+STEEPNESS = 3
+
+
+class TopRelative:
+    """The parent rule."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
+        """One parent; none while there is no candidate."""
+        return draw(parent_probabilities(tree), rng)
+
+
+def parent_probabilities(tree: Tree) -> NDArray[np.float64]:
+    """The chance of each agent to be the next parent; shape (agents,); all 0 while there is no candidate."""
+    agents = candidates(tree)
+    rates = scores(tree)[agents]
+    midpoint = np.sort(rates)[-TOP:].sum() / max(min(TOP, len(rates)), 1)
+    crowding = (offspring(tree)[agents] / CROWD) ** STEEPNESS
+    return spread(tree, agents, sigmoid(SHARPNESS * (rates - midpoint)) * np.exp(-crowding))

@@ -1,0 +1,108 @@
+"""Performance times novelty in the space of task outcomes (Group-Evolving Agents, arXiv:2602.04837, section 3).
+
+    score_i = α_i * sqrt(nov_i),    nov_i = mean of d(i, j) over the 4 nearest j,
+    d(i, j) = 1 - z_i · z_j / (|z_i| * |z_j| + 1e-8)
+
+α is the share of an agent's own evaluations that it resolved, z its outcomes, 1 for a solved task. The 2 agents with
+the highest scores are the parents of a round (K = 2 and M = 4 as in the paper and its program), one child each: here
+each expansion draws one of the two, those with fewer children being made first. Stages as in ``staged``.
+
+Departures: published vectors cover a fixed list of tasks, here d looks at the tasks on which both agents have a
+verdict; with fewer than 5 of those (or than all, in a smaller suite) two agents are not compared, and an agent that
+compares with nobody is as novel as can be, 1. That the group shares its experience is the operator's part. Who is a
+candidate: ``standings.candidates``. Scores are 0 where nobody solves anything, and the oldest two are the group. Among
+equals the older is taken.
+
+sqrt(nov) is at most 1, so that a score is at most α: agents are looked at in the order of α, and those that cannot
+join the group any more not at all.
+"""
+
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId
+from dgm.policies.composed import Composition
+from dgm.policies.outcomes import outcomes
+from dgm.policies.rules import Kit
+from dgm.policies.staged import scores
+from dgm.policies.standings import being_made, candidates
+
+NOVELTY = Composition(gate="staged", parent="novelty", evaluation="staged", task="fixed-order")
+
+GROUP = 2
+"""K."""
+NEIGHBOURS = 4
+"""M."""
+COMMON = 5
+"""Tasks that two agents must share to be compared."""
+EPSILON = 1e-8
+BLOCK = 64
+"""Agents that are looked at together."""
+
+
+class PerformanceNovelty:
+    """The parent rule."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
+        """One of the group; nobody while there is no candidate."""
+        making = [parent for action in being_made(tree) for parent in action.parents]
+        members = group(tree)
+        if not members:
+            return ()
+        least = min(map(making.count, members))
+        free = [member for member in members if making.count(member) == least]
+        return (free[int(rng.random() * len(free))],)
+
+
+def group(tree: Tree) -> list[AgentId]:
+    """The agents with the highest scores, best first."""
+    agents = candidates(tree)
+    alpha = scores(tree)[agents]
+    solved, known = outcomes(tree, [AgentId(int(agent)) for agent in agents])
+    found: list[tuple[float, int]] = []
+    order = np.lexsort((agents, -alpha))
+    for start in range(0, len(order), BLOCK):
+        block = order[start : start + BLOCK]
+        if len(found) == GROUP and alpha[block[0]] < -found[-1][0]:
+            break
+        worth = alpha[block] * np.sqrt(_novelty(block, solved, known))
+        found = sorted([*found, *zip((-worth).tolist(), agents[block].tolist(), strict=True)])[:GROUP]
+    return [AgentId(agent) for _, agent in found]
+
+
+def novelty(tree: Tree) -> NDArray[np.float64]:
+    """Of every agent that ``candidates`` names, in that order: from 0, many do just the same, to 1."""
+    solved, known = outcomes(tree, [AgentId(int(agent)) for agent in candidates(tree)])
+    return _novelty(np.arange(len(solved)), solved, known)
+
+
+def _novelty(
+    rows: NDArray[np.int64], solved: NDArray[np.float64], known: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Mean distance of some rows to their nearest neighbours among all."""
+    apart = _distances(rows, solved, known)
+    size = min(NEIGHBOURS, apart.shape[1])
+    nearest = np.sort(np.partition(apart, size - 1, axis=1)[:, :size], axis=1)
+    comparable = np.isfinite(nearest)
+    total = np.where(comparable, nearest, 0.0).sum(axis=1)
+    count = comparable.sum(axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), 1.0)
+
+
+def _distances(
+    rows: NDArray[np.int64], solved: NDArray[np.float64], known: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Of some rows to all; infinite to themselves and to those that share too few tasks."""
+    here, there = solved[rows], known[rows]
+    # Whole numbers, exact in any order of summing: what i solved of what j tried, and the reverse.
+    squares = (here @ known.T) * (there @ solved.T)
+    apart = 1.0 - (here @ solved.T) / (np.sqrt(squares) + EPSILON)
+    apart[there @ known.T < min(COMMON, solved.shape[1])] = np.inf
+    apart[np.arange(len(rows)), rows] = np.inf
+    return apart

@@ -1,0 +1,35 @@
+"""Who solved what, as matrices."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId, Verdict
+
+
+def outcomes(tree: Tree, agents: Sequence[AgentId]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Which task each of these agents solved, and on which it has a verdict; entries 0 and 1, shapes (agents, tasks).
+
+    Verdicts are those of first attempts. Floats, because products of such matrices are fast and still exact.
+    """
+    column = {task: place for place, task in enumerate(tree.tasks)}
+    solved: list[int] = []
+    known: list[int] = []
+    for row, agent in enumerate(agents):
+        start = row * len(column)
+        for task, verdict in tree.verdicts(agent).items():
+            if verdict is not None:
+                cell = start + column[task]
+                known.append(cell)
+                if verdict is Verdict.RESOLVED:
+                    solved.append(cell)
+    shape = len(agents), len(column)
+    return _ones(solved, shape), _ones(known, shape)
+
+
+def _ones(cells: list[int], shape: tuple[int, int]) -> NDArray[np.float64]:
+    flat = np.zeros(shape[0] * shape[1])
+    flat[cells] = 1.0
+    return flat.reshape(shape)

@@ -1,0 +1,136 @@
+"""Fronts per task (GEPA, arXiv:2507.19457, algorithms 1 and 2, and its program).
+
+*Parent*: each task has a front, the candidates with the best result on it: whoever solved it, or everyone who tried it
+where nobody did. A candidate is dominated when others are on each front that it is on; from the worst up, dominated
+ones are dropped one by one. Of those left one is drawn, in proportion to the number of fronts it is on.
+
+*Schedule*: the seed is evaluated on all tasks. A child tries a batch of 3 tasks that its parent has tried; only if it
+solves more of them than the parent did is it a candidate and evaluated on the rest. The published program skips a
+batch that the parent solves completely; so the last task of a batch is one that the parent failed, if it solved the
+others.
+
+Departures: batches come from the tasks of the fronts, GEPA keeps two sets; worst is who solved the fewest tasks, there
+the lowest mean, which is the same where all are evaluated fully; among equals the newer is dropped. An agent
+must also have been judged (``standings.candidates``). Expansions in flight change nothing: a draw spreads parallel
+workers by itself. A child of two parents is compared with the first. A task that was given up in a batch makes room
+for another.
+"""
+
+from itertools import islice
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.archive.tree import Tree
+from dgm.domain import SEED, AgentId, TaskId, Verdict
+from dgm.policies.composed import Composition
+from dgm.policies.outcomes import outcomes
+from dgm.policies.rules import Kit
+from dgm.policies.staged import evaluations_in_flight, graded
+from dgm.policies.standings import candidates, draw
+from dgm.policies.tasks import agents_with_untried, untried
+
+PARETO = Composition(gate="evaluate-first", parent="pareto", evaluation="pareto", task="pareto")
+
+BATCH = 3
+"""Tasks on which a child must beat its parent."""
+
+
+class FrontFrequency:
+    """The parent rule."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
+        """One parent; none while there is no candidate."""
+        return draw(parent_probabilities(tree), rng)
+
+
+class BatchFirst:
+    """The evaluation rule."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
+        """The oldest agent whose batch is not complete, or that has passed it."""
+        begun = graded(tree) + evaluations_in_flight(tree)
+        for agent in map(AgentId, agents_with_untried(tree).tolist()):
+            if begun[agent] < BATCH or is_candidate(tree, agent):
+                return agent
+        return None
+
+
+class BatchTask:
+    """The task rule."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
+        """Any untried task; in a batch one that the parent has tried, and the last one as the parent's failures ask."""
+        left = untried(tree, agent)
+        choice = _comparable(tree, agent, left) or left
+        return choice[int(rng.random() * len(choice))]
+
+
+def is_candidate(tree: Tree, agent: AgentId) -> bool:
+    """Whether an agent may be a parent: the seed, and whoever solved more of its batch than its parent."""
+    parents = tree.agents[agent].parents
+    if not parents:
+        return True
+    own, other = tree.verdicts(agent), tree.verdicts(parents[0])
+    batch = list(islice((task for task in own if own[task] is not None), BATCH))
+    whole = len(batch) == min(BATCH, len(tree.tasks))
+    both = [task for task in batch if other.get(task) is not None]
+    gain = sum(own[task] is Verdict.RESOLVED for task in both)
+    return whole and gain > sum(other[task] is Verdict.RESOLVED for task in both)
+
+
+def parent_probabilities(tree: Tree) -> NDArray[np.float64]:
+    """The chance of each agent to be the next parent; shape (agents,); all 0 while there is no candidate."""
+    shares = np.zeros(len(tree.agents))
+    judged = [AgentId(int(agent)) for agent in candidates(tree)]
+    agents = [agent for agent in judged if is_candidate(tree, agent)]
+    if not agents:
+        return shares
+    solved, known = outcomes(tree, agents)
+    fronts = np.where(solved.any(axis=0), solved, known)
+    kept = undominated(fronts, np.argsort(-solved.sum(axis=1), kind="stable")[::-1])
+    if not len(kept):  # a seed without a verdict
+        shares[SEED] = 1.0
+        return shares
+    frequency = fronts[kept].sum(axis=1)
+    shares[np.array(agents)[kept]] = frequency / frequency.sum()
+    return shares
+
+
+def undominated(fronts: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows that are left when those are dropped that share every front; shapes (candidates, tasks), (candidates,).
+
+    One pass in the given order is enough: who is alone on a front stays alone when others go.
+    """
+    members = fronts.sum(axis=0)
+    kept = []
+    for row in order:
+        on = fronts[row] > 0
+        if not on.any() or (members[on] > 1).all():
+            members = members - fronts[row]
+        else:
+            kept.append(int(row))
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+def _comparable(tree: Tree, agent: AgentId, left: list[TaskId]) -> list[TaskId]:
+    """Of the tasks that are left, those for a batch; none where there is no batch, or nothing to compare with."""
+    parents = tree.agents[agent].parents
+    if not parents or tree.tried_count[agent] >= BATCH:
+        return []
+    other = tree.verdicts(parents[0])
+    if tree.tried_count[agent] == BATCH - 1 and Verdict.UNRESOLVED not in map(other.get, tree.tried(agent)):
+        failed = [task for task in left if other.get(task) is Verdict.UNRESOLVED]
+        if failed:
+            return failed
+    return [task for task in left if other.get(task) is not None]

@@ -1,0 +1,85 @@
+"""How agents stand: what several parent rules weigh, and the draw in proportion to weights.
+
+Columns have one entry per agent, indexed by its id, unless a function says otherwise.
+"""
+
+import math
+from itertools import accumulate, chain
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgm.archive.tree import Tree
+from dgm.domain import SEED, AgentId, Expand
+from dgm.policies.staged import FIRST_STAGE, evaluations_in_flight, graded
+
+
+def judged(tree: Tree) -> NDArray[np.bool_]:
+    """Who has a score that says something: 10 verdicts (or as many as there are tasks), or some and none to come.
+
+    So a lucky first verdict does not make a parent while the other evaluations of a stage still run.
+    """
+    counts = graded(tree)
+    enough = counts >= min(FIRST_STAGE, len(tree.tasks))
+    return np.asarray((counts > 0) & (enough | (evaluations_in_flight(tree) == 0)))
+
+
+def candidates(tree: Tree) -> NDArray[np.int64]:
+    """Ids of the agents that were judged, ascending.
+
+    Where nobody was it is the seed alone, so that an archive can always grow, but nobody while the seed's evaluations
+    run.
+    """
+    found = np.flatnonzero(judged(tree))
+    return found if len(found) or evaluations_in_flight(tree)[SEED] else np.array([SEED], dtype=np.int64)
+
+
+def being_made(tree: Tree) -> list[Expand]:
+    """Expansions that run, or wait to be performed again."""
+    actions = chain(tree.pending.values(), tree.to_redo().values())
+    return [action for action in actions if isinstance(action, Expand)]
+
+
+def offspring(tree: Tree) -> NDArray[np.int64]:
+    """Children of each agent: born, being made and stillborn.
+
+    A stillborn child is only known of its first parent.
+    """
+    size = len(tree.agents)
+    made = being_made(tree)
+    born = np.array([len(tree.children(agent.id)) for agent in tree.agents], dtype=np.int64)
+    making = _count([parent for action in made for parent in dict.fromkeys(action.parents)], size)
+    lived = _count([agent.parents[0] for agent in tree.agents if agent.parents], size)
+    lives = _count([action.parents[0] for action in made], size)
+    stillborn = np.maximum(np.array(tree.expansions, dtype=np.int64) - lived - lives, 0)
+    return np.asarray(born + making + stillborn, dtype=np.int64)
+
+
+def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 / (1 + exp(-x)), without overflow."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1.0, small) / (1.0 + small)
+
+
+def spread(tree: Tree, agents: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of all agents from the weights of some; equal ones of those where all weights are zero."""
+    total = math.fsum(weights)  # exact, so that the order of agents does not matter
+    shares = np.zeros(len(tree.agents))
+    shares[agents] = weights / total if total > 0 else 1.0 / max(len(agents), 1)
+    return shares
+
+
+def draw(weights: NDArray[np.float64], rng: Random) -> tuple[AgentId, ...]:
+    """One agent, with a chance in proportion to its weight; none where all weights are zero.
+
+    Only ``Random.random`` is asked, whose stream Python promises to keep, so that recorded decisions replay.
+    """
+    sums = np.array(list(accumulate(weights.tolist())))
+    if not sums[-1]:
+        return ()
+    return (AgentId(int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))),)
+
+
+def _count(agents: list[AgentId], size: int) -> NDArray[np.int64]:
+    return np.bincount(np.array(agents, dtype=np.int64), minlength=size)

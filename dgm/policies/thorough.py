@@ -1,0 +1,34 @@
+"""Evaluate first, expand when that is done: the schedule of programs that test every agent on all their tasks.
+
+Several workers do not wait for each other: while the last evaluations run, whoever is free makes the next child.
+"""
+
+from random import Random
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId
+from dgm.policies.rules import Kit
+from dgm.policies.tasks import agents_with_untried
+
+
+class EvaluateFirst:
+    """The gate: never; a policy whose evaluation rule names nobody expands without asking (``Composed``)."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is weighed)
+        """No."""
+        return False
+
+
+class EveryTask:
+    """The evaluation rule: every agent is evaluated on every task, the oldest first."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
+        """The oldest agent with an untried task."""
+        targets = agents_with_untried(tree)
+        return AgentId(int(targets[0])) if len(targets) else None

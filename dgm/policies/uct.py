@@ -1,0 +1,88 @@
+"""Upper confidence bounds down the tree of agents (SWE-Search, arXiv:2410.20285, on agents instead of edits).
+
+From the seed down, to the child with the highest
+
+    value / n + c * sqrt(ln N / n)
+
+As in SWE-Search's program every agent is one visit of itself and of all its ancestors, with the share of its
+evaluations that it resolved as the reward: n counts the agents of a child's clade, value sums their rewards,
+N is the n of the parent. c = √2 as for rewards from 0 to 1 (Kocsis and Szepesvári 2006; the program's weight of 1
+is for rewards from -100 to 100). The walk stops at the first agent with fewer than 3 children, the paper's limit of
+expansions per node, born or being made (a stillborn child leaves its place to another), or where no child has
+been judged yet: then one more child does no harm, and workers need not wait.
+
+Virtual loss: an agent that is being made, or was not judged yet (``standings.judged``), is already a visit, with
+reward 0, so that parallel workers spread. Nobody has a child while the seed's first evaluations run.
+
+Departures: SWE-Search picks among all nodes at once and adds bonuses and penalties for depth and the like, which
+are about edits; a child of two parents is a node below the first only. An agent's reward needs more than one
+outcome, so it is evaluated in stages: ``staged``. Rewards are summed in whole billionths, so that no order of
+summing changes a decision; nothing is left to chance, and among equals the older child is taken.
+"""
+
+import math
+from random import Random
+
+import numpy as np
+
+from dgm.archive.tree import Tree
+from dgm.domain import SEED, AgentId
+from dgm.policies.composed import Composition
+from dgm.policies.rules import Kit
+from dgm.policies.staged import graded
+from dgm.policies.standings import being_made, candidates, judged
+
+UCT = Composition(gate="staged", parent="uct", evaluation="staged", task="fixed-order")
+
+EXPLORATION = math.sqrt(2)
+"""c."""
+EXPANSIONS = 3
+"""Children before the walk goes on below an agent."""
+UNIT = 10**9
+"""Of rewards: a billionth."""
+
+
+class TreeWalk:
+    """The parent rule."""
+
+    def __init__(self, kit: Kit) -> None:
+        """Needs nothing of the kit."""
+
+    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
+        """One parent; none while there is no candidate."""
+        if not len(candidates(tree)):
+            return ()
+        visits, values, places = _statistics(tree)
+        walkable = judged(tree)
+        node = SEED
+        while places[node] >= EXPANSIONS:
+            children = [child for child in tree.children(node) if tree.agents[child].parents[0] == node]
+            below = [child for child in children if walkable[child]]
+            if not below:
+                break
+            above = visits[node]
+            node = max(below, key=lambda child: (upper_bound(values[child], visits[child], above), -child))
+        return (node,)
+
+
+def upper_bound(value: int, visits: int, visits_above: int) -> float:
+    """Of a child whose clade's rewards sum to ``value`` billionths."""
+    return value / UNIT / visits + EXPLORATION * math.sqrt(math.log(visits_above) / visits)
+
+
+def _statistics(tree: Tree) -> tuple[list[int], list[int], list[int]]:
+    """Visits and summed rewards of each clade, and places taken among the children of each agent."""
+    size = len(tree.agents)
+    visits = [1] * size
+    places = [0] * size
+    rewards = np.array(tree.own_resolved, dtype=np.int64) * UNIT // np.maximum(graded(tree), 1)
+    values: list[int] = np.where(judged(tree), rewards, 0).tolist()
+    for action in being_made(tree):
+        visits[action.parents[0]] += 1
+        places[action.parents[0]] += 1
+    for agent in reversed(tree.agents[1:]):  # a child's id is above its parent's
+        parent = agent.parents[0]
+        visits[parent] += visits[agent.id]
+        values[parent] += values[agent.id]
+        places[parent] += 1
+    return visits, values, places
