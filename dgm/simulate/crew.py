@@ -1,0 +1,151 @@
+"""Trials on all cores: processes that perform one trial after another, with one thread each."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+
+from dgm.errors import DgmError, Infrastructure
+from dgm.simulate.trial import Result, Trial, perform
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_STOP_S = 5.0
+
+
+def performed(trials: Iterable[Trial], processes: int) -> Generator[tuple[Trial, Result]]:
+    """Performs trials, and hands out each result when it is there.
+
+    One process means this one; then results come in the order of the trials. Whoever stops asking ends all processes.
+
+    Raises:
+        DgmError: a trial went wrong; says which and how.
+        Infrastructure: a process died.
+    """
+    if processes == 1:
+        for trial in trials:
+            yield trial, _performed(trial)
+        return
+    with _crew(processes) as members:
+        waiting = iter(trials)
+        busy: dict[Connection, Trial] = {}
+        idle = list(members)
+        while True:
+            for member, trial in zip(idle, waiting, strict=False):
+                _send(member, trial)
+                busy[member] = trial
+            if not busy:
+                return
+            ready = set(wait(list(busy)))
+            idle = [member for member in members if member in ready or member not in busy]
+            for member in [member for member in busy if member in ready]:
+                trial = busy.pop(member)
+                yield trial, _received(member, trial)
+
+
+def _performed(trial: Trial) -> Result:
+    try:
+        return perform(trial)
+    except DgmError as error:
+        raise type(error)(f"{trial}: {error}") from error
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        raise DgmError(
+            f"{trial}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+        ) from error
+
+
+def _send(connection: Connection, trial: Trial) -> None:
+    try:
+        connection.send(trial)
+    except BrokenPipeError as error:
+        raise Infrastructure("a process that performs trials died") from error
+
+
+def _received(connection: Connection, trial: Trial) -> Result:
+    try:
+        said = connection.recv()
+    except EOFError as error:
+        raise Infrastructure(f"the process that performed {trial} died") from error
+    if isinstance(said, Result):
+        return said
+    raise said
+
+
+def quiet() -> None:
+    """Keeps the loop from reporting every simulated failure as if it were a real one."""
+    logging.getLogger("dgm.search").setLevel(logging.ERROR)
+
+
+def _serve(connection: Connection) -> None:
+    """What a process does until nobody asks any more, or its parent is dead."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    quiet()
+    while True:
+        try:
+            trial = connection.recv()
+        except EOFError:
+            return
+        try:
+            said: Result | DgmError = _performed(trial)
+        except DgmError as error:
+            said = error
+        try:
+            connection.send(said)
+        except BrokenPipeError:
+            return
+
+
+@contextmanager
+def _crew(processes: int) -> Iterator[list[Connection]]:
+    context = multiprocessing.get_context("spawn")
+    connections: list[Connection] = []
+    members: list[SpawnProcess] = []
+    try:
+        with _heirs():
+            for _ in range(processes):
+                ours, theirs = context.Pipe()
+                member = context.Process(target=_serve, args=(theirs,), daemon=True)
+                member.start()
+                theirs.close()
+                connections.append(ours)
+                members.append(member)
+        yield connections
+    finally:
+        for connection in connections:
+            connection.close()
+        for member in members:
+            member.terminate()
+        for member in members:
+            member.join(_STOP_S)
+
+
+@contextmanager
+def _heirs() -> Iterator[None]:
+    """What processes inherit that are started in it: one thread each, and no ear for Ctrl-C, which is for us."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    heard = signal.getsignal(signal.SIGINT)
+    ours = multiprocessing.parent_process() is None and _in_main_thread()
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    if ours:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, heard)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _in_main_thread() -> bool:
+    import threading
+
+    return threading.current_thread() is threading.main_thread()

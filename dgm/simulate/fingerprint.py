@@ -1,0 +1,115 @@
+"""Which version of a policy, and of the worlds, a result belongs to.
+
+Kept results are used again only for the same code. What counts is the code of the policy's parts and of the modules
+of ``dgm.policies``, ``dgm.simulate`` and ``dgm.stats`` that they import, docstrings and comments left out, and the
+family's own ranges; so one policy can be changed without the trials of all the others having to be done again. A change
+of the loop or of what a result holds is told by ``FORMAT``, by hand.
+"""
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from dgm.config import PolicySettings
+from dgm.plugins import find
+from dgm.policies import registry
+from dgm.policies.composed import Composition
+from dgm.simulate.contenders import ORACLE, policy_settings
+from dgm.simulate.families import COMMON, FAMILIES
+
+FORMAT = 1
+"""Of results, and of what the loop does in a trial."""
+
+_PACKAGES = ("dgm.policies", "dgm.simulate", "dgm.stats")
+_WORLDS = ("dgm.simulate.world", "dgm.simulate.worker")
+_APART = ("dgm.policies.registry", "dgm.simulate.families", "dgm.simulate.contenders")
+"""Name many policies or families, of which a trial meets one."""
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@cache
+def fingerprint(policy: str, family: str) -> str:
+    """16 hexadecimal digits.
+
+    Raises:
+        UserError: there is no such policy.
+    """
+    said, modules = "", ["dgm.simulate.oracle"]
+    if policy != ORACLE:
+        settings = policy_settings(policy)
+        said, modules = settings.model_dump_json(), list(_modules_of(settings))
+    parts = [str(FORMAT), said, repr(FAMILIES.get(family)), repr(sorted(COMMON.items()))]
+    parts += [_code(module) for module in sorted(_reached((*modules, *_WORLDS)))]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _modules_of(settings: PolicySettings) -> Iterator[str]:
+    """Where the policy's parts are defined."""
+    found = find("policies", settings.name, registry.POLICIES)
+    if not isinstance(found, Composition):
+        yield found.__module__
+        return
+    for group, field, builtin in (
+        ("gates", "gate", registry.GATES),
+        ("parent_rules", "parent", registry.PARENT_RULES),
+        ("evaluation_rules", "evaluation", registry.EVALUATION_RULES),
+        ("task_rules", "task", registry.TASK_RULES),
+        ("recommendations", "recommendation", registry.RECOMMENDATIONS),
+    ):
+        name = getattr(settings, field) or getattr(found, field)
+        yield find(group, name, builtin).__module__
+
+
+def _reached(modules: Iterable[str]) -> set[str]:
+    """The modules, and those of our packages that they import, directly or not."""
+    reached: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in reached and module not in _APART:
+            reached.add(module)
+            waiting += _imports(module)
+    return reached
+
+
+@cache
+def _parsed(module: str) -> ast.Module:
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        return ast.Module([], [])
+    return ast.parse(Path(spec.origin).read_bytes())
+
+
+@cache
+def _imports(module: str) -> tuple[str, ...]:
+    names: list[str] = []
+    for node in ast.walk(_parsed(module)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    ours = [name for name in names if name.startswith(_PACKAGES)]
+    return tuple(name for name in ours if _is_module(name))
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@cache
+def _code(module: str) -> str:
+    tree = _parsed(module)
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED):
+            node.body = [line for line in node.body if not _is_text(line)] or [ast.Pass()]
+    return f"{module}\n{ast.unparse(tree)}"
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -1,0 +1,117 @@
+"""Results of trials in a file that only grows, so that a study that was stopped, or killed, goes on where it was.
+
+A line is one JSON object: the trial, the fingerprint of the code that performed it, and its result. The file belongs
+to no study: several may share it, and what is known is not done again.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from dgm.errors import Infrastructure, UserError
+from dgm.simulate.fingerprint import fingerprint
+from dgm.simulate.trial import Result, Trial
+
+
+class Results:
+    """Open to be read and appended to, by one process at a time; ``with`` closes it."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Opens the file; made where there is none.
+
+        Args:
+            path: where; None to keep results nowhere.
+
+        Raises:
+            UserError: it cannot be written, another process writes it, or it holds something else.
+        """
+        self._path = path
+        self._known: dict[tuple[Trial, str], Result] = {}
+        self._file = -1
+        if path is not None:
+            self._file = _open(path)
+            try:
+                self._load(path)
+            except BaseException:
+                os.close(self._file)
+                raise
+
+    def get(self, trial: Trial) -> Result | None:
+        """The result of a trial that was performed by the code of now; None where there is none."""
+        return self._known.get((trial, fingerprint(trial.policy, trial.family)))
+
+    def add(self, trial: Trial, result: Result) -> None:
+        """Keeps a result; it is in the file when this returns.
+
+        Raises:
+            Infrastructure: the disk is full or failing.
+        """
+        version = fingerprint(trial.policy, trial.family)
+        self._known[trial, version] = result
+        if self._file < 0:
+            return
+        line = json.dumps({"trial": asdict(trial), "version": version, "result": asdict(result)})
+        try:
+            # One call, so that a line is whole or the last.
+            os.write(self._file, line.encode() + b"\n")
+        except OSError as error:
+            raise Infrastructure(error.errno, f"cannot write {self._path}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Lets the next writer in."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _load(self, path: Path) -> None:
+        content = path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            if not whole and content[:1] != b"{":
+                raise UserError(f"{path}: not a file of results; choose another one")
+            os.ftruncate(self._file, whole)
+        for number, line in enumerate(content[:whole].splitlines(), 1):
+            try:
+                trial, version, result = _read(json.loads(line))
+            except (ValueError, KeyError, TypeError) as error:
+                raise UserError(
+                    f"{path}:{number}: not a result ({error!r}); mend that line, or choose another file"
+                ) from error
+            if result is not None:
+                self._known[trial, version] = result
+
+
+def _open(path: Path) -> int:
+    try:
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(file)
+        raise UserError(f"{path}: another study is writing it; wait, or choose another file") from error
+    return file
+
+
+def _read(line: Mapping[str, Any]) -> tuple[Trial, str, Result | None]:
+    trial, version, result = Trial(**line["trial"]), str(line["version"]), dict(line["result"])
+    result["curve"] = tuple(result["curve"])
+    try:
+        return trial, version, Result(**result)
+    except TypeError:
+        # Of another format: its version tells that too, so nobody will ask for it.
+        return trial, version, None
