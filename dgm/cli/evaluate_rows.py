@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.cli.output import neutral, one_line
-from dgm.cli.rows import interval_text, tally_text, usage_text
+from dgm.cli.rows import interval_text, mcnemar_text, tally_text, usage_text
 from dgm.domain import Task, Usage
 from dgm.protocols import Benchmark
 from dgm.search.budgets import Ending
@@ -85,6 +85,7 @@ def _comparison_record(found: Report) -> dict[str, Any] | None:
         "gained": list(pairs.gained),
         "lost": list(pairs.lost),
         "mcnemar_p": round(pairs.p, 6),
+        "mcnemar_mid_p": round(pairs.mid_p, 6),
     }
 
 
@@ -105,7 +106,7 @@ def report_lines(found: Report, *, verbose: bool) -> Iterator[str]:
         pairs = comparison(*found.results)
         yield (
             f"  {found.names[1]} against {found.names[0]}: {len(pairs.gained)} gained, {len(pairs.lost)} lost "
-            f"on {pairs.first.n} tasks; exact McNemar p = {pairs.p:.3f}"
+            f"on {pairs.first.n} tasks; {mcnemar_text(pairs.p, pairs.mid_p)}"
         )
     yield from _unresolved(found, verbose=verbose)
     spend = _spend(found)

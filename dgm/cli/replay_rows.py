@@ -7,7 +7,7 @@ from typing import Any
 
 from dgm.archive.run import Run
 from dgm.cli.output import one_line
-from dgm.cli.rows import interval_text, tally_text
+from dgm.cli.rows import interval_text, mcnemar_text, tally_text
 from dgm.config import Settings
 from dgm.domain import Action, AgentId, Evaluate, Evaluation
 from dgm.replay import Divergence, EvaluationAgain, LiveEvaluations, LiveStep, Match, StepAgain
@@ -152,6 +152,7 @@ def comparison_record(found: Comparison) -> dict[str, Any]:
         "gained": list(found.gained),
         "lost": list(found.lost),
         "mcnemar_p": round(found.p, 6),
+        "mcnemar_mid_p": round(found.mid_p, 6),
     }
 
 
@@ -186,7 +187,9 @@ def _comparison_lines(found: Comparison, first: str, second: str) -> list[str]:
         f"  {name:<{width}}  {tally_text(tally):<12} {interval_text(tally)}"
         for name, tally in ((first, found.first), (second, found.second))
     ]
-    lines.append(f"  {len(found.gained)} gained, {len(found.lost)} lost; exact McNemar p = {found.p:.3f}")
+    lines.append(
+        f"  {len(found.gained)} gained, {len(found.lost)} lost; {mcnemar_text(found.p, found.mid_p)}"
+    )
     for word, names in (("gained", found.gained), ("lost", found.lost)):
         if names:
             lines.append(f"  {word}: {', '.join(names)}")

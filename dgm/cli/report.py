@@ -25,6 +25,7 @@ from dgm.search.summary import (
     accounts_record,
     agent_record,
     by_record,
+    chosen_record,
     models_of,
     spend_record,
 )
@@ -57,6 +58,7 @@ def report(run_name: str, holdout: bool, workers: int | None, max_usd: float | N
                     "run": run.name,
                     "seed": agent_record(run, run.tree.agents[0]),
                     "best": agent_record(run, best),
+                    "chosen": chosen_record(run, best.id),
                     "models": models_of(run),
                     "spend": {
                         **spend_record(run.tree.spend),

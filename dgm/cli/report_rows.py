@@ -7,12 +7,23 @@ from typing import Any
 from dgm.archive.accounts import Accounts, RoleAndModel
 from dgm.archive.run import Run
 from dgm.cli.output import one_line
-from dgm.cli.rows import interval_text, tally_text, usage_lines, usage_text
+from dgm.cli.rows import interval_text, mcnemar_text, tally_text, usage_lines, usage_text
 from dgm.domain import Agent, AgentId, Tally, Usage
 from dgm.search.exam import FOLDER, Comparison, candidate, compare
-from dgm.search.summary import by_record, models_of, models_text, spend_record, tally_record
+from dgm.search.summary import (
+    by_record,
+    chosen_record,
+    models_of,
+    models_text,
+    spend_record,
+    tally_record,
+)
+from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
 
 SIGNIFICANT = 0.05
+WORTH_FINDING = 0.20
+"""The true gain for which a report says how probably the tasks would have shown it."""
+POWERFUL = 0.80
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +69,10 @@ def holdout_record(found: Findings) -> dict[str, Any]:
         "best": tally_record(pairs.second),
         "gained": list(pairs.gained),
         "lost": list(pairs.lost),
+        "difference": difference_record(pairs),
         "mcnemar_p": round(pairs.p, 6),
+        "mcnemar_mid_p": round(pairs.mid_p, 6),
+        "power": power_record(pairs),
         "shown_better": _is_better(pairs),
         "spend": {
             **spend_record(found.spend),
@@ -66,6 +80,39 @@ def holdout_record(found: Findings) -> dict[str, Any]:
             "seed": _cost_record(found.seed, pairs.first),
             "best": _cost_record(found.best, pairs.second),
         },
+    }
+
+
+def difference_record(pairs: Comparison) -> dict[str, Any] | None:
+    """By how much the second's rate is higher, with the bootstrap's 95 % interval over tasks; None without tasks.
+
+    The interval is None where all tasks went alike, because then nothing says how far another sample could be off.
+    """
+    n, gained, lost = pairs.first.n, len(pairs.gained), len(pairs.lost)
+    if not n:
+        return None
+    interval = None
+    if n not in (gained, lost, n - gained - lost):
+        differences = [1] * gained + [-1] * lost + [0] * (n - gained - lost)
+        interval = [round(end, 6) for end in paired_bootstrap(differences)]
+    return {"mean": round((gained - lost) / n, 6), "interval": interval}
+
+
+def power_record(pairs: Comparison) -> dict[str, Any] | None:
+    """What as many tasks can show: how probably the test finds a true gain of 20 points; None without tasks.
+
+    As large a share of tasks is supposed to be lost as was lost here, up to the most that leaves room for the gain.
+    """
+    n = pairs.first.n
+    if not n:
+        return None
+    lost = min(len(pairs.lost) / n, (1 - WORTH_FINDING) / 2)
+    gained = lost + WORTH_FINDING
+    return {
+        "gained": round(gained, 6),
+        "lost": round(lost, 6),
+        "power": round(mcnemar_power(n, gained, lost, SIGNIFICANT), 6),
+        "tasks_for_80_percent": tasks_needed(gained, lost, POWERFUL, SIGNIFICANT),
     }
 
 
@@ -87,6 +134,11 @@ def search_lines(run: Run, best: AgentId) -> list[str]:
     for name, agent in (("seed", AgentId(0)), ("best", best)):
         own = run.tree.own(agent)
         lines.append(f"  {name}  agent {agent:<4} {tally_text(own):<12} {interval_text(own)}")
+    if chosen := chosen_record(run, best):
+        lines.append(
+            f"  best agent's rate: naive {chosen['rate']:.0%}, corrected for choosing the best of "
+            f"{chosen['evaluated']}: {chosen['corrected_rate']:.0%}"
+        )
     return [
         *lines,
         f"  best agent's last step: {one_line(run.tree.agents[best].rationale, 80)}",
@@ -111,13 +163,35 @@ def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> list[str]:
         cost = f"{usage.usd:.4f} USD" + (f", {each:.4f} for each resolved task" if each is not None else "")
         lines.append(f"  {name}  agent {agent:<4} {tally_text(tally):<12} {interval_text(tally):<8} {cost}")
     verdict = "better than the seed" if _is_better(pairs) else "not shown to be better than the seed"
-    changed = f"{len(pairs.gained)} gained, {len(pairs.lost)} lost; exact McNemar p = {pairs.p:.3f}"
+    changed = f"{len(pairs.gained)} gained, {len(pairs.lost)} lost; {mcnemar_text(pairs.p, pairs.mid_p)}"
     return [
         *lines,
+        *_difference_lines(pairs),
         f"  {changed}: the best agent is {verdict}",
+        *_power_lines(pairs),
         f"  spent on the holdout tasks: {usage_text(found.spend)}",
         *usage_lines(found.by, "    "),
     ]
+
+
+def _difference_lines(pairs: Comparison) -> list[str]:
+    found = difference_record(pairs)
+    if not found or not found["interval"]:
+        return []
+    low, high = (round(100 * end) for end in found["interval"])
+    return [
+        f"  difference: {round(100 * found['mean']):+} points, {low:+} to {high:+} by a 95 % bootstrap over tasks"
+    ]
+
+
+def _power_lines(pairs: Comparison) -> list[str]:
+    found = power_record(pairs)
+    if not found:
+        return []
+    supposed = f"{found['gained']:.0%} gained, {found['lost']:.0%} lost"
+    found_with = f"{pairs.first.n} tasks show a true gain of {WORTH_FINDING * 100:.0f} points ({supposed})"
+    needed = f"for {POWERFUL:.0%} it takes {found['tasks_for_80_percent']} tasks"
+    return [f"  power: {found_with} with probability {found['power']:.0%}; {needed}"]
 
 
 def note(run: Run) -> str:

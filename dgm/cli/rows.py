@@ -22,6 +22,11 @@ def interval_text(tally: Tally) -> str:
     return f"{low:.0%}–{high:.0%}".replace("%–", "–") if tally.n else ""
 
 
+def mcnemar_text(p: float, mid_p: float) -> str:
+    """``exact McNemar p = 0.375 (mid-p 0.219)``."""
+    return f"exact McNemar p = {p:.3f} (mid-p {mid_p:.3f})"
+
+
 def usage_text(usage: Usage) -> str:
     """``12 model calls, 34,567 tokens, 0.0123 USD``."""
     calls = "1 model call" if usage.calls == 1 else f"{usage.calls:,} model calls"

@@ -14,20 +14,19 @@ def best_belief(tree: Tree) -> AgentId:
     agent has any.
 
     The bound rises with each resolved task and falls with each unresolved one, so it is computed only of tallies
-    that no other has more resolved and no more unresolved than.
+    that have more resolved than every other with as few unresolved or fewer.
     """
     import numpy as np  # not with the module, which `dgm run --help` loads
 
     resolved, unresolved = np.array(tree.own_resolved), np.array(tree.own_unresolved)
     if not (resolved.any() or unresolved.any()):
         return tree.agents[0].id
-    most = np.full(int(unresolved.max()) + 1, -1)
-    np.maximum.at(most, unresolved, resolved)
-    if most[0] == 0:
-        most[0] = -1  # nobody resolved a task and missed none: those are not evaluated
-    before = np.concatenate(([-1], np.maximum.accumulate(most)[:-1]))
-    missed = np.flatnonzero(most > before)
-    solved = most[missed]
+    evaluated = resolved + unresolved > 0
+    base = int(resolved.max()) + 1
+    tallies = np.sort((unresolved * base + resolved)[evaluated])
+    missed, solved = np.divmod(tallies[np.append(np.diff(tallies // base) > 0, True)], base)
+    before = np.concatenate(([-1], np.maximum.accumulate(solved)[:-1]))
+    missed, solved = missed[solved > before], solved[solved > before]
     bounds = lower_bounds(solved, missed)
     best = max(range(len(missed)), key=lambda n: (bounds[n], solved[n] + missed[n]))
     return AgentId(int(np.argmax((resolved == solved[best]) & (unresolved == missed[best]))))

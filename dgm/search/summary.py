@@ -8,7 +8,7 @@ from dgm.archive.history import state
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Tally, Usage
 from dgm.search.best import best_of
-from dgm.stats import lower_bound, wilson
+from dgm.stats import best_of_many, lower_bound, wilson
 
 SCHEMA = 1
 ROLES = ("solve", "improve", "diagnose")
@@ -85,6 +85,25 @@ def tally_record(tally: Tally) -> dict[str, Any]:
         "n": tally.n,
         "rate": round(tally.rate, 6),
         "interval": [round(low, 6), round(high, 6)],
+    }
+
+
+def chosen_record(run: Run, agent: AgentId) -> dict[str, Any] | None:
+    """The agent's rate on the search tasks, and that rate corrected for the agent's having been chosen for it.
+
+    None where there was no choice: the agent itself or all others were not evaluated. What the correction assumes
+    stands at ``dgm.stats.best_of_many``.
+    """
+    tree = run.tree
+    tallies = [tree.own(other.id) for other in tree.agents]
+    evaluated = sum(tally.n > 0 for tally in tallies)
+    if not tallies[agent].n or evaluated < 2:
+        return None
+    return {
+        "agent": agent,
+        "evaluated": evaluated,
+        "rate": round(tallies[agent].rate, 6),
+        "corrected_rate": round(best_of_many(tallies[agent], tallies), 6),
     }
 
 

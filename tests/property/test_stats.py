@@ -1,0 +1,67 @@
+"""Laws of the statistics, over random counts."""
+
+from array import array
+from types import SimpleNamespace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dgm.domain import AgentId, Tally
+from dgm.policies.best_belief import best_belief
+from dgm.stats import best_of_many, clopper_pearson, lower_bound, mcnemar, mcnemar_power, wilson
+
+COUNTS = st.integers(0, 40)
+TALLIES = st.builds(Tally, COUNTS, COUNTS)
+LAWS = settings(max_examples=60, deadline=None)
+
+
+@LAWS
+@given(TALLIES)
+def test_intervals_hold_the_rate_and_grow_with_confidence(tally: Tally) -> None:
+    for low, high in (wilson(tally), clopper_pearson(tally)):
+        assert 0 <= low <= high <= 1
+        assert not tally.n or low <= tally.rate <= high
+    # A larger confidence holds the smaller one's interval.
+    narrow, wide = clopper_pearson(tally, 0.8), clopper_pearson(tally, 0.99)
+    assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
+
+
+@LAWS
+@given(TALLIES)
+def test_the_lower_bound_rises_with_successes_and_falls_with_failures(tally: Tally) -> None:
+    bound = lower_bound(tally)
+    assert lower_bound(tally + Tally(1, 0)) > bound > lower_bound(tally + Tally(0, 1))
+
+
+@LAWS
+@given(COUNTS, COUNTS)
+def test_mid_p_is_never_above_the_exact_p(first: int, second: int) -> None:
+    test = mcnemar(first, second)
+    assert 0 < test.mid_p <= test.p <= 1
+
+
+@LAWS
+@given(st.integers(0, 40), st.floats(0, 0.5))
+def test_without_a_difference_the_test_seldom_rejects(tasks: int, either: float) -> None:
+    assert mcnemar_power(tasks, either, either) <= 0.05 + 1e-9
+
+
+@LAWS
+@given(st.lists(TALLIES, min_size=2, max_size=8).filter(lambda tallies: any(one.n for one in tallies)))
+def test_the_corrected_rate_is_a_rate_and_ignores_order(tallies: list[Tally]) -> None:
+    chosen = max(tallies, key=lower_bound)
+    corrected = best_of_many(chosen, tallies)
+    assert 0 < corrected < 1
+    assert abs(best_of_many(chosen, tallies[::-1]) - corrected) < 1e-9
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.builds(Tally, st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=20))
+def test_the_best_belief_is_the_one_that_a_plain_search_finds(tallies: list[Tally]) -> None:
+    tree = SimpleNamespace(
+        own_resolved=array("q", [one.resolved for one in tallies]),
+        own_unresolved=array("q", [one.unresolved for one in tallies]),
+        agents=[SimpleNamespace(id=AgentId(n)) for n in range(len(tallies))],
+    )
+    belief = [(one.n > 0, lower_bound(one), one.n) for one in tallies]
+    assert best_belief(tree) == belief.index(max(belief))

@@ -1,0 +1,127 @@
+"""What a report says of the choice, the difference and the power, on verdicts made by hand."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dgm.archive.events import TaskGraded
+from dgm.cli.report_rows import Findings, holdout_lines, holdout_record, search_lines
+from dgm.domain import AgentId, Evaluate, Evaluation, TaskId, Usage, Verdict
+from dgm.search.exam import Comparison, paired
+from dgm.search.summary import chosen_record
+from dgm.stats import mcnemar_power, tasks_needed
+from tests.unit.paid_run import PaidRun
+
+WORDS = {True: Verdict.RESOLVED, False: Verdict.UNRESOLVED}
+
+
+def twenty(gained: int, lost: int, both: int) -> Comparison:
+    """Twenty tasks on which the second agent gains and loses as many as said."""
+    kinds = [(False, True)] * gained + [(True, False)] * lost + [(True, True)] * both
+    kinds += [(False, False)] * (20 - len(kinds))
+    return paired((f"task-{n:02}", WORDS[one], WORDS[two]) for n, (one, two) in enumerate(kinds))
+
+
+def findings(pairs: Comparison) -> Findings:
+    return Findings(pairs, Usage(), {}, Usage(), Usage())
+
+
+@pytest.fixture
+def searched(tmp_path: Path):
+    """A seed and four children, evaluated 10 times each but the last, which was not."""
+    made = PaidRun(tmp_path / "searched")
+    for agent, resolved in enumerate((3, 4, 7, 2)):
+        for task in range(10):
+            action = made.start(Evaluate(AgentId(agent), TaskId(f"task-{task}")))
+            done = Evaluation(AgentId(agent), TaskId(f"task-{task}"), 0, WORDS[task < resolved], "as graded")
+            made.run.append(TaskGraded(action, done))
+        made.child(0, calls=0)
+    yield made.run
+    made.run.close()
+
+
+def test_the_best_agents_rate_is_corrected_for_the_choice(searched) -> None:
+    found = chosen_record(searched, AgentId(2))
+    assert (found["agent"], found["evaluated"], found["rate"]) == (2, 4, 0.7)
+    assert 0.4 < found["corrected_rate"] < 0.65  # 0.4 is the rate of all together
+    said = "\n".join(search_lines(searched, AgentId(2)))
+    share = f"{found['corrected_rate']:.0%}"
+    assert f"best agent's rate: naive 70%, corrected for choosing the best of 4: {share}" in said
+
+
+def test_nothing_is_corrected_where_there_was_no_choice(searched, tmp_path: Path) -> None:
+    assert chosen_record(searched, AgentId(4)) is None
+    alone = PaidRun(tmp_path / "alone")
+    assert chosen_record(alone.run, AgentId(0)) is None
+    alone.run.close()
+
+
+def test_mid_p_difference_and_power_stand_beside_the_exact_p(searched) -> None:
+    said = "\n".join(holdout_lines(searched, findings(twenty(4, 1, 6)), AgentId(2)))
+    assert "4 gained, 1 lost; exact McNemar p = 0.375 (mid-p 0.219): the best agent is not shown" in said
+    assert "difference: +15 points, " in said
+    assert (
+        "power: 20 tasks show a true gain of 20 points (25% gained, 5% lost) with probability 20%; "
+        "for 80% it takes 61 tasks"
+    ) in said
+
+
+def test_the_same_stands_in_the_document() -> None:
+    found = holdout_record(findings(twenty(4, 1, 6)))
+    assert (found["mcnemar_p"], found["mcnemar_mid_p"]) == (0.375, 0.21875)
+    assert found["difference"]["mean"] == 0.15
+    low, high = found["difference"]["interval"]
+    assert -0.2 < low < 0 < 0.3 < high < 0.5
+    assert found["power"] == {
+        "gained": 0.25,
+        "lost": 0.05,
+        "power": round(mcnemar_power(20, 0.25, 0.05), 6),
+        "tasks_for_80_percent": tasks_needed(0.25, 0.05),
+    }
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(20, 0), (0, 20), (0, 0)])
+def test_tasks_that_all_went_alike_give_no_interval(searched, gained: int, lost: int) -> None:
+    found = findings(twenty(gained, lost, 0))
+    assert holdout_record(found)["difference"] == {"mean": (gained - lost) / 20, "interval": None}
+    assert "difference" not in "\n".join(holdout_lines(searched, found, AgentId(2)))
+
+
+def test_many_losses_leave_room_for_the_gain() -> None:
+    power = holdout_record(findings(twenty(2, 18, 0)))["power"]
+    assert (power["gained"], power["lost"]) == (0.6, 0.4)
+
+
+def test_without_tasks_nothing_is_said_of_power_or_difference(searched) -> None:
+    found = findings(paired([]))
+    record = holdout_record(found)
+    assert (record["difference"], record["power"], record["mcnemar_mid_p"]) == (None, None, 1.0)
+    assert "power" not in "\n".join(holdout_lines(searched, found, AgentId(2)))
+
+
+@pytest.mark.parametrize(
+    ("words", "absent"),
+    [(["--help"], "numpy"), (["run", "--help"], "numpy"), (["report", "--help"], "numpy")],
+)
+def test_help_loads_no_numbers(words: list[str], absent: str) -> None:
+    assert absent not in modules_after(words)
+
+
+def test_status_loads_no_tests(searched) -> None:
+    loaded = modules_after(["status", str(searched.folder)])
+    assert "scipy.special" in loaded
+    assert "scipy.stats" not in loaded
+
+
+def modules_after(words: list[str]) -> set[str]:
+    """The modules that a command has loaded when it ends."""
+    code = (
+        "import sys\nfrom dgm.cli.main import main\ntry:\n    main()\nexcept SystemExit as end:\n"
+        "    assert not end.code\nprint('\\n' + ' '.join(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, *words]
+    return set(
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
+    )
