@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Evaluate, TaskId
-from dgm.policies.limits import births_in_flight, may_expand
+from dgm.policies.limits import BARREN, births_in_flight, evaluations_begun, may_expand
 from dgm.policies.rules import Kit
 from dgm.policies.tasks import agents_with_untried
 
@@ -67,6 +67,15 @@ def fixed_order(tasks: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
     return tuple(sorted(tasks, key=lambda task: sha256(task.encode()).digest()))
 
 
+def fertile(tree: Tree) -> bool:
+    """Whether the archive may grow, and its failed births are not more than its evaluations and ten.
+
+    A failed birth is no evaluation. The program, which ends after so many generations, need not care; a search whose
+    births all fail would not end.
+    """
+    return may_expand(tree) and sum(tree.stillborn.values()) <= BARREN + evaluations_begun(tree)
+
+
 class StagesDone:
     """The gate: expand when nobody is owed an evaluation; those under way are not waited for."""
 
@@ -75,14 +84,14 @@ class StagesDone:
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
         """Whether every stage that was earned is under way or over."""
-        return not len(owed(tree))
+        return not len(owed(tree)) and fertile(tree)
 
 
 class ByStage:
     """The evaluation rule: the oldest agent that is owed an evaluation.
 
-    An archive that can never grow again spends what is left of its budget on the best score that has an untried task
-    (the program ends there).
+    Where the archive cannot grow, and no child is on its way to a place that is the last, the best score that has an
+    untried task (the program ends there).
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -94,7 +103,8 @@ class ByStage:
         if len(waiting):
             return AgentId(int(waiting[0]))
         rest = agents_with_untried(tree)
-        if not len(rest) or may_expand(tree) or births_in_flight(tree):
+        last_birth = births_in_flight(tree) > 0 and not may_expand(tree)
+        if not len(rest) or fertile(tree) or last_birth:
             return None
         return AgentId(int(rest[int(np.argmax(scores(tree)[rest]))]))
 

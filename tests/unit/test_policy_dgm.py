@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn
-from dgm.domain import SEED, AgentId, Budget, Evaluate, Expand, Stillborn, TaskId
+from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, TaskGraded
+from dgm.domain import SEED, AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
 from dgm.policies.dgm import BIRTHS_AT_ONCE, parent_probabilities
 from dgm.policies.staged import FIRST_STAGE, SECOND_STAGE, fixed_order, owed
 from tests.unit.worlds import TASKS, Log, named
@@ -232,6 +232,35 @@ def test_what_is_left_is_not_touched_while_a_child_is_on_its_way():
     log.graded(0, solved(3, 10))
     start(log, Expand((SEED,), "self-edit"))
     assert decide(log) is None
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_a_seed_without_living_children_ends_with_its_last_task(workers):
+    log, flying = grown(tasks=SUITE), {}
+    log.graded(0, solved(3, 10))
+    for _ in range(400):
+        action = decide(log) if len(flying) < workers else None
+        if action is not None:
+            flying[start(log, action)] = action
+            continue
+        if not flying:
+            break
+        number, action = flying.popitem()
+        if isinstance(action, Expand):
+            log.add(AgentStillborn(number, Stillborn((SEED,), "self-edit", "check", "")))
+        else:
+            log.add(TaskGraded(number, Evaluation(SEED, action.task, 0, Verdict.UNRESOLVED, "")))
+    assert not flying
+    assert log.tree.own(SEED).n == len(SUITE)
+
+
+def test_failed_births_that_are_not_many_cost_no_evaluation():
+    log = grown(tasks=SUITE)
+    log.graded(0, solved(3, 10))
+    for _ in range(20):
+        number = start(log, decide(log))
+        log.add(AgentStillborn(number, Stillborn((SEED,), "self-edit", "check", "")))
+    assert log.tree.evaluations == 10
 
 
 # Ablations
