@@ -46,6 +46,10 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
         ),
     ),
     (
+        "Compare",
+        (Command("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),),
+    ),
+    (
         "Use",
         (
             Command(

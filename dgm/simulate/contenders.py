@@ -39,6 +39,16 @@ def contender(text: str, world: World) -> Contender:
     return Contender(open_policy(Settings(policy=chosen)), lambda tree: best_agent(chosen, tree))
 
 
+def check_policy(text: str) -> None:
+    """Makes sure that there is such a policy.
+
+    Raises:
+        UserError: as ``policy_settings``.
+    """
+    if text != ORACLE:
+        policy_settings(text)
+
+
 def policy_settings(text: str) -> PolicySettings:
     """The settings that the text stands for.
 

@@ -1,0 +1,115 @@
+"""Standings as tables of text: for a terminal, and for a document."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dgm.simulate.measures import MEAN, Difference, Standing
+
+HEADER = (
+    "policy",
+    "final",
+    "difference [95 %]",
+    "won",
+    "area",
+    "speed",
+    "regret",
+    "to oracle",
+    "stuck",
+    "agents",
+    "ms",
+)
+LEGEND = (
+    "final: true score of the recommended agent at the end; difference: to {reference}, paired, with the 95 % "
+    "interval; won: paired trials with a higher final score, ties half; area: under the anytime curve; speed: how "
+    "many times fewer evaluations for {reference}'s final quality than {reference} needs (where it is not reached: "
+    "for this policy's own final quality); regret: against the best agent in its own tree; to oracle: against the "
+    "oracle of clade metaproductivity; stuck: trials that ended at the root although the tree held better agents; ms: "
+    "processor time per decision."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, a header and rows of text."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(standings: Sequence[Standing]) -> list[Table]:
+    """One table for the mean of families (or the one family there is), and the final scores of all families."""
+    families = list(dict.fromkeys(standing.family for standing in standings))
+    if not families:
+        return []
+    overall = families[-1]
+    found = [family_table(standings, overall)]
+    if len(families) > 1:
+        found.append(_finals(standings, families))
+    return found
+
+
+def family_tables(standings: Sequence[Standing]) -> list[Table]:
+    """One table for each family, all measures."""
+    families = dict.fromkeys(standing.family for standing in standings if standing.family != MEAN)
+    return [family_table(standings, family) for family in families]
+
+
+def family_table(standings: Iterable[Standing], family: str) -> Table:
+    """All measures of one family, the best policy first."""
+    rows = sorted((s for s in standings if s.family == family), key=lambda s: (-s.final, s.policy))
+    seeds = sorted({standing.seeds for standing in rows})
+    count = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    return Table(f"{family} ({count})", HEADER, tuple(map(_row, rows)))
+
+
+def difference_text(difference: Difference) -> str:
+    """``+0.120 [+0.101, +0.139]``."""
+    if difference.low is None or difference.high is None:
+        return f"{difference.mean:+.3f}"
+    return f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
+
+
+def markdown(table: Table) -> str:
+    """The table in Markdown, its title in bold above it."""
+    lines = [
+        f"**{table.title}**",
+        "",
+        _line(table.header),
+        _line(["---", *["---:"] * (len(table.header) - 1)]),
+        *map(_line, table.rows),
+    ]
+    return "\n".join(lines)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _row(s: Standing) -> tuple[str, ...]:
+    return (
+        s.policy,
+        f"{s.final:.3f}",
+        difference_text(s.difference),
+        f"{s.won:.0%}",
+        f"{s.area:.3f}",
+        "–" if s.speed is None else f"{s.speed:.2f}×",
+        f"{s.regret:.3f}",
+        "–" if s.oracle_regret is None else f"{s.oracle_regret:.3f}",
+        f"{s.stuck:.1%}",
+        f"{s.agents:.0f}",
+        f"{s.decision_ms:.2f}",
+    )
+
+
+def _finals(standings: Sequence[Standing], families: Sequence[str]) -> Table:
+    final = {(s.policy, s.family): s.final for s in standings}
+    policies = sorted(
+        dict.fromkeys(s.policy for s in standings), key=lambda policy: -final.get((policy, families[-1]), 0.0)
+    )
+    rows = tuple(
+        (policy, *(f"{final[policy, f]:.3f}" if (policy, f) in final else "–" for f in families))
+        for policy in policies
+    )
+    header = ("policy", *("mean" if family == MEAN else family for family in families))
+    return Table("final score in each family", header, rows)
