@@ -18,6 +18,8 @@ from dgm.simulate.latent import Latent
 EFFORT = 24
 LINES = 4
 HORIZON = 6
+REPAIR = 1.0
+"""What being broken takes from an agent's prospect: most of its children are broken too."""
 
 
 class Growing(Protocol):
@@ -37,37 +39,41 @@ _FUTURES = tuple(
 )
 
 
-def potential(world: Growing, laws: Dynamics, agent: Latent, births: int) -> float:
-    """The potential of an agent that had ``births`` children so far."""
-    own = world.fresh_score(agent)
-    found = [max(own, _best_below(world, laws, future, (agent, births))) for future in _FUTURES]
+def potential(world: Growing, laws: Dynamics, top: tuple[Latent, int], effort: int = EFFORT) -> float:
+    """The potential of an agent that had so many children, where ``effort`` expansions are still to come."""
+    own = world.fresh_score(top[0])
+    found = [max(own, _best_below(world, laws, future[:effort], top)) for future in _FUTURES]
     return sum(found) / LINES
 
 
-def prospect(laws: Dynamics, agent: Latent, births: int) -> float:
-    """Highest mean skill over the next generations if edits did nothing, and what a next edit may add by chance."""
+def prospect(laws: Dynamics, agent: Latent, births: int, ahead: int = HORIZON) -> float:
+    """Highest mean skill over the generations ahead if edits did nothing, and what a next edit may add by chance."""
     skill = best = sum(agent.skills) / len(agent.skills)
     drift, reserve = agent.drift, agent.reserve
-    for _ in range(HORIZON):
+    for _ in range(ahead):
         skill = laws.retention * skill + drift + laws.release * reserve
         drift *= laws.drift_keep
         reserve *= 1.0 - laws.release
         best = max(best, skill)
-    return best + laws.step_sd / (1.0 + laws.crowding * births)
+    best += laws.step_sd / (1.0 + laws.crowding * births)
+    return best - REPAIR if agent.broken else best
 
 
 def _best_below(world: Growing, laws: Dynamics, future: Sequence[bytes], top: tuple[Latent, int]) -> float:
     best = 0.0
     members, children = [top[0]], [top[1]]
     prospects = [prospect(laws, *top)]
-    for key in future:
+    for number, key in enumerate(future):
+        left = len(future) - number
+        if left <= HORIZON:
+            prospects = [prospect(laws, *member, left) for member in zip(members, children, strict=True)]
         chosen = max(range(len(members)), key=prospects.__getitem__)
         child = world.made(key, (members[chosen],), children[chosen])
         children[chosen] += 1
-        prospects[chosen] = prospect(laws, members[chosen], children[chosen])
+        prospects[chosen] = prospect(laws, members[chosen], children[chosen], min(left, HORIZON))
         if not child.broken:
             best = max(best, world.fresh_score(child))
             members.append(child)
             children.append(0)
-            prospects.append(prospect(laws, child, 0))
+            prospects.append(prospect(laws, child, 0, min(left, HORIZON)))
     return best

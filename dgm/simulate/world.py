@@ -20,7 +20,7 @@ from dgm.simulate.dynamics import Dynamics
 from dgm.simulate.families import draw_dynamics
 from dgm.simulate.items import FULL, ItemPlan, Items, draw_items
 from dgm.simulate.latent import Latent
-from dgm.simulate.potential import potential
+from dgm.simulate.potential import EFFORT, potential, prospect
 
 __all__ = ["Grown", "Latent", "Step", "World", "open_world"]
 
@@ -74,8 +74,15 @@ class World(Protocol):
         """Mean chance to resolve a task over the full benchmark."""
         ...
 
-    def potential(self, agent: Latent, births: int = 0) -> float:
-        """True clade metaproductivity of an agent that had ``births`` children so far."""
+    def potential(self, agent: Latent, births: int = 0, effort: int = EFFORT) -> float:
+        """True clade metaproductivity of an agent that had ``births`` children so far.
+
+        ``effort`` is how many expansions are still to come, at most ``EFFORT``.
+        """
+        ...
+
+    def prospect(self, agent: Latent, births: int, ahead: int) -> float:
+        """A cheap stand-in for ``potential``, to sort out who cannot have the highest."""
         ...
 
     def seconds(self, key: bytes, what: Step) -> float:
@@ -109,7 +116,7 @@ class Grown:
         self.tasks = tuple(self.items.names[number] for number in self.items.pool)
         self._chances: dict[bytes, list[float]] = {}
         self._scores: dict[bytes, float] = {}
-        self._potentials: dict[tuple[bytes, int], float] = {}
+        self._potentials: dict[tuple[bytes, int, int], float] = {}
 
     def root(self) -> Latent:
         """As ``World`` says; never broken, all skills 0."""
@@ -165,15 +172,19 @@ class Grown:
             known = self._scores[agent.key] = self.fresh_score(agent)
         return known
 
-    def potential(self, agent: Latent, births: int = 0) -> float:
+    def potential(self, agent: Latent, births: int = 0, effort: int = EFFORT) -> float:
         """As ``World`` says, by the definition of ``dgm.simulate.potential``."""
         if not self.dynamics.crowding:
             births = 0  # the next children are then as good as the first ones
-        known = self._potentials.get((agent.key, births))
+        known = self._potentials.get((agent.key, births, effort))
         if known is None:
-            value = potential(self, self.dynamics, agent, births)
-            known = self._potentials[agent.key, births] = round(value, DIGITS)
+            value = potential(self, self.dynamics, (agent, births), effort)
+            known = self._potentials[agent.key, births, effort] = round(value, DIGITS)
         return known
+
+    def prospect(self, agent: Latent, births: int, ahead: int) -> float:
+        """As ``World`` says."""
+        return prospect(self.dynamics, agent, births, ahead)
 
     def seconds(self, key: bytes, what: Step) -> float:
         """As ``World`` says: log-normal, in seconds."""
