@@ -24,7 +24,7 @@ def biases(shape: tuple[float, float], agents: int, tasks: int, seed: int) -> tu
     return float(np.mean(naive)), float(np.mean(corrected))
 
 
-# Over seeds 100 to 106 (28 cells) the corrected bias was at most 24 % of the naive one, mostly below 10 %.
+# Over seeds 100 to 112 (52 cells) the corrected bias was at most 24 % of the naive one, half the time below 7 %.
 @pytest.mark.parametrize(
     ("shape", "agents", "tasks"), [((3, 3), 100, 5), ((2, 8), 31, 20), ((60, 40), 31, 20), ((10, 10), 31, 20)]
 )
