@@ -33,7 +33,8 @@ def find(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN
     known = sorted([*builtin, *points])
     near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean '{near[0]}'? " if near else ""
-    raise UserError(f"unknown name '{name}' among the {group} ({hint}there are: {', '.join(known)})")
+    kind = group.replace("_", " ")
+    raise UserError(f"unknown name '{name}' among the {kind} ({hint}there are: {', '.join(known)})")
 
 
 def installed(group: str) -> Mapping[str, EntryPoint]:

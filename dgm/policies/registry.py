@@ -1,6 +1,7 @@
 """Policies and their parts by name, and how a policy is put together from settings."""
 
-from typing import cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 from dgm.archive.tree import Tree
 from dgm.config import PolicySettings, Settings
@@ -80,7 +81,7 @@ def open_policy(settings: Settings) -> Policy:
     A plug-in is a ``Composition``, or a callable that makes a ``Policy`` from a ``Kit``.
 
     Raises:
-        UserError: there is none of that name, or a whole policy was to be given another part.
+        UserError: there is no policy or part of that name, or a whole policy was to be given another part.
     """
     kit = Kit(settings.operator, settings.policy.alpha)
     found = find("policies", settings.policy.name, POLICIES)
@@ -88,11 +89,13 @@ def open_policy(settings: Settings) -> Policy:
         _refuse_parts(settings.policy)
         return cast("Policy", found(kit))
     names = _composition(settings.policy, found)
-    gate: Gate = find("gates", names.gate, GATES)(kit)
-    parent: ParentRule = find("parent_rules", names.parent, PARENT_RULES)(kit)
-    evaluation: EvaluationRule = find("evaluation_rules", names.evaluation, EVALUATION_RULES)(kit)
-    task: TaskRule = find("task_rules", names.task, TASK_RULES)(kit)
-    find("recommendations", names.recommendation, RECOMMENDATIONS)
+    gate: Gate = _part("gate", "gates", names.gate, GATES)(kit)
+    parent: ParentRule = _part("parent", "parent_rules", names.parent, PARENT_RULES)(kit)
+    evaluation: EvaluationRule = _part("evaluation", "evaluation_rules", names.evaluation, EVALUATION_RULES)(
+        kit
+    )
+    task: TaskRule = _part("task", "task_rules", names.task, TASK_RULES)(kit)
+    _part("recommendation", "recommendations", names.recommendation, RECOMMENDATIONS)
     return Composed(settings.policy.name, kit, gate, parent, evaluation, task)
 
 
@@ -105,8 +108,17 @@ def best_agent(policy: PolicySettings, tree: Tree) -> AgentId:
     found = find("policies", policy.name, POLICIES)
     own = found if isinstance(found, Composition) else Composition("", "", "")
     name = policy.recommendation or own.recommendation
-    rule: Recommendation = find("recommendations", name, RECOMMENDATIONS)(Kit(alpha=policy.alpha))
+    rule: Recommendation = _part("recommendation", "recommendations", name, RECOMMENDATIONS)(
+        Kit(alpha=policy.alpha)
+    )
     return rule.recommend(tree)
+
+
+def _part(setting: str, group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN401  (whatever it names)
+    try:
+        return find(group, name, builtin)
+    except UserError as error:
+        raise UserError(f"policy.{setting}: {error}") from error
 
 
 def _composition(policy: PolicySettings, own: Composition) -> Composition:

@@ -1,0 +1,183 @@
+"""What holds for every policy: laws of its decisions, in searches where everything that can happen does."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dgm.archive.events import (
+    ActionLost,
+    ActionStarted,
+    AgentBorn,
+    AgentStillborn,
+    ModelCalled,
+    TaskGraded,
+)
+from dgm.domain import (
+    ActionId,
+    AgentId,
+    Budget,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Stillborn,
+    Usage,
+    Verdict,
+)
+from dgm.policies.registry import POLICIES
+from dgm.search.budgets import room_for, room_for_evaluation
+from tests.unit.worlds import TASKS, Log, named
+
+EVERY_POLICY = sorted(POLICIES)
+STARVING = {"hgm-published"}
+"""May end while there is something to do: the others never."""
+
+
+@dataclass
+class World:
+    """Performs actions badly, in any order: an outcome of any kind for whatever is under way."""
+
+    log: Log
+    random: Random
+    rate: float
+    broken: float
+    running: dict[ActionId, Evaluate | Expand] = field(default_factory=dict)
+
+    def start(self, number, action, again=False):
+        self.log.add(ActionStarted(number, action, again))
+        self.running[number] = action
+
+    def finish_one(self):
+        number = self.random.choice(sorted(self.running))
+        action = self.running.pop(number)
+        chance = self.random.random()
+        self.log.add(ModelCalled(number, 0, "m", "solve", "", "", Usage(calls=1)))
+        if chance < 0.1:
+            self.log.add(ActionLost(number, "lost", final=chance < 0.03))
+        elif isinstance(action, Expand):
+            self.log.add(self._birth(number, action))
+        else:
+            verdict = Verdict.RESOLVED if self.random.random() < self.rate else Verdict.UNRESOLVED
+            verdict = Verdict.INVALID if chance > 0.95 else verdict
+            self.log.add(TaskGraded(number, Evaluation(action.agent, action.task, 0, verdict, "")))
+
+    def _birth(self, number, action):
+        if self.random.random() < self.broken:
+            return AgentStillborn(number, Stillborn(action.parents, action.operator, "check", ""))
+        agent = AgentId(len(self.log.tree.agents))
+        return AgentBorn(number, agent, action.parents, f"c{agent}", action.operator, "")
+
+
+def search(name, world, workers, most):
+    """A search as the loop does it; yields each new decision before it starts, and None where there was none."""
+    made, seen, log = named(name), 0, world.log
+    for _ in range(most):
+        tree = log.tree
+        again = dict(tree.to_redo())
+        if again and len(world.running) < workers:
+            world.start(*next(iter(again.items())), again=True)
+            continue
+        action = None
+        if len(world.running) < workers and room_for_evaluation(tree):
+            for event in log.events[seen:]:
+                made.observe(event)
+            seen = len(log.events)
+            action = made.next(tree, Random(f"3/{tree.next_action}"))
+            yield action
+        if action is not None:
+            world.start(tree.next_action, action)
+        elif world.running:
+            world.finish_one()
+        else:
+            return
+
+
+def follow(name, log):
+    """The policy after it has seen the whole log at once."""
+    made = named(name)
+    for event in log.events:
+        made.observe(event)
+    return made
+
+
+WORLDS = st.builds(
+    lambda seed, rate, broken, cost, agents: World(
+        Log(Budget(evaluations=30, agents=agents, expansion_cost=cost)), Random(seed), rate, broken
+    ),
+    st.integers(0, 2**32),
+    st.sampled_from([0.0, 0.1, 0.5, 1.0]),
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.sampled_from([0.0, 0.5, 4.0]),
+    st.sampled_from([None, 1, 3]),
+)
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+@settings(max_examples=20, deadline=None)
+@given(world=WORLDS, workers=st.sampled_from([1, 2, 20]))
+def test_no_task_twice_and_no_budget_exceeded_whatever_happens(name, world, workers):
+    world.log.born()
+    for action in search(name, world, workers, 300):
+        if isinstance(action, Evaluate):
+            assert action.attempt == 0
+            assert action.task not in world.log.tree.tried(action.agent)
+        if action is not None:
+            assert room_for(world.log.tree, action)
+    limit = world.log.tree.budget.agents
+    assert limit is None or len(world.log.tree.agents) <= limit
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+@settings(max_examples=10, deadline=None)
+@given(world=WORLDS, workers=st.sampled_from([1, 20]))
+def test_a_decision_is_a_function_of_the_log_and_the_stream(name, world, workers):
+    world.log.born()
+    asked = Random(1)
+    for action in search(name, world, workers, 120):
+        if asked.random() < 0.2:
+            restarted = follow(name, world.log)
+            stream = f"3/{world.log.tree.next_action}"
+            restarted.next(world.log.tree, Random("asked at another moment"))
+            assert restarted.next(world.log.tree, Random(stream)) == action
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_search_with_room_goes_on(name, seed, workers):
+    world = World(Log(Budget(evaluations=40)), Random(seed), rate=0.5, broken=0.3)
+    world.log.born()
+    for _ in search(name, world, workers, 2000):
+        pass
+    assert world.log.tree.evaluations == 40
+    assert len(world.log.tree.agents) > 1
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_a_seed_that_solves_nothing_still_expands(name):
+    world = World(Log(Budget(evaluations=60)), Random(5), rate=0.0, broken=0.0)
+    world.log.born()
+    for _ in search(name, world, 1, 400):
+        pass
+    assert (len(world.log.tree.agents) > 1) is (name not in STARVING)
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_a_search_ends_whose_births_all_fail(name):
+    world = World(Log(Budget(evaluations=500)), Random(5), rate=0.5, broken=1.0)
+    world.log.born()
+    for _ in search(name, world, 2, 3000):
+        pass
+    assert not world.running
+    assert len(world.log.tree.tried(AgentId(0))) == len(TASKS)
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_a_tree_of_one_is_decided_on(name):
+    log = Log()
+    log.born()
+    action = follow(name, log).next(log.tree, Random(0))
+    assert isinstance(action, Evaluate)
+    assert action.agent == 0

@@ -1,0 +1,191 @@
+"""How a policy is put together: from which parts, by which names, and which part has the say."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from dgm.config import Settings, resolve
+from dgm.domain import AgentId, Budget, Evaluate, Expand
+from dgm.errors import UserError
+from dgm.policies.composed import Composed
+from dgm.policies.registry import POLICIES, best_agent, open_policy
+from dgm.policies.rules import Kit
+from tests.unit.worlds import TASKS, Log, named
+
+EVERY_POLICY = sorted(POLICIES)
+
+
+def decide(policy, log, seed=0):
+    return policy.next(log.tree, Random(seed))
+
+
+# How parts are put together
+
+
+class Parts:
+    """A gate, a parent rule, an evaluation rule and a task rule with fixed answers; counts what it is asked."""
+
+    def __init__(self, expands, parents, target):
+        self.answers = expands, tuple(map(AgentId, parents)), target
+        self.asked = Counter()
+
+    def expands(self, tree, rng):
+        self.asked["gate"] += 1
+        return self.answers[0]
+
+    def parents(self, tree, rng):
+        self.asked["parent"] += 1
+        return self.answers[1]
+
+    def target(self, tree, rng):
+        self.asked["evaluation"] += 1
+        return self.answers[2]
+
+    def task(self, tree, agent, rng):
+        return TASKS[0]
+
+
+def put_together(parts, budget=None, kit=None):
+    log = Log(budget)
+    log.born()
+    return Composed("parts", kit or Kit("other"), parts, parts, parts, parts).next(log.tree, Random(0))
+
+
+EXPAND = Expand((AgentId(0),), "other")
+EVALUATE = Evaluate(AgentId(0), TASKS[0])
+
+
+@pytest.mark.parametrize(
+    ("expands", "parents", "target", "expected"),
+    [
+        (True, [0], 0, EXPAND),
+        (False, [0], 0, EVALUATE),
+        (True, [], 0, EVALUATE),  # nobody is to be a parent
+        (False, [0], None, EXPAND),  # nobody is to be evaluated
+        (True, [], None, None),
+        (False, [], None, None),
+    ],
+)
+def test_a_part_that_names_nobody_leaves_the_step_to_the_other(expands, parents, target, expected):
+    assert put_together(Parts(expands, parents, target)) == expected
+
+
+@pytest.mark.parametrize("target", [0, None])
+def test_an_archive_that_may_not_grow_does_not_whoever_says_so(target):
+    parts = Parts(True, [0], target)
+    assert put_together(parts, Budget(agents=1)) == (EVALUATE if target == 0 else None)
+    assert not parts.asked["gate"]
+    assert not parts.asked["parent"]
+
+
+def test_nobody_is_asked_twice_for_a_parent():
+    parts = Parts(True, [], None)
+    put_together(parts)
+    assert parts.asked["parent"] == 1
+
+
+def test_a_crossover_has_two_parents():
+    assert put_together(Parts(True, [0, 0], None)).parents == (0, 0)
+
+
+class Counting:
+    """Counts the events that it is shown."""
+
+    def __init__(self):
+        self.events = []
+
+    def observe(self, event):
+        self.events.append(event)
+
+
+def test_shared_state_sees_every_event_once():
+    kit = Kit()
+    state = kit.shared(Counting)
+    assert kit.shared(Counting) is state
+    parts = Parts(True, [0], 0)
+    parts.observe = state.observe
+    log = Log()
+    log.born()
+    composed = Composed("parts", kit, *[Parts(True, [0], 0)] * 4)
+    assert composed.keeps_state
+    for event in log.events:
+        composed.observe(event)
+    assert state.events == log.events
+
+
+def test_a_part_with_several_roles_sees_every_event_once():
+    class Folding(Parts, Counting):
+        def __init__(self):
+            Parts.__init__(self, True, [0], 0)
+            Counting.__init__(self)
+
+    log, part = Log(), Folding()
+    composed = Composed("parts", Kit(), part, part, part, part)
+    for event in log.events:
+        composed.observe(event)
+    assert part.events == log.events
+
+
+def test_parts_without_state_are_shown_nothing():
+    assert not Composed("parts", Kit(), *[Parts(True, [0], 0)] * 4).keeps_state
+
+
+# Policies by name
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_every_policy_opens_under_its_name(name):
+    assert named(name).name == name
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_every_policy_hands_out_an_agent(name):
+    log = Log()
+    log.born()
+    assert best_agent(Settings(policy={"name": name}).policy, log.tree) == 0
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong", "kind", "meant"),
+    [
+        ("gate", "stagd", "gates", "staged"),
+        ("parent", "dmg", "parent rules", "dgm"),
+        ("evaluation", "stage", "evaluation rules", "staged"),
+        ("task", "fixed_order", "task rules", "fixed-order"),
+        ("recommendation", "best-believe", "recommendations", "best-belief"),
+    ],
+)
+def test_an_unknown_part_is_told_in_one_line_with_a_suggestion(part, wrong, kind, meant):
+    with pytest.raises(UserError) as told:
+        named("hgm", **{part: wrong})
+    assert str(told.value).startswith(
+        f"policy.{part}: unknown name '{wrong}' among the {kind} (did you mean '{meant}'? there are: "
+    )
+    assert "\n" not in str(told.value)
+
+
+def test_an_unknown_policy_is_told_in_one_line_with_a_suggestion():
+    with pytest.raises(
+        UserError, match=r"^unknown name 'dmg' among the policies \(did you mean 'dgm'\? there are: "
+    ):
+        named("dmg")
+
+
+def test_an_unknown_recommendation_is_told_to_readers_of_a_run():
+    log = Log()
+    log.born()
+    with pytest.raises(UserError, match=r"^policy\.recommendation: unknown name 'best'"):
+        best_agent(Settings(policy={"recommendation": "best"}).policy, log.tree)
+
+
+def test_settings_put_one_part_in_place_of_the_policy_s_own():
+    log = Log()
+    for parent in ((), (0,), (0,)):
+        log.born(*parent)
+    for agent in range(3):
+        log.graded(agent, [True] * 10)
+    given = ["policy.name=hgm", "policy.parent=no-archive"]
+    policy = open_policy(resolve(None, given, {}))
+    assert {decide(policy, log, seed).parents for seed in range(20)} == {(AgentId(2),)}
+    assert len({decide(named("hgm"), log, seed).parents for seed in range(20)}) > 1
