@@ -13,7 +13,7 @@ compares with nobody is as novel as can be, 1. That the group shares its experie
 candidate: ``standings.candidates``. Scores are 0 where nobody solves anything, and the oldest two are the group. Among
 equals the older is taken.
 
-sqrt(nov) is at most 1, so that a score is at most α: agents are looked at in the order of α, and those that cannot
+sqrt(nov) is at most 1, so a score is at most α: agents are looked at in the order of α, and those that cannot
 join the group any more not at all.
 """
 
@@ -41,6 +41,8 @@ COMMON = 5
 EPSILON = 1e-8
 BLOCK = 64
 """Agents that are looked at together."""
+ONE_THREAD = 2**18
+"""Multiplications up to which OpenBLAS keeps to one thread."""
 
 
 class PerformanceNovelty:
@@ -101,8 +103,17 @@ def _distances(
     """Of some rows to all; infinite to themselves and to those that share too few tasks."""
     here, there = solved[rows], known[rows]
     # Whole numbers, exact in any order of summing: what i solved of what j tried, and the reverse.
-    squares = (here @ known.T) * (there @ solved.T)
-    apart = 1.0 - (here @ solved.T) / (np.sqrt(squares) + EPSILON)
-    apart[there @ known.T < min(COMMON, solved.shape[1])] = np.inf
+    squares = _product(here, known) * _product(there, solved)
+    apart = 1.0 - _product(here, solved) / (np.sqrt(squares) + EPSILON)
+    apart[_product(there, known) < min(COMMON, solved.shape[1])] = np.inf
     apart[np.arange(len(rows)), rows] = np.inf
     return apart
+
+
+def _product(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``left @ right.T``, in pieces that are too small to be spread over threads.
+
+    Threads are the slower way where the processors are busy, by up to a hundred times.
+    """
+    step = max(1, ONE_THREAD // max(left.size, 1))
+    return np.hstack([left @ right[start : start + step].T for start in range(0, len(right), step)])

@@ -113,13 +113,14 @@ def undominated(fronts: NDArray[np.float64], order: NDArray[np.int64]) -> NDArra
     One pass in the given order is enough: who is alone on a front stays alone when others go.
     """
     members = fronts.sum(axis=0)
+    alone = members == 1
     kept = []
-    for row in order:
-        on = fronts[row] > 0
-        if not on.any() or (members[on] > 1).all():
-            members = members - fronts[row]
+    for row, on in zip(order.tolist(), fronts[order] > 0, strict=True):
+        if (on & alone).any():
+            kept.append(row)
         else:
-            kept.append(int(row))
+            members -= on
+            alone = members == 1
     return np.array(sorted(kept), dtype=np.int64)
 
 
