@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from dgm.config import resolve
+from dgm.policies.registry import open_policy
+
 pytestmark = pytest.mark.sandbox
 
 TEXT = (Path(__file__).parents[2] / "docs" / "library.md").read_text()
@@ -20,6 +23,7 @@ BLOCKS = [found.groupdict() for found in BLOCK.finditer(TEXT)]
 PROGRAMS = [block["body"] for block in BLOCKS if block["kind"] == "python" and not block["file"]]
 FILES = {block["file"]: block["body"] for block in BLOCKS if block["file"]}
 PROJECTS = [name for name in FILES if name.endswith("pyproject.toml")]
+RECOMBINED = next(block["body"] for block in BLOCKS if block["kind"] == "toml" and not block["file"])
 HEADINGS = [re.findall(r"^#+ (.*)$", TEXT[: TEXT.index(body)], re.MULTILINE)[-1] for body in PROGRAMS]
 PLUGGED = next(line[6:].split() for line in TEXT.splitlines() if line.startswith("$ dgm run --name plugged"))
 LONGEST = 40
@@ -104,3 +108,14 @@ def test_an_unknown_name_lists_what_is_installed(dgm, site):
         ("--model", "careful"),
     ):
         assert message in dgm("run", "--name", "wrong", option, "summs", code=2).stderr
+    part = dgm("run", "--name", "wrong", "--set", "policy.parent=best-belif", code=2).stderr
+    assert (
+        "policy.parent: unknown name 'best-belif' among the parent rules (did you mean 'best-belief'?" in part
+    )
+
+
+def test_settings_recombine_policies(tmp_path):
+    (file := tmp_path / "settings.toml").write_text(RECOMBINED)
+    said = re.search(r"`--policy (\S+) --set (\S+)` is `hgm`", TEXT)
+    assert resolve(file, [], {}) == resolve(None, [said[2]], {"policy.name": said[1]})
+    assert open_policy(resolve(file, [], {})).name == "hgm"
