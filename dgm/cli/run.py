@@ -27,6 +27,7 @@ from dgm.models.choose import AUTO, names_by_role
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.summary import run_summary
+from dgm.simulate.recorded import PLAN as SIMULATION
 
 RESERVED = ("seed", "example")
 EXIT = {Reason.LIMIT: LIMIT, Reason.OUTAGE: FAILED}
@@ -91,6 +92,10 @@ def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> i
         if EVALUATION in opened.config:
             raise UserError(
                 f"{opened.name}: is an evaluation, not a search; to go on, repeat its dgm evaluate command"
+            )
+        if SIMULATION in opened.config:
+            raise UserError(
+                f"{opened.name}: is simulated; to go on, repeat its dgm simulate --record command"
             )
         settings = assemble.settings_of(opened)
         if workers is not None:

@@ -2,156 +2,167 @@
 
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dgm.cli.arguments import as_json
-from dgm.cli.output import console, emit_json
+from dgm.cli.arguments import Amount, as_json
+from dgm.cli.complaint import INTERRUPTED
+from dgm.cli.output import emit_json
 from dgm.errors import UserError
 
 if TYPE_CHECKING:
     from dgm.simulate.study import Study
-    from dgm.simulate.tables import Table
+    from dgm.simulate.trial import Trial
 
 MOST_SEEDS = 100_000
-WIDTH = 130
-"""Of tables where the output is no terminal."""
+BUDGET, COST = 800, 1.0
+
+
+class Share(click.FloatRange):
+    """A number from 0 to below 1."""
+
+    name = "share"
+
+    def __init__(self) -> None:
+        super().__init__(0.0, 1.0, max_open=True)
+
+
+def study_options(command: Any) -> Any:
+    """What is to be tried."""
+    for option in (
+        click.option(
+            "--failures", type=Share(), default=0.0, help="Share of steps that the infrastructure fails."
+        ),
+        click.option(
+            "--workers",
+            type=click.IntRange(1, 256),
+            multiple=True,
+            help="Steps at once (default: 1, or as the family is meant to be met).",
+        ),
+        click.option(
+            "--expansion-cost",
+            "costs",
+            type=Amount(least=-1.0),
+            multiple=True,
+            help="Evaluations of the budget that one expansion takes (default 1).",
+        ),
+        click.option(
+            "--budget", "budgets", type=click.IntRange(1), multiple=True, help="Evaluations (default 800)."
+        ),
+        click.option(
+            "--seeds",
+            default="20",
+            metavar="N|FROM:TO",
+            help="How many worlds a family, or which (default 20).",
+        ),
+        click.option(
+            "--family",
+            "families",
+            multiple=True,
+            metavar="NAME",
+            help="A family of worlds, or all that are reported, reserved or tuning (default reported).",
+        ),
+        click.option(
+            "--policy",
+            "policies",
+            multiple=True,
+            metavar="NAME",
+            help="A policy, also with settings of its own: lineage+gate=hgm (default: all, and the oracle).",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def file_option(name: str, text: str) -> Callable[[Any], Any]:
+    """An option that names a file."""
+    return click.option(name, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=text)
 
 
 @click.command()
+@study_options
 @click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    metavar="NAME[+KEY=VALUE]",
-    help="A policy, with settings of its own such as lineage+gate=hgm (default: all that are named, and oracle).",
+    "--reference", default="hgm", metavar="NAME", help="The policy that all are compared with (default hgm)."
 )
+@file_option("--results", "Keep results here; the same command goes on where it was stopped or killed.")
+@click.option("--jobs", type=click.IntRange(1, 256), help="Processes (default: one per core).")
+@file_option("--svg", "Write the anytime curves here.")
+@file_option("--markdown", "Write all tables here.")
 @click.option(
-    "--family",
-    "families",
-    multiple=True,
-    metavar="NAME",
-    help="A family of worlds, or reported, reserved or tuning (default reported).",
+    "--record",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Record one policy in one world as a run, for dgm status, tree, lineage, log and replay.",
 )
-@click.option("--seeds", default="20", metavar="N|FROM:TO", help="How many worlds, or which (default 20).")
-@click.option("--budget", "budgets", type=int, multiple=True, help="Evaluations (default 800).")
-@click.option(
-    "--expansion-cost",
-    "costs",
-    type=float,
-    multiple=True,
-    help="Evaluations that one expansion takes (default 1).",
-)
-@click.option(
-    "--workers",
-    type=int,
-    multiple=True,
-    help="Steps at once (default: 1, or as the family is meant to be met).",
-)
-@click.option("--failures", type=float, default=0.0, help="Share of steps that the infrastructure fails.")
-@click.option("--reference", default="hgm", metavar="NAME", help="Whom all are compared with (default hgm).")
-@click.option(
-    "--results",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Keep results here, and go on from them.",
-)
-@click.option("--jobs", type=click.IntRange(1, 256), help="Processes (default: as many as there are cores).")
-@click.option("--list", "listing", is_flag=True, help="List the families and the policies.")
+@click.option("--list", "listing", is_flag=True, help="List the families of worlds and the policies.")
 @as_json
 def simulate(
     policies: tuple[str, ...],
-    families: tuple[str, ...],
-    seeds: str,
-    budgets: tuple[int, ...],
-    costs: tuple[float, ...],
-    workers: tuple[int, ...],
-    failures: float,
     reference: str,
     results: Path | None,
     jobs: int | None,
+    svg: Path | None,
+    markdown: Path | None,
+    folder: Path | None,
     listing: bool,
     as_json: bool,
-) -> None:
-    """Try policies in simulated worlds, and compare them in pairs.
+    **what: Any,
+) -> int:
+    """Try policies in simulated worlds, and compare them in pairs: every policy meets the same worlds.
 
-    Options that can be given several times are combined with one another, each with each.
+    What can be given several times is combined, each with each: policies, families, budgets, costs, workers.
     """
-    from itertools import product
-
-    from dgm.simulate.contenders import check_policy
-    from dgm.simulate.crew import quiet
-    from dgm.simulate.results import Results
-    from dgm.simulate.study import Cell, Study, carry_out
+    from dgm.cli.simulate_rows import show, show_list, write_files
 
     if listing:
-        _list(as_json)
-        return
-    quiet()
-    cells = [
-        Cell(budget, cost, count, failures)
-        for budget, cost, count in product(budgets or (800,), costs or (1.0,), workers or (None,))
-    ]
-    names = tuple(dict.fromkeys((*(policies or _all_policies()), reference)))
-    for name in names:
-        check_policy(name)
-    study = Study(names, _families(families), _seeds(seeds), tuple(cells))
-    with Results(results) as kept, _progress(quiet=as_json) as on_trial:
-        found = carry_out(study, kept, jobs or os.cpu_count() or 1, on_trial)
-    _show(study, found, reference, as_json)
+        show_list(as_json)
+        return 0
+    if folder is not None:
+        return _record(folder, _study(policies, what), as_json)
+    study = _study((*(policies or _everybody()), reference), what)
+    _check_folders(results, svg, markdown)
+    found = _carry_out(study, results, jobs or os.cpu_count() or 1)
+    if found is None:
+        return INTERRUPTED
+    write_files(study, found, reference, svg, markdown)
+    show(study, found, reference, as_json)
+    return 0
 
 
-def _list(as_json: bool) -> None:
-    from dgm.simulate.families import FAMILIES, REPORTED, RESERVED, TUNING
+def _study(policies: Sequence[str], what: dict[str, Any]) -> "Study":
+    from dgm.simulate.contenders import check_policy
+    from dgm.simulate.families import REPORTED, RESERVED, TUNING
+    from dgm.simulate.study import Cell, Study
 
     groups = {"reported": REPORTED, "reserved": RESERVED, "tuning": TUNING}
-    families = [
-        {"name": name, "group": group, "about": FAMILIES[name].about}
-        for group, names in groups.items()
-        for name in names
-    ]
-    policies = [{"name": name, "about": _about(name)} for name in _all_policies()]
-    if as_json:
-        emit_json({"families": families, "policies": policies})
-        return
-    for group in groups:
-        sys.stdout.write(f"{group} families of worlds:\n")
-        for family in families:
-            if family["group"] == group:
-                sys.stdout.write(f"  {family['name']:<20} {family['about']}\n")
-    sys.stdout.write("policies:\n")
+    families = [f for name in what["families"] or ("reported",) for f in groups.get(name, (name,))]
     for policy in policies:
-        sys.stdout.write(f"  {policy['name']:<20} {policy['about']}\n")
+        check_policy(policy)
+    return Study(
+        tuple(dict.fromkeys(policies)),
+        tuple(dict.fromkeys(families)),
+        _seeds(what["seeds"]),
+        tuple(
+            Cell(budget, cost, workers, what["failures"])
+            for budget, cost, workers in product(
+                dict.fromkeys(what["budgets"] or (BUDGET,)),
+                dict.fromkeys(what["costs"] or (COST,)),
+                dict.fromkeys(what["workers"] or (None,)),
+            )
+        ),
+    )
 
 
-def _about(policy: str) -> str:
-    """The first line of what the policy's module says."""
-    from importlib import import_module
-
-    from dgm.policies.registry import POLICIES
-    from dgm.simulate.contenders import ORACLE
-
-    module = "dgm.simulate.oracle" if policy == ORACLE else POLICIES[policy].partition(":")[0]
-    return (import_module(module).__doc__ or "").partition("\n")[0]
-
-
-def _all_policies() -> tuple[str, ...]:
+def _everybody() -> tuple[str, ...]:
     from dgm.policies.registry import POLICIES
     from dgm.simulate.contenders import ORACLE
 
     return (*POLICIES, ORACLE)
-
-
-def _families(names: Sequence[str]) -> tuple[str, ...]:
-    from dgm.simulate.families import REPORTED, RESERVED, TUNING
-
-    groups = {"reported": REPORTED, "reserved": RESERVED, "tuning": TUNING}
-    return tuple(dict.fromkeys(f for name in names or ("reported",) for f in groups.get(name, (name,))))
 
 
 def _seeds(text: str) -> tuple[int, ...]:
@@ -165,57 +176,61 @@ def _seeds(text: str) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    began = time.monotonic()
-
-    def say(done: int, of: int) -> None:
-        if quiet or not sys.stderr.isatty() or not of:
-            return
-        elapsed = time.monotonic() - began
-        left = f", about {elapsed / done * (of - done):.0f} s left" if done else ""
-        sys.stderr.write(f"\r{done} of {of} trials{left}\x1b[K")
-        sys.stderr.flush()
-
-    yield say
-    if not quiet and sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
+def _check_folders(*files: Path | None) -> None:
+    """Hours of trials must not end in a file that cannot be made."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise UserError(f"{file}: there is no folder {file.parent}")
 
 
-def _show(study: "Study", found: Mapping[Any, Any], reference: str, as_json: bool) -> None:
-    from dgm.simulate.measures import standings
-    from dgm.simulate.tables import LEGEND, tables
+def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:
+    """All results; None where it was interrupted, which is said."""
+    from dgm.cli.simulate_rows import progress
+    from dgm.simulate.crew import quiet
+    from dgm.simulate.results import Results
+    from dgm.simulate.study import carry_out
 
-    by_cell = {cell: standings(study, cell, found, reference) for cell in study.cells}
-    if as_json:
-        emit_json(
-            {
-                "reference": reference,
-                "seeds": list(study.seeds),
-                "families": list(study.families),
-                "cells": [
-                    {**asdict(cell), "standings": [asdict(s) for s in rows]} for cell, rows in by_cell.items()
-                ],
-            }
+    quiet()
+    with Results(kept_in) as results:
+        try:
+            with progress() as on_trial:
+                return carry_out(study, results, processes, on_trial)
+        except KeyboardInterrupt:
+            kept = (
+                f"what is done is kept in {kept_in}; the same command goes on from there"
+                if kept_in
+                else "nothing is kept; with --results FILE the same command would go on"
+            )
+            sys.stderr.write(f"interrupted; {kept}\n")
+            return None
+
+
+def _record(folder: Path, study: "Study", as_json: bool) -> int:
+    from dgm.cli.control import status_lines
+    from dgm.search.summary import run_summary
+    from dgm.simulate.crew import quiet
+    from dgm.simulate.recorded import open_recording, record
+
+    quiet()
+    trial = _one_trial(study)
+    with open_recording(folder, trial) as run:
+        try:
+            record(run, trial)
+        except KeyboardInterrupt:
+            sys.stderr.write("interrupted; nothing recorded is lost; the same command goes on\n")
+            return INTERRUPTED
+        if as_json:
+            emit_json(run_summary(run))
+        else:
+            sys.stdout.write("\n".join(status_lines(run)) + "\n")
+    return 0
+
+
+def _one_trial(study: "Study") -> "Trial":
+    trials = list(study.trials())
+    if len(trials) != 1:
+        raise UserError(
+            f"--record: wants one policy, one family and one seed, such as --policy hgm --family drift "
+            f"--seeds 7:8; these are {len(trials)} trials"
         )
-        return
-    out = console()
-    if not sys.stdout.isatty():
-        out.width = WIDTH
-    for cell, rows in by_cell.items():
-        out.print(f"[bold]{cell.title}[/bold]")
-        for table in tables(rows):
-            out.print(_rich(table))
-    out.print(LEGEND.format(reference=reference))
-
-
-def _rich(table: "Table") -> Any:
-    from rich.box import SIMPLE
-    from rich.table import Table as RichTable
-
-    shown = RichTable(title=table.title, box=SIMPLE, title_justify="left", padding=(0, 1, 0, 0))
-    for number, name in enumerate(table.header):
-        shown.add_column(name, justify="left" if number == 0 else "right", no_wrap=True)
-    for row in table.rows:
-        shown.add_row(*row)
-    return shown
+    return trials[0]

@@ -20,7 +20,7 @@ from dgm.policies.composed import Composition
 from dgm.simulate.contenders import ORACLE, policy_settings
 from dgm.simulate.families import COMMON, FAMILIES
 
-FORMAT = 1
+FORMAT = 2
 """Of results, and of what the loop does in a trial."""
 
 _PACKAGES = ("dgm.policies", "dgm.simulate", "dgm.stats")

@@ -58,6 +58,8 @@ class Standing:
     agents: float
     expansions: float
     decision_ms: float
+    root: float
+    """Mean true score of the agents that the searches began with."""
     curve: tuple[float, ...]
     """Mean, at ``SHARES`` of the budget."""
 
@@ -111,7 +113,6 @@ Rows = Sequence[Sequence[Result]]
 def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle: Rows) -> Standing:
     mine, theirs, best = _all(own), _all(other), _all(oracle)
     final = fmean(result.final for result in mine)
-    curve = mean_curve(mine)
     return Standing(
         policy=name[0],
         family=name[1],
@@ -131,7 +132,8 @@ def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle
         agents=fmean(result.agents for result in mine),
         expansions=fmean(result.expansions for result in mine),
         decision_ms=fmean(result.decision_ms for result in mine),
-        curve=curve,
+        root=fmean(result.root for result in mine),
+        curve=mean_curve(mine),
     )
 
 

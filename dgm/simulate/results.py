@@ -17,6 +17,8 @@ from dgm.errors import Infrastructure, UserError
 from dgm.simulate.fingerprint import fingerprint
 from dgm.simulate.trial import Result, Trial
 
+_START = b'{"trial": {'
+
 
 class Results:
     """Open to be read and appended to, by one process at a time; ``with`` closes it."""
@@ -79,10 +81,6 @@ class Results:
     def _load(self, path: Path) -> None:
         content = path.read_bytes()
         whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            if not whole and content[:1] != b"{":
-                raise UserError(f"{path}: not a file of results; choose another one")
-            os.ftruncate(self._file, whole)
         for number, line in enumerate(content[:whole].splitlines(), 1):
             try:
                 trial, version, result = _read(json.loads(line))
@@ -92,6 +90,11 @@ class Results:
                 ) from error
             if result is not None:
                 self._known[trial, version] = result
+        if whole < len(content):
+            # Only what looks like the start of a line of ours is one that a dying process left.
+            if not content[whole:].startswith(_START[: len(content) - whole]):
+                raise UserError(f"{path}: does not end like a file of results; choose another one")
+            os.ftruncate(self._file, whole)
 
 
 def _open(path: Path) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
 
@@ -69,6 +69,8 @@ class Result:
     decisions: int
     decision_ms: float
     """Processor time of the policy, per decision."""
+    processor_s: float
+    """Processor time of the whole trial."""
 
     @property
     def area(self) -> float:
@@ -148,6 +150,7 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
     Raises:
         UserError: there is no such policy or family, or a number is out of range.
     """
+    began = time.process_time()
     world = world_of(trial)
     named = contender(trial.policy, world)
     settings = Settings(seed=trial.seed, workers=trial.workers)
@@ -165,12 +168,13 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
         judge = _Judge(tree, worker.natures, world, lambda: named.recommend(tree))
         watcher = Watcher(tree, judge.recommended_score, trial)
         around = Surroundings(watcher, clock=clockwork.clock)
-        began = clockwork.clock()
+        start = clockwork.clock()
         over = await Search(memory, timed, worker, settings, around).go()
-        hours = (clockwork.clock() - began) / 3600
+        hours = (clockwork.clock() - start) / 3600
         return _result(judge, watcher, timed, over.reason.value, hours)
 
-    return clockwork.run(session())
+    result = clockwork.run(session())
+    return replace(result, processor_s=time.process_time() - began)
 
 
 def world_of(trial: Trial) -> World:
@@ -219,4 +223,5 @@ def _result(judge: _Judge, watcher: Watcher, timed: Timed, ended: str, hours: fl
         hours=hours,
         decisions=timed.decisions,
         decision_ms=1000 * timed.seconds / max(timed.decisions, 1),
+        processor_s=0.0,
     )

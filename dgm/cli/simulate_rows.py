@@ -1,0 +1,212 @@
+"""What ``dgm simulate`` prints and writes: progress, tables, JSON, Markdown and curves."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dgm.cli.output import console, emit_json
+from dgm.errors import UserError
+from dgm.policies.registry import POLICIES
+from dgm.simulate.contenders import ORACLE
+from dgm.simulate.curves import Curve, Panel, svg
+from dgm.simulate.families import FAMILIES, REPORTED, RESERVED, TUNING
+from dgm.simulate.measures import Standing, standings
+from dgm.simulate.study import Cell, Study
+from dgm.simulate.tables import LEGEND, Table, family_tables, markdown, tables
+from dgm.simulate.trial import SHARES, Result, Trial
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+WIDTH = 130
+"""Of tables where the output is no terminal."""
+EVERY_S = 60.0
+"""Between lines of progress where there is no terminal."""
+
+Found = Mapping[Trial, Result]
+
+
+def show_list(as_json: bool) -> None:
+    """Prints the families of worlds and the policies, a line each."""
+    groups = {"reported": REPORTED, "reserved": RESERVED, "tuning": TUNING}
+    families = [
+        {"name": name, "group": group, "about": FAMILIES[name].about}
+        for group, names in groups.items()
+        for name in names
+    ]
+    policies = [{"name": name, "about": _about(name)} for name in (*POLICIES, ORACLE)]
+    if as_json:
+        emit_json({"families": families, "policies": policies})
+        return
+    for group in groups:
+        sys.stdout.write(f"{group} families of worlds:\n")
+        for family in families:
+            if family["group"] == group:
+                sys.stdout.write(f"  {family['name']:<20} {family['about']}\n")
+    sys.stdout.write("policies:\n")
+    for policy in policies:
+        sys.stdout.write(f"  {policy['name']:<20} {policy['about']}\n")
+
+
+def show(study: Study, found: Found, reference: str, as_json: bool) -> None:
+    """Prints what the study says."""
+    by_cell = {cell: standings(study, cell, found, reference) for cell in study.cells}
+    if as_json:
+        emit_json(_document(study, by_cell, reference))
+        return
+    out = console()
+    if not sys.stdout.isatty():
+        out.width = WIDTH
+    for cell, rows in by_cell.items():
+        out.print(f"[bold]{cell.title}[/bold]")
+        for table in tables(rows):
+            out.print(_rich(table))
+    out.print(LEGEND.format(reference=reference))
+
+
+def write_files(
+    study: Study, found: Found, reference: str, curves: Path | None, document: Path | None
+) -> None:
+    """Writes the anytime curves and the tables where they are asked for.
+
+    Raises:
+        UserError: a file cannot be written.
+    """
+    if curves is None and document is None:
+        return
+    by_cell = {cell: standings(study, cell, found, reference) for cell in study.cells}
+    if curves is not None:
+        _write(curves, svg("Anytime curves of policies in simulated worlds", _panels(study, by_cell)))
+    if document is not None:
+        _write(document, _markdown(study, by_cell, found, reference))
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[int, int], None]]:
+    """Shows how many trials are done and how long the others will take: a bar on a terminal, else a line a minute."""
+    if sys.stderr.isatty():
+        with _bar() as say:
+            yield say
+        return
+    began = said = time.monotonic()
+
+    def line(done: int, of: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if done and now - said >= EVERY_S:
+            said = now
+            left = (now - began) / done * (of - done) / 60
+            sys.stderr.write(f"{done} of {of} trials, about {left:.0f} min left\n")
+            sys.stderr.flush()
+
+    yield line
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # Trials differ in length, and come in turns over families and policies.
+    with Progress(
+        *columns, console=console(stderr=True), transient=True, speed_estimate_period=1800.0
+    ) as shown:
+        task = shown.add_task("trials", total=None)
+        yield lambda done, of: shown.update(task, completed=done, total=of)
+
+
+def _document(study: Study, by_cell: Mapping[Cell, Sequence[Standing]], reference: str) -> Mapping[str, Any]:
+    return {
+        "schema": 1,
+        "reference": reference,
+        "policies": list(study.policies),
+        "families": list(study.families),
+        "seeds": list(study.seeds),
+        "cells": [
+            {
+                **asdict(cell),
+                "checkpoints": [share * cell.budget for share in SHARES],
+                "standings": [asdict(standing) for standing in rows],
+            }
+            for cell, rows in by_cell.items()
+        ],
+    }
+
+
+def _markdown(study: Study, by_cell: Mapping[Cell, Sequence[Standing]], found: Found, reference: str) -> str:
+    hours = sum(result.processor_s for result in found.values()) / 3600
+    parts = [
+        f"Made with `{_command(study, reference)}`: {len(found):,} trials, {hours:.1f} hours of processor time.",
+        LEGEND.format(reference=f"`{reference}`"),
+    ]
+    for cell, rows in by_cell.items():
+        parts += [f"### {cell.title[0].upper()}{cell.title[1:]}", *map(markdown, tables(rows))]
+        if len(study.families) > 1:
+            parts += map(markdown, family_tables(rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def _command(study: Study, reference: str) -> str:
+    """What makes the study again."""
+    words = ["dgm simulate"]
+    everybody = set(study.policies) == {*POLICIES, ORACLE}
+    words += [f"--policy {policy}" for policy in study.policies if not everybody]
+    groups = {REPORTED: "reported", RESERVED: "reserved", TUNING: "tuning"}
+    named = (groups[study.families],) if study.families in groups else study.families
+    words += [f"--family {family}" for family in named]
+    words.append(f"--seeds {study.seeds[0]}:{study.seeds[-1] + 1}")
+    words += [f"--budget {budget}" for budget in dict.fromkeys(cell.budget for cell in study.cells)]
+    words += [
+        f"--expansion-cost {cost:g}" for cost in dict.fromkeys(cell.expansion_cost for cell in study.cells)
+    ]
+    words += [f"--workers {count}" for count in dict.fromkeys(cell.workers for cell in study.cells) if count]
+    words += [f"--failures {share:g}" for share in {cell.failures for cell in study.cells} if share]
+    return " ".join([*words, f"--reference {reference}"])
+
+
+def _panels(study: Study, by_cell: Mapping[Cell, Sequence[Standing]]) -> list[Panel]:
+    """The mean of families first, then each family; where there are several cells, only the first of these."""
+    panels: list[Panel] = []
+    for cell, rows in by_cell.items():
+        families = list(dict.fromkeys(standing.family for standing in rows))[::-1]
+        for family in families[:1] if len(study.cells) > 1 else [*families[:1], *families[:0:-1]]:
+            best = sorted((s for s in rows if s.family == family), key=lambda s: (-s.final, s.policy))
+            curves = tuple(Curve(s.policy, _points(s, cell)) for s in best)
+            panels.append(Panel(f"{family}: {cell.title}" if family == families[0] else family, curves))
+    return panels
+
+
+def _points(standing: Standing, cell: Cell) -> tuple[tuple[float, float], ...]:
+    later = zip(SHARES, standing.curve, strict=True)
+    return ((0.0, standing.root), *((share * cell.budget, score) for share, score in later))
+
+
+def _about(policy: str) -> str:
+    """The first line of what the policy's module says."""
+    from importlib import import_module
+
+    module = "dgm.simulate.oracle" if policy == ORACLE else POLICIES[policy].partition(":")[0]
+    return (import_module(module).__doc__ or "").partition("\n")[0].replace("``", "")
+
+
+def _rich(table: Table) -> "RichTable":
+    from rich.box import SIMPLE
+    from rich.table import Table as RichTable
+
+    shown = RichTable(title=table.title, box=SIMPLE, title_justify="left", padding=(0, 1, 0, 0))
+    for number, name in enumerate(table.header):
+        shown.add_column(name, justify="left" if number == 0 else "right", no_wrap=True)
+    for row in table.rows:
+        shown.add_row(*row)
+    return shown
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,122 @@
+"""A simulated search that is written down as an ordinary run, so that every command that reads a run reads it.
+
+The loop, its foreman and the log are those of a real search; only the worker is simulated. An agent's source is one
+file that says what the agent truly is. What a killed session left is gone on with when the trial is recorded again.
+"""
+
+import asyncio
+import json
+import platform
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dgm import __version__
+from dgm.archive.events import Recorded, RunStarted
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import ActionId, Agent, Born, CommitId, Entry, Snapshot
+from dgm.errors import UserError
+from dgm.policies.registry import open_policy
+from dgm.search.budgets import Reason
+from dgm.search.foreman import Foreman
+from dgm.search.loop import Search, Surroundings
+from dgm.simulate import clockwork
+from dgm.simulate.contenders import ORACLE, policy_settings
+from dgm.simulate.fingerprint import fingerprint
+from dgm.simulate.trial import SEED_OPERATOR, Trial, budget_of, world_of
+from dgm.simulate.worker import SimulatedWorker
+from dgm.simulate.world import Latent
+
+PLAN = "simulation"
+"""Key of a run's configuration that says which trial it records."""
+FILE = "nature.json"
+"""All the source of a simulated agent."""
+NOTHING = "simulated"
+"""Stands in the settings for a model, and in the configuration for a sandbox."""
+_OVER = (Reason.GOAL.value, Reason.NOTHING_LEFT.value)
+
+
+def open_recording(folder: Path, trial: Trial) -> Run:
+    """The run in ``folder`` that records the trial, open to write; made where there is none.
+
+    Raises:
+        UserError: something else is in the folder, or the trial cannot be recorded.
+        ArchiveBusy: another process is writing it.
+        ArchiveCorrupt: it is damaged.
+    """
+    if trial.policy == ORACLE:
+        raise UserError(f"policy '{ORACLE}' knows its world, which no run records; record another policy")
+    said = {**asdict(trial), "version": fingerprint(trial.policy, trial.family)}
+    if not (folder / "run.json").exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return Run.create(folder, _config(folder, trial, said))
+    run = Run.open(folder, write=True)
+    if run.config.get(PLAN) != said:
+        run.close()
+        what = "another trial, or one by other code" if PLAN in run.config else "a run that is not simulated"
+        raise UserError(f"{folder}: holds {what}; choose another folder")
+    return run
+
+
+def record(run: Run, trial: Trial, on_event: Callable[[Recorded], None] = lambda _: None) -> None:
+    """Performs the trial, or what is left of it, into a run of ``open_recording``.
+
+    Raises:
+        Infrastructure: the disk is full or failing.
+    """
+    if run.tree.stop_reason in _OVER:
+        return
+    world = world_of(trial)
+    settings = _settings(trial)
+
+    def store(latent: Latent, parents: Sequence[Agent]) -> CommitId:
+        return run.repository.commit(_source(latent), [parent.commit for parent in parents])
+
+    run.append(RunStarted(budget_of(trial), world.tasks, resumed=bool(run.tree.agents)))
+    if not run.tree.agents:
+        born = Born((), SEED_OPERATOR, store(world.root(), ()), "where the simulated search begins")
+        run.append(run.birth(born, ActionId(0)))
+
+    async def session() -> None:
+        worker = SimulatedWorker(world, run.tree, asyncio.sleep, store)
+        around = Surroundings(on_event, clock=clockwork.clock)
+        await Search(Foreman(run, settings), open_policy(settings), worker, settings, around).go()
+
+    clockwork.run(session())
+
+
+def _settings(trial: Trial) -> Settings:
+    return Settings(
+        benchmark=f"{NOTHING}:{trial.family}",
+        model=NOTHING,
+        workers=trial.workers,
+        seed=trial.seed,
+        policy=policy_settings(trial.policy),
+    )
+
+
+def _config(folder: Path, trial: Trial, said: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        "id": uuid.uuid4().hex[:16],
+        "name": folder.name,
+        "created": time.time(),
+        "settings": _settings(trial).model_dump(mode="json"),
+        "sandbox": NOTHING,
+        "versions": {"dgm": __version__, "python": platform.python_version(), "benchmark": said["version"]},
+        PLAN: said,
+    }
+
+
+def _source(latent: Latent) -> Snapshot:
+    nature = {
+        "key": latent.key.hex(),
+        "skills": latent.skills,
+        "drift": latent.drift,
+        "reserve": latent.reserve,
+        "broken": latent.broken,
+    }
+    return {FILE: Entry(json.dumps(nature, indent=2).encode() + b"\n")}
