@@ -13,8 +13,8 @@ compares with nobody is as novel as can be, 1. That the group shares its experie
 candidate: ``standings.candidates``. Scores are 0 where nobody solves anything, and the oldest two are the group. Among
 equals the older is taken.
 
-sqrt(nov) is at most 1, so a score is at most α: agents are looked at in the order of α, and those that cannot
-join the group any more not at all.
+Distances to the best 64 agents bound everybody's novelty from above; agents are looked at in the order of that bound,
+and those that cannot join the group any more not at all.
 """
 
 from random import Random
@@ -68,10 +68,11 @@ def group(tree: Tree) -> list[AgentId]:
     alpha = scores(tree)[agents]
     solved, known = outcomes(tree, [AgentId(int(agent)) for agent in agents])
     found: list[tuple[float, int]] = []
-    order = np.lexsort((agents, -alpha))
+    limit = alpha * np.sqrt(_most_novel(np.lexsort((agents, -alpha))[:BLOCK], solved, known))
+    order = np.lexsort((agents, -limit))
     for start in range(0, len(order), BLOCK):
         block = order[start : start + BLOCK]
-        if len(found) == GROUP and alpha[block[0]] < -found[-1][0]:
+        if len(found) == GROUP and limit[block[0]] < -found[-1][0]:
             break
         worth = alpha[block] * np.sqrt(_novelty(block, solved, known))
         found = sorted([*found, *zip((-worth).tolist(), agents[block].tolist(), strict=True)])[:GROUP]
@@ -95,6 +96,17 @@ def _novelty(
     total = np.where(comparable, nearest, 0.0).sum(axis=1)
     count = comparable.sum(axis=1)
     return np.where(count > 0, total / np.maximum(count, 1), 1.0)
+
+
+def _most_novel(
+    rows: NDArray[np.int64], solved: NDArray[np.float64], known: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """No agent is more novel than among these rows alone, if enough of them compare with it; shape (agents,)."""
+    if len(rows) < NEIGHBOURS:
+        return np.ones(len(solved))
+    apart = _distances(rows, solved, known)
+    nearest = np.sort(np.partition(apart, NEIGHBOURS - 1, axis=0)[:NEIGHBOURS], axis=0)
+    return np.minimum(nearest.sum(axis=0) / NEIGHBOURS, 1.0)
 
 
 def _distances(

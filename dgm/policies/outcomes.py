@@ -15,16 +15,14 @@ def outcomes(tree: Tree, agents: Sequence[AgentId]) -> tuple[NDArray[np.float64]
     Verdicts are those of first attempts. Floats, because products of such matrices are fast and still exact.
     """
     column = {task: place for place, task in enumerate(tree.tasks)}
+    resolved = Verdict.RESOLVED  # looked up once: an enumeration's members are slow to reach
     solved: list[int] = []
     known: list[int] = []
     for row, agent in enumerate(agents):
         start = row * len(column)
-        for task, verdict in tree.verdicts(agent).items():
-            if verdict is not None:
-                cell = start + column[task]
-                known.append(cell)
-                if verdict is Verdict.RESOLVED:
-                    solved.append(cell)
+        verdicts = tree.verdicts(agent).items()
+        known += [start + column[task] for task, verdict in verdicts if verdict is not None]
+        solved += [start + column[task] for task, verdict in verdicts if verdict is resolved]
     shape = len(agents), len(column)
     return _ones(solved, shape), _ones(known, shape)
 
