@@ -95,11 +95,11 @@ class Latest:
         """Needs nothing of the kit."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
-        """The agent that was born last."""
-        latest = tree.agents[-1].id
-        if births_in_flight(tree) or not eligible(tree)[latest] or evaluations_in_flight(tree)[latest]:
+        """The agent that was born last, of those with a result."""
+        possible = np.flatnonzero(eligible(tree))
+        if births_in_flight(tree) or evaluations_in_flight(tree)[-1] or not len(possible):
             return ()
-        return (latest,)
+        return (AgentId(int(possible[-1])),)
 
 
 class SeedImproves:

@@ -285,6 +285,14 @@ def test_without_an_archive_one_step_follows_the_other():
     assert decide(log, "no-archive") is None, "the child is being evaluated"
 
 
+def test_without_an_archive_an_agent_that_gives_no_results_is_passed_over():
+    log = grown(0, tasks=SUITE)
+    log.graded(0, solved(3, 10))
+    for _ in range(FIRST_STAGE):
+        log.add(ActionLost(start(log, decide(log, "no-archive")), "given up", final=True))
+    assert decide(log, "no-archive") == Expand((SEED,), "self-edit")
+
+
 def test_without_self_improvement_the_seed_makes_all_children():
     log = grown(0, 1)
     for agent, resolved in enumerate((0, 5, 10)):
