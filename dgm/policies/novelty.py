@@ -106,7 +106,7 @@ def _most_novel(
         return np.ones(len(solved))
     apart = _distances(rows, solved, known)
     nearest = np.sort(np.partition(apart, NEIGHBOURS - 1, axis=0)[:NEIGHBOURS], axis=0)
-    return np.minimum(nearest.sum(axis=0) / NEIGHBOURS, 1.0)
+    return np.asarray(np.minimum(nearest.sum(axis=0) / NEIGHBOURS, 1.0), dtype=np.float64)
 
 
 def _distances(
