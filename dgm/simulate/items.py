@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgm.domain import TaskId
-from dgm.simulate.chances import key_of, normal, uniform, uniforms
+from dgm.simulate.chances import normal, uniforms
 
 FULL = 500
 """Tasks of the full benchmark, on which the true score is defined: as many as SWE-bench Verified has."""
@@ -21,7 +21,7 @@ POOL = 60
 """Tasks of the search pool."""
 EXTREME = 100.0
 """Difficulty, with its sign, of a task that nobody or everybody solves; far beyond any skill."""
-_BISECTIONS = 60
+_BISECTIONS = 52
 
 Floats = NDArray[np.float64]
 
@@ -80,7 +80,7 @@ class ItemPlan:
 def draw_items(key: bytes, plan: ItemPlan) -> Items:
     """The tasks of the world with this key."""
     names = tuple(TaskId(f"task-{number:03d}") for number in range(FULL))
-    rows = [uniforms(key_of(key, b"task", name.encode())) for name in names]
+    rows = [uniforms(key, name.encode()) for name in names]
     difficulties = np.array([plan.spread * normal(row[0]) for row in rows])
     kinds = np.array([row[1] for row in rows])
     never = kinds < plan.never
@@ -88,7 +88,7 @@ def draw_items(key: bytes, plan: ItemPlan) -> Items:
     difficulties = difficulties + _offset(difficulties, never, always, plan.root_score)
     difficulties[never] = EXTREME
     difficulties[always] = -EXTREME
-    lots = sorted(range(FULL), key=lambda number: uniform(key_of(key, b"pool", names[number].encode())))
+    lots = sorted(range(FULL), key=lambda number: rows[number][3])
     return Items(names, difficulties, _demands([row[2] for row in rows], plan), tuple(sorted(lots[:POOL])))
 
 
