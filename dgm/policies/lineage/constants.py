@@ -37,10 +37,16 @@ NEWTON_LIMIT = 1.0
 BROKEN_SOLVES = 0.01
 """How often a broken agent solves a task."""
 BROKEN_RATE = 0.05
-"""Share of broken children before data."""
+"""Share of a sound agent's children that are broken, before data."""
 BROKEN_RATE_WEIGHT = 10.0
 """Children that the belief in ``BROKEN_RATE`` is worth."""
 BROKEN_RATE_RANGE = (0.01, 0.9)
+BROKEN_STAYS = 0.7
+"""Share of a broken agent's children that are broken, before data."""
+BROKEN_STAYS_WEIGHT = 10.0
+BROKEN_STAYS_RANGE = (0.05, 0.98)
+SOUND_MOVE = 0.02
+"""A message is weighed anew when its sender's chance of being sound has moved by more than this."""
 SOUND_RANGE = (0.02, 0.97)
 """Bounds of a sound agent's chance of solving where it is weighed against being broken."""
 LEAST_SOUND = 0.02
@@ -82,6 +88,8 @@ PENDING_EXPANSION = 0.1
 """Taken off a parent for each of its expansions under way."""
 LATER_GENERATIONS = 5.0
 """Factor on an expansion's worth: a good child has children in turn."""
+LONE_GAP = 0.0
+"""How far behind the best agent a rival is imagined where there is none yet."""
 EXTRA_EVALUATIONS = 0.25
 """Evaluations asked for per expansion for each evaluation that it costs beyond the first."""
 LAST_SHARE = 0.1

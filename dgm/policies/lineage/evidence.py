@@ -79,16 +79,28 @@ class Evidence:
         precision = TEMPER * max(information, LEAST_INFORMATION)
         return precision, precision * x + TEMPER * surprise
 
-    def broken(self, agent: int, predicted: float, rate: float) -> float:
-        """P(broken) of an agent that was expected to have the skill ``predicted``."""
+    def broken_odds(self, agent: int, predicted: float) -> float:
+        """Log P(verdicts | broken) / P(verdicts | sound), for an agent expected to have the skill ``predicted``."""
         low, high = SOUND_RANGE
-        odds = math.log(rate / (1.0 - rate))
+        odds = 0.0
         for task, outcome, weight in self._of[agent]:
             p = 1.0 / (1.0 + math.exp(min(max(self.difficulties[task] - predicted, -50.0), 50.0)))
             p = min(max(p, low), high)
             says = SOLVED_SAYS - math.log(p) if outcome else FAILED_SAYS - math.log(1.0 - p)
             odds += weight * says
-        return 1.0 / (1.0 + math.exp(min(-odds, 700.0)))
+        return odds
+
+    def broken_odds_of_all(self, predicted: Sequence[float]) -> list[float]:
+        """``broken_odds`` for every agent at once; 0 without results."""
+        agents, tasks = np.array(self._agents), np.array(self._tasks)
+        p = 1.0 / (
+            1.0 + np.exp(np.clip(np.array(self.difficulties)[tasks] - np.array(predicted)[agents], -50, 50))
+        )
+        p = np.clip(p, *SOUND_RANGE)
+        solved = np.array(self._outcomes) > 0
+        says = np.where(solved, SOLVED_SAYS - np.log(p), FAILED_SAYS - np.log(1.0 - p))
+        odds: list[float] = np.bincount(agents, np.array(self._weights) * says, len(predicted)).tolist()
+        return odds
 
     def linearise_all(self, skills: Sequence[float]) -> tuple[list[float], list[float]]:
         """``linearised`` for every agent at once; agents without results get 0 and 0."""

@@ -18,7 +18,7 @@ from dgm.policies.lineage.constants import (
     ROOT_DRIFT_VARIANCE,
     ROOT_VARIANCE,
 )
-from dgm.policies.lineage.passes import Information, Step, message
+from dgm.policies.lineage.passes import Filtered, Information, Step, filtered, message
 
 Array = NDArray[np.float64]
 
@@ -71,10 +71,12 @@ def log_likelihood(facts: Facts, step: Step[Array], mean_drift: float) -> Array:
     for first, last in zip(starts[-2:0:-1], starts[:1:-1], strict=True):
         rows = slice(first, last)
         own: Information[Array] = tuple(info[:, rows])
-        total += (sound[rows] * _terms(own, step)).sum(axis=0)
-        said = np.stack(message(own, step, sound[rows]))
-        heads = np.flatnonzero(np.diff(parents[rows], prepend=-1))
-        info[:, parents[rows][heads]] += np.add.reduceat(said, heads, axis=1)
+        of = filtered(own, step.q)
+        total += (sound[rows] * _terms(own, of, step)).sum(axis=0)
+        above = parents[rows]
+        heads = np.flatnonzero(np.diff(above, prepend=-1))
+        for column, said in zip(info, message(of, step, sound[rows]), strict=True):
+            column[above[heads]] += said if len(heads) == len(above) else np.add.reduceat(said, heads)
     return total + _root_term(info[:, 0], mean_drift)
 
 
@@ -90,19 +92,13 @@ def _generations(facts: Facts) -> tuple[NDArray[np.int64], NDArray[np.int64], li
     return order, place[parents[order]], starts.tolist()
 
 
-def _terms(info: Information[Array], step: Step[Array]) -> Array:
-    j11, j12, j22, h1, h2 = info
+def _terms(info: Information[Array], of: Filtered[Array], step: Step[Array]) -> Array:
+    _, _, _, h1, h2 = info
+    det, n11, n12, n22, m1, m2 = of
     _, q, c1, c2, _ = step
-    a = 1.0 + j22 * DRIFT_VARIANCE
-    b = 1.0 + j11 * q
-    det = a * b - j12 * j12 * q * DRIFT_VARIANCE
-    m1 = (a * h1 - j12 * DRIFT_VARIANCE * h2) / det
-    m2 = (b * h2 - j12 * q * h1) / det
-    n11 = (a * j11 - j12 * j12 * DRIFT_VARIANCE) / det
-    n22 = (b * j22 - j12 * j12 * q) / det
-    quadratic = 0.5 * (h1 * q * m1 + h2 * DRIFT_VARIANCE * m2)
-    shift = 0.5 * (c1 * c1 * n11 + c2 * c2 * n22) + c1 * c2 * j12 / det
-    terms: Array = quadratic - 0.5 * np.log(det) - shift + m1 * c1 + m2 * c2
+    shift1 = c1 * (m1 - 0.5 * c1 * n11 - c2 * n12)
+    shift2 = c2 * (m2 - 0.5 * c2 * n22)
+    terms: Array = 0.5 * (h1 * q * m1 + h2 * DRIFT_VARIANCE * m2 - np.log(det)) + shift1 + shift2
     return terms
 
 

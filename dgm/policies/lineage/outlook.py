@@ -14,6 +14,7 @@ from dgm.policies.lineage.constants import (
     FERTILITY_WEIGHT,
     HORIZON,
     LATER_GENERATIONS,
+    LONE_GAP,
     MANY_WORKERS,
     PENDING_EXPANSION,
     PROBES,
@@ -71,9 +72,7 @@ class Outlook:
     @cached_property
     def parent(self) -> AgentId | None:
         """Whose descendants promise most."""
-        able = self.broken <= 0.5
-        if self._around.workers < MANY_WORKERS:
-            able &= self._probed
+        able = self._able()
         if not able.any():
             return None
         promise = self._promise() * self._fertility()
@@ -125,6 +124,11 @@ class Outlook:
         worth[left] = (1.0 - self.broken[left]) * gain.max(axis=1)
         return worth
 
+    def _able(self) -> NDArray[np.bool_]:
+        """Who may have a child."""
+        able: NDArray[np.bool_] = self.broken <= 0.5
+        return able if self._around.workers >= MANY_WORKERS else able & self._probed
+
     def _expansion_worth(self, parent: AgentId) -> float:
         """(1 - broken rate) EI(m_c - best, s(v_c, m)) / (c + m) of the parent's child, for the best m."""
         model = self._posterior
@@ -137,7 +141,7 @@ class Outlook:
             np.full(len(probes), mean - self._top), learned_spread(np.full(len(probes), variance), probes)
         )
         gain /= self._around.expansion_cost + probes
-        return float((1.0 - model.broken_rate) * gain.max())
+        return float((1.0 - model.breakage.rate) * gain.max())
 
     def _promise(self) -> Array:
         """EI over the best agent of what becomes of each agent's line within the horizon."""
@@ -170,9 +174,8 @@ class Outlook:
         best = int(np.argmax(standing))
         top = float(standing[best])
         rivals = np.full(len(standing), top)
-        if np.count_nonzero(counted) > 1:
-            standing[best] = -np.inf
-            rivals[best] = standing.max()
+        standing[best] = top - LONE_GAP if np.count_nonzero(counted) == 1 else -np.inf
+        rivals[best] = standing.max()
         return AgentId(best), top, rivals
 
 

@@ -58,27 +58,49 @@ class Gains(NamedTuple, Generic[N]):
 NOTHING: Information[float] = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def message(info: Information[N], step: Step[N], sound: N) -> Information[N]:
-    """What a child with this information tells its parent, weighed by its chance of being sound.
+class Filtered(NamedTuple, Generic[N]):
+    """What both the message and the likelihood are made of: M = (I + J Q)⁻¹, N = M J."""
 
-    M = (I + J Q)⁻¹, N = M J; J_p += r AᵀN A, H_p += r Aᵀ(M H - N c).
-    """
+    det: N
+    """Of I + J Q."""
+    n11: N
+    n12: N
+    n22: N
+    m1: N
+    m2: N
+    """Of M H."""
+
+
+def filtered(info: Information[N], q: N) -> Filtered[N]:
+    """Takes the noise of one step into account."""
     j11, j12, j22, h1, h2 = info
-    rho, q, c1, c2, carry = step
     a = 1.0 + j22 * DRIFT_VARIANCE
     b = 1.0 + j11 * q
-    det = a * b - j12 * j12 * q * DRIFT_VARIANCE
-    n11 = (a * j11 - j12 * j12 * DRIFT_VARIANCE) / det
-    n12 = j12 / det
-    n22 = (b * j22 - j12 * j12 * q) / det
-    u1 = (a * h1 - j12 * DRIFT_VARIANCE * h2) / det - n11 * c1 - n12 * c2
-    u2 = (b * h2 - j12 * q * h1) / det - n12 * c1 - n22 * c2
+    cross = j12 * j12
+    det = a * b - cross * DRIFT_VARIANCE * q
+    return Filtered(
+        det,
+        (a * j11 - cross * DRIFT_VARIANCE) / det,
+        j12 / det,
+        (b * j22 - cross * q) / det,
+        (a * h1 - j12 * DRIFT_VARIANCE * h2) / det,
+        (b * h2 - j12 * q * h1) / det,
+    )
+
+
+def message(of: Filtered[N], step: Step[N], sound: N) -> Information[N]:
+    """What a child tells its parent, weighed by its chance of being sound: r AᵀN A and r Aᵀ(M H - N c)."""
+    _, n11, n12, n22, m1, m2 = of
+    rho, _, c1, c2, carry = step
+    u1 = m1 - n11 * c1 - n12 * c2
+    u2 = m2 - n12 * c1 - n22 * c2
     low = carry * n11 + DRIFT_KEPT * n12
+    share = sound * rho
     return (
-        sound * rho * rho * n11,
-        sound * rho * low,
+        share * rho * n11,
+        share * low,
         sound * (carry * low + DRIFT_KEPT * (carry * n12 + DRIFT_KEPT * n22)),
-        sound * rho * u1,
+        share * u1,
         sound * (carry * u1 + DRIFT_KEPT * u2),
     )
 
@@ -218,17 +240,27 @@ class Beliefs:
         """Does everything anew, with other parameters."""
         self.step, self.mean_drift = step, mean_drift
         self._dirty.clear()
-        self._info = [(precision, 0.0, 0.0, eta, 0.0) for precision, eta in self._evidence]
+        self._info = [
+            (precision, 0.0, 0.0, eta, 0.0) if precision else NOTHING for precision, eta in self._evidence
+        ]
         for agent in range(len(self) - 1, 0, -1):
             self._gains[agent] = gains(self._info[agent], step)
             self._send(agent, NOTHING)
         return self._downward(range(len(self)))
 
+    def replace_evidence(self, evidence: list[tuple[float, float]], sound: list[float]) -> None:
+        """``set_evidence`` for every agent; ``restart`` must follow."""
+        self._evidence = evidence
+        self._sound = [chance if chance >= LEAST_SOUND else 0.0 for chance in sound]
+
     def _send(self, agent: int, before: Information[float]) -> None:
         sound = self._sound[agent]
         info = self._info[agent]
-        sent = message(info, self.step, sound) if sound and info is not NOTHING else NOTHING
+        tells = sound and info is not NOTHING
+        sent = message(filtered(info, self.step.q), self.step, sound) if tells else NOTHING
         self._sent[agent] = sent
+        if sent is before:
+            return
         parent = self.parents[agent]
         of = self._info[parent]
         self._info[parent] = (

@@ -5,15 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from dgm.policies.lineage.breakage import Breakage
 from dgm.policies.lineage.constants import (
     ANCHOR_MOVE,
-    BROKEN_RATE,
-    BROKEN_RATE_RANGE,
-    BROKEN_RATE_WEIGHT,
     MEAN_DRIFT,
     MEAN_DRIFT_WEIGHT,
     PENDING_INFORMATION,
     RELINEARISE,
+    SOUND_MOVE,
     SWEEP_EVERY,
 )
 from dgm.policies.lineage.evidence import Evidence
@@ -30,14 +29,14 @@ class Posterior:
     def __init__(self) -> None:
         self.rho, self.q = expected_before_data()
         self.mean_drift = MEAN_DRIFT
-        self.broken_rate = BROKEN_RATE
+        self.breakage = Breakage()
         self.anchor = 0.0
         """The seed's skill, that gains are measured from."""
         self.evidence = Evidence()
         self.beliefs = Beliefs(self._step(), self.mean_drift)
         self._depths: list[int] = []
-        self._broken: list[float] = []
-        """Of agents with results."""
+        self._sound: list[float] = []
+        """``Breakage.sound`` as messages between agents are weighed by it."""
         self._linearised_at: list[float] = []
         self._stale: set[int] = set()
         """Agents with results whose mean has moved too far from where they were linearised."""
@@ -51,7 +50,8 @@ class Posterior:
         self._depths.append(self._depths[parent] + 1 if self._depths else 0)
         self.evidence.add_agent()
         self.beliefs.add(parent)
-        self._broken.append(0.0)
+        self.breakage.add(parent)
+        self._sound.append(1.0)
         self._linearised_at.append(0.0)
 
     def graded(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
@@ -61,6 +61,7 @@ class Posterior:
         for each in sorted(self._stale):
             self._linearise(each)
         self._stale.clear()
+        self._weigh(self.breakage.update())
         self._note(self.beliefs.update())
         self._since_sweep += 1
         if self._since_sweep >= SWEEP_EVERY:
@@ -80,17 +81,15 @@ class Posterior:
         self._linearise_all()
         if learn:
             self._learn_parameters()
-        skills, sound = self._skills(), [1.0 - p for p in self._broken]
-        self.evidence.learn_difficulties(skills, sound)
+        self.evidence.learn_difficulties(self._skills(), self._sound)
         self._linearise_all()
         self._restart()
 
     def broken(self) -> NDArray[np.float64]:
-        """P(broken) of every agent; the learned rate where there are no results, 0 for the seed."""
-        return np.array([
-            self._broken[agent] if self.evidence.results(agent) or not agent else self.broken_rate
-            for agent in range(len(self))
-        ])  # fmt: skip
+        """P(broken) of every agent; 0 for the seed."""
+        broken: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.array(self.breakage.odds)))
+        broken[:1] = 0.0
+        return broken
 
     def states(self, pending: Mapping[int, int]) -> list[State]:
         """Every agent's state; evaluations under way (agent → how many) narrow it and leave its mean alone."""
@@ -101,7 +100,7 @@ class Posterior:
             precision, eta = beliefs.evidence(agent)
             more = PENDING_INFORMATION * count
             mean = beliefs.states[agent].t
-            beliefs.set_evidence(agent, precision + more, eta + more * mean, self._sound(agent))
+            beliefs.set_evidence(agent, precision + more, eta + more * mean, self._sound[agent])
         beliefs.update()
         return [
             State(now.t, now.m, then.tt, then.tm, then.mm)
@@ -112,10 +111,7 @@ class Posterior:
         """The tree and its linearised verdicts."""
         agents = range(len(self))
         precisions, etas = zip(*(self.beliefs.evidence(agent) for agent in agents), strict=True)
-        return Facts(self.beliefs.parents, self._depths, precisions, etas, [self._sound(a) for a in agents])
-
-    def _sound(self, agent: int) -> float:
-        return 1.0 - self._broken[agent]
+        return Facts(self.beliefs.parents, self._depths, precisions, etas, self._sound)
 
     def _skills(self) -> list[float]:
         return [state.t for state in self.beliefs.states]
@@ -128,27 +124,32 @@ class Posterior:
         self._linearised_at[agent] = at
         precision, eta = self.evidence.linearised(agent, at)
         if agent:
-            self._broken[agent] = self.evidence.broken(agent, self.beliefs.predicted(agent), self.broken_rate)
-        self.beliefs.set_evidence(agent, precision, eta, self._sound(agent))
+            self.breakage.say(agent, self.evidence.broken_odds(agent, self.beliefs.predicted(agent)))
+        self.beliefs.set_evidence(agent, precision, eta, self._sound[agent])
 
     def _linearise_all(self) -> None:
         self._linearised_at = self._skills()
+        agents = range(len(self))
+        odds = self.evidence.broken_odds_of_all([self.beliefs.predicted(agent) for agent in agents])
+        self.breakage.replace(odds)
+        self._sound = self.breakage.sound[:]
         precisions, etas = self.evidence.linearise_all(self._linearised_at)
-        for agent, (precision, eta) in enumerate(zip(precisions, etas, strict=True)):
-            if self.evidence.results(agent):
-                if agent:
-                    predicted = self.beliefs.predicted(agent)
-                    self._broken[agent] = self.evidence.broken(agent, predicted, self.broken_rate)
-                self.beliefs.set_evidence(agent, precision, eta, self._sound(agent))
+        self.beliefs.replace_evidence(list(zip(precisions, etas, strict=True)), self._sound)
         self._stale.clear()
 
     def _learn_parameters(self) -> None:
         self.rho, self.q = learned(self.facts(), self.anchor, self.mean_drift)
-        probed = [p for agent, p in enumerate(self._broken) if agent and self.evidence.results(agent)]
-        rate = (BROKEN_RATE_WEIGHT * BROKEN_RATE + sum(probed)) / (BROKEN_RATE_WEIGHT + len(probed))
-        self.broken_rate = min(max(rate, BROKEN_RATE_RANGE[0]), BROKEN_RATE_RANGE[1])
+        self.breakage.learn(agent for agent in range(len(self)) if self.evidence.results(agent))
         drift = sum(state.m for state in self.beliefs.states)
         self.mean_drift = (MEAN_DRIFT_WEIGHT * MEAN_DRIFT + drift) / (MEAN_DRIFT_WEIGHT + len(self))
+
+    def _weigh(self, agents: list[int]) -> None:
+        """Lets messages count by what is now known of who is broken."""
+        for agent in agents:
+            sound = self.breakage.sound[agent]
+            if abs(sound - self._sound[agent]) > SOUND_MOVE:
+                self._sound[agent] = sound
+                self.beliefs.set_evidence(agent, *self.beliefs.evidence(agent), sound)
 
     def _restart(self) -> None:
         self.anchor = self.beliefs.states[0].t

@@ -1,0 +1,145 @@
+"""Which agents are broken: a two-state chain down the tree, solved exactly by passing odds up and down.
+
+A sound agent's child breaks at the learned rate; a broken agent's child is broken too but for a learned share that is
+mended. So failures all along a line tell that it broke at its top, though no agent of it has more than one result.
+All quantities are log odds of broken against sound.
+"""
+
+import math
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+
+from dgm.policies.lineage.constants import (
+    BROKEN_RATE,
+    BROKEN_RATE_RANGE,
+    BROKEN_RATE_WEIGHT,
+    BROKEN_STAYS,
+    BROKEN_STAYS_RANGE,
+    BROKEN_STAYS_WEIGHT,
+)
+
+LIMIT = 50.0
+"""Log odds are kept within this."""
+SETTLED = 1e-6
+NEVER = -LIMIT
+
+
+class Breakage:
+    """P(broken) for every agent of a tree, given what each one's own verdicts say; the root is sound."""
+
+    def __init__(self) -> None:
+        self.rate = BROKEN_RATE
+        self.stays = BROKEN_STAYS
+        self.odds: list[float] = []
+        """Posterior log odds."""
+        self.sound: list[float] = []
+        """P(sound) if the parent is: how far what an agent's line shows can be put down to its parent's skill."""
+        self._parents: list[int] = []
+        self._own: list[float] = []
+        self._below: list[float] = []
+        """Of an agent's own verdicts and all its descendants'."""
+        self._sent: list[float] = []
+        self._dirty: set[int] = set()
+
+    def add(self, parent: int) -> None:
+        """A new agent; the first one is the root."""
+        agent = len(self._parents)
+        self._parents.append(parent)
+        for column in (self._own, self._below, self._sent):
+            column.append(0.0)
+        self.odds.append(self._prior(self.odds[parent]) if agent else NEVER)
+        self.sound.append(1.0 - self.rate if agent else 1.0)
+
+    def say(self, agent: int, odds: float) -> None:
+        """What the agent's own verdicts say: log P(verdicts | broken) / P(verdicts | sound)."""
+        self._below[agent] += odds - self._own[agent]
+        self._own[agent] = odds
+        self._dirty.add(agent)
+
+    def update(self) -> list[int]:
+        """Brings all odds up to date; returns the agents whose ``sound`` changed."""
+        touched = self._upward(self._dirty)
+        self._dirty.clear()
+        self._downward(touched)
+        return sorted(touched)
+
+    def learn(self, probed: Iterable[int]) -> None:
+        """One step of expectation maximisation for both rates, from agents with results; then everything anew."""
+        fresh, breaks, old, stays = 0.0, 0.0, 0.0, 0.0
+        for agent in probed:
+            if agent:
+                before = _sigmoid(self.odds[self._parents[agent]] - self._sent[agent])
+                both = before * self.stays * math.exp(min(self._below[agent], LIMIT))
+                mended = before * (1.0 - self.stays)
+                broke = (1.0 - before) * self.rate * math.exp(min(self._below[agent], LIMIT))
+                sound = (1.0 - before) * (1.0 - self.rate)
+                total = both + mended + broke + sound
+                fresh += (broke + sound) / total
+                breaks += broke / total
+                old += (both + mended) / total
+                stays += both / total
+        self.rate = _shrunk(breaks, fresh, BROKEN_RATE, BROKEN_RATE_WEIGHT, BROKEN_RATE_RANGE)
+        self.stays = _shrunk(stays, old, BROKEN_STAYS, BROKEN_STAYS_WEIGHT, BROKEN_STAYS_RANGE)
+        self.replace(self._own)
+
+    def replace(self, own: list[float]) -> None:
+        """``say`` for every agent, and everything anew."""
+        self._own, self._below = own, own[:]
+        self._sent = [0.0] * len(own)
+        self._dirty.clear()
+        for agent in range(len(own) - 1, 0, -1):
+            self._send(agent)
+        self._downward(range(len(own)))
+
+    def _send(self, agent: int) -> None:
+        ratio = math.exp(min(self._below[agent], LIMIT))
+        evidence = self.rate * ratio + 1.0 - self.rate
+        self.sound[agent] = (1.0 - self.rate) / evidence
+        sent = math.log((self.stays * ratio + 1.0 - self.stays) / evidence)
+        self._below[self._parents[agent]] += sent - self._sent[agent]
+        self._sent[agent] = sent
+
+    def _prior(self, parent_odds: float) -> float:
+        broken = _sigmoid(parent_odds)
+        p = self.stays * broken + self.rate * (1.0 - broken)
+        return math.log(p / (1.0 - p))
+
+    def _upward(self, dirty: Iterable[int]) -> set[int]:
+        waiting = [-agent for agent in dirty]
+        heapify(waiting)
+        seen = set(dirty)
+        while waiting:
+            agent = -heappop(waiting)
+            if not agent:
+                break
+            self._send(agent)
+            parent = self._parents[agent]
+            if parent not in seen:
+                seen.add(parent)
+                heappush(waiting, -parent)
+        return seen
+
+    def _downward(self, touched: Iterable[int]) -> None:
+        changed = bytearray(len(self._parents))
+        revisit = bytearray(len(self._parents))
+        for agent in touched:
+            revisit[agent] = 1
+        odds, below, sent = self.odds, self._below, self._sent
+        for agent, parent in enumerate(self._parents):
+            if not agent or not (revisit[agent] or revisit[parent] or changed[parent]):
+                continue
+            new = self._prior(odds[parent] - sent[agent]) + below[agent]
+            new = min(max(new, -LIMIT), LIMIT)
+            if abs(new - odds[agent]) > SETTLED:
+                odds[agent] = new
+                changed[agent] = 1
+
+
+def _sigmoid(odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
+
+
+def _shrunk(
+    successes: float, trials: float, mean: float, weight: float, bounds: tuple[float, float]
+) -> float:
+    return min(max((weight * mean + successes) / (weight + trials), bounds[0]), bounds[1])

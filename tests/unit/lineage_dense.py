@@ -1,0 +1,56 @@
+"""The tree model of ``lineage`` as one big Gaussian, to hold the passes against."""
+
+import numpy as np
+
+from dgm.policies.lineage.constants import (
+    DRIFT_KEPT,
+    DRIFT_VARIANCE,
+    ROOT_DRIFT_VARIANCE,
+    ROOT_VARIANCE,
+)
+
+
+def prior(parents, step, mean_drift):
+    """Mean and covariance of (θ_0, μ_0, θ_1, μ_1, …)."""
+    n = len(parents)
+    mean, cov = np.zeros(2 * n), np.zeros((2 * n, 2 * n))
+    mean[1] = mean_drift
+    cov[:2, :2] = np.diag([ROOT_VARIANCE, ROOT_DRIFT_VARIANCE])
+    a = np.array([[step.rho, step.carry], [0.0, DRIFT_KEPT]])
+    for agent in range(1, n):
+        me, up = slice(2 * agent, 2 * agent + 2), slice(2 * parents[agent], 2 * parents[agent] + 2)
+        mean[me] = a @ mean[up] + np.array([step.c1, step.c2])
+        cov[me, : 2 * agent] = a @ cov[up, : 2 * agent]
+        cov[: 2 * agent, me] = cov[me, : 2 * agent].T
+        cov[me, me] = a @ cov[up, up] @ a.T + np.diag([step.q, DRIFT_VARIANCE])
+    return mean, cov
+
+
+def posterior(parents, step, mean_drift, evidence):
+    """Mean and covariance after ``evidence``: per agent, precision and η of its skill."""
+    mean, cov = prior(parents, step, mean_drift)
+    precision = np.linalg.inv(cov)
+    h = precision @ mean
+    for agent, (lam, eta) in enumerate(evidence):
+        precision[2 * agent, 2 * agent] += lam
+        h[2 * agent] += eta
+    cov = np.linalg.inv(precision)
+    return cov @ h, cov
+
+
+def log_likelihood(parents, step, mean_drift, evidence):
+    """log ∫ prior(x) Π exp(-½ Λ θ² + η θ) dx."""
+    mean, cov = prior(parents, step, mean_drift)
+    after, narrow = posterior(parents, step, mean_drift, evidence)
+    before, now = np.linalg.inv(cov), np.linalg.inv(narrow)
+    return (
+        0.5 * after @ now @ after
+        - 0.5 * mean @ before @ mean
+        + 0.5 * np.linalg.slogdet(before)[1]
+        - 0.5 * np.linalg.slogdet(now)[1]
+    )
+
+
+def left_out(mean_drift):
+    """What the policy's likelihood leaves out: it depends neither on ρ nor on q."""
+    return -0.5 * np.log(ROOT_VARIANCE * ROOT_DRIFT_VARIANCE) - 0.5 * mean_drift**2 / ROOT_DRIFT_VARIANCE
