@@ -50,13 +50,18 @@ def performed(trials: Iterable[Trial], processes: int) -> Generator[tuple[Trial,
 def _performed(trial: Trial) -> Result:
     try:
         return perform(trial)
-    except DgmError as error:
-        raise type(error)(f"{trial}: {error}") from error
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        raise DgmError(
-            f"{trial}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-        ) from error
+        raise _named(trial, error) from error
+
+
+def _named(trial: Trial, error: Exception) -> DgmError:
+    """The error of a trial as one line that says which trial it was."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, DgmError):
+        return type(error)(f"{trial}: {error}")
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return DgmError(f"{trial}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})")
 
 
 def _send(connection: Connection, trial: Trial) -> None:

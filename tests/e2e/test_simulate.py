@@ -1,0 +1,161 @@
+"""``dgm simulate`` as people use it: compared, killed, gone on with, recorded and replayed."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.policies.registry import POLICIES, open_policy
+from dgm.search.budgets import Reason
+from dgm.search.replay.decisions import replay_decisions
+from dgm.simulate.crew import quiet
+from dgm.simulate.recorded import open_recording, record
+from dgm.simulate.trial import Trial
+
+SMALL = ("--family", "drift", "--family", "broken", "--seeds", "3", "--budget", "120", "--jobs", "2")
+
+
+def without_times(document):
+    for cell in document["cells"]:
+        for standing in cell["standings"]:
+            del standing["decision_ms"]
+    return document
+
+
+def test_what_there_is_is_listed(dgm):
+    listed = dgm.json("simulate", "--list")
+    assert {"lineage", "hgm", "oracle"} <= {policy["name"] for policy in listed["policies"]}
+    assert {family["group"] for family in listed["families"]} == {"reported", "reserved", "tuning"}
+    assert all(item["about"] for item in (*listed["policies"], *listed["families"]))
+    assert "low-retention" in dgm("simulate", "--list").stdout
+
+
+def test_a_killed_study_goes_on_and_says_the_same(dgm, tmp_path):
+    file = tmp_path / "results.jsonl"
+    words = ["simulate", "--policy", "random", *SMALL, "--results", str(file)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dgm", *words], env=dgm.variables, stdout=subprocess.DEVNULL
+    )
+    until = time.monotonic() + 120
+    while (not file.exists() or file.read_bytes().count(b"\n") < 3) and time.monotonic() < until:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    done = file.read_bytes().count(b"\n")
+    assert 3 <= done < 12
+    gone_on = without_times(dgm.json(*words))
+    trials = [json.dumps(json.loads(line)["trial"]) for line in file.read_text().splitlines()]
+    assert len(trials) == len(set(trials)) == 12
+    assert gone_on == without_times(dgm.json(*words[:-2]))
+
+
+def test_a_study_that_is_interrupted_says_how_to_go_on(dgm, tmp_path):
+    file = tmp_path / "results.jsonl"
+    words = ["simulate", "--policy", "hgm", "--seeds", "200", "--jobs", "2", "--results", str(file)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dgm", *words],
+        env=dgm.variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 120
+    while (not file.exists() or file.read_bytes().count(b"\n") < 1) and time.monotonic() < until:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert "the same command goes on" in err
+    assert "Traceback" not in err
+
+
+def test_files_are_written_for_people(dgm, tmp_path):
+    written = ["--svg", tmp_path / "curves.svg", "--markdown", tmp_path / "tables.md"]
+    said = dgm("simulate", "--policy", "random", "--policy", "oracle", *SMALL, *written).stdout
+    assert "mean of families (3 seeds)" in said
+    assert "dgm simulate --policy random --policy oracle" in (tmp_path / "tables.md").read_text()
+    assert (tmp_path / "curves.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--seeds", "x"),
+        ("--seeds", "5:5"),
+        ("--family", "nix"),
+        ("--policy", "nix"),
+        ("--policy", "hgm+gate=nix"),
+        ("--policy", "hgm+alpha"),
+        ("--reference", "nix"),
+        ("--budget", "0"),
+        ("--expansion-cost", "-1"),
+        ("--workers", "0"),
+        ("--failures", "1"),
+        ("--svg", "/no/such/folder/curves.svg"),
+        ("--record", "somewhere"),
+        ("--record", "somewhere", "--policy", "oracle", "--family", "drift", "--seeds", "1"),
+    ],
+)
+def test_bad_input_is_one_line(dgm, words):
+    done = dgm("simulate", *words, code=2)
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_a_recorded_search_is_a_run_like_any_other(dgm, tmp_path):
+    folder = tmp_path / "run"
+    words = ["simulate", "--policy", "hgm", "--family", "drift", "--seeds", "7:8", "--budget", "40"]
+    first = dgm.json(*words, "--record", folder)
+    assert first["state"] == "goal reached"
+    assert dgm.json(*words, "--record", folder) == first
+    assert dgm.json("status", folder)["evaluations"] == first["evaluations"]
+    assert "★" in dgm("tree", folder).stdout
+    assert dgm.json("lineage", folder, "best")["lineage"][0]["id"] == 0
+    assert dgm("log", folder).stdout.count("\n") > 40
+    assert "nature.json" in dgm("diff", folder, 1).stdout
+    assert dgm.json("replay", folder, "decisions")["identical"]
+    assert "dgm simulate --record" in dgm("resume", folder, code=2).stderr
+    assert "another trial" in dgm(*words[:-1], "50", "--record", folder, code=2).stderr
+
+
+def _killed_after(folder, trial, events):
+    """What a process does that dies in the middle of a recording."""
+    quiet()
+
+    def die(recorded):
+        nonlocal events
+        events -= 1
+        if events == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with open_recording(folder, trial) as run:
+        record(run, trial, die)
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_decisions_replay_after_two_deaths_with_twenty_workers(policy, tmp_path):
+    trial = Trial(policy, "broken", 11, budget=60, expansion_cost=1.0, workers=20, failures=0.05)
+    for events in (45, 40):
+        process = multiprocessing.get_context("fork").Process(
+            target=_killed_after, args=(tmp_path / "run", trial, events)
+        )
+        process.start()
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
+    quiet()
+    with open_recording(tmp_path / "run", trial) as run:
+        record(run, trial)
+    with Run.open(tmp_path / "run") as run:
+        settings = Settings.model_validate(run.config["settings"])
+        found = replay_decisions(run, open_policy(settings), settings)
+        assert run.tree.stop_reason in (Reason.GOAL.value, Reason.NOTHING_LEFT.value)
+    assert (found.differing, found.first) == (0, None)
+    assert found.asked > 20

@@ -1,0 +1,205 @@
+"""Studies: results that are kept, compared in pairs, and drawn."""
+
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+
+from dgm.errors import UserError
+from dgm.simulate.crew import performed
+from dgm.simulate.curves import Curve, Panel, svg, ticks
+from dgm.simulate.fingerprint import fingerprint
+from dgm.simulate.measures import MEAN, reached, standings
+from dgm.simulate.results import Results
+from dgm.simulate.study import Cell, Study, carry_out
+from dgm.simulate.tables import family_tables, markdown, tables
+from dgm.simulate.trial import SHARES, Result, Trial
+
+CELL = Cell(budget=64)
+STUDY = Study(("random", "hgm"), ("drift", "broken"), (0, 1), (CELL,))
+
+
+def result(final, *, curve=None, root=0.2, best=0.9, recommended=3):
+    points = curve or (final,) * len(SHARES)
+    return Result(
+        final, tuple(points), root, best, recommended, 1, 20, 19, 45, 0, "goal reached", 1.0, 64, 0.1, 0.2
+    )
+
+
+def silent(done, of):
+    pass
+
+
+def found_by(final):
+    """Results whose final score is a function of policy, family and seed."""
+    return {trial: result(final(trial)) for trial in STUDY.trials()}
+
+
+def test_what_is_known_is_not_done_again(tmp_path):
+    file, counts = tmp_path / "results.jsonl", []
+    with Results(file) as results:
+        first = carry_out(STUDY, results, 1, silent)
+    with Results(file) as results:
+        again = carry_out(STUDY, results, 1, lambda done, of: counts.append((done, of)))
+    assert again == first
+    assert len(first) == len(file.read_text().splitlines()) == 8
+    assert counts == [(0, 0)]
+
+
+def test_a_torn_last_line_is_dropped_and_done_again(tmp_path):
+    file = tmp_path / "results.jsonl"
+    with Results(file) as results:
+        first = carry_out(STUDY, results, 1, silent)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-40])
+    with Results(file) as results:
+        again = carry_out(STUDY, results, 1, silent)
+    assert [again[trial].curve for trial in again] == [first[trial].curve for trial in first]
+    lines = [json.loads(line)["trial"] for line in file.read_text().splitlines()]
+    assert len(lines) == len({tuple(line.values()) for line in lines}) == 8
+
+
+def test_results_of_other_code_are_left_alone(tmp_path):
+    file = tmp_path / "results.jsonl"
+    trial = CELL.trial("random", "drift", 0)
+    with Results(file) as results:
+        results.add(trial, result(0.5))
+    file.write_text(file.read_text().replace(fingerprint("random", "drift"), "0" * 16))
+    with Results(file) as results:
+        assert results.get(trial) is None
+    assert len(file.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("content", [b"my notes", b"my notes\n", b'{"trial": {}}\n', b'{"other": 1}\n{"tr'])
+def test_a_file_of_something_else_is_refused_and_kept(tmp_path, content):
+    file = tmp_path / "notes.txt"
+    file.write_bytes(content)
+    with pytest.raises(UserError, match=r"notes\.txt"):
+        Results(file)
+    assert file.read_bytes() == content
+
+
+def test_two_studies_do_not_write_one_file_at_once(tmp_path):
+    with Results(tmp_path / "results.jsonl"), pytest.raises(UserError, match="another study"):
+        Results(tmp_path / "results.jsonl")
+
+
+def test_a_version_is_of_the_policy_and_of_the_family():
+    versions = [
+        ("hgm", "drift"),
+        ("hgm+alpha=0.5", "drift"),
+        ("random", "drift"),
+        ("hgm", "broken"),
+        ("oracle", "drift"),
+    ]
+    assert len({fingerprint(*version) for version in versions}) == len(versions)
+
+
+def test_processes_give_the_same_results_as_one(tmp_path):
+    trials = list(STUDY.trials())[:4]
+    alone, together = dict(performed(trials, 1)), dict(performed(trials, 2))
+    assert {trial: together[trial].curve for trial in trials} == {t: alone[t].curve for t in trials}
+    with pytest.raises(UserError, match="unknown family"):
+        list(performed([Trial("hgm", "nix", 1)] * 2, 2))
+
+
+def test_differences_are_paired_and_ties_count_half():
+    shift = {"drift": 0.1, "broken": 0.0}
+    found = found_by(lambda t: 0.3 + 0.2 * t.seed + (shift[t.family] if t.policy == "random" else 0.0))
+    rows = {(s.policy, s.family): s for s in standings(STUDY, CELL, found, "hgm")}
+    assert rows["random", "drift"].difference.mean == pytest.approx(0.1)
+    assert rows["random", "drift"].won == 1.0
+    assert rows["random", "broken"].won == 0.5
+    mean = rows["random", MEAN]
+    assert mean.difference.mean == pytest.approx(0.05)
+    assert (mean.difference.low, mean.difference.high) == (pytest.approx(0.05), pytest.approx(0.05))
+    assert (mean.won, mean.seeds) == (0.75, 2)
+    assert rows["hgm", MEAN].difference.mean == 0.0
+
+
+def test_a_seed_counts_only_where_both_have_it_in_all_families():
+    found = found_by(lambda trial: 0.3)
+    del found[CELL.trial("random", "broken", 1)]
+    rows = {(s.policy, s.family): s for s in standings(STUDY, CELL, found, "hgm")}
+    assert rows["random", MEAN].seeds == rows["random", "broken"].seeds == 1
+    assert rows["random", MEAN].difference.low is None
+    assert rows["random", "drift"].seeds == 2
+
+
+def test_regret_against_the_oracle_wants_the_oracle():
+    found = found_by(lambda trial: 0.3)
+    assert standings(STUDY, CELL, found, "hgm")[0].oracle_regret is None
+    for family in STUDY.families:
+        for seed in STUDY.seeds:
+            found[CELL.trial("oracle", family, seed)] = result(0.8)
+    assert standings(STUDY, CELL, found, "hgm")[0].oracle_regret == pytest.approx(0.5)
+
+
+def test_stuck_at_the_root_is_told_from_rightly_staying():
+    assert result(0.2, recommended=0, best=0.3).stuck
+    assert not result(0.2, recommended=0, best=0.2).stuck
+    assert not result(0.3, best=0.5).stuck
+
+
+def test_speed_compares_when_a_quality_is_reached():
+    study = Study(("random", "hgm"), ("drift",), (0,), (CELL,))
+    slow = [0.2 + 0.2 * share for share in SHARES]
+    fast = [0.2 + min(0.8 * share, 0.4) for share in SHARES]
+    found = {CELL.trial("hgm", "drift", 0): result(slow[-1], curve=slow)}
+    found[CELL.trial("random", "drift", 0)] = result(fast[-1], curve=fast)
+    rows = {s.policy: s for s in standings(study, CELL, found, "hgm")}
+    assert rows["hgm"].speed == pytest.approx(1.0)
+    assert rows["random"].speed == pytest.approx(4.0)
+    rows = {s.policy: s for s in standings(study, CELL, found, "random")}
+    assert rows["hgm"].speed == pytest.approx(0.25)
+
+
+def test_where_a_curve_reaches_a_goal():
+    points = [(0.0, 0.1), (10.0, 0.2), (20.0, 0.4)]
+    assert reached(points, 0.3) == pytest.approx(15.0)
+    assert reached(points, 0.05) == 0.0
+    assert reached(points, 0.5) is None
+
+
+def test_tables_hold_every_policy():
+    rows = standings(STUDY, CELL, found_by(lambda trial: 0.3), "hgm")
+    texts = [markdown(table) for table in (*tables(rows), *family_tables(rows))]
+    assert len(texts) == 4
+    assert all("| hgm |" in text and "| random |" in text for text in texts)
+    assert all(len({line.count("|") for line in text.splitlines()[2:]}) == 1 for text in texts)
+
+
+def test_a_trial_out_of_bounds_is_refused():
+    for cell in (Cell(0), Cell(expansion_cost=-1.0), Cell(workers=0), Cell(failures=1.0)):
+        with pytest.raises(UserError):
+            replace(STUDY, cells=(cell,))
+
+
+def test_curves_are_drawn_within_their_panel_and_named():
+    names = [f"policy <{n}>" for n in range(18)]
+    curves = tuple(
+        Curve(name, ((0.0, 0.2), (400.0, 0.3), (800.0, 0.3 + n / 1000))) for n, name in enumerate(names)
+    )
+    root = ET.fromstring(svg("a & b", [Panel("one", curves)]))
+    ns = "{http://www.w3.org/2000/svg}"
+    texts = [text.text for text in root.iter(f"{ns}text")]
+    assert set(names) <= set(texts)
+    assert all(texts.count(str(n + 1)) >= 2 for n in range(18))
+    assert {"0", "800", "budget spent (evaluations)"} <= set(texts)
+    looks = [
+        (p.get("stroke"), p.get("stroke-dasharray")) for p in root.iter(f"{ns}path") if p.get("stroke-width")
+    ]
+    assert len(set(looks)) == len(names)
+    numbers = [float(t.get("y")) for t in root.iter(f"{ns}text") if t.get("font-size") == "10"]
+    assert all(0 < y < float(root.get("height")) for y in numbers)
+    gaps = [b - a for a, b in zip(sorted(numbers), sorted(numbers)[1:], strict=False)]
+    assert min(gaps) > 8
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 800.0), (0.21, 0.63), (0.5, 0.5), (0.0, 0.031)])
+def test_ticks_are_round_few_and_hold_all(low, high):
+    steps = ticks(low, high)
+    assert steps[0] <= low
+    assert steps[-1] >= high
+    assert 2 <= len(steps) <= 9
