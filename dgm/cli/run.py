@@ -151,6 +151,7 @@ def _budget(before: Budget, flags: dict[str, Any]) -> Budget:
         given.get("usd", before.usd),
         given.get("tokens", before.tokens),
         seconds,
+        before.expansion_cost,
     )
 
 
