@@ -44,7 +44,7 @@ def test_passes_and_likelihood_are_exact_on_any_tree(tree, rho, q):
     for agent, (precision, eta) in enumerate(evidence):
         beliefs.set_evidence(agent, precision, eta, 1.0)
     for _ in range(12):
-        beliefs.update()
+        beliefs.restart(step, MEAN_DRIFT)
     mean, cov = dense.posterior(parents, step, MEAN_DRIFT, evidence)
     assert [state[:2] for state in beliefs.states] == pytest.approx(mean.reshape(-1, 2), abs=1e-6)
     assert [state.tt for state in beliefs.states] == pytest.approx(np.diag(cov)[::2], abs=1e-6)

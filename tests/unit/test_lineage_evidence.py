@@ -40,7 +40,7 @@ def test_all_at_once_equals_one_by_one():
     skills = [0.3, 0.0, -7.0, 2.0]
     for agent, both in enumerate(zip(*made.linearise_all(skills), strict=True)):
         assert both == pytest.approx(
-            made.linearised(agent, skills[agent]) if made.results(agent) else (0.0, 0.0)
+            made.linearised(agent, skills[agent]) if made.counts[agent] else (0.0, 0.0)
         )
 
 

@@ -20,7 +20,8 @@ from dgm.policies.lineage.constants import (
 
 LIMIT = 50.0
 """Log odds are kept within this."""
-SETTLED = 1e-6
+SETTLED = 1e-3
+"""Smaller changes are not passed on down the tree before the next sweep."""
 NEVER = -LIMIT
 
 

@@ -60,8 +60,8 @@ LARGEST_MOVE = 1.0
 """The most that a mean moves in one update."""
 ANCHOR_MOVE = 0.02
 """The seed's skill that gains are measured from is brought up to date when it has moved by more than this."""
-SETTLED = 1e-7
-"""Changes below this are not passed on down the tree before the next sweep."""
+SETTLED = 1e-4
+"""Smaller changes of a state are not passed on down the tree before the next sweep."""
 SWEEP_EVERY = 20
 """Results between two sweeps."""
 PENDING_INFORMATION = 0.15
@@ -82,7 +82,7 @@ ROOT_BONUS = 0.3
 """Added to the seed's skill in comparisons: it is left only on evidence."""
 HORIZON = 3
 """Generations that a parent is judged over."""
-SPREAD = 1.5
+SPREAD = 1.0
 """Factor on a parent's standard deviation: optimism about what descendants can become."""
 PENDING_EXPANSION = 0.1
 """Taken off a parent for each of its expansions under way."""

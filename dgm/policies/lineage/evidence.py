@@ -38,6 +38,8 @@ class Evidence:
         self.difficulty_variances = [DIFFICULTY_VARIANCE] * tasks
         self._of: list[list[tuple[int, float, float]]] = []
         """Per agent: task, outcome, weight."""
+        self.counts = array("q")
+        """Results per agent."""
         self._agents = array("q")
         self._tasks = array("q")
         self._outcomes = array("d")
@@ -49,6 +51,7 @@ class Evidence:
     def add_agent(self) -> None:
         """A new agent, without results."""
         self._of.append([])
+        self.counts.append(0)
 
     def add_task(self) -> None:
         """A new task, of average difficulty."""
@@ -59,14 +62,11 @@ class Evidence:
         """One verdict; ``attempt`` counts from 0."""
         weight = REPEAT_WEIGHT if attempt else 1.0
         self._of[agent].append((task, float(solved), weight))
+        self.counts[agent] += 1
         self._agents.append(agent)
         self._tasks.append(task)
         self._outcomes.append(float(solved))
         self._weights.append(weight)
-
-    def results(self, agent: int) -> int:
-        """How many verdicts the agent has."""
-        return len(self._of[agent])
 
     def linearised(self, agent: int, skill: float) -> tuple[float, float]:
         """Λ = 0.9 Σ p(1 - p) and η = Λ x + 0.9 Σ (y - p) at x = ``skill``, kept in range."""
@@ -108,7 +108,7 @@ class Evidence:
         n = len(skills)
         information = np.bincount(agents, weights * p * (1.0 - p), n)
         surprise = np.bincount(agents, weights * (outcomes - p), n)
-        some = np.bincount(agents, minlength=n) > 0
+        some = np.array(self.counts) > 0
         x = np.clip(np.array(skills), -SKILL_LIMIT, SKILL_LIMIT)
         precision = np.where(some, TEMPER * np.maximum(information, LEAST_INFORMATION), 0.0)
         return precision.tolist(), (precision * x + TEMPER * surprise).tolist()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,10 +51,10 @@ class Outlook:
         self._around = around
         self._under_way, self._growing = _under_way(tree)
         states = posterior.states(self._under_way)
-        self.skill, self._drift, self._tt, self._tm, self._mm = np.array(states).T
+        flat = np.fromiter(chain.from_iterable(states), np.float64, 5 * len(states))
+        self.skill, self._drift, self._tt, self._tm, self._mm = flat.reshape(-1, 5).T
         self.broken = posterior.broken()
-        results = posterior.evidence.results
-        self._probed = np.array([results(agent) > 0 for agent in range(len(tree.agents))])
+        self._probed = np.array(posterior.evidence.counts) > 0
         self._standing = self.skill.copy()
         self._standing[SEED] += ROOT_BONUS
         self.best, self._top, self._rivals = self._rank()

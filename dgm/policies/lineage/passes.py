@@ -308,10 +308,10 @@ class Beliefs:
             if not -LARGEST_MOVE <= new.t - old.t <= LARGEST_MOVE:
                 new = new._replace(t=old.t + (LARGEST_MOVE if new.t > old.t else -LARGEST_MOVE))
                 self._unsettled.add(agent)
+            states[agent] = new
             if _differ(old, new):
                 changed[agent] = 1
                 moved.append(agent)
-                states[agent] = new
         return moved
 
 

@@ -139,7 +139,7 @@ class Posterior:
 
     def _learn_parameters(self) -> None:
         self.rho, self.q = learned(self.facts(), self.anchor, self.mean_drift)
-        self.breakage.learn(agent for agent in range(len(self)) if self.evidence.results(agent))
+        self.breakage.learn(agent for agent, count in enumerate(self.evidence.counts) if count)
         drift = sum(state.m for state in self.beliefs.states)
         self.mean_drift = (MEAN_DRIFT_WEIGHT * MEAN_DRIFT + drift) / (MEAN_DRIFT_WEIGHT + len(self))
 
@@ -156,10 +156,9 @@ class Posterior:
         self._note(self.beliefs.restart(self._step(), self.mean_drift))
 
     def _note(self, moved: list[int]) -> None:
+        states, at, counts = self.beliefs.states, self._linearised_at, self.evidence.counts
         for agent in moved:
-            if self.evidence.results(agent):
-                at = self.beliefs.states[agent].t
-                if abs(at - self._linearised_at[agent]) > RELINEARISE:
-                    self._stale.add(agent)
-                else:
-                    self._stale.discard(agent)
+            if counts[agent] and abs(states[agent].t - at[agent]) > RELINEARISE:
+                self._stale.add(agent)
+            else:
+                self._stale.discard(agent)

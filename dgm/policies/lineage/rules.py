@@ -91,7 +91,7 @@ class LineageRecommendation:
         broken = posterior.broken()
         best, standing = SEED, posterior.beliefs.states[SEED].t + ROOT_BONUS
         for agent, state in enumerate(posterior.beliefs.states):
-            enough = posterior.evidence.results(agent) >= LEAST_RESULTS
+            enough = posterior.evidence.counts[agent] >= LEAST_RESULTS
             if agent and enough and broken[agent] < 0.5 and state.t > standing:
                 best, standing = AgentId(agent), state.t
         return best
