@@ -27,7 +27,7 @@ from dgm.models.choose import AUTO, names_by_role
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.summary import run_summary
-from dgm.simulate.recorded import PLAN as SIMULATION
+from dgm.simulate import PLAN as SIMULATION
 
 RESERVED = ("seed", "example")
 EXIT = {Reason.LIMIT: LIMIT, Reason.OUTAGE: FAILED}

@@ -24,15 +24,13 @@ from dgm.policies.registry import open_policy
 from dgm.search.budgets import Reason
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
-from dgm.simulate import clockwork
+from dgm.simulate import PLAN, clockwork
 from dgm.simulate.contenders import ORACLE, policy_settings
 from dgm.simulate.fingerprint import fingerprint
 from dgm.simulate.trial import SEED_OPERATOR, Trial, budget_of, world_of
 from dgm.simulate.worker import SimulatedWorker
 from dgm.simulate.world import Latent
 
-PLAN = "simulation"
-"""Key of a run's configuration that says which trial it records."""
 FILE = "nature.json"
 """All the source of a simulated agent."""
 NOTHING = "simulated"
