@@ -101,13 +101,14 @@ class EventStore:
         while True:
             with _translating(self._path):
                 chunk = self._connection.execute(query, (after,)).fetchall()
-            for row in chunk:
-                after += 1
-                if row[0] != after:
+            whole = not chunk or chunk[-1][0] == after + len(chunk)
+            for number, row in enumerate(chunk, after + 1) if not whole else ():
+                if row[0] != number:
                     raise ArchiveCorrupt(
-                        f"{self._path}: event {after} is missing (found {row[0]} in its place)"
+                        f"{self._path}: event {number} is missing (found {row[0]} in its place)"
                     )
-                yield row
+            yield from chunk
+            after += len(chunk)
             if len(chunk) < _CHUNK:
                 return
 

@@ -263,10 +263,12 @@ class Tree:
         self.evaluations += 1
         if attempt == 0:
             self._try(agent, task, verdict)
-        resolved = int(verdict is Verdict.RESOLVED)
-        self.own_resolved[agent] += resolved
-        self.own_unresolved[agent] += 1 - resolved
+        if verdict is Verdict.RESOLVED:
+            self.own_resolved[agent] += 1
+        else:
+            self.own_unresolved[agent] += 1
         if not self._deferred:
+            resolved = int(verdict is Verdict.RESOLVED)
             self._add_to_clades(agent, resolved, 1 - resolved)
 
     @contextmanager
@@ -335,10 +337,11 @@ class Tree:
 
     def _try(self, agent: AgentId, task: TaskId, verdict: Verdict | None) -> None:
         tried = self._verdicts[agent]
-        if task not in tried:
+        if task in tried:
+            tried[task] = verdict
+        else:
             self.tried_count[agent] += 1
-            task = TaskId(sys.intern(task))
-        tried[task] = verdict
+            tried[TaskId(sys.intern(task))] = verdict
 
     def _forget(self, action: ActionId) -> Action | None:
         running = self._pending.pop(action, None)
