@@ -1,7 +1,7 @@
 """Folds stored rows into a tree without making a value of each event, so that a long run opens in seconds.
 
-Two kinds of event are nearly all of a long run; those are read straight from their JSON, the others like any
-event. A test holds this to be the same as applying every event.
+Two kinds of event are nearly all of a long run; of those only the first few fields are read, in the order in which
+``codec`` writes them, the others are read like any event. A test holds this to be the same as applying every event.
 """
 
 import gc
@@ -57,6 +57,7 @@ def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:
             else:
                 tree.passed(seq - 1, latest)
                 tree.apply(store.decoded(row))
+                latest = 0.0  # a session may begin at an earlier time than the last one ended
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             message = (
                 str(error)
