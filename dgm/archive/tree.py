@@ -66,13 +66,13 @@ class Tree:
         """The same over all agents."""
         self.expansions_in_flight = 0
         """Those that run, or wait to be performed again."""
+        self.barren = array("q")
+        """Stillborn children with the agent as first parent, since the last one that was born."""
         self.depths = array("q")
         """Steps to the seed, along first parents."""
         self.evaluations = 0
         """Graded resolved or unresolved; every attempt counts."""
         self.invalid = 0
-        self.stillborn_in_a_row = 0
-        """Since the last birth."""
         self.budget = Budget()
         self.tasks: tuple[TaskId, ...] = ()
         self.seq = 0
@@ -213,7 +213,7 @@ class Tree:
             case AgentStillborn(action, dead):
                 self._forget(action)
                 self._stillborn[dead.stage] = self._stillborn.get(dead.stage, 0) + 1
-                self.stillborn_in_a_row += 1
+                self.barren[dead.parents[0]] += 1
             case ActionLost(action, _, final):
                 self._lose(action, final)
             case RunStarted(budget, tasks):
@@ -305,7 +305,6 @@ class Tree:
                 f"agent {event.id} with parents {event.parents} cannot be born as number {len(self._agents)}"
             )
         self._forget(event.action)
-        self.stillborn_in_a_row = 0
         self._agents.append(
             Agent(
                 event.id,
@@ -323,6 +322,8 @@ class Tree:
         self.depths.append(self.depths[event.parents[0]] + 1 if event.parents else 0)
         for column in self._counters():
             column.append(0)
+        if event.parents:
+            self.barren[event.parents[0]] = 0
 
     def _counters(self) -> "Sequence[array[int]]":
         return (
@@ -333,6 +334,7 @@ class Tree:
             self.tried_count,
             self.pending_evaluations,
             self.expansions,
+            self.barren,
         )
 
     def _try(self, agent: AgentId, task: TaskId, verdict: Verdict | None) -> None:

@@ -5,6 +5,7 @@ from random import Random
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId
 from dgm.policies.composed import Composition
+from dgm.policies.limits import fertile
 from dgm.policies.rules import Kit
 
 BEST_OF_N = Composition(gate="hgm", parent="best-of-n", evaluation="hgm")
@@ -17,5 +18,5 @@ class AlwaysSeed:
         """Needs nothing of the kit."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
-        """The seed."""
-        return (SEED,)
+        """The seed, while it is fertile."""
+        return (SEED,) if fertile(tree)[SEED] else ()

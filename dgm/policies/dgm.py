@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, Expand
 from dgm.policies.composed import Composition
-from dgm.policies.limits import births_in_flight
+from dgm.policies.limits import births_in_flight, fertile
 from dgm.policies.rules import Kit
 from dgm.policies.staged import FIRST_STAGE, evaluations_in_flight, graded, scores
 
@@ -40,13 +40,14 @@ NO_SELF_IMPROVEMENT = Composition(
 
 
 def eligible(tree: Tree) -> NDArray[np.bool_]:
-    """Which agents can be parents: those with a graded first stage, or with any result and none under way.
+    """Which agents can be parents: fertile ones with a graded first stage, or with any result and none under way.
 
     The seed does without a result where none is to come: an archive must be able to grow.
     """
     done = graded(tree)
     heard = done > 0
     heard[SEED] = heard[SEED] or tree.tried_count[SEED] > 0
+    heard &= fertile(tree)
     heard &= (done >= min(FIRST_STAGE, len(tree.tasks))) | (evaluations_in_flight(tree) == 0)
     return heard
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
-from dgm.policies.limits import evaluations_left
+from dgm.policies.limits import evaluations_left, fertile
 from dgm.policies.rules import Kit
 from dgm.policies.tasks import agents_with_untried
 
@@ -33,9 +33,11 @@ class CladeThompson:
         """Needs nothing of the kit."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One parent."""
-        everyone = np.arange(len(tree.agents))
-        return (thompson(tree.clade_resolved, tree.clade_unresolved, everyone, tau(tree), rng),)
+        """One parent; none where nobody is fertile."""
+        among = np.flatnonzero(fertile(tree))
+        if not len(among):
+            return ()
+        return (thompson(tree.clade_resolved, tree.clade_unresolved, among, tau(tree), rng),)
 
 
 class OwnThompson:

@@ -1,7 +1,8 @@
 """``hgm`` as its published program behaves, so that results can be compared with either.
 
-Source: metauto-ai/HGM (``hgm.py``, ``tree.py``, ``config.yaml``), with its default settings. It differs from the paper
-(``hgm``) in three things, all reproduced here:
+Source: metauto-ai/HGM (``hgm.py``, ``tree.py``, ``config.yaml``) at commit 013872d, with its default settings. (Others,
+4ad5174 for one, sum a clade over ``get_sub_tree()[:-1]``, the agent itself instead of the last descendant; 013872d
+over ``[1:]``, its descendants.) It differs from the paper (``hgm``) in three things, all reproduced here:
 
 * Draws do not sharpen: τ = 1, because ``cool_down`` is off.
 * Only agents with a result and a mean above 0 can be parents. Where the seed resolves nothing there is none, and the
@@ -12,8 +13,9 @@ Source: metauto-ai/HGM (``hgm.py``, ``tree.py``, ``config.yaml``), with its defa
   and the means. A list of 10,000 outcomes or more is left alone, and read as 10,000 times its mean.
 
 Not reproduced: that the seed comes with all its results, is not counted as an agent, nor they as evaluations; that a
-failed birth counts nowhere (a search whose births all fail would not end); and the first expansions of the seed, up to
-five by the number of workers, on which no decision here may depend. The gate and α = 0.6 are ``hgm``'s.
+failed birth counts nowhere (a search whose births all fail would not end), not even against its parent; and the first
+expansions of the seed, up to five by the number of workers, on which no decision here may depend. The gate and α = 0.6
+are ``hgm``'s.
 """
 
 from random import Random
@@ -26,6 +28,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Evaluation, Expand, Verdict
 from dgm.policies.composed import Composition
 from dgm.policies.hgm import thompson
+from dgm.policies.limits import fertile
 from dgm.policies.rules import Kit
 from dgm.policies.tasks import agents_with_untried
 
@@ -101,9 +104,10 @@ class CladeOfLists:
     def __init__(self, kit: Kit) -> None:
         self._lists = kit.shared(Lists)
 
-    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (all it needs is in the lists)
-        """One parent; none where nobody has resolved anything."""
+    def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
+        """One parent; none where nobody fertile has resolved anything."""
         among = self._lists.possible_parents
+        among = among[fertile(tree)[among]]
         if not len(among):
             return ()
         return (thompson(*self._lists.clades(), among, 1.0, rng),)

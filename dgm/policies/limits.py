@@ -1,9 +1,15 @@
 """What is left to do and to spend, work in flight counted as done: so many workers decide as one would."""
 
+from typing import TYPE_CHECKING
+
 from dgm.archive.tree import Tree
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 BARREN = 10
-"""So many stillborn children in a row end a search that has nothing left to evaluate."""
+"""After so many stillborn children in a row an agent is no parent any more."""
 
 
 def evaluations_begun(tree: Tree) -> int:
@@ -22,9 +28,9 @@ def births_in_flight(tree: Tree) -> int:
 
 
 def may_expand(tree: Tree) -> bool:
-    """True while the budget has room for one more agent, and there is hope for one."""
+    """True while the budget has room for one more agent, and somebody is fertile."""
     limit = tree.budget.agents
-    if tree.stillborn_in_a_row >= BARREN and not evaluations_possible(tree):
+    if not any(map(BARREN.__gt__, tree.barren)):
         return False
     left = evaluations_left(tree)
     if left is not None and left < tree.budget.expansion_cost:
@@ -32,9 +38,15 @@ def may_expand(tree: Tree) -> bool:
     return limit is None or agents_begun(tree) < limit
 
 
-def evaluations_possible(tree: Tree) -> bool:
-    """Whether some agent has a task that it has not tried."""
-    return any(count < len(tree.tasks) for count in tree.tried_count)
+def fertile(tree: Tree) -> "NDArray[np.bool_]":
+    """Per agent, whether it may be a parent: not after ``BARREN`` stillborn children since its last birth.
+
+    Every parent rule chooses among those, so that an agent that can have no child keeps nobody else from having one,
+    and a search with nothing left to evaluate ends.
+    """
+    import numpy as np  # not with the module, as others need no more than numbers
+
+    return np.array(tree.barren, dtype=np.int64) < BARREN
 
 
 def evaluations_left(tree: Tree) -> float | None:

@@ -2,9 +2,12 @@
 
 from random import Random
 
+import numpy as np
+
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
+from dgm.policies.limits import fertile
 from dgm.policies.rules import Kit
 from dgm.policies.tasks import agents_with_untried
 
@@ -18,8 +21,9 @@ class AnyParent:
         """Needs nothing of the kit."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One parent."""
-        return (AgentId(rng.randrange(len(tree.agents))),)
+        """One parent; none where nobody is fertile."""
+        among = np.flatnonzero(fertile(tree))
+        return (AgentId(int(among[rng.randrange(len(among))])),) if len(among) else ()
 
 
 class AnyTarget:

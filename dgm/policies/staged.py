@@ -9,13 +9,14 @@ seed is evaluated, and paid for, like its descendants.
 
 from functools import lru_cache
 from hashlib import sha256
+from itertools import chain, islice
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgm.archive.tree import Tree
-from dgm.domain import AgentId, Evaluate, TaskId
+from dgm.domain import AgentId, Evaluate, TaskId, Verdict
 from dgm.policies.limits import BARREN, births_in_flight, evaluations_begun, may_expand
 from dgm.policies.rules import Kit
 from dgm.policies.tasks import agents_with_untried
@@ -29,15 +30,30 @@ THRESHOLD = 0.4
 def owed(tree: Tree) -> NDArray[np.int64]:
     """Ids of the agents whose stage has a task that was not started yet; ascending.
 
-    The second stage is owed once every task of the first is graded or given up; it is then owed to its end, whatever
-    comes of it.
+    The second stage is owed once every task of the first is graded or given up, if enough of the first were resolved;
+    it is then owed to its end, whatever comes of it.
     """
     tried = np.array(tree.tried_count, dtype=np.int64)
     first = min(FIRST_STAGE, len(tree.tasks))
     both = min(FIRST_STAGE + SECOND_STAGE, len(tree.tasks))
     finished = (tried == first) & (evaluations_in_flight(tree) == 0) & (graded(tree) > 0)
-    promoted = (tried > first) | finished & (scores(tree) >= THRESHOLD)
+    promoted = finished & (scores(tree) >= THRESHOLD)
+    begun = np.flatnonzero((tried > first) & (tried < both))
+    promoted[begun] = _passed(tree, [AgentId(int(agent)) for agent in begun])
     return np.flatnonzero((tried < first) | promoted & (tried < both))
+
+
+def _passed(tree: Tree, agents: list[AgentId]) -> list[bool]:
+    """Who did well enough on its first stage, whatever it tried since; not before all of that is graded or given up."""
+    actions = chain(tree.pending.values(), tree.to_redo().values())
+    waiting = {(action.agent, action.task) for action in actions if isinstance(action, Evaluate)}
+    passed = []
+    for agent in agents:
+        stage = list(islice(tree.verdicts(agent).items(), FIRST_STAGE))
+        known = [verdict for _, verdict in stage if verdict is not None]
+        over = len(known) > 0 and not any((agent, task) in waiting for task, _ in stage)
+        passed.append(over and known.count(Verdict.RESOLVED) >= THRESHOLD * len(known))
+    return passed
 
 
 def evaluations_in_flight(tree: Tree) -> NDArray[np.int64]:
@@ -67,7 +83,7 @@ def fixed_order(tasks: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
     return tuple(sorted(tasks, key=lambda task: sha256(task.encode()).digest()))
 
 
-def fertile(tree: Tree) -> bool:
+def may_still_grow(tree: Tree) -> bool:
     """Whether the archive may grow, and its failed births are not more than its evaluations and ten.
 
     A failed birth is no evaluation. The program, which ends after so many generations, need not care; a search whose
@@ -84,7 +100,7 @@ class StagesDone:
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
         """Whether every stage that was earned is under way or over."""
-        return not len(owed(tree)) and fertile(tree)
+        return not len(owed(tree)) and may_still_grow(tree)
 
 
 class ByStage:
@@ -104,7 +120,7 @@ class ByStage:
             return AgentId(int(waiting[0]))
         rest = agents_with_untried(tree)
         last_birth = births_in_flight(tree) > 0 and not may_expand(tree)
-        if not len(rest) or fertile(tree) or last_birth:
+        if not len(rest) or may_still_grow(tree) or last_birth:
             return None
         return AgentId(int(rest[int(np.argmax(scores(tree)[rest]))]))
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, Expand
+from dgm.policies.limits import fertile
 from dgm.policies.staged import FIRST_STAGE, evaluations_in_flight, graded
 
 
@@ -26,13 +27,15 @@ def judged(tree: Tree) -> NDArray[np.bool_]:
 
 
 def candidates(tree: Tree) -> NDArray[np.int64]:
-    """Ids of the agents that were judged, ascending.
+    """Ids of the fertile agents that were judged, ascending.
 
-    Where nobody was it is the seed alone, so that an archive can always grow, but nobody while the seed's evaluations
-    run.
+    Where nobody was judged it is the seed alone, so that an archive can always grow, but nobody while the seed's
+    evaluations run.
     """
-    found = np.flatnonzero(judged(tree))
-    return found if len(found) or evaluations_in_flight(tree)[SEED] else np.array([SEED], dtype=np.int64)
+    found = judged(tree)
+    if not found.any():
+        found[SEED] = not evaluations_in_flight(tree)[SEED]
+    return np.flatnonzero(found & fertile(tree))
 
 
 def being_made(tree: Tree) -> list[Expand]:
@@ -46,14 +49,18 @@ def offspring(tree: Tree) -> NDArray[np.int64]:
 
     A stillborn child is only known of its first parent.
     """
-    size = len(tree.agents)
-    made = being_made(tree)
+    size, made = len(tree.agents), being_made(tree)
     born = np.array([len(tree.children(agent.id)) for agent in tree.agents], dtype=np.int64)
     making = _count([parent for action in made for parent in dict.fromkeys(action.parents)], size)
+    return np.asarray(born + making + stillborn(tree), dtype=np.int64)
+
+
+def stillborn(tree: Tree) -> NDArray[np.int64]:
+    """Per agent, the expansions with it as first parent that ended without a child."""
+    size = len(tree.agents)
     lived = _count([agent.parents[0] for agent in tree.agents if agent.parents], size)
-    lives = _count([action.parents[0] for action in made], size)
-    stillborn = np.maximum(np.array(tree.expansions, dtype=np.int64) - lived - lives, 0)
-    return np.asarray(born + making + stillborn, dtype=np.int64)
+    lives = _count([action.parents[0] for action in being_made(tree)], size)
+    return np.asarray(np.maximum(np.array(tree.expansions, dtype=np.int64) - lived - lives, 0))
 
 
 def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,10 +9,12 @@ evaluations that it resolved as the reward: n counts the agents of a child's cla
 N is the n of the parent. c = √2 as for rewards from 0 to 1 (Kocsis and Szepesvári 2006; the program's weight of 1
 is for rewards from -100 to 100). The walk stops at the first agent with fewer than 3 children, the paper's limit of
 expansions per node, born or being made (a stillborn child leaves its place to another), or where no child has
-been judged yet: then one more child does no harm, and workers need not wait.
+been judged yet: then one more child does no harm, and workers need not wait. It never ends at an agent that is not
+fertile (``limits.fertile``), and passes by clades without one that is.
 
 Virtual loss: an agent that is being made, or was not judged yet (``standings.judged``), is already a visit, with
-reward 0, so that parallel workers spread. Nobody has a child while the seed's first evaluations run.
+reward 0, so that parallel workers spread. So is a stillborn child, for good. Nobody has a child while the seed's first
+evaluations run.
 
 Departures: SWE-Search picks among all nodes at once and adds bonuses and penalties for depth and the like, which
 are about edits; a child of two parents is a node below the first only. An agent's reward needs more than one
@@ -28,9 +30,10 @@ import numpy as np
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId
 from dgm.policies.composed import Composition
+from dgm.policies.limits import fertile
 from dgm.policies.rules import Kit
 from dgm.policies.staged import graded
-from dgm.policies.standings import being_made, candidates, judged
+from dgm.policies.standings import being_made, candidates, judged, stillborn
 
 UCT = Composition(gate="staged", parent="uct", evaluation="staged", task="fixed-order")
 
@@ -53,16 +56,27 @@ class TreeWalk:
         if not len(candidates(tree)):
             return ()
         visits, values, places = _statistics(tree)
-        walkable = judged(tree)
+        able = fertile(tree)
+        leads = _leads(tree)
         node = SEED
-        while places[node] >= EXPANSIONS:
+        while places[node] >= EXPANSIONS or not able[node]:
             children = [child for child in tree.children(node) if tree.agents[child].parents[0] == node]
-            below = [child for child in children if walkable[child]]
+            below = [child for child in children if leads[child]]
             if not below:
                 break
             above = visits[node]
             node = max(below, key=lambda child: (upper_bound(values[child], visits[child], above), -child))
-        return (node,)
+        return (node,) if able[node] else ()
+
+
+def _leads(tree: Tree) -> list[bool]:
+    """Whether a walk may go on to the agent: it is judged, and there or further down the walk finds a fertile one."""
+    walkable, leads = judged(tree).tolist(), fertile(tree).tolist()
+    for agent in reversed(tree.agents):  # a child's id is above its parent's
+        leads[agent.id] = leads[agent.id] and walkable[agent.id]
+        if agent.parents and leads[agent.id]:
+            leads[agent.parents[0]] = True
+    return list(leads)
 
 
 def upper_bound(value: int, visits: int, visits_above: int) -> float:
@@ -73,7 +87,7 @@ def upper_bound(value: int, visits: int, visits_above: int) -> float:
 def _statistics(tree: Tree) -> tuple[list[int], list[int], list[int]]:
     """Visits and summed rewards of each clade, and places taken among the children of each agent."""
     size = len(tree.agents)
-    visits = [1] * size
+    visits: list[int] = (1 + stillborn(tree)).tolist()
     places = [0] * size
     rewards = np.array(tree.own_resolved, dtype=np.int64) * UNIT // np.maximum(graded(tree), 1)
     values: list[int] = np.where(judged(tree), rewards, 0).tolist()

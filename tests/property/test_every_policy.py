@@ -26,6 +26,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
+from dgm.policies.limits import BARREN
 from dgm.policies.registry import POLICIES
 from dgm.search.budgets import room_for, room_for_evaluation
 from tests.unit.worlds import TASKS, Log, named
@@ -33,6 +34,8 @@ from tests.unit.worlds import TASKS, Log, named
 EVERY_POLICY = sorted(POLICIES)
 STARVING = {"hgm-published"}
 """May end while there is something to do: the others never."""
+ONLY_THE_SEED = {"best-of-n", "no-self-improvement"}
+"""Where all are children of the seed."""
 
 
 @dataclass
@@ -172,6 +175,43 @@ def test_a_search_ends_whose_births_all_fail(name):
         pass
     assert not world.running
     assert len(world.log.tree.tried(AgentId(0))) == len(TASKS)
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+@pytest.mark.parametrize("births", [0, 3])
+def test_a_search_ends_whose_births_fail_from_some_point_on(name, births):
+    world = World(Log(Budget(evaluations=200)), Random(5), rate=0.5, broken=0.0)
+    world.log.born()
+    for _ in search(name, world, 2, 3000):
+        world.broken = float(len(world.log.tree.agents) > births)
+    assert not world.running
+    assert len(world.log.tree.agents) >= 1 + births
+    agents = len(world.log.tree.agents)
+    assert sum(world.log.tree.stillborn.values()) <= agents * (BARREN + 2) + world.log.tree.evaluations
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_a_parent_that_can_have_no_child_is_passed_over(name):
+    log = Log(Budget(evaluations=500))
+    log.born()
+    log.graded(0, [True, False] * 5)
+    for child, solved in ((1, 9), (2, 7), (3, 8)):
+        log.born(0)
+        log.graded(child, [True] * solved + [False] * (10 - solved))
+    parents = set()
+    for _ in range(6 * BARREN):
+        action = follow(name, log).next(log.tree, Random(log.tree.next_action))
+        if action is None:
+            break
+        assert isinstance(action, Expand)
+        parents.add(action.parents[0])
+        log.add(ActionStarted(log.tree.next_action, action))
+        log.add(
+            AgentStillborn(ActionId(log.tree.next_action - 1), Stillborn(action.parents, "x", "check", ""))
+        )
+    assert action is None
+    assert sum(log.tree.stillborn.values()) == BARREN * len(parents)
+    assert len(parents) == (1 if name in ONLY_THE_SEED else 4)
 
 
 @pytest.mark.parametrize("name", EVERY_POLICY)

@@ -99,13 +99,18 @@ def test_a_seed_is_no_parent_while_its_first_evaluations_run(name):
     assert parents(name, log) == ()
 
 
+@pytest.mark.parametrize("name", sorted({*PARENT_RULES} - {"hgm-published"}))
 def test_a_seed_whose_evaluations_were_given_up_is_a_parent(name):
     log = Log()
     log.born()
-    action = log.tree.next_action
-    log.add(ActionStarted(action, Evaluate(AgentId(0), log.tree.tasks[0])))
-    log.add(ActionLost(action, "outage", final=True))
-    assert parents(name, log) == (0,)
+    for task in log.tree.tasks:
+        action = log.tree.next_action
+        log.add(ActionStarted(action, Evaluate(AgentId(0), task)))
+        log.add(ActionLost(action, "outage", final=True))
+    policy = named(name)
+    for event in log.events:
+        policy.observe(event)
+    assert policy.next(log.tree, Random(0)) == Expand((AgentId(0),), "self-edit")
 
 
 def test_an_unevaluated_agent_is_no_parent(name):

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, TaskGraded
@@ -61,6 +61,7 @@ def test_parents_are_drawn_by_score_over_children():
     assert by_hand == pytest.approx([0.012601, 0.199280, 0.005335, 0.782783], abs=1e-6)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=12),
     st.randoms(use_true_random=False),
@@ -158,6 +159,34 @@ def test_the_second_stage_wants_four_of_ten(resolved, more):
         begun += 1
     assert begun == more
     assert action == Expand((SEED,), "self-edit")
+
+
+@pytest.mark.parametrize(
+    ("resolved", "more"), [(3, [False]), (3, [True] * 9), (4, [False]), (4, [False] * 40)]
+)
+def test_what_was_tried_after_the_first_stage_promotes_nobody(resolved, more):
+    log = grown(tasks=SUITE)
+    log.graded(0, [*solved(resolved, 10), *more])
+    assert list(owed(log.tree)) == ([0] if resolved >= 4 else [])
+
+
+def test_a_task_of_the_first_stage_that_was_given_up_counts_nowhere_later():
+    log = grown(tasks=SUITE)
+    for task in SUITE[:4]:
+        log.add(ActionLost(start(log, Evaluate(SEED, task)), "given up", final=True))
+    log.graded(0, solved(3, 6))
+    assert list(owed(log.tree)) == [0]
+    log.graded(0, [False] * 20)
+    assert list(owed(log.tree)) == [0], "three of the six that count"
+
+
+def test_who_tried_more_waits_for_its_first_stage():
+    log = grown(tasks=SUITE)
+    first = start(log, Evaluate(SEED, SUITE[0]))
+    log.graded(0, [*solved(9, 9), False])
+    assert list(owed(log.tree)) == []
+    log.add(ActionLost(first, "given up", final=True))
+    assert list(owed(log.tree)) == [0]
 
 
 def test_a_suite_between_the_stages_gives_what_it_has():

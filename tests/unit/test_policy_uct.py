@@ -7,6 +7,7 @@ import pytest
 
 from dgm.archive.events import ActionStarted, AgentStillborn
 from dgm.domain import AgentId, Expand, Stillborn
+from dgm.policies.limits import BARREN
 from dgm.policies.rules import Kit
 from dgm.policies.uct import UNIT, TreeWalk, upper_bound
 from tests.unit.worlds import Log
@@ -84,3 +85,42 @@ def test_an_agent_of_two_parents_is_a_node_below_the_first():
     for _ in range(3):
         log.born(1, 2)
     assert parent(log) == (2,), "agent 2 has children of its own still to make"
+
+
+def stillborn(log, agent):
+    dead = Stillborn((AgentId(agent),), "self-edit", "vetting", "broken")
+    log.add(AgentStillborn(expanding(log, agent), dead))
+
+
+def test_stillborn_children_are_visits_without_reward():
+    log = family(8, 8, 2)
+    assert parent(log) == (1,)
+    stillborn(log, 1)
+    # N = 5. Child 1: 0.8 in 2 visits, 1.67; child 2: 0.8 in 1 visit, 2.59.
+    assert parent(log) == (2,)
+
+
+def test_the_walk_goes_past_an_agent_that_can_have_no_child():
+    log = family(9, 9)
+    for _ in range(BARREN - 1):
+        stillborn(log, 0)
+    assert parent(log) == (0,)
+    stillborn(log, 0)
+    assert parent(log) == (1,)
+
+
+def test_the_walk_passes_by_clades_where_nobody_can_have_a_child():
+    log = family(9, 1, 1)
+    log.born(1)
+    log.graded(4, [True] * 10)
+    for agent in (1, 4):
+        for _ in range(BARREN):
+            stillborn(log, agent)
+    assert parent(log) in {(2,), (3,)}
+    for agent in (2, 3):
+        for _ in range(BARREN):
+            stillborn(log, agent)
+    assert parent(log) == (0,), "its children lead nowhere"
+    for _ in range(BARREN):
+        stillborn(log, 0)
+    assert parent(log) == ()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, Evaluate, Expand, TaskId
+from dgm.policies.limits import fertile
 from dgm.policies.lineage.constants import (
     DIFFICULTY_VARIANCE,
     FERTILITY_WEIGHT,
@@ -126,9 +127,18 @@ class Outlook:
         return worth
 
     def _able(self) -> NDArray[np.bool_]:
-        """Who may have a child."""
-        able: NDArray[np.bool_] = self.broken <= 0.5
-        return able if self._around.workers >= MANY_WORKERS else able & self._probed
+        """Who may have a child.
+
+        Where nobody has a result it is the seed, once it has tried tasks and none of its evaluations is under way: all
+        were given up, and an archive must be able to grow.
+        """
+        able: NDArray[np.bool_] = (self.broken <= 0.5) & fertile(self._tree)
+        if self._around.workers >= MANY_WORKERS:
+            return able
+        probed = self._probed.copy()
+        if not probed.any():
+            probed[SEED] = self._tree.tried_count[SEED] > 0 and SEED not in self._under_way
+        return able & probed
 
     def _expansion_worth(self, parent: AgentId) -> float:
         """(1 - broken rate) EI(m_c - best, s(v_c, m)) / (c + m) of the parent's child, for the best m."""
@@ -159,10 +169,11 @@ class Outlook:
         return expected_improvement(ahead, SPREAD * np.sqrt(np.maximum(variance, 0.0)))
 
     def _fertility(self) -> Array:
-        """Chance of a birth, lower for parents of stillborn children: they must not be tried for ever."""
+        """Chance of a birth, lower for first parents of stillborn children: they must not be tried for ever."""
         fertility = np.ones(len(self.skill))
         for parent, dead in self._around.deaths.items():
-            born = len(self._tree.children(parent))
+            agents = self._tree.agents
+            born = sum(agents[child].parents[0] == parent for child in self._tree.children(parent))
             fertility[parent] = (FERTILITY_WEIGHT + born) / (FERTILITY_WEIGHT + born + dead)
         return fertility
 
