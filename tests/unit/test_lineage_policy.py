@@ -1,10 +1,20 @@
 """What ``lineage`` decides on trees made by hand."""
 
+import math
 from random import Random
 
 import pytest
 
-from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, ModelCalled, TaskGraded
+from dgm.archive.events import (
+    ActionLost,
+    ActionStarted,
+    AgentBorn,
+    AgentStillborn,
+    ModelCalled,
+    RunStarted,
+    RunStopped,
+    TaskGraded,
+)
 from dgm.domain import (
     ActionId,
     AgentId,
@@ -19,8 +29,10 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.policies.limits import evaluations_left
+from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE, FIT_ROUNDS
 from dgm.policies.lineage.fold import Fold
-from dgm.policies.lineage.rules import LineageRecommendation
+from dgm.policies.lineage.posterior import Posterior
+from dgm.policies.lineage.rules import LineageRecommendation, fitted
 from dgm.policies.rules import Kit
 from tests.unit.worlds import TASKS, Log, named
 
@@ -350,5 +362,47 @@ def test_a_tree_that_was_not_observed_is_refused():
 def test_unknown_tasks_of_a_later_session_are_average():
     log = Log(tasks=(TaskId("a"), TaskId("b")))
     log.born()
-    action = decide(log)
-    assert action.task in {"a", "b"}
+    log.graded(0, [True, False])
+    for _ in range(25):
+        log.graded(log.born(0), [True, False])
+    log.add(RunStopped("budget"))
+    log.add(RunStarted(Budget(evaluations=1000), (TaskId("a"), TaskId("b"), TaskId("c"), TaskId("d"))))
+    known, fresh = folded(log).outlook(log.tree), [TaskId("c"), TaskId("d")]
+    p = 1.0 / (1.0 + math.exp(-known.skill[0]))  # of a task of difficulty 0
+    average = p * (1 - p) / (1 + p * (1 - p) * DIFFICULTY_VARIANCE)
+    assert known.task_worth(AgentId(0), fresh).tolist() == pytest.approx([average] * 2)
+    child = log.born(0)
+    assert {decide(log, seed).agent for seed in range(20)} == {child}
+    assert {decide(log, seed).task for seed in range(20)} & set(fresh)
+    log.graded(child, [True, False, True])
+    assert folded(log).outlook(log.tree).task_worth(AgentId(0), fresh)[1] == pytest.approx(average, rel=0.1)
+
+
+def test_children_of_a_second_parent_are_no_births_of_it():
+    log = Log()
+    log.born()
+    log.graded(0, [True, False])
+    log.born(0)
+    log.graded(1, [True, False])
+    for _ in range(3):
+        stillborn(log, 1)
+    alone = folded(log).outlook(log.tree)._fertility()[1]
+    log.born(0, 1)
+    assert folded(log).outlook(log.tree)._fertility()[1] == alone < 1
+    log.born(1, 0)
+    assert folded(log).outlook(log.tree)._fertility()[1] > alone
+
+
+def test_a_recommendation_ends_its_rounds_when_nothing_moves(monkeypatch):
+    rounds = []
+    sweep = Posterior.sweep
+    monkeypatch.setattr(Posterior, "sweep", lambda own, learn: rounds.append(learn) or sweep(own, learn))
+    log = Log()
+    log.born()
+    log.graded(0, [True, False])
+    few = fitted(log.tree).beliefs.states
+    assert len(rounds) < FIT_ROUNDS
+    monkeypatch.setattr("dgm.policies.lineage.rules.FIT_MOVE", 0.0)
+    assert [state.t for state in few] == pytest.approx(
+        [state.t for state in fitted(log.tree).beliefs.states], abs=0.01
+    )

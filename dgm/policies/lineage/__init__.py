@@ -7,7 +7,8 @@ The model. Agent i has a skill θ and a heritable drift μ, on the logit scale; 
     μ_child = 0.95 μ_parent + 0.05 μ̄ + N(0, 0.009)
 
 with a the seed's skill, θ_seed ~ N(0, 1) and μ_seed ~ N(μ̄, 0.04). A child keeps the share ρ of what its parent
-gained over the seed. Some children are broken: they solve with probability 0.01, whatever their parents' skill.
+gained over the seed; of two parents the second is ignored. Some children are broken: they solve with probability 0.01,
+whatever their parents' skill.
 ρ, q, the rate of broken children, μ̄ and the difficulties are learned in the run.
 
 Inference. Verdicts are made Gaussian about the current means (``evidence``); two passes over the tree (``passes``) then

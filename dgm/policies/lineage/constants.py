@@ -107,4 +107,8 @@ TASK_JITTER = (0.75, 1.25)
 LEAST_RESULTS = 2
 """That an agent needs before it is handed out."""
 FIT_ROUNDS = 12
-"""Rounds of inference for a recommendation, which starts from nothing."""
+"""Rounds of inference for a recommendation, which starts from nothing; the most there are."""
+LEARN_EVERY = 3
+"""Of these rounds, each third learns the shared parameters anew."""
+FIT_MOVE = 1e-3
+"""Rounds end where no skill has moved further than this from one learning to the next."""

@@ -19,7 +19,11 @@ EVALUATION_ROLE = "solve"
 
 
 class Fold:
-    """Changes only in ``observe``; ``outlook`` leaves no trace but a copy of its last answer."""
+    """Changes only in ``observe``; ``outlook`` leaves no trace but a copy of its last answer.
+
+    The most actions that were ever under way at once outlives a resume: a later session with fewer workers is still
+    taken for one with as many as the log has seen, as nothing in the log says how many there are.
+    """
 
     def __init__(self) -> None:
         self.posterior = Posterior()

@@ -9,8 +9,10 @@ from dgm.domain import SEED, AgentId, TaskId, Verdict
 from dgm.policies.limits import evaluations_begun, share_left
 from dgm.policies.lineage.constants import (
     EXTRA_EVALUATIONS,
+    FIT_MOVE,
     FIT_ROUNDS,
     LAST_SHARE,
+    LEARN_EVERY,
     LEAST_RESULTS,
     ROOT_BONUS,
     TASK_JITTER,
@@ -45,7 +47,7 @@ class LineageParent:
         self._fold = kit.shared(Fold)
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002
-        """One parent; none before anybody has a result."""
+        """One parent; none before anybody has a result, or the seed has lost all of its own."""
         parent = self._fold.outlook(tree).parent
         return () if parent is None else (parent,)
 
@@ -106,6 +108,12 @@ def fitted(tree: Tree) -> Posterior:
         for task, verdict in tree.verdicts(agent.id).items():
             if verdict is not None and task in numbers:
                 posterior.record(agent.id, numbers[task], verdict is Verdict.RESOLVED)
+    skills: list[float] = []
     for turn in range(FIT_ROUNDS if len(posterior.evidence) else 0):
-        posterior.sweep(learn=turn % 3 == 2)
+        learns = turn % LEARN_EVERY == LEARN_EVERY - 1
+        posterior.sweep(learn=learns)
+        if learns:
+            before, skills = skills, [state.t for state in posterior.beliefs.states]
+            if before and max(abs(new - old) for new, old in zip(skills, before, strict=True)) < FIT_MOVE:
+                break
     return posterior
