@@ -303,6 +303,7 @@ def test_best_of_n_has_children_of_the_seed_only():
     assert set(decided) == {Expand((SEED,), "self-edit")}
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.lists(st.lists(st.booleans(), max_size=10), min_size=1, max_size=6))
 def test_best_of_n_evaluates_as_hgm_does(seed, results):
     log = Log(Budget(evaluations=100))
