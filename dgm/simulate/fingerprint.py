@@ -3,30 +3,33 @@
 Kept results are used again only for the same code. What counts is the code of the policy's parts and of the modules
 of ``dgm.policies``, ``dgm.simulate`` and ``dgm.stats`` that they import, docstrings and comments left out, and the
 family's own ranges; so one policy can be changed without the trials of all the others having to be done again. A change
-of the loop or of what a result holds is told by ``FORMAT``, by hand.
+of the loop or of what a result holds is told by ``FORMAT``, by hand. Left out are the further modules of a plug-in
+(only those count that its entry points name, or that define its parts) and the versions of numpy and scipy.
 """
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from dgm.config import PolicySettings
-from dgm.plugins import find
+from dgm.plugins import find, installed
 from dgm.policies import registry
 from dgm.policies.composed import Composition
 from dgm.simulate.contenders import ORACLE, policy_settings
 from dgm.simulate.families import COMMON, FAMILIES
 
-FORMAT = 2
+FORMAT = 3
 """Of results, and of what the loop does in a trial."""
 
 _PACKAGES = ("dgm.policies", "dgm.simulate", "dgm.stats")
 _WORLDS = ("dgm.simulate.world", "dgm.simulate.worker")
 _APART = ("dgm.policies.registry", "dgm.simulate.families", "dgm.simulate.contenders")
 """Name many policies or families, of which a trial meets one."""
+_COMPOSED = "dgm.policies.composed"
+"""How the parts of a policy answer together; imported by the registry alone, which stands apart."""
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -47,11 +50,14 @@ def fingerprint(policy: str, family: str) -> str:
 
 
 def _modules_of(settings: PolicySettings) -> Iterator[str]:
-    """Where the policy's parts are defined."""
+    """Where the policy is put together, and where it and its parts are named and defined."""
+    yield _COMPOSED
     found = find("policies", settings.name, registry.POLICIES)
+    yield _entry("policies", settings.name, registry.POLICIES)
+    own = found
     if not isinstance(found, Composition):
         yield found.__module__
-        return
+        own = Composition("", "", "", "")
     for group, field, builtin in (
         ("gates", "gate", registry.GATES),
         ("parent_rules", "parent", registry.PARENT_RULES),
@@ -59,8 +65,15 @@ def _modules_of(settings: PolicySettings) -> Iterator[str]:
         ("task_rules", "task", registry.TASK_RULES),
         ("recommendations", "recommendation", registry.RECOMMENDATIONS),
     ):
-        name = getattr(settings, field) or getattr(found, field)
-        yield find(group, name, builtin).__module__
+        name = getattr(settings, field) or getattr(own, field)
+        if name:
+            yield _entry(group, name, builtin)
+            yield find(group, name, builtin).__module__
+
+
+def _entry(group: str, name: str, builtin: Mapping[str, str]) -> str:
+    """The module that the registry, or a plug-in's entry point, names."""
+    return builtin[name].partition(":")[0] if name in builtin else installed(group)[name].module
 
 
 def _reached(modules: Iterable[str]) -> set[str]:

@@ -3,10 +3,12 @@
 import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
 from dgm.errors import UserError
+from dgm.policies.registry import POLICIES
 from dgm.simulate.crew import performed
 from dgm.simulate.curves import Curve, Panel, svg, ticks
 from dgm.simulate.fingerprint import fingerprint
@@ -203,3 +205,15 @@ def test_ticks_are_round_few_and_hold_all(low, high):
     assert steps[0] <= low
     assert steps[-1] >= high
     assert 2 <= len(steps) <= 9
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_version_changes_with_what_puts_the_policy_together(policy, monkeypatch):
+    module = import_module("dgm.simulate.fingerprint")
+    version, code = fingerprint.__wrapped__, module._code
+    before = version(policy, "drift")
+    for changed in ("dgm.policies.composed", POLICIES[policy].partition(":")[0]):
+        monkeypatch.setattr(
+            module, "_code", lambda name, changed=changed: code(name) + "#" * (name == changed)
+        )
+        assert version(policy, "drift") != before
