@@ -28,7 +28,8 @@ class Policy(Protocol):
         """The next step, or ``None`` to wait until something that is pending finishes.
 
         ``None`` with nothing pending means that nothing is left to do. ``Expand.evidence`` is left empty: the
-        search fills it in. ``rng`` is seeded per decision, so no state of it survives.
+        search fills it in. ``rng`` is seeded per decision, so no state of it survives. An expansion that the budget
+        has no room for is not started, as if the answer were ``None``: ask ``limits.may_expand`` first.
         """
         ...
 

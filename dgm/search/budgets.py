@@ -11,6 +11,11 @@ from dgm.archive.tree import Tree
 from dgm.domain import Action, Expand
 from dgm.policies.limits import births_in_flight, evaluations_left
 
+NO_ROOM = (
+    "the budget of {budget.evaluations} evaluations is as good as spent: it has no room for an expansion, which takes "
+    "{budget.expansion_cost:g}, and the policy wants nothing else"
+)
+
 
 class Reason(StrEnum):
     """Why a session of a run ended."""
@@ -38,8 +43,10 @@ def ending(tree: Tree, unaffordable: str = "") -> Ending | None:
         unaffordable: why a further model call would cross a limit that is not reached yet; empty where none would.
     """
     budget = tree.budget
-    if budget.evaluations is not None and _spent(tree) + 1 > budget.evaluations:
-        return Ending(Reason.GOAL, f"{tree.evaluations} evaluations are graded, as asked for")
+    if budget.evaluations is not None and evaluations_spent(tree) + 1 > budget.evaluations:
+        return Ending(
+            Reason.GOAL, budget_taken(tree) or f"{tree.evaluations} evaluations are graded, as asked for"
+        )
     spent = [
         f"{used:,.{digits}f} of {limit:,.{digits}f} {unit} are spent"
         for used, limit, unit, digits in (
@@ -65,7 +72,25 @@ def room_for(tree: Tree, action: Action) -> bool:
     return left is None or left >= (tree.budget.expansion_cost if isinstance(action, Expand) else 1)
 
 
-def _spent(tree: Tree) -> float:
+def evaluations_spent(tree: Tree) -> float:
     """Evaluations that are graded, and what expansions that have ended took of the same budget."""
-    ended = tree.expansions_begun - births_in_flight(tree)
-    return tree.evaluations + tree.budget.expansion_cost * ended
+    return tree.evaluations + tree.budget.expansion_cost * expansions_ended(tree)
+
+
+def expansions_ended(tree: Tree) -> int:
+    """Expansions that do not run any more, whatever came of them."""
+    return tree.expansions_begun - births_in_flight(tree)
+
+
+def budget_taken(tree: Tree) -> str:
+    """What took how much of the budget of evaluations, for people; empty where only evaluations take of it."""
+    budget = tree.budget
+    if budget.evaluations is None or not budget.expansion_cost:
+        return ""
+    expansions, each = expansions_ended(tree), budget.expansion_cost
+    took = f"{evaluations_spent(tree):g} of" if evaluations_spent(tree) != budget.evaluations else ""
+    priced = f" (each as {each:g})" if each != 1 else ""
+    return (
+        f"{tree.evaluations} evaluations and {expansions} expansions{priced} took "
+        f"{took or 'the budget of'} {budget.evaluations} evaluations"
+    )

@@ -26,7 +26,7 @@ from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Evaluate, Evaluation, Outcome, Stillborn, Verdict
 from dgm.errors import DgmError, Infrastructure
 from dgm.protocols import Policy
-from dgm.search.budgets import Ending, Reason, ending, room_for, room_for_evaluation
+from dgm.search.budgets import NO_ROOM, Ending, Reason, ending, room_for, room_for_evaluation
 from dgm.search.orders import Overseer, Performer
 from dgm.search.patience import Patience
 from dgm.search.supply import ENDLESS, Supply
@@ -76,6 +76,8 @@ class Search:
         self._finished: asyncio.Queue[Finished | None] = asyncio.Queue()
         self._stop: Ending | None = None
         self._observed = 0
+        self._cramped = False
+        """Whether the policy has just asked for an expansion that the budget has no room for."""
 
     @property
     def running(self) -> int:
@@ -127,10 +129,14 @@ class Search:
                 return None
             chosen = self._choose()
             if chosen is None:
-                idle = not self._running
-                return Ending(Reason.NOTHING_LEFT, "every agent has tried every task") if idle else None
+                return None if self._running else self._nothing_to_start()
             self._start(group, *chosen)
         return None
+
+    def _nothing_to_start(self) -> Ending:
+        if self._cramped:
+            return Ending(Reason.GOAL, NO_ROOM.format(budget=self._foreman.tree.budget))
+        return Ending(Reason.NOTHING_LEFT, "every agent has tried every task")
 
     def _over(self) -> Ending | None:
         if self._stop is not None:
@@ -165,19 +171,16 @@ class Search:
         if fresh:
             return *fresh[0], True
         action = tree.next_action
-        wanted = None
+        wanted, self._cramped = None, False
         if room_for_evaluation(tree):
             self._catch_up()
             wanted = self._policy.next(tree, decision_stream(self._settings.seed, action))
-        if wanted is None:
+            self._cramped = wanted is not None and not room_for(tree, wanted)
+        if wanted is None or self._cramped:
             return (*again[0], True) if again else None
         if isinstance(wanted, Evaluate) and wanted.attempt == 0 and wanted.task in tree.tried(wanted.agent):
             raise DgmError(
                 f"policy {self._policy.name} asks for task {wanted.task} of agent {wanted.agent} again"
-            )
-        if not room_for(tree, wanted):
-            raise DgmError(
-                f"policy {self._policy.name} asks for what the budget of evaluations has no room for"
             )
         return action, self._foreman.with_evidence(action, wanted), False
 

@@ -10,6 +10,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
     ActionId,
+    AgentId,
     Born,
     Budget,
     Cost,
@@ -21,7 +22,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import Infrastructure
-from dgm.search.budgets import Reason
+from dgm.search.budgets import Reason, evaluations_spent, expansions_ended
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.search.orders import EvaluateOrder
@@ -249,3 +250,44 @@ def test_a_policy_with_state_sees_every_event_once_before_it_decides(run):
     start(run, 6)
     asyncio.run(Search(Foreman(run, Settings()), Watching(), FakeWorker(run), Settings(workers=2)).go())
     assert run.tree.evaluations == 6
+
+
+class OnlyExpands:
+    """Ignores what an expansion takes of the budget."""
+
+    name = "only-expands"
+    keeps_state = False
+
+    def observe(self, event):
+        pass
+
+    def next(self, tree, rng):
+        return Expand((AgentId(0),), "self-edit")
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_expansion_without_room_is_nothing_to_start(run, workers):
+    start(run, 10, expansion_cost=3.0)
+    over = asyncio.run(
+        Search(Foreman(run, Settings()), OnlyExpands(), FakeWorker(run), Settings(workers=workers)).go()
+    )
+    assert over.reason is Reason.GOAL
+    assert "has no room for an expansion, which takes 3" in over.message
+    assert len(run.tree.agents) == 1 + 3
+    assert evaluations_spent(run.tree) == 9
+
+
+def test_the_end_says_what_expansions_took(run):
+    start(run, 20, expansion_cost=1.0)
+    over = search(run, FakeWorker(run), workers=1)
+    expansions = expansions_ended(run.tree)
+    graded = run.tree.evaluations
+    assert (over.reason, graded + expansions) == (Reason.GOAL, 20)
+    assert (
+        over.message == f"{graded} evaluations and {expansions} expansions took the budget of 20 evaluations"
+    )
+
+
+def test_the_end_speaks_of_evaluations_where_only_they_count(run):
+    start(run, 5)
+    assert search(run, FakeWorker(run), workers=1).message == "5 evaluations are graded, as asked for"
