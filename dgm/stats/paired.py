@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,11 @@ DRAWS_AT_ONCE = 10_000_000
 """Numbers that the bootstrap holds in memory."""
 DIP = 50
 """Power falls a little now and then as tasks are added, never for as many as this in a row."""
+FAR = 6.0
+"""A binomial count of n trials is further than this times √n from its mean with a probability below 1e-31 (W.
+Hoeffding, JASA 58 (1963), p. 13, theorem 1)."""
+MOST_TASKS = 2**20
+"""No suite is near this; a search for more would take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ def mcnemar_power(tasks: int, gain: float, loss: float, alpha: float = 0.05) -> 
     _check(gain, loss, alpha)
     if tasks < 0:
         raise ValueError(f"mcnemar_power: wants tasks from 0, not {tasks}")
-    return _mixed(tasks, gain + loss, _rejected(tasks, gain, loss, alpha))
+    return _mixed(tasks, gain + loss, _rejected(tasks, gain, loss, alpha, tasks))
 
 
 def tasks_needed(gain: float, loss: float, power: float = 0.8, alpha: float = 0.05) -> int:
@@ -71,16 +77,18 @@ def tasks_needed(gain: float, loss: float, power: float = 0.8, alpha: float = 0.
     Found by doubling and halving, then downwards, because the power of a test on counts is not quite monotone.
 
     Raises:
-        ValueError: ``gain`` equals ``loss``, which no number of tasks can show; ``power`` is not between 0 and 1; or
-            as ``mcnemar_power``.
+        ValueError: ``gain`` equals ``loss``, which no number of tasks can show; ``MOST_TASKS`` do not show their
+            difference; ``power`` is not between 0 and 1; or as ``mcnemar_power``.
     """
     _check(gain, loss, alpha)
     if gain == loss or not 0 < power < 1:
         raise ValueError(f"tasks_needed: no number of tasks has power {power} for gain {gain}, loss {loss}")
     high = 1
-    while (found := _mixed(high, gain + loss, _rejected(high, gain, loss, alpha))) < power:
+    while mcnemar_power(high, gain, loss, alpha) < power:
         high *= 2
-    rejected, low = _rejected(high, gain, loss, alpha), 0
+        if high > MOST_TASKS:
+            raise ValueError(f"tasks_needed: {MOST_TASKS} tasks are too few for gain {gain}, loss {loss}")
+    rejected, low = _rejected(high, gain, loss, alpha, fewest=high // 2 - DIP), high // 2
     while high - low > 1:
         middle = (low + high) // 2
         found = _mixed(middle, gain + loss, rejected)
@@ -104,13 +112,16 @@ def paired_bootstrap(
     proof that there is none.
 
     Raises:
-        ValueError: there are fewer than two differences, or ``confidence`` is not between 0 and 1.
+        ValueError: there are fewer than two differences, or one is not finite, or ``confidence`` is not between 0
+            and 1.
     """
     if len(differences) < 2 or not 0 < confidence < 1:
         raise ValueError(
             f"paired_bootstrap: wants two differences or more, not {len(differences)}, "
             f"and a confidence between 0 and 1, not {confidence}"
         )
+    if not all(map(isfinite, differences)):
+        raise ValueError("paired_bootstrap: wants finite differences")
     if min(differences) == max(differences):
         return float(differences[0]), float(differences[0])
     import numpy as np
@@ -133,18 +144,25 @@ def _check(gain: float, loss: float, alpha: float) -> None:
         raise ValueError(f"McNemar's power: gain {gain}, loss {loss}, level {alpha} are no probabilities")
 
 
-def _rejected(tasks: int, gain: float, loss: float, alpha: float) -> "NDArray[np.float64]":
-    """For K = 0 … ``tasks`` tasks that only one agent resolved: how probably the test rejects."""
+def _rejected(tasks: int, gain: float, loss: float, alpha: float, fewest: int) -> "NDArray[np.float64]":
+    """For K = 0 … ``tasks`` tasks that only one agent resolved: how probably the test rejects.
+
+    0 for a K that is as good as impossible with ``fewest`` to ``tasks`` tasks.
+    """
     import numpy as np
     from scipy.special import bdtr
 
-    differ = np.arange(tasks + 1)
-    most = _most_fewer(differ, alpha)
+    found = np.zeros(tasks + 1)
     if not gain + loss:
-        return np.zeros(tasks + 1)
+        return found
+    least = max(0, int((gain + loss) * fewest - FAR * tasks**0.5))
+    last = min(tasks, int((gain + loss) * tasks + FAR * tasks**0.5) + 1)
+    differ = np.arange(least, last + 1)
+    most = _most_fewer(differ, alpha)
     share = min(1.0, gain / (gain + loss))
     tails = bdtr(np.maximum(most, 0), differ, share) + bdtr(np.maximum(most, 0), differ, 1 - share)
-    return np.where(most >= 0, tails, 0.0)
+    found[least : last + 1] = np.where(most >= 0, tails, 0.0)
+    return found
 
 
 def _most_fewer(differ: "NDArray[np.int64]", alpha: float) -> "NDArray[np.float64]":

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import product
 from math import comb
+from time import process_time
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from dgm.stats import (
     tasks_needed,
     wilson,
 )
+from dgm.stats.paired import DIP
 
 
 @pytest.mark.parametrize(
@@ -184,6 +186,22 @@ def test_fewest_tasks_are_those_of_a_full_scan(gain: float, loss: float) -> None
     assert needed == next(n for n in range(1, 200) if mcnemar_power(n, gain, loss) >= 0.8)
 
 
+def test_what_no_suite_could_show_is_refused_soon() -> None:
+    begun = process_time()
+    with pytest.raises(ValueError, match="too few for gain"):
+        tasks_needed(0.1001, 0.1)
+    assert process_time() - begun < 20
+
+
+def test_the_fewest_tasks_for_a_small_difference_are_found_soon() -> None:
+    begun = process_time()
+    needed = tasks_needed(0.102, 0.1)
+    assert process_time() - begun < 20
+    # The textbook's approximation: (1.96 √s + 0.842 √(s - d²))² / d² with s = 0.202, d = 0.002.
+    assert needed == pytest.approx(2.8016**2 * 0.202 / 0.002**2, rel=0.01)
+    assert mcnemar_power(needed, 0.102, 0.1) >= 0.8 > mcnemar_power(needed - DIP, 0.102, 0.1)
+
+
 def test_six_tasks_show_a_gain_that_never_fails() -> None:
     # 2 / 2^6 = 0.031 is the first p-value below 5 % that unanimous tasks reach.
     assert tasks_needed(1.0, 0.0) == 6
@@ -222,6 +240,12 @@ def test_bootstrap_reaches_further_where_the_sample_does() -> None:
 
 def test_bootstrap_of_equal_differences_is_that_difference() -> None:
     assert paired_bootstrap([0.25] * 5) == (0.25, 0.25)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf")])
+def test_bootstrap_refuses_what_is_no_number(wrong: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        paired_bootstrap([0.1, wrong, 0.2])
 
 
 @pytest.mark.parametrize(("sample", "confidence"), [([], 0.95), ([1.0], 0.95), ([1.0, 2.0], 95.0)])
