@@ -247,7 +247,7 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
         flags: dotted key → value; None values are ignored.
 
     Raises:
-        UserError: a source cannot be read, a key is unknown or a value does not fit.
+        UserError: a source cannot be read, a key is unknown, or a value does not fit, alone or with another.
     """
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
@@ -266,7 +266,9 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
             _assign(merged, tuple(key.split(".")), value)
             limit = "max-" if key.startswith("budget.") else ""
             origin[key] = f"--{limit}{key.rpartition('.')[2].replace('_', '-')}"
-    return validated(merged, origin)
+    settings = validated(merged, origin)
+    _check_expansion_cost(settings.budget, origin)
+    return settings
 
 
 def validated(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
@@ -280,6 +282,16 @@ def validated(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         raise UserError(_complaint(first, origin)) from error
+
+
+def _check_expansion_cost(budget: BudgetSettings, origin: Mapping[str, str]) -> None:
+    if budget.expansion_cost and budget.budget().evaluations is None:
+        key = "budget.expansion_cost"
+        where = next((source for known, source in origin.items() if _overlap(known, key)), "settings")
+        raise UserError(
+            f"{where}: {key} = {budget.expansion_cost:g}: there is no budget of evaluations that it could be taken of; "
+            "set budget.evaluations (--max-evaluations) too"
+        )
 
 
 def _complaint(error: ErrorDetails, origin: Mapping[str, str]) -> str:

@@ -58,6 +58,8 @@ def policy_settings(text: str) -> PolicySettings:
     name, *changes = text.split("+")
     if not name or not all("=" in change for change in changes):
         raise UserError(f"policy '{text}': expected NAME or NAME+KEY=VALUE, for example hgm+alpha=0.5")
+    if any(change.partition("=")[0].strip().strip("\"'") == "name" for change in changes):
+        raise UserError(f"policy '{text}': the name stands before the first '+', and cannot be set again")
     try:
         settings = resolve(None, [f"policy.{change}" for change in changes], {"policy.name": name})
         open_policy(settings)

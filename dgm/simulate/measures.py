@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from dgm.search.budgets import Reason
 from dgm.simulate.contenders import ORACLE
 from dgm.simulate.study import Cell, Study
 from dgm.simulate.trial import SHARES, Result, Trial
@@ -16,6 +17,8 @@ from dgm.stats import paired_bootstrap
 EQUAL = 1e-9
 """Scores that differ by less are a tie."""
 MEAN = "mean of families"
+_FULL = (Reason.GOAL.value, Reason.NOTHING_LEFT.value)
+"""How a trial ends whose measures are those of a whole search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Standing:
     area_difference: float
     speed: float | None
     """Evaluations that the reference needs for a final quality, over those that this policy needs for it: for the
-    reference's where this policy gets there, else for this policy's; None where neither curve gets there."""
+    reference's where this policy gets there, else for this policy's; None where the searches began with it."""
     regret: float
     """Against the best agent in its own tree."""
     oracle_regret: float | None
@@ -55,6 +58,8 @@ class Standing:
     """Share of trials that ended at the root."""
     stuck: float
     """Share of trials that ended at the root where the tree held better agents."""
+    cut_short: float
+    """Share of trials that ended because the infrastructure failed too often, with budget left."""
     agents: float
     expansions: float
     decision_ms: float
@@ -129,6 +134,7 @@ def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle
         oracle_regret=fmean(result.final for result in best) - final if best else None,
         at_root=fmean(result.recommended == 0 for result in mine),
         stuck=fmean(result.stuck for result in mine),
+        cut_short=fmean(result.ended not in _FULL for result in mine),
         agents=fmean(result.agents for result in mine),
         expansions=fmean(result.expansions for result in mine),
         decision_ms=fmean(result.decision_ms for result in mine),

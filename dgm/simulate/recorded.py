@@ -49,8 +49,12 @@ def open_recording(folder: Path, trial: Trial) -> Run:
     if trial.policy == ORACLE:
         raise UserError(f"policy '{ORACLE}' knows its world, which no run records; record another policy")
     said = {**asdict(trial), "version": fingerprint(trial.policy, trial.family)}
-    if not (folder / "run.json").exists():
+    try:
+        made = (folder / "run.json").exists()
         folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made: {error.strerror}; choose another folder") from error
+    if not made:
         return Run.create(folder, _config(folder, trial, said))
     run = Run.open(folder, write=True)
     if run.config.get(PLAN) != said:

@@ -4,6 +4,7 @@ A line is one JSON object: the trial, the fingerprint of the code that performed
 to no study: several may share it, and what is known is not done again.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -54,15 +55,10 @@ class Results:
             Infrastructure: the disk is full or failing.
         """
         version = fingerprint(trial.policy, trial.family)
+        if self._file >= 0:
+            line = json.dumps({"trial": asdict(trial), "version": version, "result": asdict(result)})
+            self._write(line.encode() + b"\n")
         self._known[trial, version] = result
-        if self._file < 0:
-            return
-        line = json.dumps({"trial": asdict(trial), "version": version, "result": asdict(result)})
-        try:
-            # One call, so that a line is whole or the last.
-            os.write(self._file, line.encode() + b"\n")
-        except OSError as error:
-            raise Infrastructure(error.errno, f"cannot write {self._path}: {error.strerror}") from error
 
     def close(self) -> None:
         """Lets the next writer in."""
@@ -78,18 +74,30 @@ class Results:
     ) -> None:
         self.close()
 
+    def _write(self, line: bytes) -> None:
+        """One call, so that a line is whole or the last; of half a line nothing is left."""
+        before = os.fstat(self._file).st_size
+        try:
+            written = os.write(self._file, line)
+            if written < len(line):
+                os.ftruncate(self._file, before)
+        except OSError as error:
+            raise Infrastructure(error.errno, f"cannot write {self._path}: {error.strerror}") from error
+        if written < len(line):
+            raise Infrastructure(errno.ENOSPC, f"cannot write {self._path}: {os.strerror(errno.ENOSPC)}")
+
     def _load(self, path: Path) -> None:
         content = path.read_bytes()
         whole = content.rfind(b"\n") + 1
         for number, line in enumerate(content[:whole].splitlines(), 1):
             try:
                 trial, version, result = _read(json.loads(line))
+                if result is not None:
+                    self._known[trial, version] = result
             except (ValueError, KeyError, TypeError) as error:
                 raise UserError(
                     f"{path}:{number}: not a result ({error!r}); mend that line, or choose another file"
                 ) from error
-            if result is not None:
-                self._known[trial, version] = result
         if whole < len(content):
             # Only what looks like the start of a line of ours is one that a dying process left.
             if not content[whole:].startswith(_START[: len(content) - whole]):

@@ -22,9 +22,9 @@ LEGEND = (
     "final: true score of the recommended agent at the end; difference: to {reference}, paired, with the 95 % "
     "interval; won: paired trials with a higher final score, ties half; area: under the anytime curve; speed: how "
     "many times fewer evaluations for {reference}'s final quality than {reference} needs (where it is not reached: "
-    "for this policy's own final quality); regret: against the best agent in its own tree; to oracle: against the "
-    "oracle of clade metaproductivity; stuck: trials that ended at the root although the tree held better agents; ms: "
-    "processor time per decision."
+    "for this policy's own final quality; –: the searches began with that quality); regret: against the best agent in "
+    "its own tree; to oracle: against the oracle of clade metaproductivity; stuck: trials that ended at the root "
+    "although the tree held better agents; ms: processor time per decision."
 )
 
 
@@ -61,6 +61,16 @@ def family_table(standings: Iterable[Standing], family: str) -> Table:
     seeds = sorted({standing.seeds for standing in rows})
     count = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     return Table(f"{family} ({count})", HEADER, tuple(map(_row, rows)))
+
+
+def warning(standings: Sequence[Standing]) -> str:
+    """What share of whose trials was cut short, as one line; empty where none was."""
+    families = list(dict.fromkeys(standing.family for standing in standings))
+    cut = {s.policy: s.cut_short for s in standings if s.family == families[-1] and s.cut_short}
+    if not cut:
+        return ""
+    shares = ", ".join(f"{policy} {share:.1%}" for policy, share in cut.items())
+    return f"Warning: trials that infrastructure failures cut short count like full ones, of {shares}."
 
 
 def difference_text(difference: Difference) -> str:

@@ -129,7 +129,8 @@ class Watcher:
         """Takes note of one event."""
         if isinstance(recorded.event, ActionStarted):
             return
-        if isinstance(recorded.event, ActionLost):
+        # That an action is given up is said after its last failure.
+        if isinstance(recorded.event, ActionLost) and not recorded.event.final:
             self.failed += 1
         tree = self._tree
         spent = tree.evaluations + self._cost * (tree.expansions_begun - tree.expansions_in_flight)

@@ -49,5 +49,20 @@ def test_a_wrong_assignment_is_refused(assignments):
         resolve(None, assignments, {})
 
 
+@pytest.mark.parametrize("limit", ["usd=1", "tokens=1000", "hours=1"])
+def test_a_cost_of_expansions_wants_a_budget_of_evaluations(limit):
+    cost = "budget.expansion_cost=2"
+    with pytest.raises(
+        UserError, match=r"^--set: budget\.expansion_cost = 2: there is no budget of evaluations"
+    ):
+        resolve(None, [cost, f"budget.{limit}"], {})
+    assert resolve(None, [cost, f"budget.{limit}", "budget.evaluations=10"], {}).budget.expansion_cost == 2
+
+
+@pytest.mark.parametrize("limits", [[], ["budget.agents=5"], ["budget.evaluations=10"]])
+def test_a_cost_of_expansions_is_taken_of_the_budget_that_there_is(limits):
+    assert resolve(None, ["budget.expansion_cost=500", *limits], {}).budget.expansion_cost == 500
+
+
 def test_plain_text_needs_no_quotes():
     assert resolve(None, ["policy.name=random"], {}).policy.name == "random"

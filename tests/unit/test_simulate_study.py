@@ -1,13 +1,14 @@
 """Studies: results that are kept, compared in pairs, and drawn."""
 
 import json
+import os
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from importlib import import_module
 
 import pytest
 
-from dgm.errors import UserError
+from dgm.errors import Infrastructure, UserError
 from dgm.policies.registry import POLICIES
 from dgm.simulate.crew import performed
 from dgm.simulate.curves import Curve, Panel, svg, ticks
@@ -15,7 +16,7 @@ from dgm.simulate.fingerprint import fingerprint
 from dgm.simulate.measures import MEAN, reached, standings
 from dgm.simulate.results import Results
 from dgm.simulate.study import Cell, Study, carry_out
-from dgm.simulate.tables import family_tables, markdown, tables
+from dgm.simulate.tables import family_tables, markdown, tables, warning
 from dgm.simulate.trial import SHARES, Result, Trial
 
 CELL = Cell(budget=64)
@@ -71,6 +72,28 @@ def test_results_of_other_code_are_left_alone(tmp_path):
     with Results(file) as results:
         assert results.get(trial) is None
     assert len(file.read_text().splitlines()) == 1
+
+
+def test_half_a_line_is_taken_back(tmp_path, monkeypatch):
+    file, trial = tmp_path / "results.jsonl", CELL.trial("random", "drift", 0)
+    with Results(file) as results:
+        results.add(trial, result(0.5))
+        before, write = file.read_bytes(), os.write
+        monkeypatch.setattr(os, "write", lambda where, line: write(where, line[:10]))
+        other = replace(trial, seed=1)
+        with pytest.raises(Infrastructure, match="No space left"):
+            results.add(other, result(0.4))
+        assert file.read_bytes() == before
+        assert results.get(other) is None
+
+
+def test_a_field_that_is_no_value_is_one_clear_line(tmp_path):
+    file = tmp_path / "results.jsonl"
+    with Results(file) as results:
+        results.add(CELL.trial("random", "drift", 0), result(0.5))
+    file.write_text(file.read_text().replace('"seed": 0', '"seed": [0]'))
+    with pytest.raises(UserError, match=r"results\.jsonl:1: not a result"):
+        Results(file)
 
 
 @pytest.mark.parametrize("content", [b"my notes", b"my notes\n", b'{"trial": {}}\n', b'{"other": 1}\n{"tr'])
@@ -162,6 +185,17 @@ def test_where_a_curve_reaches_a_goal():
     assert reached(points, 0.3) == pytest.approx(15.0)
     assert reached(points, 0.05) == 0.0
     assert reached(points, 0.5) is None
+
+
+def test_trials_that_were_cut_short_are_told():
+    found = found_by(lambda t: 0.5)
+    assert warning(standings(STUDY, CELL, found, "hgm")) == ""
+    cut = CELL.trial("random", "drift", 1)
+    found[cut] = replace(found[cut], ended="infrastructure failed")
+    rows = standings(STUDY, CELL, found, "hgm")
+    shares = {(s.policy, s.family): s.cut_short for s in rows}
+    assert (shares["random", "drift"], shares["random", MEAN], shares["hgm", MEAN]) == (0.5, 0.25, 0.0)
+    assert warning(rows).startswith("Warning") and warning(rows).endswith("of random 25.0%.")
 
 
 def test_tables_hold_every_policy():

@@ -14,7 +14,7 @@ from dgm.simulate import clockwork
 from dgm.simulate.contenders import contender
 from dgm.simulate.crew import quiet
 from dgm.simulate.memory import Memory
-from dgm.simulate.trial import SHARES, Trial, budget_of, perform, world_of
+from dgm.simulate.trial import SHARES, Trial, Watcher, budget_of, perform, world_of
 from dgm.simulate.worker import SimulatedWorker, key_as_commit
 
 TROUBLED = Trial("hgm", "broken", 3, budget=150, expansion_cost=2.0, workers=8, failures=0.2)
@@ -115,6 +115,23 @@ def test_the_budget_holds_whatever_is_in_flight(policy, failures):
     tree, _ = searched(trial, look)
     assert widest > 10
     assert tree.evaluations + 10.0 * tree.expansions_begun > 280
+
+
+def test_a_step_that_is_given_up_counts_once_for_each_failure():
+    trial = Trial("random", "drift", 5, budget=60, failures=0.8)
+    lost = []
+
+    class Listening(Watcher):
+        def __call__(self, recorded):
+            super().__call__(recorded)
+            if isinstance(recorded.event, ActionLost):
+                lost.append(recorded.event.final)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dgm.simulate.trial.Watcher", Listening)
+        said = perform(trial)
+    assert any(lost)
+    assert said.failed == lost.count(False)
 
 
 def test_more_workers_take_less_of_the_worlds_time():
