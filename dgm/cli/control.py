@@ -16,6 +16,7 @@ from dgm.cli.output import console, emit_json, one_line
 from dgm.cli.rows import interval_text, tally_text, usage_lines, usage_text, usd_text
 from dgm.domain import Tally, Usage
 from dgm.errors import UserError
+from dgm.search.budgets import budget_taken
 from dgm.search.summary import cached_share, run_summary
 
 
@@ -50,6 +51,7 @@ def status_lines(run: Run) -> list[str]:
         f"searches     {facts['benchmark']} with {facts['model']}, policy {facts['policy']}, in {facts['sandbox']}",
         f"agents       {facts['agents']}" + (f"; stillborn: {dead}" if dead else ""),
         f"evaluations  {graded['graded']}{goal}: {verdicts}",
+        *([f"budget       {taken}"] if (taken := budget_taken(run.tree)) else []),
         *_spend_lines(run),
     ]
     if facts["paused"]:

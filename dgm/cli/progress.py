@@ -26,6 +26,7 @@ from dgm.cli.output import console, one_line
 from dgm.cli.rows import bar, interval_text, tally_text
 from dgm.domain import AgentId
 from dgm.policies.best_belief import best_belief
+from dgm.search.budgets import budget_taken, evaluations_spent
 from dgm.search.loop import Search
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Progress:
         self._names = names
         self._quiet = quiet
         self._began = time.monotonic()
-        self._graded_before = run.tree.evaluations
+        self._spent_before = evaluations_spent(run.tree)
         self._recent: list[str] = []
         self._facts: list[str] = []
         self._search: Search | None = None
@@ -90,11 +91,13 @@ class Progress:
     def _headline(self) -> list[str]:
         tree = self._run.tree
         goal = tree.budget.evaluations
-        share = tree.evaluations / goal if goal else 0.0
+        share = evaluations_spent(tree) / goal if goal else 0.0
         of_goal = f" of {goal} {bar(share)}" if goal else ""
+        taken = budget_taken(tree)
         stillborn = sum(tree.stillborn.values())
         lines = [
             f"evaluations  {tree.evaluations}{of_goal}",
+            *([f"budget       {taken}"] if taken else []),
             f"agents       {len(tree.agents)}  stillborn {stillborn}  invalid {tree.invalid}",
             f"spend        {tree.spend.calls} calls  {tree.spend.tokens:,} tokens  {_money(tree)}",
         ]
@@ -105,11 +108,12 @@ class Progress:
         return lines
 
     def _eta(self, elapsed: float) -> str:
-        done = self._run.tree.evaluations - self._graded_before
+        spent = evaluations_spent(self._run.tree)
+        done = spent - self._spent_before
         goal = self._run.tree.budget.evaluations
         if not goal or done < 3:
             return ""
-        return f", about {_clock(elapsed / done * max(goal - self._run.tree.evaluations, 0))} left"
+        return f", about {_clock(elapsed / done * max(goal - spent, 0))} left"
 
 
 def _money(tree: Tree) -> str:

@@ -8,6 +8,7 @@ from dgm.archive.history import state
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Tally, Usage
 from dgm.search.best import best_of
+from dgm.search.budgets import expansions_ended
 from dgm.stats import best_of_many, lower_bound, wilson
 
 SCHEMA = 1
@@ -49,12 +50,19 @@ def run_summary(run: Run) -> dict[str, Any]:
             "usd": tree.budget.usd,
             "tokens": tree.budget.tokens,
             "seconds": tree.budget.seconds,
+            **_expansions(run),
         },
         "seconds": round(tree.wall_seconds, 1),
         "spend": {**spend_record(tree.spend), "by": by_record(tree.spend_by), "left_usd": left_usd(run)},
         "refusals": tree.refusals,
         "best": agent_record(run, tree.agents[best_of(run)]) if tree.agents else None,
     }
+
+
+def _expansions(run: Run) -> dict[str, Any]:
+    """What expansions take of the budget of evaluations, and how many have; nothing where they take nothing."""
+    cost = run.tree.budget.expansion_cost
+    return {"expansion_cost": cost, "expansions": expansions_ended(run.tree)} if cost else {}
 
 
 def agent_record(run: Run, agent: Agent) -> dict[str, Any]:
