@@ -13,12 +13,12 @@ from dgm.search.best import best_of
 
 
 class Amount(click.FloatRange):
-    """A number above 0; ``nan`` and ``inf`` are no amounts, and would be no limits."""
+    """A number above 0, or from ``least`` on; ``nan`` and ``inf`` are no amounts, and would be no limits."""
 
     name = "number"
 
-    def __init__(self, least: float = 0.0) -> None:
-        super().__init__(min=least, min_open=least == 0.0)
+    def __init__(self, least: float | None = None) -> None:
+        super().__init__(min=least or 0.0, min_open=least is None)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number."""

@@ -86,7 +86,10 @@ def run(
 @budget_options
 @as_json
 def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> int:
-    """Go on with a search, after a stop or a crash; nothing that was paid for is lost."""
+    """Go on with a search, after a stop or a crash; nothing that was paid for is lost.
+
+    Steps that were under way are performed first, even where a smaller --max-evaluations has no room for them.
+    """
     folder = find_run(run_name, write=True)
     with Run.open(folder, write=True) as opened:
         if EVALUATION in opened.config:

@@ -2,12 +2,13 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from dgm.cli.arguments import Amount, as_json
 from dgm.cli.complaint import INTERRUPTED
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_SEEDS = 100_000
 BUDGET, COST = 800, 1.0
+_DECIDE = ("--policy", "--family", "--seeds", "--budget", "--expansion-cost", "--workers", "--failures")
+"""The options that say what a trial is."""
 
 
 class Share(click.FloatRange):
@@ -46,7 +49,7 @@ def study_options(command: Any) -> Any:
         click.option(
             "--expansion-cost",
             "costs",
-            type=Amount(least=-1.0),
+            type=Amount(least=0.0),
             multiple=True,
             help="Evaluations of the budget that one expansion takes (default 1).",
         ),
@@ -101,7 +104,9 @@ def file_option(name: str, text: str) -> Callable[[Any], Any]:
 )
 @click.option("--list", "listing", is_flag=True, help="List the families of worlds and the policies.")
 @as_json
+@click.pass_context
 def simulate(
+    context: click.Context,
     policies: tuple[str, ...],
     reference: str,
     results: Path | None,
@@ -120,18 +125,32 @@ def simulate(
     from dgm.cli.simulate_rows import show, show_list, write_files
 
     if listing:
+        _refuse_others(context, "--list")
         show_list(as_json)
         return 0
     if folder is not None:
+        _refuse_others(context, "--record", *_DECIDE)
         return _record(folder, _study(policies, what), as_json)
     study = _study((*(policies or _everybody()), reference), what)
-    _check_folders(results, svg, markdown)
+    _check_files({"--results": results, "--svg": svg, "--markdown": markdown})
     found = _carry_out(study, results, jobs or os.cpu_count() or 1)
     if found is None:
         return INTERRUPTED
-    write_files(study, found, reference, svg, markdown)
-    show(study, found, reference, as_json)
+    try:
+        show(study, found, reference, as_json)
+    finally:
+        # Also where nobody reads what is printed; and what is printed is not lost with a file.
+        write_files(study, found, reference, svg, markdown)
     return 0
+
+
+def _refuse_others(context: click.Context, option: str, *allowed: str) -> None:
+    """An option that would do nothing is a mistake."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        names = (option, "--json", *allowed)
+        if source is ParameterSource.COMMANDLINE and not set(names) & set(parameter.opts):
+            raise UserError(f"{parameter.opts[0]}: does nothing with {option}; leave one of them out")
 
 
 def _study(policies: Sequence[str], what: dict[str, Any]) -> "Study":
@@ -168,19 +187,23 @@ def _everybody() -> tuple[str, ...]:
 def _seeds(text: str) -> tuple[int, ...]:
     first, _, last = text.rpartition(":")
     try:
-        seeds = range(int(first or 0), int(last))
+        start, end = int(first or 0), int(last)
     except ValueError as error:
         raise UserError(f"--seeds {text}: expected how many, or FROM:TO, for example 1000:1100") from error
-    if not 0 < len(seeds) <= MOST_SEEDS or seeds[0] < 0:
+    if not 0 < end - start <= MOST_SEEDS or start < 0:
         raise UserError(f"--seeds {text}: expected 1 to {MOST_SEEDS} seeds, from 0 on")
-    return tuple(seeds)
+    return tuple(range(start, end))
 
 
-def _check_folders(*files: Path | None) -> None:
-    """Hours of trials must not end in a file that cannot be made."""
-    for file in files:
-        if file is not None and not file.parent.is_dir():
+def _check_files(files: Mapping[str, Path | None]) -> None:
+    """Hours of trials must not end in a file that cannot be made, or that takes another one's place."""
+    given = {option: file for option, file in files.items() if file is not None}
+    for file in given.values():
+        if not file.parent.is_dir():
             raise UserError(f"{file}: there is no folder {file.parent}")
+    for (one, file), (other, same) in combinations(given.items(), 2):
+        if file.resolve() == same.resolve():
+            raise UserError(f"{one} and {other} both name {file}; choose another file for one of them")
 
 
 def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:

@@ -1,5 +1,6 @@
 """What ``dgm simulate`` prints and writes: progress, tables, JSON, Markdown and curves."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from dgm.simulate.curves import Curve, Panel, svg
 from dgm.simulate.families import FAMILIES, REPORTED, RESERVED, TUNING
 from dgm.simulate.measures import Standing, standings
 from dgm.simulate.study import Cell, Study
-from dgm.simulate.tables import LEGEND, Table, family_tables, markdown, tables
+from dgm.simulate.tables import LEGEND, Table, family_tables, markdown, tables, warning
 from dgm.simulate.trial import SHARES, Result, Trial
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def show(study: Study, found: Found, reference: str, as_json: bool) -> None:
         out.print(f"[bold]{cell.title}[/bold]")
         for table in tables(rows):
             out.print(_rich(table))
+        if warned := warning(rows):
+            out.print(warned)
     out.print(LEGEND.format(reference=reference))
 
 
@@ -145,6 +148,8 @@ def _markdown(study: Study, by_cell: Mapping[Cell, Sequence[Standing]], found: F
     ]
     for cell, rows in by_cell.items():
         parts += [f"### {cell.title[0].upper()}{cell.title[1:]}", *map(markdown, tables(rows))]
+        if warned := warning(rows):
+            parts.append(warned)
         if len(study.families) > 1:
             parts += map(markdown, family_tables(rows))
     return "\n\n".join(parts) + "\n"
@@ -206,7 +211,17 @@ def _rich(table: Table) -> "RichTable":
 
 
 def _write(path: Path, text: str) -> None:
+    """Writes the whole file or leaves what was there; only what is no file, like a pipe, is written as it stands."""
+    final = path.resolve()
+    draft = final.with_name(f".{final.name}.{os.getpid()}.new")
     try:
-        path.write_text(text, encoding="utf-8")
+        if final.exists() and not final.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
+        try:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(final)
+        finally:
+            draft.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from error

@@ -21,6 +21,15 @@ from dgm.simulate.trial import Trial
 
 SMALL = ("--family", "drift", "--family", "broken", "--seeds", "3", "--budget", "120", "--jobs", "2")
 
+ONE = ("--policy", "hgm", "--family", "drift", "--seeds", "1")
+NO_USE = (
+    ("--svg", "a.svg"),
+    ("--results", "a.jsonl"),
+    ("--markdown", "a.md"),
+    ("--jobs", "1"),
+    ("--reference", "dgm"),
+)
+
 
 def without_times(document):
     for cell in document["cells"]:
@@ -85,11 +94,39 @@ def test_files_are_written_for_people(dgm, tmp_path):
     assert (tmp_path / "curves.svg").read_text().startswith("<svg")
 
 
+def test_tables_are_printed_before_a_file_fails_and_leave_what_was_there(dgm, tmp_path):
+    file = tmp_path / "curves.svg"
+    file.write_text("before")
+    words = ("simulate", *ONE, "--budget", "20", "--jobs", "1", "--svg", file)
+    dgm(*words)
+    assert [path.name for path in tmp_path.iterdir()] == ["curves.svg"]
+    assert file.read_text().startswith("<svg")
+    file.write_text("before")
+    (tmp_path / "full").symlink_to("/dev/full")
+    done = dgm(*words[:-1], tmp_path / "full", code=2)
+    assert "hgm" in done.stdout
+    assert "cannot be written" in done.stderr
+
+
+def test_help_of_the_cost_says_what_may_be_given(dgm):
+    text = dgm("simulate", "--help").stdout
+    assert "x>=0" in text
+    assert "x>=-1" not in text
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ("--seeds", "x"),
         ("--seeds", "5:5"),
+        ("--seeds", "99999999999999999999"),
+        ("--policy", "hgm+name=dgm"),
+        ("--results", "here.txt", "--markdown", "../{here}/here.txt"),
+        ("--svg", "here.txt", "--markdown", "./here.txt"),
+        ("--list", "--policy", "hgm"),
+        *(("--record", "somewhere", *ONE, *words) for words in NO_USE),
+        ("--record", "/proc/x/y", *ONE),
+        ("--record", "/dev/null/x/y", *ONE),
         ("--family", "nix"),
         ("--policy", "nix"),
         ("--policy", "hgm+gate=nix"),
@@ -104,8 +141,10 @@ def test_files_are_written_for_people(dgm, tmp_path):
         ("--record", "somewhere", "--policy", "oracle", "--family", "drift", "--seeds", "1"),
     ],
 )
-def test_bad_input_is_one_line(dgm, words):
-    done = dgm("simulate", *words, code=2)
+def test_bad_input_is_one_line(dgm, words, tmp_path):
+    words = [word.format(here=tmp_path.name) for word in words]
+    done = dgm("simulate", *words, code=2, cwd=tmp_path)
+    assert not list(tmp_path.iterdir())
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
 
