@@ -107,6 +107,7 @@ def file_option(name: str, text: str) -> Callable[[Any], Any]:
 @click.pass_context
 def simulate(
     context: click.Context,
+    /,
     policies: tuple[str, ...],
     reference: str,
     results: Path | None,
