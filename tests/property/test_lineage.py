@@ -11,7 +11,8 @@ from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillb
 from dgm.domain import AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, Verdict
 from dgm.policies.limits import evaluations_left
 from dgm.policies.lineage.hyper import Facts, log_likelihood, step_at
-from dgm.policies.lineage.passes import Beliefs, Step
+from dgm.policies.lineage.passes import Beliefs
+from dgm.policies.lineage.steps import Step
 from tests.unit import lineage_dense as dense
 from tests.unit.worlds import Log, named
 

@@ -5,7 +5,8 @@ import pytest
 
 from dgm.policies.lineage.constants import ROOT_DRIFT_VARIANCE, ROOT_VARIANCE
 from dgm.policies.lineage.hyper import Facts, expected_before_data, learned, log_likelihood, step_at
-from dgm.policies.lineage.passes import Beliefs, Step
+from dgm.policies.lineage.passes import Beliefs
+from dgm.policies.lineage.steps import Step
 from tests.unit import lineage_dense as dense
 
 MEAN_DRIFT = -0.02

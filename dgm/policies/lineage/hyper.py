@@ -18,7 +18,7 @@ from dgm.policies.lineage.constants import (
     ROOT_DRIFT_VARIANCE,
     ROOT_VARIANCE,
 )
-from dgm.policies.lineage.passes import Filtered, Information, Step, filtered, message
+from dgm.policies.lineage.steps import Filtered, Information, Step, filtered, message
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,8 @@ from dgm.policies.lineage.constants import (
 )
 from dgm.policies.lineage.evidence import Evidence
 from dgm.policies.lineage.hyper import Facts, expected_before_data, learned, step_at
-from dgm.policies.lineage.passes import Beliefs, State, Step
+from dgm.policies.lineage.passes import Beliefs
+from dgm.policies.lineage.steps import State, Step
 
 
 class Posterior:
