@@ -29,10 +29,9 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.policies.limits import evaluations_left
-from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE, FIT_ROUNDS
+from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE
 from dgm.policies.lineage.fold import Fold
-from dgm.policies.lineage.posterior import Posterior
-from dgm.policies.lineage.rules import LineageRecommendation, fitted
+from dgm.policies.lineage.rules import LineageRecommendation
 from dgm.policies.rules import Kit
 from tests.unit.worlds import TASKS, Log, named
 
@@ -328,30 +327,6 @@ def test_a_task_near_the_agents_own_level_is_asked_for():
         assert action.task not in TASKS[:4], "those are known to be easy or hard"
 
 
-def test_the_seed_is_left_on_evidence_only():
-    log = Log()
-    log.born()
-    assert recommended(log) == 0
-    log.graded(0, [True] * 5 + [False] * 5)
-    log.born(0)
-    log.graded(1, [True])
-    assert recommended(log) == 0, "one result is not enough"
-    log.graded(1, [True] * 9)
-    assert recommended(log) == 1
-
-
-def test_a_recommendation_needs_no_events():
-    log = Log()
-    log.born()
-    log.graded(0, [True] * 3 + [False] * 7)
-    for child, solved in ((1, 2), (2, 5), (3, 3), (4, 8)):
-        log.born(child // 2)
-        log.graded(child, [True] * solved + [False] * (9 - solved))
-    best = recommended(log)
-    assert best == 4
-    assert recommended(log) == best
-
-
 def test_a_tree_that_was_not_observed_is_refused():
     log = Log()
     log.born()
@@ -391,18 +366,3 @@ def test_children_of_a_second_parent_are_no_births_of_it():
     assert folded(log).outlook(log.tree)._fertility()[1] == alone < 1
     log.born(1, 0)
     assert folded(log).outlook(log.tree)._fertility()[1] > alone
-
-
-def test_a_recommendation_ends_its_rounds_when_nothing_moves(monkeypatch):
-    rounds = []
-    sweep = Posterior.sweep
-    monkeypatch.setattr(Posterior, "sweep", lambda own, learn: rounds.append(learn) or sweep(own, learn))
-    log = Log()
-    log.born()
-    log.graded(0, [True, False])
-    few = fitted(log.tree).beliefs.states
-    assert len(rounds) < FIT_ROUNDS
-    monkeypatch.setattr("dgm.policies.lineage.rules.FIT_MOVE", 0.0)
-    assert [state.t for state in few] == pytest.approx(
-        [state.t for state in fitted(log.tree).beliefs.states], abs=0.01
-    )
