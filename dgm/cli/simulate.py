@@ -215,18 +215,17 @@ def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:
     from dgm.simulate.study import carry_out
 
     quiet()
-    with Results(kept_in) as results:
-        try:
-            with progress() as on_trial:
-                return carry_out(study, results, processes, on_trial)
-        except KeyboardInterrupt:
-            kept = (
-                f"what is done is kept in {kept_in}; the same command goes on from there"
-                if kept_in
-                else "nothing is kept; with --results FILE the same command would go on"
-            )
-            sys.stderr.write(f"interrupted; {kept}\n")
-            return None
+    try:
+        with Results(kept_in) as results, progress() as on_trial:
+            return carry_out(study, results, processes, on_trial)
+    except KeyboardInterrupt:
+        kept = (
+            f"what is done is kept in {kept_in}; the same command goes on from there"
+            if kept_in
+            else "nothing is kept; with --results FILE the same command would go on"
+        )
+        sys.stderr.write(f"interrupted; {kept}\n")
+        return None
 
 
 def _record(folder: Path, study: "Study", as_json: bool) -> int:

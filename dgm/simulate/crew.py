@@ -131,26 +131,19 @@ def _crew(processes: int) -> Iterator[list[Connection]]:
 
 @contextmanager
 def _heirs() -> Iterator[None]:
-    """What processes inherit that are started in it: one thread each, and no ear for Ctrl-C, which is for us."""
+    """What processes inherit that are started in it: one thread each, and no ear for Ctrl-C, which is for us.
+
+    The signal is held back, not ignored: one that comes meanwhile is heard at the end.
+    """
     before = {name: os.environ.get(name) for name in _THREADS}
-    heard = signal.getsignal(signal.SIGINT)
-    ours = multiprocessing.parent_process() is None and _in_main_thread()
     os.environ.update(dict.fromkeys(_THREADS, "1"))
-    if ours:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        if ours:
-            signal.signal(signal.SIGINT, heard)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def _in_main_thread() -> bool:
-    import threading
-
-    return threading.current_thread() is threading.main_thread()
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)

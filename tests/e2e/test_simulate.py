@@ -68,8 +68,9 @@ def test_a_killed_study_goes_on_and_says_the_same(dgm, tmp_path):
 def test_a_study_that_is_interrupted_says_how_to_go_on(dgm, tmp_path):
     file = tmp_path / "results.jsonl"
     words = ["simulate", "--policy", "hgm", "--seeds", "200", "--jobs", "2", "--results", str(file)]
+    # Tests that run in the background of a shell would hand down that Ctrl-C is to be ignored.
     process = subprocess.Popen(
-        [sys.executable, "-m", "dgm", *words],
+        ["env", "--default-signal=INT", sys.executable, "-m", "dgm", *words],
         env=dgm.variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
