@@ -99,8 +99,11 @@ class LineageRecommendation:
         return best
 
 
-def fitted(tree: Tree) -> Posterior:
-    """The posterior of the first attempts that the tree holds, whatever their order."""
+def fitted(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
+    """The posterior of the first attempts that the tree holds, whatever their order.
+
+    It is swept until no skill moves by ``rest`` from one learning to the next, at most ``FIT_ROUNDS`` times.
+    """
     posterior = Posterior()
     numbers = {task: number for number, task in enumerate(tree.tasks)}
     for agent in tree.agents:
@@ -114,6 +117,6 @@ def fitted(tree: Tree) -> Posterior:
         posterior.sweep(learn=learns)
         if learns:
             before, skills = skills, [state.t for state in posterior.beliefs.states]
-            if before and max(abs(new - old) for new, old in zip(skills, before, strict=True)) < FIT_MOVE:
+            if before and max(abs(new - old) for new, old in zip(skills, before, strict=True)) < rest:
                 break
     return posterior
