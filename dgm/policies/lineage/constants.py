@@ -79,7 +79,7 @@ NOISE_SPREAD = 0.8
 # Decisions
 
 ROOT_BONUS = 0.3
-"""Added to the seed's skill in comparisons: it is left only on evidence."""
+"""Added to the seed's skill where the search compares: it is left only on evidence."""
 HORIZON = 3
 """Generations that a parent is judged over."""
 SPREAD = 1.0

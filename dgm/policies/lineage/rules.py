@@ -14,7 +14,6 @@ from dgm.policies.lineage.constants import (
     LAST_SHARE,
     LEARN_EVERY,
     LEAST_RESULTS,
-    ROOT_BONUS,
     TASK_JITTER,
 )
 from dgm.policies.lineage.fold import Fold
@@ -79,9 +78,11 @@ class InformativeTask:
 
 
 class LineageRecommendation:
-    """The highest posterior mean among sound agents with at least two results; the seed is left on evidence only.
+    """The highest posterior mean among sound agents with at least two results.
 
-    Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
+    The seed has no bonus here, as it has in the search: on the tuning families that changed no mean score, and runs no
+    longer ended at a seed that their tree had overtaken. Fitted from nothing to the verdicts that the tree holds (first
+    attempts), so that any reader of a run can ask.
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -91,7 +92,7 @@ class LineageRecommendation:
         """The seed where nobody else has proved better."""
         posterior = fitted(tree)
         broken = posterior.broken()
-        best, standing = SEED, posterior.beliefs.states[SEED].t + ROOT_BONUS
+        best, standing = SEED, posterior.beliefs.states[SEED].t
         for agent, state in enumerate(posterior.beliefs.states):
             enough = posterior.evidence.counts[agent] >= LEAST_RESULTS
             if agent and enough and broken[agent] < 0.5 and state.t > standing:
