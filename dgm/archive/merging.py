@@ -1,0 +1,192 @@
+"""Two agents' sources made one, path by path, from that of a common ancestor: a three-way merge of snapshots.
+
+Contents may be hostile. Git is started on three files with names of our own in a scratch folder, outside any
+repository, so that no attribute, driver or configuration takes effect; links are never followed and never merged.
+What a conflict means, and who settles it, is left to others. Renames are not looked for: one is a removal and an
+addition.
+"""
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+
+from dgm.archive.git_process import environment
+from dgm.archive.snapshots import LINK
+from dgm.domain import Entry, Snapshot
+from dgm.errors import Infrastructure, UserError
+
+LABELS = ("first parent", "ancestor", "second parent")
+"""What stands behind the markers of a conflict: ``<<<<<<<``, ``|||||||`` and ``>>>>>>>``."""
+_MARKER = 7
+"""Characters of a marker, as everyone knows it; more where a file has such lines already."""
+_LIKE_MARKERS = re.compile(rb"^([<|=>])\1{6,}(?=[ \r\n]|\Z)", re.MULTILINE)
+_TIMEOUT_S = 120.0
+_MOST_CONFLICTS = 127
+"""The largest number that ``git merge-file`` exits with when it has merged; beyond it, it has failed."""
+_T = TypeVar("_T")
+
+
+class Clash(StrEnum):
+    """Why the two sides of a path could not be made one."""
+
+    LINES = "lines"
+    """Both changed the same lines: the file holds both and the ancestor's, between markers."""
+    BINARY = "binary"
+    """Both changed it, and it is no UTF-8 text."""
+    REMOVED = "removed"
+    """One removed what the other changed."""
+    KIND = "kind"
+    """Both changed it, and it is a link or became one, or they left it with different modes."""
+    FOLDER = "folder"
+    """The file of one stands where the other has a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One path that needs a decision. Except for ``LINES``, the first side is kept as it is."""
+
+    path: str
+    clash: Clash
+    places: int = 0
+    """Of ``LINES``: how many, 127 standing for more."""
+    markers: tuple[bytes, ...] = ()
+    """Of ``LINES``: the four lines that begin, part and end a place. None of the three files had one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What came of a merge."""
+
+    files: Snapshot
+    """In order of their names."""
+    conflicts: tuple[Conflict, ...]
+    """In order of their paths; none: the two sides fit."""
+
+
+def three_way(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Merged:
+    """Merges what ``ours`` and ``theirs`` each made of ``base``.
+
+    A path where both agree, or that only one side changed (or added, or removed), is settled by that. The others
+    are merged by lines (``git merge-file --diff3``). A file that both added is merged as if the ancestor's were empty.
+
+    Raises:
+        Infrastructure: git fails, takes longer than two minutes, or the disk is full.
+        UserError: git is not installed.
+    """
+    files: dict[str, Entry] = {}
+    conflicts: dict[str, Conflict] = {}
+    for path in sorted(base.keys() | ours.keys() | theirs.keys()):
+        entry, conflict = _path(path, base.get(path), ours.get(path), theirs.get(path))
+        if entry is not None:
+            files[path] = entry
+        if conflict is not None:
+            conflicts[path] = conflict
+    for path in _blocked(files):
+        # One side alone is a tree, so that one of the two is not of the first side.
+        for name in [name for name in files if name == path or name.startswith(path + "/")]:
+            if name not in ours:
+                del files[name]
+        conflicts[path] = Conflict(path, Clash.FOLDER)
+    return Merged(files, tuple(conflicts[path] for path in sorted(conflicts)))
+
+
+def unsettled(conflicts: Sequence[Conflict], files: Snapshot) -> list[str]:
+    """Paths whose markers still stand in ``files``, of those that were merged with markers."""
+    return [
+        conflict.path
+        for conflict in conflicts
+        if conflict.clash is Clash.LINES and conflict.path in files
+        if set(conflict.markers) & {line.rstrip(b"\r") for line in files[conflict.path].data.split(b"\n")}
+    ]
+
+
+def _path(
+    path: str, base: Entry | None, ours: Entry | None, theirs: Entry | None
+) -> tuple[Entry | None, Conflict | None]:
+    if theirs in (ours, base):
+        return ours, None
+    if ours == base:
+        return theirs, None
+    if ours is None or theirs is None:
+        return ours, Conflict(path, Clash.REMOVED)
+    mode = _agreed(base.mode if base else None, ours.mode, theirs.mode)
+    if mode is None or LINK in (base.mode if base else mode, ours.mode, theirs.mode):
+        return ours, Conflict(path, Clash.KIND)
+    data = _agreed(base.data if base else None, ours.data, theirs.data)
+    if data is not None:
+        return Entry(data, mode), None
+    before = base.data if base else b""
+    if not all(_is_text(side) for side in (before, ours.data, theirs.data)):
+        return Entry(ours.data, mode), Conflict(path, Clash.BINARY)
+    merged, places, markers = _lines(before, ours.data, theirs.data)
+    return Entry(merged, mode), Conflict(path, Clash.LINES, places, markers) if places else None
+
+
+def _agreed(base: _T | None, ours: _T, theirs: _T) -> _T | None:
+    """What both have, or the one that changed it has; ``None`` where both changed it."""
+    if theirs in (ours, base):
+        return ours
+    return theirs if ours == base else None
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _lines(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, int, tuple[bytes, ...]]:
+    """The merged text, the number of places in conflict (up to 127), and the markers of this text."""
+    taken = {len(found[0]) for text in (base, ours, theirs) for found in _LIKE_MARKERS.finditer(text)}
+    size = next(size for size in count(_MARKER) if size not in taken)
+    with tempfile.TemporaryDirectory(prefix="dgm-merging-") as name:
+        for file, text in (("ours", ours), ("base", base), ("theirs", theirs)):
+            Path(name, file).write_bytes(text)
+        merged, places = _merge_file(Path(name), size)
+    first, ancestor, second = (label.encode() for label in LABELS)
+    markers = (
+        b"<" * size + b" " + first,
+        b"|" * size + b" " + ancestor,
+        b"=" * size,
+        b">" * size + b" " + second,
+    )
+    return merged, places, markers
+
+
+def _merge_file(folder: Path, size: int) -> tuple[bytes, int]:
+    labels = [word for label in LABELS for word in ("-L", label)]
+    command = ["git", "merge-file", "-p", "-q", "--diff3", f"--marker-size={size}", *labels]
+    try:
+        done = subprocess.run(
+            [*command, "ours", "base", "theirs"],
+            # It looks for a repository, and would take the configuration of one that the scratch folder is in.
+            env=environment() | {"GIT_DIR": "/nonexistent"},
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise UserError("git is not installed; install it with your system's package manager") from error
+    except subprocess.TimeoutExpired as error:
+        raise Infrastructure(f"git merge-file took more than {_TIMEOUT_S:.0f} s") from error
+    if not 0 <= done.returncode <= _MOST_CONFLICTS:
+        said = done.stderr.decode(errors="replace").strip().split("\n", 1)[0]
+        raise Infrastructure(f"git merge-file: {said or f'exit code {done.returncode}'}")
+    return done.stdout, done.returncode
+
+
+def _blocked(files: Snapshot) -> list[str]:
+    """Files below which other files are to stand."""
+    folders = {
+        "/".join(parts[:n]) for path in files for parts in [path.split("/")] for n in range(1, len(parts))
+    }
+    return sorted(folders & files.keys())
