@@ -6,6 +6,7 @@ Which change it makes is drawn from a hash of the problem and the source: the sa
 the same answer.
 """
 
+import functools
 import hashlib
 import math
 import re
@@ -115,8 +116,15 @@ def ranking(problem: str, source: Mapping[str, str]) -> list[Kind]:
     key = "\0".join(parts)
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
     raised = signals(problem)
-    found = [(_turn(digest, kind, raised), kind.name, kind) for kind in CATALOGUE if kind.transform(source)]
+    found = [(_turn(digest, kind, raised), kind.name, kind) for kind in _applicable(tuple(source.items()))]
     return [kind for _, _, kind in sorted(found, key=lambda row: row[:2])]
+
+
+@functools.lru_cache(maxsize=8)
+def _applicable(source: tuple[tuple[str, str], ...]) -> tuple[Kind, ...]:
+    """The kinds that find something to change: each step of a conversation asks about the same source again."""
+    files = dict(source)
+    return tuple(kind for kind in CATALOGUE if kind.transform(files))
 
 
 def _turn(digest: str, kind: Kind, raised: Mapping[Signal, float]) -> float:
