@@ -1,0 +1,289 @@
+"""What the host's own questions to a model come back as: JSON out of whatever prose and fences stand around it.
+
+Answers are read leniently in form and strictly in content, and what is wrong with one is said to the model so that it
+may mend it. What the keys mean is left to whoever asks.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn, Protocol, TypeVar
+
+from dgm.errors import AgentFault
+from dgm.messages import Message, Reply, Request, RequestRefused, Role, Stop
+
+MAX_CHARS = 4_000_000
+"""Of an answer that is looked at: as much as an agent may have of source."""
+MAX_DEPTH = 100
+"""Of objects and lists in each other."""
+_TRIES = 3
+"""How often, on average, a character is read over while a beginning is looked for that parses."""
+_PATIENCE = 1_000_000
+"""Characters more, so that a short text may begin wrongly as often as it likes."""
+_BEGINS = re.compile(r"\{\s*[\"}]")
+_QUOTED = 4_000
+"""Characters of an answer that are shown again to the model that gave it."""
+
+T = TypeVar("T")
+
+
+class Unreadable(ValueError):
+    """An answer is not what was asked for; one line that the model is told."""
+
+
+class Asked(Protocol):
+    """Whatever can put one question to a model: a workbench."""
+
+    async def ask(self, request: Request, role: str) -> Reply:
+        """One reply.
+
+        Raises:
+            RequestRefused: this request can never be answered, or nothing may be spent on it any more.
+            Infrastructure: the model failed.
+        """
+        ...
+
+
+async def asked(bench: Asked, request: Request, read: Callable[[str], T], retries: int, role: str) -> T:
+    """Asks until ``read`` can read the answer, each time with what was wrong before.
+
+    Args:
+        bench: whom to ask.
+        request: the question; it offers no tools.
+        read: makes of the reply's text what is wanted, or raises ``Unreadable``.
+        retries: further questions after the first, 0 or more.
+        role: on whose account, as ``Workbench.ask`` knows it.
+
+    Raises:
+        AgentFault: stage ``answer``: none could be read, or the request was refused.
+        Infrastructure: the model failed.
+    """
+    messages, fault = tuple(request.messages), ""
+    for _ in range(retries + 1):
+        try:
+            reply = await bench.ask(replace(request, messages=messages), role)
+        except RequestRefused as error:
+            raise AgentFault(
+                "answer", f"the model was refused the question: {error.code}: {error}"
+            ) from error
+        if reply.error:
+            raise AgentFault("answer", f"the model was refused the question: {reply.error}: {reply.text}")
+        try:
+            return read(reply.text)
+        except Unreadable as error:
+            fault = _fault(reply, error)
+        # Its calls are not said again: a provider wants each answered, and no such tool exists.
+        said = Message(Role.ASSISTANT, _quoted(reply.text) or "(nothing)")
+        complaint = f"That cannot be used: {fault}. Answer again, in full, in the form that was asked for."
+        messages = (*messages, said, Message(Role.USER, complaint))
+    raise AgentFault("answer", f"no usable answer in {retries + 1} tries: {fault}")
+
+
+def read_object(text: str, keys: Sequence[str]) -> Mapping[str, object]:
+    """The last JSON object in a text that has all of ``keys``.
+
+    Objects inside others that are JSON are not looked at, prose and fences around them are passed over, and line breaks
+    inside strings are allowed.
+
+    Raises:
+        Unreadable: there is none; or it is nested deeper than ``MAX_DEPTH``, or holds ``NaN``, an infinite number,
+            half a surrogate pair, or a key twice; or the text is longer than ``MAX_CHARS``.
+    """
+    if len(text) > MAX_CHARS:
+        raise Unreadable(f"the answer has {len(text)} characters; {MAX_CHARS} are allowed")
+    pieces = list(_pieces(text))
+    complete = [
+        one.value for one in pieces if one.value is not None and all(key in one.value for key in keys)
+    ]
+    if complete:
+        _check(complete[-1])
+        return complete[-1]
+    if not pieces:
+        raise Unreadable(
+            "there is no JSON object in it, with its keys in double quotes"
+            if text.strip()
+            else "the answer is empty"
+        )
+    longest = max(pieces, key=lambda piece: piece.chars)
+    if longest.value is None:
+        raise Unreadable(longest.fault)
+    missing = ", ".join(repr(key) for key in keys if key not in longest.value)
+    raise Unreadable(f"the JSON object has no {missing}")
+
+
+def a_text(answer: Mapping[str, object], key: str) -> str:
+    """A string that is more than white space, stripped.
+
+    Raises:
+        Unreadable: it is anything else, or missing.
+    """
+    value = answer.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise Unreadable(f"{key!r} must be a string that is not empty")
+    return value.strip()
+
+
+def a_flag(answer: Mapping[str, object], key: str) -> bool:
+    """``true`` or ``false``.
+
+    Raises:
+        Unreadable: it is anything else, or missing.
+    """
+    value = answer.get(key)
+    if not isinstance(value, bool):
+        raise Unreadable(f"{key!r} must be true or false")
+    return value
+
+
+def texts(answer: Mapping[str, object], key: str) -> dict[str, str]:
+    """An object whose values are all strings, such as files by path; ``{}`` where the key is missing.
+
+    Raises:
+        Unreadable: it is anything else.
+    """
+    value = answer.get(key, {})
+    if not isinstance(value, dict):
+        raise Unreadable(f"{key!r} must be an object")
+    return _strings(value, f"in {key!r}")
+
+
+def records(answer: Mapping[str, object], key: str, fields: Sequence[str]) -> list[dict[str, str]]:
+    """A list of objects that each have the named fields, strings all; ``[]`` where the key is missing.
+
+    Raises:
+        Unreadable: it is anything else.
+    """
+    value = answer.get(key, [])
+    if not isinstance(value, list):
+        raise Unreadable(f"{key!r} must be a list")
+    rows = []
+    for n, row in enumerate(value, 1):
+        place = f"in number {n} of {key!r}"
+        if not isinstance(row, dict):
+            raise Unreadable(f"number {n} of {key!r} must be an object")
+        for field in fields:
+            if field not in row:
+                raise Unreadable(f"{place}, {field!r} is missing")
+        rows.append(_strings({field: row[field] for field in fields}, place))
+    return rows
+
+
+def _strings(value: Mapping[str, object], place: str) -> dict[str, str]:
+    strings = {}
+    for key, text in value.items():
+        if not isinstance(text, str):
+            raise Unreadable(f"{place}, {key[:100]!r} must be a string")
+        strings[key] = text
+    return strings
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What begins with a brace: an object, or what is wrong with it."""
+
+    chars: int
+    value: Mapping[str, object] | None
+    fault: str = ""
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    """What stands at the top of a text, as long as there is patience: a text may be made to be read slowly."""
+    left = _PATIENCE + _TRIES * len(text)
+    begin = _BEGINS.search(text)
+    while begin and left > 0:
+        at = begin.start()
+        piece = _piece(text, at)
+        yield piece
+        if piece.value is None:
+            # Python counts the lines before a fault, from the beginning of the text.
+            left -= piece.chars + at // 20
+        begin = _BEGINS.search(text, at + (1 if piece.value is None else piece.chars))
+
+
+def _piece(text: str, at: int) -> _Piece:
+    rest = len(text) - at
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        # Of a string without an end, the place that is named is its beginning.
+        chars = rest if error.msg.startswith("Unterminated") else error.pos - at
+        return _Piece(chars, None, f"the JSON is wrong: {error}")
+    except Unreadable as error:
+        return _Piece(rest, None, str(error))
+    except RecursionError:
+        raise Unreadable(f"the JSON is nested deeper than {MAX_DEPTH}") from None
+    return _Piece(end - at, value)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made: dict[str, object] = {}
+    for key, value in pairs:
+        if key in made:
+            raise Unreadable(f"the JSON has the key {key[:100]!r} twice in one object")
+        made[key] = value
+    return made
+
+
+def _integer(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:
+        raise Unreadable(f"the JSON holds a number of {len(digits)} digits") from None
+
+
+def _number(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise Unreadable(f"the JSON holds {digits[:40]}, which is no finite number")
+    return value
+
+
+def _no_number(word: str) -> NoReturn:
+    raise Unreadable(f"the JSON holds {word}, which JSON does not know")
+
+
+_DECODER = json.JSONDecoder(
+    strict=False,
+    object_pairs_hook=_once,
+    parse_int=_integer,
+    parse_float=_number,
+    parse_constant=_no_number,
+)
+
+
+def _check(answer: Mapping[str, object]) -> None:
+    waiting: list[tuple[object, int]] = [(answer, 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, str):
+            _check_text(value)
+        elif isinstance(value, dict | list):
+            if depth > MAX_DEPTH:
+                raise Unreadable(f"the JSON is nested deeper than {MAX_DEPTH}")
+            inside = [*value, *value.values()] if isinstance(value, dict) else value
+            waiting += [(item, depth + 1) for item in inside]
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise Unreadable(f"a string holds half a surrogate pair (\\u{ord(text[error.start]):04x})") from error
+
+
+def _fault(reply: Reply, error: Unreadable) -> str:
+    """What the model is told: why it came to be so, where that shows, before what is wrong."""
+    if reply.calls:
+        return f"there is no tool {reply.calls[0].name[:100]!r}, answer in text ({error})"
+    if reply.stop is Stop.LENGTH:
+        return f"the answer was cut off at the limit of its length ({error})"
+    if reply.stop is Stop.REFUSAL:
+        return f"the question was declined ({error})"
+    return str(error)
+
+
+def _quoted(text: str) -> str:
+    plain = text.encode(errors="replace").decode()
+    return plain if len(plain) <= _QUOTED else plain[:_QUOTED] + "\n[...]"

@@ -1,0 +1,243 @@
+"""What models say around JSON, what they get wrong, and what they are told about it."""
+
+import asyncio
+import json
+
+import pytest
+
+from dgm.errors import AgentFault, Infrastructure
+from dgm.messages import Message, Reply, Request, RequestRefused, Role, Stop, ToolCall
+from dgm.meta.answers import (
+    MAX_CHARS,
+    MAX_DEPTH,
+    Unreadable,
+    a_flag,
+    a_text,
+    asked,
+    read_object,
+    records,
+    texts,
+)
+
+GOOD = {"problem": "p", "proposal": "do {this}"}
+KEYS = ("problem", "proposal")
+QUESTION = Request((Message(Role.SYSTEM, "You diagnose."), Message(Role.USER, "Why?")), temperature=0.5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%s",
+        "  \n%s\n",
+        "Sure! Here it is:\n\n```json\n%s\n```\nI hope that {helps}.",
+        "```\n%s```",
+        '{"problem": "no proposal"}\nBetter:\n%s',
+        '{"problem": "a draft", "proposal": "a draft"}\nNo. Finally:\n%s',
+        "A dict {} of {x: y} and { unbalanced\n%s\nThe keys are {problem, proposal}.",
+        '%s\nIn short: {"answer": 1}',
+        '<think>{"problem": }</think>%s',
+        "\ufeff%s",
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_is_found_in_prose_and_fences(text, indent):
+    assert read_object(text.replace("%s", json.dumps(GOOD, indent=indent)), KEYS) == GOOD
+
+
+def test_fences_and_braces_inside_strings_belong_to_the_string():
+    answer = {"files": {"a.md": '```json\n{"files": 1}\n```\n'}}
+    assert read_object(f"```json\n{json.dumps(answer)}\n```", ["files"]) == answer
+
+
+def test_line_breaks_inside_strings_are_taken_as_meant():
+    assert read_object('{"text": "one\n\ttwo"}', ["text"]) == {"text": "one\n\ttwo"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "the answer is empty"),
+        (" \n", "the answer is empty"),
+        ("I cannot say.", "there is no JSON object"),
+        ("[1, 2]", "there is no JSON object"),
+        ('{"problem": "p"}', "has no 'proposal'"),
+        ('{"a": {"problem": "p", "proposal": "q"}}', "has no 'problem', 'proposal'"),
+        ('{"problem": "p", "proposal": "q",}', "the JSON is wrong: .*: line 1 column 3"),
+        ('see {x} in {"problem": "p", "proposal": "q"', "the JSON is wrong: .*delimiter"),
+        ('{"problem": "p", "proposal": "q', "the JSON is wrong: Unterminated string"),
+        ('{"problem": NaN, "proposal": "q"}', "NaN, which JSON does not know"),
+        ('{"problem": -Infinity, "proposal": "q"}', "-Infinity, which JSON does not know"),
+        ('{"problem": 1e999, "proposal": "q"}', "1e999, which is no finite number"),
+        ('{"problem": ' + "9" * 5000 + ', "proposal": "q"}', "a number of 5000 digits"),
+        ('{"problem": "p", "problem": "q", "proposal": "q"}', "the key 'problem' twice"),
+        ('{"problem": "\\ud83d", "proposal": "q"}', r"half a surrogate pair \(\\ud83d\)"),
+        ('{"problem": "p", "proposal": "q", "\\udc00": 1}', "half a surrogate pair"),
+        ('{"problem": "p", "proposal": ["\ud83d"]}', "half a surrogate pair"),
+        ('{"problem": ' + "[" * 10_000 + "]" * 10_000 + ', "proposal": "q"}', "nested deeper than 100"),
+        ('{"problem": ' + "[" * MAX_DEPTH + "]" * MAX_DEPTH + ', "proposal": "q"}', "nested deeper than 100"),
+        ('{"a":' * 10_000, "nested deeper than 100"),
+        ("x" * (MAX_CHARS + 1), "4000001 characters; 4000000 are allowed"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(text, why):
+    with pytest.raises(Unreadable, match=why):
+        read_object(text, KEYS)
+
+
+def test_nesting_up_to_the_limit_and_whole_pairs_are_fine():
+    deep = "[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1)
+    assert read_object('{"a": ' + deep + "}", ["a"])
+    assert read_object('{"a": "\\ud83d\\ude00"}', ["a"]) == {"a": "\U0001f600"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" * 4_000_000,
+        '{"' * 2_000_000,
+        '{"a": ' * 500 + "[" + "1, " * 1_000_000,
+        '{"k": ' * 500 + '"' + "x" * 3_900_000,
+        '{"a": "' * 500_000,
+        '{"a": 1, "a": ' * 200_000,
+        "{}" * 100_000,
+    ],
+)
+@pytest.mark.timeout(120)  # Reading each beginning to the end would take hours.
+def test_texts_that_are_made_to_be_read_slowly_are_given_up(text):
+    with pytest.raises(Unreadable):
+        read_object(text, KEYS)
+
+
+def test_fields_are_read_strictly():
+    answer = {
+        "t": " x ",
+        "e": " ",
+        "n": 1,
+        "f": False,
+        "m": {"a": ""},
+        "l": [{"p": "1", "q": "2", "z": 3}],
+        "w": {"a": 1},
+    }
+    assert (a_text(answer, "t"), a_flag(answer, "f")) == ("x", False)
+    assert (texts(answer, "m"), texts(answer, "none")) == ({"a": ""}, {})
+    assert records(answer, "l", ["p", "q"]) == [{"p": "1", "q": "2"}]
+    assert records(answer, "none", ["p"]) == []
+    for read, why in (
+        (lambda: a_text(answer, "e"), "'e' must be a string that is not empty"),
+        (lambda: a_text(answer, "n"), "'n' must be a string that is not empty"),
+        (lambda: a_text(answer, "none"), "'none' must be a string"),
+        (lambda: a_flag(answer, "n"), "'n' must be true or false"),
+        (lambda: texts(answer, "l"), "'l' must be an object"),
+        (lambda: texts(answer, "w"), "in 'w', 'a' must be a string"),
+        (lambda: records(answer, "m", ["p"]), "'m' must be a list"),
+        (lambda: records({"l": ["x"]}, "l", ["p"]), "number 1 of 'l' must be an object"),
+        (lambda: records(answer, "l", ["x"]), "in number 1 of 'l', 'x' is missing"),
+        (lambda: records(answer, "l", ["z"]), "in number 1 of 'l', 'z' must be a string"),
+    ):
+        with pytest.raises(Unreadable, match=why):
+            read()
+
+
+class Bench:
+    """Answers one after the other what it was given."""
+
+    def __init__(self, *replies):
+        self.replies = list(replies)
+        self.requests = []
+        self.roles = []
+
+    async def ask(self, request, role):
+        self.requests.append(request)
+        self.roles.append(role)
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
+def ask(bench, retries=2):
+    return asyncio.run(asked(bench, QUESTION, lambda text: read_object(text, KEYS), retries, "diagnose"))
+
+
+def test_a_good_answer_takes_one_question():
+    bench = Bench(Reply(json.dumps(GOOD)))
+    assert ask(bench) == GOOD
+    assert (bench.requests, bench.roles) == ([QUESTION], ["diagnose"])
+
+
+def test_a_wrong_answer_is_asked_again_with_what_was_wrong():
+    bench = Bench(Reply("{'problem': 1}"), Reply('{"problem": "p"}'), Reply(json.dumps(GOOD)))
+    assert ask(bench) == GOOD
+    first, second, third = bench.requests
+    assert first == QUESTION
+    assert second.temperature == QUESTION.temperature
+    assert tuple(third.messages[:4]) == tuple(second.messages)
+    told = [message.text for message in third.messages[2:]]
+    assert [m.role for m in third.messages[2:]] == [Role.ASSISTANT, Role.USER] * 2
+    assert (told[0], told[2]) == ("{'problem': 1}", '{"problem": "p"}')
+    assert "no JSON object in it, with its keys in double quotes" in told[1]
+    assert "has no 'proposal'" in told[3]
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (
+            Reply("", (ToolCall("1", "bash", "{}"),), Stop.TOOL_CALLS),
+            "there is no tool 'bash', answer in text",
+        ),
+        (Reply('{"problem": "p', stop=Stop.LENGTH), "cut off at the limit of its length"),
+        (Reply("No.", stop=Stop.REFUSAL), "the question was declined"),
+        (Reply(""), "the answer is empty"),
+    ],
+)
+def test_the_reason_is_told_in_text_alone(reply, why):
+    bench = Bench(reply, Reply(json.dumps(GOOD)))
+    assert ask(bench) == GOOD
+    said, told = bench.requests[1].messages[2:]
+    assert why in told.text
+    assert said == Message(Role.ASSISTANT, reply.text or "(nothing)")
+
+
+def test_an_answer_beside_a_call_counts():
+    assert ask(Bench(Reply(json.dumps(GOOD), (ToolCall("1", "bash", "{}"),)))) == GOOD
+
+
+def test_what_is_quoted_is_short_and_can_be_sent():
+    bench = Bench(Reply("\ud83d" + "x" * 5_000_000), Reply(json.dumps(GOOD)))
+    assert ask(bench) == GOOD
+    quoted = bench.requests[1].messages[2].text
+    assert len(quoted) < 5_000
+    quoted.encode()
+
+
+def test_after_the_last_try_no_child_comes_of_it():
+    bench = Bench(Reply("a"), Reply(""), Reply("{}"))
+    with pytest.raises(
+        AgentFault, match=r"in 3 tries: the JSON object has no 'problem', 'proposal'"
+    ) as caught:
+        ask(bench)
+    assert caught.value.stage == "answer"
+    assert len(bench.requests) == 3
+    with pytest.raises(AgentFault, match="in 1 tries"):
+        ask(Bench(Reply("a")), retries=0)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        RequestRefused("context_length_exceeded", "too long"),
+        Reply("too long", error="context_length_exceeded"),
+    ],
+)
+def test_a_refused_question_is_not_asked_again(refusal):
+    bench = Bench(refusal, Reply(json.dumps(GOOD)))
+    with pytest.raises(AgentFault, match="context_length_exceeded: too long") as caught:
+        ask(bench)
+    assert caught.value.stage == "answer"
+    assert len(bench.requests) == 1
+
+
+def test_an_outage_is_no_fault_of_an_agent():
+    with pytest.raises(Infrastructure):
+        ask(Bench(Infrastructure("down")))
