@@ -1,0 +1,220 @@
+"""The named parts of a scaffold, and which of its definitions belong to which: what a change of one part may touch.
+
+A definition belongs to at least one part, and may to several. Nothing is promised beyond names: what a definition
+really does is not looked at. ``[agent.parts]`` of an agent's ``agent.toml`` says it better, where there is one.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from dgm.domain import Entry, Snapshot
+from dgm.meta.contract import Contract
+from dgm.meta.syntax_key import digest, parsed
+
+PARTS = ("loop", "tools", "context", "prompts", "memory", "completion")
+OTHERWISE = "loop"
+"""The part of whatever belongs to no other."""
+TOP = "(statements)"
+"""Stands for the statements at the top of a file that define nothing."""
+
+Declared = Mapping[str, Sequence[str]]
+"""Part → patterns: of paths as ``editable`` has them, or of places (``agent/tools.py::trunc*``)."""
+
+_DRIVES = ("act", "chat", "forward", "loop", "run", "solve", "work")
+"""How the names begin of what drives an agent: that keeps the conversation and ends it, too."""
+_STEMS: Mapping[str, Sequence[str]] = {
+    "loop": ("main", "step", "turn", *_DRIVES),
+    "tools": ("bash", "command", "edit", "exec", "patch", "shell", "tool"),
+    "context": (
+        "compact",
+        "compress",
+        "context",
+        "cut",
+        "limit",
+        "output",
+        "token",
+        "trim",
+        "trunc",
+        "window",
+    ),
+    "prompts": ("instruct", "message", "persona", "prompt", "system", "template"),
+    "memory": ("conversation", "evidence", "histor", "memor", "message", "note", "summar", "transcript"),
+    "completion": ("complet", "done", "finish", "max", "stop", "submit", "valid", "verif"),
+}
+"""How words begin in the names of files, folders and definitions that belong to a part."""
+_METHODS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A definition of a Python file, or another file as a whole."""
+
+    path: str
+    name: str = ""
+    """``work``, ``Agent`` (a class without its methods), ``Agent.run``, or ``TOP``; empty: the whole file."""
+
+    def __str__(self) -> str:
+        return f"{self.path}::{self.name}" if self.name else self.path
+
+
+def places(source: Snapshot, part: str, declared: Declared | None = None) -> frozenset[Place]:
+    """The places of a source that belong to a part.
+
+    With ``declared``, only what it says counts. Else a place belongs to every part that its own name or its file's
+    speaks of, and a method for which neither does to its class's. What belongs nowhere is the loop's.
+    """
+    return frozenset(place for place in _all_places(source) if part in parts_of(place, declared))
+
+
+def parts_of(place: Place, declared: Declared | None = None) -> frozenset[str]:
+    """The parts that a place belongs to, one at least."""
+    found = _declared(place, declared) if declared else _named(place)
+    return frozenset(found or {OTHERWISE})
+
+
+def frozen_changes(
+    before: Snapshot, after: Snapshot, part: str, declared: Declared | None = None
+) -> list[Place]:
+    """Places of ``before`` that do not belong to ``part`` and that ``after`` changed or lacks, sorted.
+
+    Python is compared by its syntax (docstrings of definitions count, comments and layout do not), other files by
+    content. New files and definitions are free, and so is what is imported, as long as no name comes to mean something
+    else; statements at the top are not. A file whose mode changed, that is gone, or that is Python on one side only
+    counts with all its places.
+    """
+    changed = {
+        place
+        for path, entry in before.items()
+        if entry != after.get(path)
+        for place in _changes(path, entry, after.get(path))
+    }
+    return sorted(place for place in changed if part not in parts_of(place, declared))
+
+
+def _all_places(source: Snapshot) -> Iterator[Place]:
+    for path, entry in source.items():
+        module = _read(path, entry)
+        yield from (Place(path, name) for name in (module.definitions if module else {}) or [""])
+
+
+def _changes(path: str, before: Entry, after: Entry | None) -> Iterator[Place]:
+    old = _read(path, before)
+    new = _read(path, after) if after is not None and after.mode == before.mode else None
+    if old is None or new is None:
+        yield from (Place(path, name) for name in (old.definitions if old else {}) or [""])
+        return
+    names = [*old.definitions, *(name for name in (TOP,) if name in new.definitions)]
+    yield from (Place(path, name) for name in names if old.meaning(name) != new.meaning(name))
+    yield from (Place(path, name) for name in old.imports if new.meaning(name) not in ([], old.meaning(name)))
+
+
+@dataclass(slots=True)
+class _Module:
+    """The statements at the top of a Python file by the name that they give a meaning, each as a digest."""
+
+    definitions: dict[str, list[str]] = field(default_factory=dict)
+    imports: dict[str, list[str]] = field(default_factory=dict)
+
+    def meaning(self, name: str) -> list[str]:
+        """All that gives the name a meaning, in order; empty where nothing does."""
+        return self.imports.get(name, []) + self.definitions.get(name, [])
+
+    def define(self, name: str, node: ast.AST) -> None:
+        """Notes one more statement."""
+        self.definitions.setdefault(name, []).append(digest(node, words=True))
+
+
+def _read(path: str, entry: Entry) -> _Module | None:
+    tree = parsed(path, entry)
+    if tree is None:
+        return None
+    module = _Module()
+    for node in tree.body:
+        match node:
+            case ast.Import(names=aliases):
+                _import(module, aliases, "")
+            case ast.ImportFrom(names=aliases) if aliases[0].name != "*":
+                _import(module, aliases, "." * node.level + (node.module or "") + ":")
+            case ast.ClassDef():
+                _define_class(module, node)
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                pass
+            case _:
+                for name in _defined(node) or [TOP]:
+                    module.define(name, node)
+    return module
+
+
+def _import(module: _Module, aliases: Sequence[ast.alias], of: str) -> None:
+    for alias in aliases:
+        name = alias.asname or alias.name
+        module.imports.setdefault(name, []).append(f"import {of}{alias.name}")
+
+
+def _define_class(module: _Module, node: ast.ClassDef) -> None:
+    methods = [item for item in node.body if isinstance(item, _METHODS)]
+    rest = copy(node)
+    rest.body = [item for item in node.body if not isinstance(item, _METHODS)]
+    module.define(node.name, rest)
+    for method in methods:
+        module.define(f"{node.name}.{method.name}", method)
+
+
+def _defined(node: ast.stmt) -> list[str]:
+    """The names that a statement at the top defines; none where it also does something else."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            pass
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            targets = [target]
+        case _:
+            return []
+    plain = [
+        item for target in targets for item in (target.elts if isinstance(target, ast.Tuple) else [target])
+    ]
+    names = [item.id for item in plain if isinstance(item, ast.Name)]
+    return names if len(names) == len(plain) else []
+
+
+def _declared(place: Place, declared: Declared) -> set[str]:
+    return {
+        part for part, patterns in declared.items() if any(_covers(pattern, place) for pattern in patterns)
+    }
+
+
+def _covers(pattern: str, place: Place) -> bool:
+    if "::" in pattern:
+        return any(fnmatchcase(str(place), shape) for shape in (pattern, pattern + ".*"))
+    # A path is matched as the contract matches what may be edited.
+    return Contract((), (), editable=(pattern,), protected=()).may_change(place.path)
+
+
+def _named(place: Place) -> set[str]:
+    of_file = _speaks_of(place.path)
+    kind, _, name = place.name.rpartition(".")
+    of_name = _speaks_of(name)
+    if not of_file and not of_name:
+        name, of_name = kind, _speaks_of(kind)
+    if of_file and "loop" not in of_file:
+        # ``run`` in a file of tools runs a tool.
+        of_name -= {"loop"}
+    found = of_file | of_name
+    if "loop" in found and any(word.startswith(_DRIVES) for word in _words(name)):
+        found |= {"memory", "completion"}
+    return found
+
+
+def _speaks_of(name: str) -> set[str]:
+    words = _words(name)
+    return {part for part, stems in _STEMS.items() if any(word.startswith(tuple(stems)) for word in words)}
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(name)]

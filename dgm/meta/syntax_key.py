@@ -1,0 +1,183 @@
+"""The normalised syntax of an agent's source: equal for sources that differ only in how they are written down.
+
+Comments, layout, quotes, parentheses, ``pass`` and constants that stand alone never count. Docstrings and the
+annotations of functions and variables count only where the agent may read them when it runs. Equality of content is
+``repository.tree_id``'s, likeness of edits ``similarity``'s.
+"""
+
+import ast
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+
+from dgm import syntax
+from dgm.archive.objects import storable
+from dgm.archive.snapshots import LINK
+from dgm.domain import Entry, Snapshot
+
+VERSION = "1:"
+"""Before every key; keys of another version say nothing of these."""
+MAX_BYTES = 400_000
+"""Of one file that is looked at as Python; a syntax tree takes a few hundred times the memory of its text."""
+MAX_DEPTH = 800
+"""Of a syntax tree. What the parser itself can take depends on how deep it is called, so that its limit is no rule."""
+
+_READERS = frozenset(
+    {
+        "__doc__",
+        "__annotations__",
+        "doctest",
+        "get_type_hints",
+        "getdoc",
+        "inspect",
+        "pydoc",
+        "singledispatch",
+        "singledispatchmethod",
+    }
+)
+"""Names by which a program comes to its own docstrings and annotations."""
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_LEFT_OUT = frozenset(["ctx", "kind", "type_comment", "type_ignores"])
+_ANNOTATIONS = frozenset(["annotation", "returns"])
+
+
+def syntax_key(source: Snapshot) -> str:
+    """``1:`` and 64 hexadecimal digits: two sources have the same key if, so far as this looks, they do the same.
+
+    Files that do not end in ``.py``, links, and what cannot be read as Python (no Python, over ``MAX_BYTES``, deeper
+    than ``MAX_DEPTH``) count by their content, and all files by their path and mode. What ``storable`` drops does not
+    count. Class bodies keep their annotations, which make the fields of dataclasses and the like.
+
+    Docstrings and annotations count in all files as soon as one of them names a way to read them (``__doc__``,
+    ``inspect`` …) or imports a package that is neither Python's own nor the agent's: such packages make descriptions of
+    tools out of them. Not noticed: an agent that reads its own files as text.
+    """
+    files = storable(source)
+    modules = {path: tree for path, entry in files.items() if (tree := parsed(path, entry)) is not None}
+    words = _reads_words(modules)
+    total = sha256()
+    for path in sorted(files):
+        entry, tree = files[path], modules.get(path)
+        what = sha256(entry.data).hexdigest() if tree is None else "py " + digest(tree, words=words)
+        total.update(sha256(os.fsencode(path)).digest() + f"{entry.mode:o} {what}\n".encode())
+    return VERSION + total.hexdigest()
+
+
+def parsed(path: str, entry: Entry) -> ast.Module | None:
+    """The syntax tree of a Python file of an agent; ``None`` for all else, and for what is too large or too deep."""
+    if not path.endswith(".py") or entry.mode == LINK or len(entry.data) > MAX_BYTES:
+        return None
+    try:
+        tree = syntax.parse(entry.data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree if _depth(tree) <= MAX_DEPTH else None
+
+
+def digest(tree: ast.AST, *, words: bool) -> str:
+    """SHA-256 in hex of a tree's normal form.
+
+    It leaves out positions, fields that are empty, ``pass``, and expressions that are a constant and do nothing. The
+    same Python text gives the same digest under every version of Python that has the same nodes for it.
+
+    Args:
+        tree: a module, or any node of one.
+        words: whether docstrings count, and the annotations of functions and variables.
+    """
+    return sha256("".join(_spelled(tree, words=words)).encode()).hexdigest()
+
+
+def _spelled(tree: ast.AST, *, words: bool) -> Iterator[str]:
+    """The pieces of the normal form; a loop, because a deep tree must not depend on how deep the caller stands."""
+    waiting: list[tuple[object, bool]] = [(tree, False)]
+    while waiting:
+        item, in_class = waiting.pop()
+        if isinstance(item, _Text):
+            yield item
+        elif isinstance(item, ast.AST):
+            name, fields = _fields(item, words=words, in_class=in_class)
+            inside = isinstance(item, ast.ClassDef) or (in_class and not isinstance(item, _FUNCTIONS))
+            yield f"{name}("
+            waiting.append((_Text(")"), False))
+            for field, value in reversed(fields):
+                waiting += [(_Text(","), False), (value, inside), (_Text(f"{field}="), False)]
+        elif isinstance(item, list):
+            yield "["
+            waiting.append((_Text("]"), False))
+            for value in reversed(item):
+                waiting += [(_Text(","), False), (value, in_class)]
+        else:
+            yield _constant(item)
+
+
+class _Text(str):
+    """A piece that is ready, among values that are not."""
+
+    __slots__ = ()
+
+
+def _fields(node: ast.AST, *, words: bool, in_class: bool) -> tuple[str, list[tuple[str, object]]]:
+    name, without = type(node).__name__, _LEFT_OUT
+    pairs = list(ast.iter_fields(node))
+    if not (words or (in_class and isinstance(node, ast.AnnAssign))):
+        without = _LEFT_OUT | _ANNOTATIONS
+        if isinstance(node, ast.AnnAssign) and node.value is not None:
+            name, pairs = "Assign", [("targets", [node.target]), ("value", node.value)]
+    fields = []
+    for field, value in pairs:
+        if isinstance(value, list):
+            value = _acting(value, first=words and field == "body" and isinstance(node, _DOCUMENTED))
+        if field not in without and not (value is None and field != "value") and value != []:
+            fields.append((field, value))
+    return name, fields
+
+
+def _acting(nodes: Sequence[object], *, first: bool) -> list[object]:
+    """Without the statements that do nothing; ``first``: the first one is kept if it is a docstring."""
+    return [
+        node
+        for n, node in enumerate(nodes)
+        if not isinstance(node, ast.Pass)
+        and not (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and not (first and n == 0 and isinstance(node.value.value, str))
+        )
+    ]
+
+
+def _constant(value: object) -> str:
+    # Decimal digits of a long number are refused by Python itself, hexadecimal ones are not.
+    if isinstance(value, int) and not isinstance(value, bool):
+        return hex(value)
+    return ascii(value)
+
+
+def _reads_words(modules: Mapping[str, ast.Module]) -> bool:
+    own = {part.removesuffix(".py") for path in modules for part in path.split("/")}
+    known = own | sys.stdlib_module_names
+    return any(_reads_here(node, known) for tree in modules.values() for node in ast.walk(tree))
+
+
+def _reads_here(node: ast.AST, known: set[str]) -> bool:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+            return name in _READERS
+        case ast.Import(names=names):
+            roots = {alias.name.partition(".")[0] for alias in names}
+            return bool(roots - known or roots & _READERS)
+        case ast.ImportFrom(module=module, names=names, level=level):
+            root = (module or "").partition(".")[0]
+            outside = level == 0 and root not in known
+            return outside or root in _READERS or any(alias.name in _READERS for alias in names)
+    return False
+
+
+def _depth(tree: ast.AST) -> int:
+    """Nodes on the longest way down."""
+    depth, level = 0, [tree]
+    while level and depth <= MAX_DEPTH:
+        depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
+    return depth
