@@ -1,5 +1,6 @@
 """A small real search, made once, and a way to run the program as a user does."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -8,6 +9,11 @@ import sys
 from dataclasses import dataclass, field
 
 import pytest
+
+from tests.e2e.warm import WarmStart
+
+COLD = {"run", "resume", "simulate"}
+"""What searches is always a process from its first import on: with hashes and processes of its own."""
 
 
 def without_keys(environment):
@@ -20,7 +26,10 @@ class Program:
     """The ``dgm`` command with an archive folder of its own."""
 
     archive: object
+    warm: WarmStart
     environment: dict = field(default_factory=dict)
+    started: set = field(default_factory=set)
+    """Commands that were processes from their first import on, as each is the first time."""
 
     @property
     def variables(self):
@@ -28,8 +37,21 @@ class Program:
         return {**without_keys(os.environ), "DGM_ARCHIVE": str(self.archive), **self.environment}
 
     def __call__(self, *words, code=0, stdin="", cwd=None):
-        done = subprocess.run(
-            [sys.executable, "-m", "dgm", *map(str, words)],
+        words = [*map(str, words)]
+        if words[0] in self.started and (code == 2 or words[0] not in COLD):
+            done = self.warm(words, self.variables, said=stdin, cwd=cwd, timeout_s=240)
+        else:
+            self.started.add(words[0])
+            done = self._start(words, stdin, cwd)
+        assert done.returncode == code, (
+            f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        )
+        assert "Traceback" not in done.stderr
+        return done
+
+    def _start(self, words, stdin, cwd):
+        return subprocess.run(
+            [sys.executable, "-m", "dgm", *words],
             env=self.variables,
             input=stdin,
             capture_output=True,
@@ -38,11 +60,6 @@ class Program:
             cwd=cwd,
             check=False,
         )
-        assert done.returncode == code, (
-            f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-        )
-        assert "Traceback" not in done.stderr
-        return done
 
     def json(self, *words, code=0):
         """The one JSON document on stdout."""
@@ -52,24 +69,42 @@ class Program:
 @pytest.fixture(scope="session")
 def dgm(tmp_path_factory):
     """The program."""
-    return Program(tmp_path_factory.mktemp("archive"))
+    with WarmStart() as warm:
+        yield Program(tmp_path_factory.mktemp("archive"), warm)
+
+
+SMALL = (
+    "run",
+    "--model",
+    "offline",
+    "--sandbox",
+    "bubblewrap",
+    "--seed",
+    3,
+    "--workers",
+    1,
+    "--max-evaluations",
+    14,
+)
+"""The search that most tests look at."""
 
 
 @pytest.fixture(scope="session")
-def searched(dgm):
-    """A finished run of 14 evaluations in bubblewrap."""
+def searched(dgm, tmp_path_factory):
+    """A finished run of 14 evaluations in bubblewrap; made by the first of several test processes that wants it."""
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    return dgm.json(
-        "run",
-        "--model",
-        "offline",
-        "--name",
-        "small",
-        "--sandbox",
-        "bubblewrap",
-        "--max-evaluations",
-        14,
-        "--seed",
-        3,
+    several = "PYTEST_XDIST_WORKER" in os.environ
+    shared = (
+        tmp_path_factory.getbasetemp().parent / "searched" if several else tmp_path_factory.mktemp("searched")
     )
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "said.json").exists():
+            said = dgm.json(*SMALL, "--name", "small")
+            shutil.copytree(dgm.archive / "small", shared / "small")
+            (shared / "said.json").write_text(json.dumps(said))
+    if not (dgm.archive / "small").exists():
+        shutil.copytree(shared / "small", dgm.archive / "small")
+    return json.loads((shared / "said.json").read_text())

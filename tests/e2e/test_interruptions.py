@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.conftest import SMALL
+
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
@@ -118,25 +120,10 @@ def test_a_run_is_read_while_it_is_written(dgm, started):
     assert dgm.json("tree", "watched")["agents"][0]["id"] == 0
 
 
-def test_the_same_run_twice_is_the_same_run(dgm):
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
+def test_the_same_run_twice_is_the_same_run(dgm, searched):
+    dgm(*SMALL, "--name", "again")
     logs = []
-    for name in ("left", "right"):
-        words = [
-            "run",
-            "--model",
-            "offline",
-            "--name",
-            name,
-            "--seed",
-            11,
-            "--workers",
-            1,
-            "--sandbox",
-            "bubblewrap",
-        ]
-        dgm(*words, "--max-evaluations", 14)
+    for name in ("small", "again"):
         agents = [a["commit"] for a in dgm.json("tree", name)["agents"]]
         with sqlite3.connect(dgm.archive / name / "events.db") as connection:
             verdicts = connection.execute(
