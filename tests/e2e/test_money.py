@@ -46,14 +46,16 @@ def spent(run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("provider", [OPENAI, ANTHROPIC], ids=lambda provider: provider.section)
-def test_many_workers_never_cross_the_limit(dgm, server, provider):
+@pytest.mark.parametrize(
+    ("provider", "limit"), [(OPENAI, 0.5), (ANTHROPIC, 0.25)], ids=["openai", "anthropic"]
+)
+def test_many_workers_never_cross_the_limit(dgm, server, provider, limit):
     run = dgm.archive / f"money-{provider.section}"
     most = ("--set", "limits.output_tokens=1000")
-    first = words(run.name, server, provider, "--workers", WORKERS, "--max-usd", "0.50", *most)
-    usd, calls = within(dgm, run, server, 0.5, *first)
-    assert 30 <= calls <= 90
-    more, calls = within(dgm, run, server, 1.0, "resume", run.name, "--max-usd", "1")
+    first = words(run.name, server, provider, "--workers", WORKERS, "--max-usd", str(limit), *most)
+    usd, calls = within(dgm, run, server, limit, *first)
+    assert 60 * limit <= calls <= 240 * limit
+    more, calls = within(dgm, run, server, 2 * limit, "resume", run.name, "--max-usd", str(2 * limit))
     assert more > usd
     assert not count(run, "(select 1 from spend group by action, number having count(*) > 1)")
 
