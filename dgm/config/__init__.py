@@ -1,0 +1,36 @@
+"""Settings of a run: defaults here, then one TOML file, then ``--set a.b=c``, then flags; resolved once.
+
+An unknown key is an error with a suggestion. The resolved settings are frozen in ``run.json`` and passed on by
+constructor; no other module reads a configuration file or an environment variable.
+"""
+
+from dgm.config.making import EvidenceSettings
+from dgm.config.resolving import resolve, validated
+from dgm.config.sections import (
+    BenchmarksSettings,
+    BudgetSettings,
+    LimitSettings,
+    ModelsSettings,
+    PolicySettings,
+    PolyglotSettings,
+    PriceSettings,
+    ProviderSettings,
+    SwebenchSettings,
+)
+from dgm.config.settings import Settings
+
+__all__ = [
+    "BenchmarksSettings",
+    "BudgetSettings",
+    "EvidenceSettings",
+    "LimitSettings",
+    "ModelsSettings",
+    "PolicySettings",
+    "PolyglotSettings",
+    "PriceSettings",
+    "ProviderSettings",
+    "Settings",
+    "SwebenchSettings",
+    "resolve",
+    "validated",
+]

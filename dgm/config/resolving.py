@@ -1,0 +1,146 @@
+"""Where settings come from, which source wins, and what is said of wrong ones."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from dgm.config.sections import BudgetSettings
+from dgm.config.settings import Settings
+from dgm.errors import UserError
+
+KeyPath = tuple[str, ...]
+
+
+def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, Any]) -> Settings:
+    """Settings from all sources, later ones winning.
+
+    Args:
+        file: a TOML file, or None.
+        assignments: ``a.b=c`` texts; the value is read as TOML, or as plain text where it is none.
+        flags: dotted key → value; None values are ignored.
+
+    Raises:
+        UserError: a source cannot be read, a key is unknown, or a value does not fit, alone or with another.
+    """
+    merged: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for path, value in _leaves(_read(file) if file else {}):
+        _assign(merged, path, value)
+        origin[".".join(path)] = str(file)
+    for text in assignments:
+        key, found, value = text.partition("=")
+        if not found:
+            raise UserError(f"--set {text}: expected KEY=VALUE, for example --set policy.alpha=0.5")
+        path = _path(key.strip())
+        _assign(merged, path, _value(value.strip()))
+        origin[".".join(path)] = "--set"
+    for key, value in flags.items():
+        if value is not None:
+            _assign(merged, tuple(key.split(".")), value)
+            limit = "max-" if key.startswith("budget.") else ""
+            origin[key] = f"--{limit}{key.rpartition('.')[2].replace('_', '-')}"
+    settings = validated(merged, origin)
+    _check_expansion_cost(settings.budget, origin)
+    return settings
+
+
+def validated(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
+    """Settings from a nested mapping; ``origin`` names the source of a dotted key for messages.
+
+    Raises:
+        UserError: the first thing wrong, in one line.
+    """
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(_complaint(first, origin)) from error
+
+
+def _check_expansion_cost(budget: BudgetSettings, origin: Mapping[str, str]) -> None:
+    if budget.expansion_cost and budget.budget().evaluations is None:
+        key = "budget.expansion_cost"
+        where = next((source for known, source in origin.items() if _overlap(known, key)), "settings")
+        raise UserError(
+            f"{where}: {key} = {budget.expansion_cost:g}: there is no budget of evaluations that it could be taken of; "
+            "set budget.evaluations (--max-evaluations) too"
+        )
+
+
+def _complaint(error: ErrorDetails, origin: Mapping[str, str]) -> str:
+    path = [str(part) for part in error["loc"]]
+    key = ".".join(path)
+    where = next((source for known, source in origin.items() if _overlap(known, key)), "settings")
+    if error["type"] != "extra_forbidden":
+        return f"{where}: {key} = {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
+    near = difflib.get_close_matches(key, list(_known(Settings, "")), 1, 0.5)
+    hint = f" (did you mean '{near[0]}'?)" if near else ""
+    return f"{where}: unknown setting '{key}'{hint}"
+
+
+def _overlap(known: str, key: str) -> bool:
+    """Whether one dotted key is the other, or a part of it."""
+    return f"{known}.".startswith(f"{key}.") or f"{key}.".startswith(f"{known}.")
+
+
+def _known(section: type[BaseModel], prefix: str) -> Iterable[str]:
+    for name, field in section.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _known(kind, f"{prefix}{name}.")
+        else:
+            yield prefix + name
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"{file}: no such settings file") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: cannot be read as settings: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{file}: not valid TOML: {error}") from error
+
+
+def _leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[KeyPath, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*prefix, name))
+        else:
+            yield (*prefix, name), value
+
+
+def _path(key: str) -> KeyPath:
+    """The parts of a dotted key; a part with dots of its own is quoted, as in TOML."""
+    try:
+        inner: Any = tomllib.loads(f"{key} = 0")
+    except tomllib.TOMLDecodeError:
+        return tuple(key.split("."))
+    path: list[str] = []
+    while isinstance(inner, dict):
+        name, inner = next(iter(inner.items()))
+        path.append(name)
+    return tuple(path)
+
+
+def _assign(table: dict[str, Any], path: KeyPath, value: Any) -> None:  # noqa: ANN401  (any TOML value)
+    *sections, name = path
+    for section in sections:
+        inner = table.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise UserError(f"setting {'.'.join(path)}: '{section}' is a value, not a section")
+        table = inner
+    table[name] = value
+
+
+def _value(text: str) -> Any:  # noqa: ANN401  (any TOML value)
+    try:
+        return tomllib.loads(f"v = {text}")["v"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,184 @@
+"""The settings by section, but for how a child is made: what limits a run and its actions, who decides, who answers."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dgm.config.section import Count, Positive, Section
+from dgm.domain import Budget
+
+DEFAULT_EVALUATIONS = 160
+
+
+class BudgetSettings(Section):
+    """Limits of the whole run; a missing one is no limit, but a run without any ends after 160 evaluations."""
+
+    evaluations: Count | None = None
+    """Graded evaluations."""
+    agents: Count | None = None
+    """Members of the archive, the seed included."""
+    usd: Positive | None = None
+    """Money for all model calls, failed work included; no call is made whose worst case would cross it."""
+    tokens: Count | None = None
+    """Tokens of all model calls, failed work included."""
+    hours: Positive | None = None
+    """Wall time over all sessions of the run."""
+    expansion_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Evaluations of the budget that one expansion takes; 0: only evaluations count, as in arXiv:2510.21614."""
+
+    def budget(self) -> Budget:
+        """The same as a domain value."""
+        seconds = None if self.hours is None else self.hours * 3600
+        limited = any(limit is not None for limit in (self.evaluations, self.usd, self.tokens, seconds))
+        evaluations = self.evaluations if limited else DEFAULT_EVALUATIONS
+        return Budget(evaluations, self.agents, self.usd, self.tokens, seconds, self.expansion_cost)
+
+
+class PolicySettings(Section):
+    """Which step comes next."""
+
+    name: str = "hgm"
+    """One of those that ``docs/policies.md`` lists, or the name of an installed plug-in."""
+    gate: str | None = None
+    """Expand or evaluate; default: the policy's own. So with each of the following."""
+    parent: str | None = None
+    """Who has a child."""
+    evaluation: str | None = None
+    """Who is evaluated."""
+    task: str | None = None
+    """On what."""
+    recommendation: str | None = None
+    """Which agent is the best."""
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.6
+    """Of the gate ``hgm``: expand while evaluations ** alpha >= agents (arXiv:2510.21614)."""
+
+
+class LimitSettings(Section):
+    """Bounds on a single action."""
+
+    calls: Count = 80
+    """Model calls of one action."""
+    tokens: Count = 4_000_000
+    """Tokens of one action."""
+    usd: Positive | None = None
+    """Money for the model calls of one action; the agent is told when it is spent."""
+    output_tokens: Count = 16_000
+    """Of one reply, reasoning included; a larger wish is cut down to this."""
+    improve_s: Positive = 300.0
+    """Wall time of an agent that edits its own source."""
+    check_s: Positive = 10.0
+    """Wall time of an agent's self-check."""
+    patch_bytes: Count = 2_000_000
+    """A larger patch is the agent's fault, not kept and not graded."""
+    workspace_bytes: Count = 128_000_000
+    """A larger workdir is not read back."""
+    agent_bytes: Count = 4_000_000
+    """A larger scaffold is stillborn."""
+    agent_files: Count = 500
+    """A scaffold with more files is stillborn."""
+    log_bytes: Count = 200_000
+    """Kept of an agent's output."""
+    tries: Count = 5
+    """An action that the infrastructure failed this often, while others went well, is given up."""
+    failures_in_a_row: Count = 20
+    """After this many infrastructure failures with no success between, the run pauses while the model's provider does
+    not answer, and stops with a message where it does."""
+    pause_s: Positive = 30.0
+    """How often a paused run asks whether the provider answers again (which costs nothing)."""
+
+
+class ProviderSettings(Section):
+    """How one provider of models is reached."""
+
+    base_url: str | None = None
+    """Address of the API; default: the provider's own, or what its own environment variable says."""
+    key_env: str | None = None
+    """Environment variable that holds the key; default ``OPENAI_API_KEY`` or ``ANTHROPIC_API_KEY``. Keys themselves
+    are never settings."""
+    concurrency: Count = 16
+    """Calls at once, of all workers; fewer after the provider has said that it is too many."""
+    waiting: Count = 2_000
+    """Calls that wait for their turn; one more fails."""
+    requests_per_minute: Count | None = None
+    tokens_per_minute: Count | None = None
+    timeout_s: Positive = 600.0
+    """Without a byte from the provider."""
+    tries: Count = 8
+    """Of one call, the first included, where the provider fails in a way that may pass."""
+    backoff_s: Positive = 1.0
+    """Before the second try; doubled for each further one, up to 60 s, with jitter. ``Retry-After`` wins."""
+    stream: bool = True
+    """Ask the provider to stream, so that a dead connection is noticed early."""
+    api: Literal["responses", "chat"] = "responses"
+    """OpenAI only: which of its two protocols. OpenAI-compatible endpoints are always asked by ``chat``."""
+
+
+class PriceSettings(Section):
+    """What a model costs, in USD per million tokens; 0 is a price."""
+
+    input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    cached_input: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Input that the provider's cache held; default: as ``input``."""
+    cache_write: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Input that is written to the provider's cache; default: as ``input``."""
+    max_output: Count | None = None
+    """Output tokens that the model can give at most."""
+
+
+class ModelsSettings(Section):
+    """Models by role, and how their providers are reached."""
+
+    solve: str | None = None
+    """The model of agents that work on tasks; default: ``model``."""
+    improve: str | None = None
+    """The model of agents that edit their own source; default: ``model``."""
+    diagnose: str | None = None
+    """The model that reads failures; default: ``model``."""
+    openai: ProviderSettings = ProviderSettings()
+    anthropic: ProviderSettings = ProviderSettings()
+    compatible: ProviderSettings = ProviderSettings()
+    """``openai-compatible/…``; needs a ``base_url``."""
+    prices: Mapping[str, PriceSettings] = {}
+    """Model name as in ``model`` → price; wins over the shipped table."""
+
+
+class SwebenchSettings(Section):
+    """Benchmarks in SWE-bench's format."""
+
+    subset: str | None = None
+    """A shipped subset's name or a subset file: which instances are searched on, which are held out."""
+    images: Mapping[str, str] = {}
+    """Instance id, repository (``owner/name``) or ``*`` → a Docker image with the repository at ``/testbed``; wins over
+    the published ones."""
+    disk_gb: Positive = 120.0
+    """Instance images beyond this are removed, the longest unused first, by ``dgm benchmark fetch``."""
+    agent_s: Positive = 1800.0
+    """Wall time of an agent on one instance."""
+    tests_s: Positive = 1800.0
+    """Wall time of an instance's tests, its build included; default as in the swebench package."""
+
+
+class PolyglotSettings(Section):
+    """Benchmarks in the layout of Aider's polyglot benchmark."""
+
+    languages: tuple[Literal["cpp", "go", "java", "javascript", "python", "rust"], ...] = (
+        "cpp",
+        "go",
+        "java",
+        "javascript",
+        "python",
+        "rust",
+    )
+    attempts: Annotated[int, Field(ge=1, le=2)] = 1
+    """2: a second try sees the output of the first one's tests (Aider's protocol); 1: as in arXiv:2505.22954."""
+    passing_stubs: bool = False
+    """Keep exercises whose stub passes untouched."""
+
+
+class BenchmarksSettings(Section):
+    """What benchmarks need to know beyond their name."""
+
+    swebench: SwebenchSettings = SwebenchSettings()
+    polyglot: PolyglotSettings = PolyglotSettings()

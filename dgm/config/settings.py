@@ -1,0 +1,42 @@
+"""All settings of a run as one record."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dgm.config.making import EvidenceSettings
+from dgm.config.section import Section
+from dgm.config.sections import (
+    BenchmarksSettings,
+    BudgetSettings,
+    LimitSettings,
+    ModelsSettings,
+    PolicySettings,
+)
+
+
+class Settings(Section):
+    """Everything that decides what a run does."""
+
+    benchmark: str = "starter"
+    """A suite's name under ``benchmarks/`` or the path of a suite's folder; ``swebench:`` and a data set's name or
+    file; ``polyglot:`` and a folder or git URL; several of these joined by ``+``."""
+    model: str = "auto"
+    """The model that agents are lent: ``openai/…``, ``anthropic/…``, ``openai-compatible/…``, ``offline``, the name of
+    an installed plug-in; ``auto`` chooses and says why."""
+    operator: str = "self-edit"
+    """How a child is made."""
+    sandbox: Literal["auto", "docker", "bubblewrap"] = "auto"
+    """Where agents run; auto = docker, else bubblewrap."""
+    workers: Annotated[int, Field(ge=1, le=256)] = 2
+    """Actions at once."""
+    seed: int = 0
+    """Every decision is a function of the log and this number."""
+    seed_agent: str | None = None
+    """Folder or git repository with an ``agent.toml``; default: the shipped seed."""
+    policy: PolicySettings = PolicySettings()
+    budget: BudgetSettings = BudgetSettings()
+    limits: LimitSettings = LimitSettings()
+    evidence: EvidenceSettings = EvidenceSettings()
+    models: ModelsSettings = ModelsSettings()
+    benchmarks: BenchmarksSettings = BenchmarksSettings()
