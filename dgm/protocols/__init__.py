@@ -1,0 +1,35 @@
+"""The seams of dgm: what a policy, an operator, a benchmark, a sandbox and a model each promise.
+
+Only shapes live here, no behaviour. Everything that crosses a seam is a value of ``domain`` or ``messages``.
+"""
+
+from dgm.protocols.benchmark import Benchmark, Grade
+from dgm.protocols.model import Journal, Model, Sleep
+from dgm.protocols.operator import Brief, Operator, Parent, Proposal
+from dgm.protocols.policy import Policy
+from dgm.protocols.sandbox import Completed, Mount, OpenSandbox, Sandbox, SandboxEngine, SandboxSpec
+from dgm.protocols.work import InImage, Job, JobKind, Work, Workbench
+
+__all__ = [
+    "Benchmark",
+    "Brief",
+    "Completed",
+    "Grade",
+    "InImage",
+    "Job",
+    "JobKind",
+    "Journal",
+    "Model",
+    "Mount",
+    "OpenSandbox",
+    "Operator",
+    "Parent",
+    "Policy",
+    "Proposal",
+    "Sandbox",
+    "SandboxEngine",
+    "SandboxSpec",
+    "Sleep",
+    "Work",
+    "Workbench",
+]
