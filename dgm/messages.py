@@ -148,6 +148,10 @@ class PaidCall:
     seconds: float
 
 
+CONTEXT_LENGTH = "context_length_exceeded"
+"""Error of a request that is longer than the model can read, whoever the provider is."""
+
+
 class RequestRefused(Exception):
     """The model cannot answer this request and no retry will help; the agent is told, in the provider's words.
 

@@ -9,12 +9,13 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from dgm.domain import ActionId, Usage
 from dgm.errors import Infrastructure
 from dgm.gateway.ledger import Most, Weighed
 from dgm.gateway.memory import Memory
-from dgm.gateway.wire import Answer, BadRequest
+from dgm.gateway.wire import BadRequest
 from dgm.messages import Exchange, Message, Reply, Request, Role
 from dgm.protocols import Model
 
@@ -50,6 +51,7 @@ class Lease:
         usage: of all answered calls, those served from the journal included.
         calls: answered calls.
         refusals: requests that were answered with an error.
+        refused: the words for why, each once, in their order.
         conversation: the messages of the last answered request, and its reply.
         heard: numbers of the calls that this performance of the action was answered so far.
         open: requests that are not answered yet.
@@ -73,6 +75,7 @@ class Lease:
         self.usage = Usage()
         self.calls = 0
         self.refusals = 0
+        self.refused: dict[str, None] = {}
         self.conversation: Sequence[Message] = ()
         self.failure: Infrastructure | None = None
         self.turns = asyncio.Semaphore(limits.concurrent)
@@ -83,8 +86,8 @@ class Lease:
         self.open = 0
         self.lost_s = 0.0
         self._admitted = 0
-        self._tasks: set[asyncio.Task[Answer]] = set()
-        self._paying: set[asyncio.Task[Answer]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._paying: set[asyncio.Task[Any]] = set()
 
     @contextmanager
     def request(self) -> Iterator[None]:
@@ -158,6 +161,11 @@ class Lease:
         self.weighed = Weighed(request, reply.usage.input_tokens)
         self.conversation = (*request.messages, Message(Role.ASSISTANT, reply.text, reply.calls))
 
+    def refuse(self, code: str) -> None:
+        """Counts a request that was answered with an error."""
+        self.refusals += 1
+        self.refused[code] = None
+
     def fail(self, failure: Infrastructure) -> None:
         """Keeps the first failure."""
         self.failure = self.failure or failure
@@ -183,12 +191,12 @@ class Lease:
                 )
             )
 
-    def keep(self, task: "asyncio.Task[Answer]") -> None:
+    def keep(self, task: "asyncio.Task[Any]") -> None:
         """Ties a call that is under way to the lease."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def end(self) -> Sequence["asyncio.Task[Answer]"]:
+    def end(self) -> Sequence["asyncio.Task[Any]"]:
         """Cancels the calls that cost nothing yet; returns all, for whoever waits until they are recorded."""
         for task in self._tasks - self._paying:
             task.cancel()

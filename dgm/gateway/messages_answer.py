@@ -10,7 +10,7 @@ from typing import Any
 
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import Answer
-from dgm.messages import Stop, ToolCall
+from dgm.messages import CONTEXT_LENGTH, Stop, ToolCall
 
 SIGNATURE = "kept-by-the-gateway"
 UNREADABLE = "INVALID_JSON"
@@ -62,7 +62,7 @@ def render_stream(answer: Answer, _: bool) -> Iterator[bytes]:
 def render_error(status: int, code: str, message: str) -> bytes:
     """The body of a refusal."""
     kind = KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    if code == "context_length_exceeded" and TOO_LONG not in message:
+    if code == CONTEXT_LENGTH and TOO_LONG not in message:
         message = f"{TOO_LONG}: {message}"
     error: dict[str, Any] = {"type": kind, "message": message}
     if code == NO_THREADS:

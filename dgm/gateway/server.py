@@ -8,15 +8,16 @@ socket to ``sockets``.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId, Usage
 from dgm.errors import BudgetExhausted, Infrastructure, ProviderRefuses
 from dgm.gateway import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.http import EVENTS, JSON, body_of, no_key, refusal_of, spoken, streamed, token_of
 from dgm.gateway.lease import CallLimits, Lease
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.sockets import SocketServer
@@ -34,8 +35,6 @@ CONTINUED = (openai_responses.WIRE,)
 """Protocols in which a call may name the answer that it goes on from."""
 DRY_RUN = "dry-run"
 """The role of rehearsals: calls cost nothing and are not journaled, so no number clashes with a paid one."""
-DRAINED_BYTES = 200_000_000
-"""Read of a body that is too large, so that its sender can read the refusal."""
 DRAIN_S = 60.0
 """How long the end of a session waits for calls that may be billed; at most a short while when it ends at once."""
 DRAIN_AT_ONCE_S = 3.0
@@ -81,7 +80,7 @@ class Gateway:
         self._limits = limits or CallLimits()
         self._leases: dict[str, Lease] = {}
         self._numbers: dict[ActionId, int] = {}
-        self._ending: set[asyncio.Task[Answer]] = set()
+        self._ending: set[asyncio.Task[Any]] = set()
         self._server: SocketServer | None = None
 
     async def __aenter__(self) -> Self:
@@ -139,6 +138,30 @@ class Gateway:
                 self._ending.add(task)
                 task.add_done_callback(self._ending.discard)
 
+    async def ask(self, lease: Lease, request: Request) -> Reply:
+        """One call by the host itself: limited, reserved, priced, journaled and served again like an agent's.
+
+        Raises:
+            RequestRefused: the request can never be answered, or the lease's limits are reached
+                (``action_limit_exceeded``).
+            Infrastructure: the model failed, or the run's budget has no room for the call.
+        """
+        try:
+            lent = self._lent(Call(replace(request, model=lease.model.name)), lease)
+            ordinal = lease.admit()
+            task = asyncio.create_task(
+                self._turn(lease, ordinal, lent), name=f"call {lease.action}.{ordinal}"
+            )
+            lease.keep(task)
+            _, reply = await asyncio.shield(task)
+        except RequestRefused as refusal:
+            self._note(lease, BadRequest(str(refusal), refusal.code))
+            raise
+        except BadRequest as refusal:
+            self._note(lease, refusal)
+            raise RequestRefused(refusal.code, str(refusal)) from refusal
+        return reply
+
     def _app(self) -> "Starlette":
         from starlette.applications import Starlette
         from starlette.routing import Route
@@ -155,9 +178,9 @@ class Gateway:
 
     def _endpoint(self, wire: Wire) -> Callable[["HttpRequest"], "asyncio.Future[Response]"]:
         async def endpoint(http: "HttpRequest") -> "Response":
-            lease = self._leases.get(_token(http))
+            lease = self._leases.get(token_of(http))
             if lease is None:
-                return _no_key(wire)
+                return no_key(wire)
             try:
                 with lease.request():
                     return await self._completion(wire, lease, http)
@@ -167,15 +190,18 @@ class Gateway:
         return endpoint  # type: ignore[return-value]
 
     def _refuse(self, wire: Wire, lease: Lease, refusal: BadRequest) -> "Response":
-        lease.refusals += 1
+        self._note(lease, refusal)
+        return refusal_of(wire, refusal.status, refusal.code, str(refusal))
+
+    def _note(self, lease: Lease, refusal: BadRequest) -> None:
+        lease.refuse(refusal.code)
         if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
             self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
-        return _refusal(wire, refusal.status, refusal.code, str(refusal))
 
     async def _completion(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         from starlette.responses import Response, StreamingResponse
 
-        call = wire.parse(await _body(http, lease.limits.body_bytes))
+        call = wire.parse(await body_of(http, lease.limits.body_bytes))
         request = self._lent(call, lease)
         ordinal = lease.admit()
         task = asyncio.create_task(
@@ -188,13 +214,15 @@ class Gateway:
         except RequestRefused as refusal:
             raise BadRequest(str(refusal), refusal.code) from refusal
         except Infrastructure:
-            return _refusal(wire, 503, "model_unavailable", "the model cannot be reached now")
+            return refusal_of(wire, 503, "model_unavailable", "the model cannot be reached now")
         except asyncio.CancelledError:
             if not task.cancelled():
                 raise
             raise BadRequest("the job of this key has ended", "invalid_api_key", 401) from None
         if call.stream:
-            return StreamingResponse(_async(wire.render_stream(answer, call.stream_usage)), media_type=EVENTS)
+            return StreamingResponse(
+                streamed(wire.render_stream(answer, call.stream_usage)), media_type=EVENTS
+            )
         return Response(wire.render(answer), media_type=JSON)
 
     def _lent(self, call: Call, lease: Lease) -> Request:
@@ -214,6 +242,13 @@ class Gateway:
 
     async def _reply(self, lease: Lease, ordinal: int, request: Request, how: tuple[Wire, Call]) -> Answer:
         wire, call = how
+        key, reply = await self._turn(lease, ordinal, request)
+        answer_id = wire.answer_id(key)
+        lease.memory.remember(answer_id, call.inherited(request), reply, goes_on=wire in CONTINUED)
+        return Answer(reply, answer_id, call.request.model, int(time.time()), call.echo)
+
+    async def _turn(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
+        """One answered and accounted call, when its turn has come."""
         async with lease.turns:
             if lease.failure is not None:
                 raise lease.failure
@@ -221,9 +256,7 @@ class Gateway:
             key, reply = await self._answered(lease, ordinal, request)
             lease.heard.add(key.number)
             lease.account(request, reply)
-            answer_id = wire.answer_id(key)
-            lease.memory.remember(answer_id, call.inherited(request), reply, goes_on=wire in CONTINUED)
-            return Answer(reply, answer_id, call.request.model, int(time.time()), call.echo)
+            return key, reply
 
     async def _answered(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
         try:
@@ -294,26 +327,22 @@ class Gateway:
     async def _list_models(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
-        wire = _spoken(http)
-        lease = self._leases.get(_token(http))
+        wire = spoken(http)
+        lease = self._leases.get(token_of(http))
         if lease is None:
-            return _no_key(wire)
+            return no_key(wire)
         names = list(dict.fromkeys(("default", lease.model.name)))
         return Response(wire.models(names), media_type=JSON)
 
     async def _nothing_here(self, http: "HttpRequest") -> "Response":
-        wire = _spoken(http)
-        lease = self._leases.get(_token(http))
+        wire = spoken(http)
+        lease = self._leases.get(token_of(http))
         if lease is None:
-            return _no_key(wire)
+            return no_key(wire)
         offered = ", ".join(f"/v1{wire.path}" for wire in WIRES)
         place = f"{http.method} {http.url.path[:80]}"
         refusal = BadRequest(f"{place} is not offered here; there are {offered}", "unknown_endpoint", 404)
         return self._refuse(wire, lease, refusal)
-
-
-JSON = "application/json"
-EVENTS = "text/event-stream"
 
 
 def _answering(reply: Reply) -> Reply:
@@ -321,49 +350,3 @@ def _answering(reply: Reply) -> Reply:
     if reply.error:
         raise RequestRefused(reply.error, reply.text)
     return reply
-
-
-def _spoken(http: "HttpRequest") -> Wire:
-    """The protocol that a client speaks, where the path does not say."""
-    return anthropic_messages.WIRE if "anthropic-version" in http.headers else openai_chat.WIRE
-
-
-async def _body(http: "HttpRequest", limit: int) -> bytes:
-    from starlette.requests import ClientDisconnect
-
-    data = bytearray()
-    size = 0
-    try:
-        async for chunk in http.stream():
-            size += len(chunk)
-            if size <= limit:
-                data += chunk
-            elif size > DRAINED_BYTES:
-                break
-    except ClientDisconnect:
-        raise BadRequest("the connection ended within the body", "incomplete_body") from None
-    if size > limit:
-        raise BadRequest(f"the body is larger than {limit} bytes", "request_too_large")
-    return bytes(data)
-
-
-def _token(http: "HttpRequest") -> str:
-    scheme, _, token = http.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else http.headers.get("x-api-key", "")
-
-
-def _refusal(wire: Wire, status: int, code: str, message: str) -> "Response":
-    from starlette.responses import Response
-
-    # Clients of the vendors ask again after a 503 unless they are told not to.
-    headers = {"x-should-retry": "false"}
-    return Response(wire.render_error(status, code, message), status, headers, JSON)
-
-
-def _no_key(wire: Wire) -> "Response":
-    return _refusal(wire, 401, "invalid_api_key", "no such key: it was never given out, or its job has ended")
-
-
-async def _async(events: Iterator[bytes]) -> AsyncIterator[bytes]:
-    for event in events:
-        yield event

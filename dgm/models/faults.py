@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from dgm.errors import DgmError
-from dgm.messages import RequestRefused
+from dgm.messages import CONTEXT_LENGTH, RequestRefused
 from dgm.models.dialect import Broken
 from dgm.models.keys import masked
 
@@ -52,7 +52,6 @@ class Permanent:
 
 Fault = Transient | Refused | Permanent
 
-_CONTEXT = "context_length_exceeded"
 _TOO_LONG = re.compile(
     r"maximum context length|context[ _]length[ _]exceeded|exceed\w*( the)?( available| model'?s?)? context"
     r"|context (window|length|size|limit)|prompt is too long|input (is|was) too long|input length .*exceed"
@@ -137,8 +136,8 @@ def judged(answer: Answer) -> Fault:
     if status == 403:
         refused = _FILTERED.search(answer.message)
         return Refused("content_filter", answer.message) if refused else Permanent(text, key=True)
-    if status == 413 or _CONTEXT in answer.words or _too_long(status, answer.message):
-        return Refused(_CONTEXT, answer.message)
+    if status == 413 or CONTEXT_LENGTH in answer.words or _too_long(status, answer.message):
+        return Refused(CONTEXT_LENGTH, answer.message)
     if status in (400, 422):
         filtered = any(_FILTERED.search(word) for word in answer.words)
         return Refused("content_filter" if filtered else "invalid_request", answer.message)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dgm.messages import Message, Request, RequestRefused, Role, ToolCall
+from dgm.messages import CONTEXT_LENGTH, Message, Request, RequestRefused, Role, ToolCall
 
 CONTEXT = 200_000
 """Characters of messages and tools together; a longer request is refused as a provider would."""
@@ -27,7 +27,7 @@ def check(request: Request) -> None:
     length = size(request)
     if length > CONTEXT:
         raise RequestRefused(
-            "context_length_exceeded",
+            CONTEXT_LENGTH,
             f"This model's maximum context length is {CONTEXT // 4} tokens; the messages have {length // 4}.",
         )
 

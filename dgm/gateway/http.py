@@ -1,0 +1,73 @@
+"""What the gateway reads of an HTTP request, and the answers that are no model's."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+from dgm.gateway import anthropic_messages, openai_chat
+from dgm.gateway.wire import BadRequest, Wire
+
+if TYPE_CHECKING:
+    from starlette.requests import Request as HttpRequest
+    from starlette.responses import Response
+
+DRAINED_BYTES = 200_000_000
+"""Read of a body that is too large, so that its sender can read the refusal."""
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+
+def spoken(http: "HttpRequest") -> Wire:
+    """The protocol that a client speaks, where the path does not say."""
+    return anthropic_messages.WIRE if "anthropic-version" in http.headers else openai_chat.WIRE
+
+
+async def body_of(http: "HttpRequest", limit: int) -> bytes:
+    """The body.
+
+    Raises:
+        BadRequest: it is larger than ``limit`` bytes, or the connection ended within it.
+    """
+    from starlette.requests import ClientDisconnect
+
+    data = bytearray()
+    size = 0
+    try:
+        async for chunk in http.stream():
+            size += len(chunk)
+            if size <= limit:
+                data += chunk
+            elif size > DRAINED_BYTES:
+                break
+    except ClientDisconnect:
+        raise BadRequest("the connection ended within the body", "incomplete_body") from None
+    if size > limit:
+        raise BadRequest(f"the body is larger than {limit} bytes", "request_too_large")
+    return bytes(data)
+
+
+def token_of(http: "HttpRequest") -> str:
+    """The key that a client sends, as OpenAI's clients do or as Anthropic's; empty where it sends none."""
+    scheme, _, token = http.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else http.headers.get("x-api-key", "")
+
+
+def refusal_of(wire: Wire, status: int, code: str, message: str) -> "Response":
+    """An error in the words of the protocol."""
+    from starlette.responses import Response
+
+    # Clients of the vendors ask again after a 503 unless they are told not to.
+    headers = {"x-should-retry": "false"}
+    return Response(wire.render_error(status, code, message), status, headers, JSON)
+
+
+def no_key(wire: Wire) -> "Response":
+    """What a client hears whose key is none."""
+    return refusal_of(
+        wire, 401, "invalid_api_key", "no such key: it was never given out, or its job has ended"
+    )
+
+
+async def streamed(events: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """The events, for a server that wants to wait for each."""
+    for event in events:
+        yield event
