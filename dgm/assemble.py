@@ -29,14 +29,16 @@ from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
 from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
-from dgm.meta.registry import open_operator
+from dgm.meta.prompts import KEY as PROMPTS
+from dgm.meta.prompts import Prompts, frozen, shipped
+from dgm.meta.registry import open_operators
 from dgm.models.choose import names_by_role, open_models
 from dgm.models.dry_run import DryRun
 from dgm.models.pricing import Price, Prices
 from dgm.paths import asset
 from dgm.policies.registry import open_policy
 from dgm.policies.roster import Roster
-from dgm.protocols import Benchmark, SandboxEngine
+from dgm.protocols import Benchmark, Operator, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
@@ -116,7 +118,7 @@ def check_settings(settings: Settings) -> None:
         UserError: there is no such policy or operator, or the seed agent is none.
     """
     open_policy(settings)
-    open_operator(settings, IMAGE)
+    open_operators(settings, IMAGE, Prompts(shipped()))
     seed_source(settings.seed_agent)
 
 
@@ -183,6 +185,16 @@ def settings_of(run: Run) -> Settings:
         "compatible": models.compatible.model_copy(update=own),
     }
     return settings.model_copy(update={"models": models.model_copy(update=providers)})
+
+
+def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
+    """The operators of a run, with the prompts that it was begun with.
+
+    Raises:
+        UserError: one is a plug-in that is not installed.
+        ArchiveCorrupt: the prompts are not what dgm wrote.
+    """
+    return open_operators(settings, IMAGE, frozen(run.config, str(run.folder / "run.json")))
 
 
 def budget_of(run: Run, settings: Settings) -> Budget:
@@ -265,6 +277,7 @@ def record_of(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, An
             "python": platform.python_version(),
             "benchmark": parts.benchmark.version,
         },
+        PROMPTS: shipped(),
     }
 
 
@@ -294,7 +307,7 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
                 engine=parts.engine,
                 gateway=gateway,
                 benchmark=parts.benchmark,
-                operators={settings.operator: open_operator(settings, IMAGE)},
+                operators=operators_of(run, settings),
                 settings=settings,
                 spec=spec,
             )

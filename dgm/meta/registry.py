@@ -1,19 +1,30 @@
-"""The built-in operators by name, and how one is made from settings."""
+"""The built-in operators by name, and how those of a run are made from its settings."""
 
+from collections.abc import Mapping
 from typing import cast
 
 from dgm.config import Settings
+from dgm.meta.making import Making
+from dgm.meta.prompts import Prompts
 from dgm.plugins import find
 from dgm.protocols import Operator
 
 BUILTIN = {"self-edit": "dgm.meta.self_edit:SelfEdit"}
 
 
-def open_operator(settings: Settings, image: str) -> Operator:
-    """The operator that the settings name, for agents that run in ``image``.
+def open_operators(settings: Settings, image: str, prompts: Prompts) -> Mapping[str, Operator]:
+    """The operators that the settings name, by name, for agents that run in ``image``.
+
+    A built-in one is made from a ``Making``, a plug-in from ``image`` and ``time_limit_s``.
 
     Raises:
         UserError: there is none of that name.
     """
-    make = find("operators", settings.operator, BUILTIN)
-    return cast("Operator", make(image=image, time_limit_s=settings.limits.improve_s))
+    making = Making(image, settings.limits.improve_s, prompts)
+    return {settings.operator: _opened(settings.operator, making)}
+
+
+def _opened(name: str, making: Making) -> Operator:
+    make = find("operators", name, BUILTIN)
+    made = make(making) if name in BUILTIN else make(image=making.image, time_limit_s=making.time_limit_s)
+    return cast("Operator", made)

@@ -5,12 +5,12 @@ loop, with the agent's folder as the workdir, so that how it improves is part of
 """
 
 from collections.abc import Sequence
-from importlib.resources import files
-from string import Template
 
 from dgm.domain import Snapshot
 from dgm.messages import Message, Role
 from dgm.meta.contract import read_contract
+from dgm.meta.making import Making
+from dgm.meta.prompts import Prompts
 from dgm.protocols import Brief, Job, JobKind, Proposal, Workbench
 
 WORKDIR = "/work/agent"
@@ -22,9 +22,8 @@ class SelfEdit:
 
     name = "self-edit"
 
-    def __init__(self, image: str, time_limit_s: float) -> None:
-        self._image = image
-        self._time_limit_s = time_limit_s
+    def __init__(self, making: Making) -> None:
+        self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
         """Lets the parent edit its own source once."""
@@ -32,23 +31,22 @@ class SelfEdit:
         work = await bench.work(
             Job(
                 kind=JobKind.IMPROVE,
-                problem=prompt(source, brief),
+                problem=prompt(self.making.prompts, source, brief),
                 source=source,
                 workspace=source,
-                image=self._image,
+                image=self.making.image,
                 workdir=WORKDIR,
-                time_limit_s=self._time_limit_s,
+                time_limit_s=self.making.time_limit_s,
                 evidence=brief.evidence,
             )
         )
         return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
 
 
-def prompt(source: Snapshot, brief: Brief) -> str:
+def prompt(prompts: Prompts, source: Snapshot, brief: Brief) -> str:
     """The problem statement of an improve job."""
-    text = files("dgm.meta").joinpath("prompts", "self-edit.md").read_text(encoding="utf-8")
     check = " ".join(read_contract(source).check)
-    return Template(text).substitute(brief.facts, check=check, child_number=brief.child_number)
+    return prompts.fill("self-edit", {**brief.facts, "check": check, "child_number": brief.child_number})
 
 
 def rationale(conversation: Sequence[Message]) -> str:

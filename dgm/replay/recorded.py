@@ -8,7 +8,6 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
-from dgm.meta.registry import open_operator
 from dgm.policies.registry import open_policy
 from dgm.policies.roster import Roster
 from dgm.protocols import Policy
@@ -107,7 +106,7 @@ def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
     return Means(
         engine=parts.engine,
         benchmark=parts.benchmark,
-        operators={settings.operator: open_operator(settings, assemble.IMAGE)},
+        operators=assemble.operators_of(run, settings),
         image=assemble.IMAGE,
         limits=assemble.call_limits(settings.limits),
     )

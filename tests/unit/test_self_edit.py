@@ -5,6 +5,8 @@ import asyncio
 from dgm.assemble import seed_source
 from dgm.domain import Agent, AgentId, Entry
 from dgm.messages import Message, Role
+from dgm.meta.making import Making
+from dgm.meta.prompts import Prompts, shipped
 from dgm.meta.self_edit import SelfEdit, rationale
 from dgm.protocols import Brief, Completed, JobKind, Parent, Work
 
@@ -35,7 +37,7 @@ class Bench:
 def test_the_parent_works_on_its_own_source():
     bench, source = Bench(), seed_source(None)
     parent = Parent(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), source)
-    operator = SelfEdit(image="python", time_limit_s=60.0)
+    operator = SelfEdit(Making("python", 60.0, Prompts(shipped())))
     proposal = asyncio.run(operator.make(Brief([parent], {"README.md": Entry(b"")}, FACTS, 2), bench))
     job = bench.jobs[0]
     assert (job.kind, job.source, job.workspace) == (JobKind.IMPROVE, source, source)

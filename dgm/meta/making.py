@@ -1,0 +1,16 @@
+"""What a built-in operator is made from."""
+
+from dataclasses import dataclass
+
+from dgm.meta.prompts import Prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """The means of making children in one run."""
+
+    image: str
+    """Recipe of the sandboxes in which agents improve themselves."""
+    time_limit_s: float
+    """Wall time of one improve job."""
+    prompts: Prompts

@@ -1,0 +1,54 @@
+"""What operators say to models: one file a prompt, named by its stem, with its source in a comment on the first line.
+
+A run freezes the texts when it begins, so that it resumes and replays with the words that it was begun with.
+"""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from string import Template
+
+from dgm.errors import ArchiveCorrupt
+
+KEY = "prompts"
+"""Of the texts in a run's configuration."""
+
+
+class Prompts:
+    """The prompts of one run."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+
+    def fill(self, name: str, values: Mapping[str, object]) -> str:
+        """A prompt with ``$name`` replaced by the value of that name; values that it does not name are left out.
+
+        Raises:
+            KeyError: there is no such prompt, or it names a value that is not given.
+        """
+        return Template(self._texts[name]).substitute(values)
+
+
+def shipped() -> Mapping[str, str]:
+    """Name → text of the prompts of this version, their first lines left out."""
+    folder = files(__name__)
+    found = sorted(
+        (item for item in folder.iterdir() if item.name.endswith(".md")), key=lambda item: item.name
+    )
+    texts = {item.name.removesuffix(".md"): item.read_text(encoding="utf-8") for item in found}
+    return {name: text.partition("\n")[2] for name, text in texts.items()}
+
+
+def frozen(config: Mapping[str, object], where: str) -> Prompts:
+    """The prompts of a run with this configuration; what it was not begun with is as shipped.
+
+    Args:
+        config: of the run; one that an older dgm made has no prompts.
+        where: the configuration's place, for messages.
+
+    Raises:
+        ArchiveCorrupt: they are not what dgm writes.
+    """
+    texts = config.get(KEY, {})
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+        raise ArchiveCorrupt(f"{where}: its {KEY} are not a table of texts; restore it from a copy")
+    return Prompts({**shipped(), **texts})
