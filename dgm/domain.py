@@ -19,6 +19,7 @@ Digest = NewType("Digest", str)
 """SHA-256 in hex of a trace's uncompressed bytes."""
 
 SEED = AgentId(0)
+NO_ACTION = ActionId(0)
 
 
 class Split(StrEnum):
@@ -144,7 +145,16 @@ class Expand:
     parents: tuple[AgentId, ...]
     operator: str
     evidence: tuple[ActionId, ...] = ()
-    """The evaluations whose traces the operator may see; chosen when the action starts, so that it can be repeated."""
+    """The evaluations whose traces the operator may see; chosen when the action starts, so that it can be repeated.
+    The same holds for all that follows."""
+    shown: tuple[AgentId, ...] = ()
+    """Agents beside the parents whose source, diffs and verdicts the operator may see."""
+    aim: str = ""
+    """What the child is to be better at, in a word of the operator's: a part of the scaffold, a kind of failure."""
+    case: ActionId = NO_ACTION
+    """The one evaluation of ``evidence`` that the child is made for; 0: none in particular."""
+    probes: tuple[TaskId, ...] = ()
+    """Tasks that every parent has always resolved, for the child to be tried on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from dgm.archive.events import (
     TaskGraded,
 )
 from dgm.domain import (
+    NO_ACTION,
     Action,
     ActionId,
     AgentId,
@@ -90,15 +91,31 @@ def action_of(body: Body) -> Action:
     """The action in the body of an ``action_started`` event."""
     if "task" in body:
         return Evaluate(body["agent"], body["task"], body.get("attempt", 0))
-    return Expand(tuple(body["parents"]), body["operator"], tuple(body.get("evidence", ())))
+    return Expand(
+        tuple(body["parents"]),
+        body["operator"],
+        tuple(body.get("evidence", ())),
+        tuple(body.get("shown", ())),
+        body.get("aim", ""),
+        body.get("case", NO_ACTION),
+        tuple(body.get("probes", ())),
+    )
 
 
 def _action_body(action: Action) -> dict[str, Any]:
     match action:
         case Evaluate(agent, task, attempt):
             return {"agent": agent, "task": task, "attempt": attempt}
-        case Expand(parents, operator, evidence):
-            return {"parents": parents, "operator": operator, **({"evidence": evidence} if evidence else {})}
+        case Expand(parents, operator):
+            chosen = {
+                "evidence": action.evidence,
+                "shown": action.shown,
+                "aim": action.aim,
+                "case": action.case,
+                "probes": action.probes,
+            }
+            given = {name: value for name, value in chosen.items() if value}
+            return {"parents": parents, "operator": operator, **given}
 
 
 def _usage_body(usage: Usage) -> list[float]:

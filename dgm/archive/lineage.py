@@ -60,3 +60,9 @@ class Lineage:
             found = run.repository.parents_of(agent.commit)
             if found != expected:
                 raise ArchiveCorrupt(f"{where}: its commit has parents {found}, the log says {expected}")
+
+
+def common_ancestor(tree: Tree, one: AgentId, other: AgentId) -> AgentId:
+    """The youngest agent that both descend from, or that one of them is; all descend from the seed."""
+    line = {one, *tree.ancestors(one)}
+    return max(line & {other, *tree.ancestors(other)})

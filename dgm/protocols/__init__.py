@@ -5,7 +5,17 @@ Only shapes live here, no behaviour. Everything that crosses a seam is a value o
 
 from dgm.protocols.benchmark import Benchmark, Grade
 from dgm.protocols.model import Journal, Model, Sleep
-from dgm.protocols.operator import Brief, Operator, Parent, Proposal
+from dgm.protocols.operator import (
+    Brief,
+    Case,
+    Circumstances,
+    Member,
+    Needing,
+    Needs,
+    Operator,
+    Parent,
+    Proposal,
+)
 from dgm.protocols.policy import Policy
 from dgm.protocols.sandbox import Completed, Mount, OpenSandbox, Sandbox, SandboxEngine, SandboxSpec
 from dgm.protocols.work import InImage, Job, JobKind, Work, Workbench
@@ -13,14 +23,19 @@ from dgm.protocols.work import InImage, Job, JobKind, Work, Workbench
 __all__ = [
     "Benchmark",
     "Brief",
+    "Case",
+    "Circumstances",
     "Completed",
     "Grade",
     "InImage",
     "Job",
     "JobKind",
     "Journal",
+    "Member",
     "Model",
     "Mount",
+    "Needing",
+    "Needs",
     "OpenSandbox",
     "Operator",
     "Parent",

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from dgm.domain import Snapshot
-from dgm.messages import Message
+from dgm.messages import Message, Reply, Request
 from dgm.protocols.sandbox import Completed
 
 
@@ -57,10 +57,15 @@ class Work:
     """The last request that the model was sent and its reply: all that was said, unless the scaffold trimmed it."""
     calls: int = 0
     """Model calls that were answered."""
+    refused: tuple[str, ...] = ()
+    """What requests of the agent were refused for (``context_length_exceeded`` …), each word once, in order."""
 
 
 class Workbench(Protocol):
-    """Lets an agent work: a sandbox, the model behind the gateway, the host's own diff."""
+    """What an operator works with: agents in sandboxes, and the model behind the gateway.
+
+    All calls are put down to the expansion, and a repetition of it is served what was already paid for.
+    """
 
     async def work(self, job: Job) -> Work:
         """Runs the agent's program on the job.
@@ -68,5 +73,27 @@ class Workbench(Protocol):
         Raises:
             AgentFault: what it left cannot be used.
             Infrastructure: the sandbox or the model failed.
+        """
+        ...
+
+    async def ask(self, request: Request, role: str = "diagnose") -> Reply:
+        """Asks the role's model once, without an agent; ``request.model`` is the gateway's to say.
+
+        Whoever repeats the expansion must ask the same: nothing of the clock, of an order of sets or of a path belongs
+        into a request.
+
+        Raises:
+            RequestRefused: the request can never be answered, or a limit of the gateway is reached
+                (``action_limit_exceeded``).
+            Infrastructure: the model failed.
+        """
+        ...
+
+    async def check(self, source: Snapshot) -> Completed:
+        """How an agent's own check ends, in a fresh sandbox and without a model.
+
+        Raises:
+            AgentFault: stage ``contract``: it has no check.
+            Infrastructure: the sandbox failed.
         """
         ...

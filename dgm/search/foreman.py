@@ -1,10 +1,12 @@
 """Turns a decision into an order: which evidence goes with it, which agents, and what the archive already knows."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 from dgm.archive.events import AgentBorn, AgentStillborn, Event, Recorded
 from dgm.archive.history import evaluations_of
+from dgm.archive.lineage import common_ancestor
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import Settings
@@ -14,14 +16,14 @@ from dgm.domain import (
     Agent,
     AgentId,
     Born,
+    CommitId,
     Evaluate,
     Evaluation,
-    Expand,
     Stillborn,
     Tally,
     Verdict,
 )
-from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
+from dgm.search.orders import EvaluateOrder, ExpandOrder, Order, Standing
 
 
 class Foreman:
@@ -59,22 +61,26 @@ class Foreman:
             *_some(mine, Verdict.UNRESOLVED, self._settings.evidence.failures, rng),
             *_some(mine, Verdict.RESOLVED, self._settings.evidence.successes, rng),
         ]
-        return Expand(what.parents, what.operator, tuple(sorted(shown)))
+        return replace(what, evidence=tuple(sorted(shown)))
 
     def order(self, action: ActionId, what: Action) -> Order:
         """What a worker needs to perform the action; it must have been started in the tree."""
         tree = self._run.tree
         if isinstance(what, Evaluate):
             return EvaluateOrder(action, what, tree.agents[what.agent])
-        evaluations = evaluations_of(self._run, what.parents[0], before=action)
+        who = (*what.parents, *what.shown)
+        past = {agent: evaluations_of(self._run, agent, before=action) for agent in who}
+        known_then = {number: each for own in past.values() for number, each in own.items()}
         return ExpandOrder(
             id=action,
             action=what,
             parents=tuple(tree.agents[agent] for agent in what.parents),
             child_number=tree.child_number(action),
-            tally=sum((evaluation.tally for evaluation in evaluations.values()), Tally()),
-            evidence=tuple(evaluations[number] for number in what.evidence),
+            tally=sum((each.tally for each in past[what.parents[0]].values()), Tally()),
+            evidence=tuple(known_then[number] for number in what.evidence),
             known=self._known(),
+            standings=tuple(_standing(tree, agent, past[agent]) for agent in who),
+            ancestor=_ancestor(tree, what.parents),
         )
 
     def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn:
@@ -99,6 +105,16 @@ def contents(run: Run, agents: Sequence[Agent]) -> dict[str, str]:
     """Git tree id of each agent's source → what to call the agent."""
     trees = run.repository.trees_of(agent.commit for agent in agents)
     return {content: _name(agent.id) for agent, content in zip(agents, trees, strict=True)}
+
+
+def _standing(tree: Tree, agent: AgentId, past: Mapping[ActionId, Evaluation]) -> Standing:
+    member = tree.agents[agent]
+    before = tree.agents[member.parents[0]].commit if member.parents else None
+    return Standing(member, before, tuple(past.values()))
+
+
+def _ancestor(tree: Tree, parents: Sequence[AgentId]) -> CommitId | None:
+    return tree.agents[common_ancestor(tree, *parents)].commit if len(parents) == 2 else None
 
 
 def _name(agent: AgentId) -> str:

@@ -6,7 +6,18 @@ from typing import Protocol
 
 from dgm.archive.events import AgentBorn, AgentStillborn, Event, Recorded
 from dgm.archive.tree import Tree
-from dgm.domain import Action, ActionId, Agent, Born, Evaluate, Evaluation, Expand, Outcome, Tally
+from dgm.domain import (
+    Action,
+    ActionId,
+    Agent,
+    Born,
+    CommitId,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Outcome,
+    Tally,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +27,17 @@ class EvaluateOrder:
     id: ActionId
     action: Evaluate
     agent: Agent
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An agent as it stood when an expansion was first started."""
+
+    agent: Agent
+    before: CommitId | None
+    """Of its first parent; None for the seed."""
+    evaluations: tuple[Evaluation, ...]
+    """Its resolved and unresolved ones, in the order of their verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +53,10 @@ class ExpandOrder:
     evidence: tuple[Evaluation, ...]
     known: Mapping[str, str]
     """Git tree id of every agent that exists → what to call it."""
+    standings: tuple[Standing, ...] = ()
+    """Of the parents, then of ``action.shown``; simulated orders have none."""
+    ancestor: CommitId | None = None
+    """Of two parents: the youngest agent that both descend from, or that one of them is."""
 
 
 Order = EvaluateOrder | ExpandOrder

@@ -13,6 +13,7 @@ from dgm.domain import ActionId, Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.lease import Lease
 from dgm.gateway.server import Gateway
+from dgm.messages import Reply, Request
 from dgm.meta.contract import Contract, read_contract
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, Sandbox, SandboxSpec, Work
 from dgm.sandboxes import recipes
@@ -24,6 +25,8 @@ TIMED_OUT = 124
 IN_ENGINE = "docker:"
 REPOSITORY_LIMITS: Mapping[str, Any] = {"cpus": 2.0, "memory_mb": 4096, "pids": 512, "disk_mb": 1024}
 """For images that no recipe speaks for: they hold real repositories."""
+CHECK_BYTES = 20_000
+"""Kept of what a self-check prints."""
 GRACE_S = 15.0
 """Beyond an agent's time limit, for the launcher to end it in good order."""
 
@@ -67,7 +70,39 @@ class SandboxWorkbench:
             raise lease.failure
         after: Snapshot = {} if isinstance(left, bytes) else left
         diff = left if isinstance(left, bytes) else await self._diff(job, left)
-        return Work(after, diff, completed, tuple(lease.conversation), lease.calls)
+        return Work(after, diff, completed, tuple(lease.conversation), lease.calls, tuple(lease.refused))
+
+    async def ask(self, request: Request, role: str = "diagnose") -> Reply:
+        """Asks the role's model once, without an agent.
+
+        Raises:
+            RequestRefused: the request can never be answered, or a limit of the gateway is reached.
+            Infrastructure: the model failed.
+        """
+        with self.gateway.lend(self.action, role, heard=self.heard) as lease:
+            return await self.gateway.ask(lease, request)
+
+    async def check(self, source: Snapshot) -> Completed:
+        """How an agent's own check ends, in a fresh sandbox and without a model.
+
+        Raises:
+            AgentFault: stage ``contract``: it has no check.
+            Infrastructure: the sandbox failed.
+        """
+        contract = read_contract(source)
+        async with self.open_sandbox(self.spec) as sandbox:
+            await sandbox.put(source, "/agent")
+            return await sandbox.exec(
+                contract.check,
+                timeout_s=self.limits.check_s,
+                cwd="/agent",
+                env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": self._packages},
+                output_limit=CHECK_BYTES,
+            )
+
+    @property
+    def _packages(self) -> str:
+        return ":".join(mount.target for mount in self.spec.mounts)
 
     async def _diff(self, job: Job, after: Snapshot) -> bytes:
         assert not isinstance(job.workspace, InImage)
@@ -110,7 +145,7 @@ class SandboxWorkbench:
             "socket": f"{GATEWAY_FOLDER}/{self.gateway.socket_name}",
             "token": token,
             "time_limit_s": job.time_limit_s,
-            "packages": ":".join(mount.target for mount in self.spec.mounts),
+            "packages": self._packages,
         }
         return json.dumps(record).encode()
 

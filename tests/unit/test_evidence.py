@@ -2,7 +2,8 @@
 
 from dgm.domain import Evaluation, Tally, TaskId, Verdict
 from dgm.messages import Message, Role
-from dgm.meta.evidence import Case, Circumstances, circumstances, conversation_text, cut, facts, folder
+from dgm.meta.evidence import circumstances, conversation_text, cut, facts, folder
+from dgm.protocols import Case, Circumstances
 
 
 def case(verdict=Verdict.UNRESOLVED, run=None, **traces):
@@ -15,7 +16,7 @@ def test_failures_are_counted_by_kind():
     cases = [
         case(run=Circumstances(exit_code=1)),
         case(run=Circumstances(exit_code=1, crashed=True), patch=b"diff"),
-        case(run=Circumstances(truncated=True), patch=b"diff"),
+        case(run=Circumstances(truncated=True, context=True), patch=b"diff"),
         case(Verdict.RESOLVED, run=Circumstances(exit_code=1), patch=b"diff"),
     ]
     assert facts(Tally(3, 4), cases) == {
@@ -27,6 +28,7 @@ def test_failures_are_counted_by_kind():
         "wrong": 1,
         "crashed": 1,
         "empty": 1,
+        "context": 1,
     }
 
 
@@ -49,6 +51,11 @@ def test_a_truncated_tool_result_is_noticed_and_a_system_prompt_is_not():
     said = [Message(Role.SYSTEM, "never say truncated"), Message(Role.TOOL, "x [output truncated]")]
     assert circumstances(0, False, b"", said).truncated
     assert not circumstances(0, False, b"", said[:1]).truncated
+
+
+def test_a_request_that_was_too_long_is_noticed():
+    assert circumstances(1, False, b"", [], ("too_many_requests", "context_length_exceeded")).context
+    assert not circumstances(1, False, b"", [], ("action_limit_exceeded",)).context
 
 
 def test_a_conversation_reads_as_turns():

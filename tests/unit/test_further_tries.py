@@ -24,7 +24,7 @@ class Place:
     """A sandbox and a gateway in one: each job leaves what the agent of the test has written by then."""
 
     folder, socket_name = Path("/nowhere"), "gateway.sock"
-    token, failure, conversation, calls = "dgm-0", None, (), 0
+    token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
 
     def __init__(self, *written):
         self.written = list(written)

@@ -1,7 +1,6 @@
 """A child is stopped at the first stage that it fails, and at no earlier one."""
 
 import asyncio
-from contextlib import asynccontextmanager
 
 import pytest
 
@@ -9,7 +8,7 @@ from dgm.config import LimitSettings
 from dgm.domain import Entry
 from dgm.errors import AgentFault
 from dgm.meta.vetting import Stages, vet
-from dgm.protocols import Completed, Proposal, SandboxSpec, Work
+from dgm.protocols import Completed, Proposal, Work
 
 TOML = b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
 PARENT = {"agent.toml": Entry(TOML), "a.py": Entry(b"1")}
@@ -17,30 +16,23 @@ CHILD = {**PARENT, "a.py": Entry(b"2")}
 
 
 class World:
-    """A sandbox whose commands end as told, and a bench whose agent does."""
+    """A bench whose checks and agents end as told."""
 
     def __init__(self, check=None, work=None):
-        self.check = check or Completed(0, b"ok")
+        self.checked = check or Completed(0, b"ok")
         self.worked = work or Work(CHILD, b"", Completed(0, b""), (), 1)
-        self.opened = 0
+        self.opened = []
 
-    @asynccontextmanager
-    async def open(self, spec):
-        self.opened += 1
-        yield self
-
-    async def put(self, files, target):
-        assert target == "/agent"
-
-    async def exec(self, argv, **_):
-        assert list(argv) == ["check"]
-        return self.check
+    async def check(self, source):
+        self.opened.append("check")
+        return self.checked
 
     async def work(self, job):
+        self.opened.append("improve")
         return self.worked
 
     def vet(self, child, known=lambda _: None, **limits):
-        stages = Stages(self.open, SandboxSpec("python"), self, 1.0)
+        stages = Stages(self, "python", 1.0)
         asyncio.run(vet(Proposal(child, ""), PARENT, known, LimitSettings(**limits), stages))
 
 
@@ -53,7 +45,7 @@ def stage_of(world, child, *args, **limits):
 def test_a_good_child_passes():
     world = World()
     world.vet(CHILD)
-    assert world.opened == 1
+    assert world.opened == ["check", "improve"]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +60,7 @@ def test_a_good_child_passes():
 def test_cheap_stages_need_no_sandbox(child, stage):
     world = World()
     assert stage_of(world, child, agent_bytes=4000) == stage
-    assert world.opened == 0
+    assert world.opened == []
 
 
 def test_too_many_files_are_refused():
@@ -80,7 +72,7 @@ def test_a_twin_is_refused_by_name():
     world = World()
     with pytest.raises(AgentFault, match="the same content as agent 3"):
         world.vet(CHILD, lambda _: "agent 3")
-    assert world.opened == 0
+    assert world.opened == []
 
 
 @pytest.mark.parametrize(
@@ -88,7 +80,9 @@ def test_a_twin_is_refused_by_name():
     [Completed(1, b"Traceback\nSyntaxError: x"), Completed(124, b"", timed_out=True), Completed(137, b"")],
 )
 def test_a_failing_check_is_fatal(check):
-    assert stage_of(World(check), CHILD) == "check"
+    world = World(check)
+    assert stage_of(world, CHILD) == "check"
+    assert world.opened == ["check"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry
 from dgm.errors import AgentFault, Infrastructure
-from dgm.protocols import Completed, InImage, Job, JobKind, SandboxSpec
+from dgm.protocols import Completed, InImage, Job, JobKind, Mount, SandboxSpec
 from dgm.search.workbench import SandboxWorkbench
 
 SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
@@ -19,7 +19,7 @@ class Place:
     """A sandbox and a gateway in one: the agent leaves everything as it was and ends as told."""
 
     folder, socket_name = Path("/nowhere"), "gateway.sock"
-    token, failure, conversation, calls = "dgm-0", None, (), 0
+    token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
 
     def __init__(self, completed):
         self.completed = completed
@@ -125,3 +125,39 @@ def test_a_workspace_in_an_image_is_neither_put_in_nor_read_back():
 def test_a_comparison_that_fails_is_put_down_to_whom_it_is_for(answer, error, problem):
     with pytest.raises(error, match=problem):
         in_image(ImagePlace(answer))
+
+
+class CheckPlace(Place):
+    """A sandbox in which an agent's self-check is run."""
+
+    async def put(self, files, target):
+        assert (files, target) == (SOURCE, "/agent")
+
+    async def exec(self, argv, **given):
+        self.argv, self.given = list(argv), given
+        return self.completed
+
+
+def test_a_self_check_runs_with_the_packages_and_no_model():
+    place = CheckPlace(Completed(1, b"no"))
+    spec = SandboxSpec("python", mounts=(Mount(Path("/host"), "/packages"),))
+    bench = SandboxWorkbench(place.open, place, ActionId(1), spec, LimitSettings(check_s=3))
+    assert asyncio.run(bench.check(SOURCE)) is place.completed
+    assert place.argv == ["check"]
+    assert (place.given["timeout_s"], place.given["cwd"]) == (3, "/agent")
+    assert place.given["env"]["PYTHONPATH"] == "/packages"
+
+
+def test_a_source_without_a_contract_is_not_checked():
+    bench = SandboxWorkbench(None, None, ActionId(1), SandboxSpec("python"), LimitSettings())
+    with pytest.raises(AgentFault) as caught:
+        asyncio.run(bench.check({"a.py": Entry(b"")}))
+    assert caught.value.stage == "contract"
+
+
+def test_why_an_agent_was_refused_is_told():
+    place = Place(Completed(1, b""))
+    place.refused = {"context_length_exceeded": None}
+    bench = SandboxWorkbench(place.open, place, ActionId(1), SandboxSpec("python"), LimitSettings())
+    job = Job(JobKind.SOLVE, "p", SOURCE, {"a.py": Entry(b"1")}, "python", "/work/repo", 6.0)
+    assert asyncio.run(bench.work(job)).refused == ("context_length_exceeded",)

@@ -217,12 +217,13 @@ async def _perform(
 ) -> Ending | None:
     worker, orders = how
     parents = _stand_ins(live, run, agent)
-    what = Expand(parents, agent.operator)
+    recorded = orders.expansion(agent.action)
+    what = Expand(parents, agent.operator, aim=recorded.action.aim)
     live.append(ActionStarted(action, what, again=live.tree.tries(action) > 0))
     order = replace(
-        orders.expansion(agent.action),
+        recorded,
         id=action,
-        action=what,
+        action=replace(recorded.action, parents=parents),
         parents=tuple(live.tree.agents[parent] for parent in parents),
     )
     try:

@@ -1,0 +1,31 @@
+"""The folder of evidence, flat: an index, and one folder a case."""
+
+from collections.abc import Sequence
+
+from dgm.domain import Entry, Snapshot
+from dgm.meta.evidence.cases import cut
+from dgm.protocols import Case
+
+FILES = {
+    "conversation": "conversation.md",
+    "patch": "patch.diff",
+    "failures": "failed-tests.txt",
+    "log": "agent-output.txt",
+}
+
+
+def folder(cases: Sequence[Case], transcript_bytes: int) -> Snapshot:
+    """The evidence as files: an index, and one folder a case named by its task."""
+    files: dict[str, Entry] = {}
+    index = ["# Evidence", "", "One folder a problem, as far as this agent has worked on it.", ""]
+    for case in cases:
+        name = f"{case.evaluation.task}-{case.evaluation.attempt}"
+        index.append(f"- `{name}/`: {case.evaluation.verdict}: {case.evaluation.reason}")
+        files |= {f"{name}/{file}": Entry(data) for file, data in _case(case, transcript_bytes).items()}
+    files["README.md"] = Entry(("\n".join(index) + "\n").encode())
+    return files
+
+
+def _case(case: Case, transcript_bytes: int) -> dict[str, bytes]:
+    shown = {FILES[name]: cut(data, transcript_bytes) for name, data in case.traces.items() if name in FILES}
+    return {"problem.md": case.problem.encode(), **shown}

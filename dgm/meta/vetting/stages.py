@@ -1,0 +1,61 @@
+"""The stages that need a sandbox."""
+
+from dgm.domain import Snapshot
+from dgm.errors import AgentFault
+from dgm.protocols import Job, JobKind, Workbench
+
+DRY_RUN = "This is a dry run: change nothing and say DONE."
+
+
+class Stages:
+    """The stages that need a sandbox."""
+
+    def __init__(self, dry_bench: Workbench, image: str, check_s: float) -> None:
+        """Takes a workbench whose model only ever says DONE.
+
+        Args:
+            dry_bench: checks the child, and lends the scripted model of the dry run.
+            image: recipe of the sandbox of the dry run.
+            check_s: wall seconds that the self-check may take.
+        """
+        self._dry_bench = dry_bench
+        self._image = image
+        self._check_s = check_s
+
+    async def check(self, child: Snapshot) -> None:
+        """Runs the agent's self-check; it must exit 0 in time."""
+        done = await self._dry_bench.check(child)
+        if done.timed_out:
+            raise AgentFault("check", f"the self-check did not end within {self._check_s:g} s")
+        if done.exit_code != 0:
+            raise AgentFault("check", f"the self-check exits {done.exit_code}: {last_line(done.output)}")
+
+    async def start_improve(self, child: Snapshot) -> None:
+        """Starts an improve job whose model says DONE at once; the agent must ask it and end by itself."""
+        work = await self._dry_bench.work(
+            Job(
+                kind=JobKind.IMPROVE,
+                problem=DRY_RUN,
+                source=child,
+                workspace=child,
+                image=self._image,
+                workdir="/work/agent",
+                time_limit_s=max(30.0, self._check_s),
+            )
+        )
+        if work.completed.timed_out:
+            raise AgentFault("improve", "an improve job does not end although the model says DONE")
+        if work.calls == 0:
+            why = last_line(work.completed.output)
+            raise AgentFault(
+                "improve", f"an improve job never asks the model (exit {work.completed.exit_code}: {why})"
+            )
+        if work.completed.exit_code != 0 and b"Traceback (most recent call last)" in work.completed.output:
+            raise AgentFault("improve", f"an improve job crashes: {last_line(work.completed.output)}")
+
+
+def last_line(output: bytes) -> str:
+    """The last non-empty line, printable, at most 160 characters."""
+    lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+    text = lines[-1].strip() if lines else "no output"
+    return "".join(c if c.isprintable() else "�" for c in text)[:160]
