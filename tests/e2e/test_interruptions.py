@@ -18,28 +18,17 @@ from tests.e2e.conftest import SMALL
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 
-@pytest.fixture
-def started(dgm, request):
-    """Starts searches in the background; none outlives the test."""
+@contextlib.contextmanager
+def searches(dgm):
+    """Starts searches in the background; none outlives the context."""
     processes = []
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
 
-    def start(name, *words, sandbox="bubblewrap", archive=dgm.archive):
+    def start(name, *words, archive=dgm.archive):
+        given = ["--model", "offline", "--name", name, "--sandbox", "bubblewrap", *map(str, words)]
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "dgm",
-                "run",
-                "--model",
-                "offline",
-                "--name",
-                name,
-                "--sandbox",
-                sandbox,
-                *map(str, words),
-            ],
+            [sys.executable, "-m", "dgm", "run", *given],
             env={**os.environ, "DGM_ARCHIVE": str(archive)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -54,6 +43,19 @@ def started(dgm, request):
     for process in processes:
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def started(dgm):
+    with searches(dgm) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def busy(dgm):
+    """A search that goes on until the last test that looks at it stops it."""
+    with searches(dgm) as start:
+        yield start("busy", "--max-evaluations", 200)
 
 
 def wait_for(holds, seconds=60):
@@ -97,27 +99,24 @@ def test_twice_stops_at_once_and_loses_nothing_recorded(dgm, started):
     assert done["evaluations"]["graded"] >= before + 1
 
 
-def test_stop_is_asked_for_from_elsewhere(dgm, started):
-    process = started("elsewhere", "--max-evaluations", 60)
-    assert dgm.json("status", "elsewhere")["state"] == "running"
-    assert dgm.json("stop", "elsewhere")["pid"] == process.pid
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert dgm.json("status", "elsewhere")["state"] == "stopped"
-
-
-def test_a_second_writer_is_refused_by_name(dgm, started):
-    process = started("busy", "--max-evaluations", 60)
-    refused = dgm("resume", "busy", code=2).stderr
-    assert f"pid {process.pid}" in refused
-    assert process.poll() is None
-
-
-def test_a_run_is_read_while_it_is_written(dgm, started):
-    started("watched", "--max-evaluations", 60)
-    seen = [dgm.json("status", "watched")["evaluations"]["graded"] for _ in range(3)]
+def test_a_run_is_read_while_it_is_written(dgm, busy):
+    seen = [dgm.json("status", "busy")["evaluations"]["graded"] for _ in range(3)]
     assert seen == sorted(seen)
-    assert dgm.json("tree", "watched")["agents"][0]["id"] == 0
+    assert dgm.json("tree", "busy")["agents"][0]["id"] == 0
+
+
+def test_a_second_writer_is_refused_by_name(dgm, busy):
+    refused = dgm("resume", "busy", code=2).stderr
+    assert f"pid {busy.pid}" in refused
+    assert busy.poll() is None
+
+
+def test_stop_is_asked_for_from_elsewhere(dgm, busy):
+    assert dgm.json("status", "busy")["state"] == "running"
+    assert dgm.json("stop", "busy")["pid"] == busy.pid
+    busy.communicate(timeout=60)
+    assert busy.returncode == 0
+    assert dgm.json("status", "busy")["state"] == "stopped"
 
 
 def test_the_same_run_twice_is_the_same_run(dgm, searched):
