@@ -38,7 +38,8 @@ class Program:
 
     def __call__(self, *words, code=0, stdin="", cwd=None):
         words = [*map(str, words)]
-        if words[0] in self.started and (code == 2 or words[0] not in COLD):
+        imported = words[0] in self.started and self.warm.fits(self.variables)
+        if imported and (code == 2 or words[0] not in COLD):
             done = self.warm(words, self.variables, said=stdin, cwd=cwd, timeout_s=240)
         else:
             self.started.add(words[0])

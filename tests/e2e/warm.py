@@ -26,12 +26,17 @@ class WarmStart:
 
     def __enter__(self) -> Self:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._imports_from = os.environ.get("PYTHONPATH")
         words = [sys.executable, "-m", "tests.e2e.warm", str(theirs.fileno())]
         self._process = subprocess.Popen(
             words, cwd=ROOT, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
         )
         theirs.close()
         return self
+
+    def fits(self, variables: Mapping[str, str]) -> bool:
+        """Whether a command with these variables would import the same modules."""
+        return variables.get("PYTHONPATH") == self._imports_from
 
     def __exit__(self, *_: object) -> None:
         self._line.close()
