@@ -125,6 +125,9 @@ def _fields(node: ast.AST, *, words: bool, in_class: bool) -> tuple[str, list[tu
         without = _LEFT_OUT | _ANNOTATIONS
         if isinstance(node, ast.AnnAssign) and node.value is not None:
             name, pairs = "Assign", [("targets", [node.target]), ("value", node.value)]
+    if isinstance(node, ast.JoinedStr):
+        # Python 3.12.0 and 3.12.1 end a format with an empty text.
+        pairs = [("values", [part for part in node.values if not _is_empty(part)])]
     fields = []
     for field, value in pairs:
         if isinstance(value, list):
@@ -132,6 +135,10 @@ def _fields(node: ast.AST, *, words: bool, in_class: bool) -> tuple[str, list[tu
         if field not in without and not (value is None and field != "value") and value != []:
             fields.append((field, value))
     return name, fields
+
+
+def _is_empty(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value == ""
 
 
 def _acting(nodes: Sequence[object], *, first: bool) -> list[object]:
