@@ -10,8 +10,9 @@ this that a search may meet; none was chosen by how policies do in it.
 
 ``REPORTED`` are the nine of the published tables, ``RESERVED`` further ones to report separately. ``TUNING`` are the
 only ones on which constants of policies may be tuned. They are disjoint from both: their roots start where none of the
-others do (between 0.30 and 0.40), and each has its own structure: two troubles of other strengths at once. The hash of
-a world takes in its family's name, so no two families share a world even for equal seeds.
+others do (between 0.30 and 0.40, and one between 0.13 and 0.17), and each has its own structure: two troubles of other
+strengths at once. The hash of a world takes in its family's name, so no two families share a world even for equal
+seeds.
 """
 
 from collections.abc import Mapping
@@ -190,6 +191,16 @@ _TUNED = (
         "tuning-flat",
         "edits do little, and tasks are alike",
         {**_HIGH_ROOT, "spread": (0.5, 1.2), "step_mean": (-0.06, -0.03), "step_sd": (0.12, 0.20)},
+    ),
+    Family(
+        "tuning-thankless",
+        "an edit hardly ever helps, and never much",
+        {**_HIGH_ROOT, "step_mean": (-0.35, -0.20), "step_sd": (0.10, 0.20), "broken": (0.09, 0.15)},
+    ),
+    Family(
+        "tuning-low",
+        "a weak root, tasks rather alike, a third of the edits break the agent",
+        {"root_score": (0.13, 0.17), "spread": (0.5, 1.0), "broken": (0.33, 0.40)},
     ),
 )
 

@@ -72,7 +72,7 @@ NOISES = (0.02, 0.045, 0.09, 0.18, 0.35, 0.6)
 """Grid for the variance of a child's skill about what was expected of it."""
 RETENTION_SLOPE = 12.0
 """Of the log prior: retentions near 1 are expected."""
-NOISE_CENTRE = 0.09
+NOISE_CENTRE = 0.18
 NOISE_SPREAD = 0.8
 """Of the log-normal prior of the noise."""
 
@@ -84,6 +84,9 @@ HORIZON = 3
 """Generations that a parent is judged over."""
 SPREAD = 1.0
 """Factor on a parent's standard deviation: optimism about what descendants can become."""
+REACH = 1.5
+"""Standard deviations: a line further behind the best agent is passed over as long as any is within reach. Far below,
+what promises most is the least known, and a search would follow one failing line from newest to newest."""
 PENDING_EXPANSION = 0.1
 """Taken off a parent for each of its expansions under way."""
 LATER_GENERATIONS = 5.0
@@ -102,6 +105,11 @@ MANY_WORKERS = 8
 """From so many on, agents without a result may have children."""
 FERTILITY_WEIGHT = 3.0
 """Births that the belief in an agent's fertility is worth."""
+TASK_SHARE = 0.2
+"""Of all results: what one task may have before its worth falls to a half. A yardstick that all agents meet makes them
+comparable, but its own quirks (solved by all that work, say) would be taken for their skill."""
+TASK_SHARE_POWER = 4.0
+"""How sharply it falls there."""
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
 LEAST_RESULTS = 2

@@ -40,6 +40,8 @@ class Evidence:
         """Per agent: task, outcome, weight."""
         self.counts = array("q")
         """Results per agent."""
+        self.uses = array("q", [0]) * tasks
+        """Results per task."""
         self._agents = array("q")
         self._tasks = array("q")
         self._outcomes = array("d")
@@ -57,12 +59,14 @@ class Evidence:
         """A new task, of average difficulty."""
         self.difficulties.append(0.0)
         self.difficulty_variances.append(DIFFICULTY_VARIANCE)
+        self.uses.append(0)
 
     def add(self, agent: int, task: int, solved: bool, attempt: int) -> None:
         """One verdict; ``attempt`` counts from 0."""
         weight = REPEAT_WEIGHT if attempt else 1.0
         self._of[agent].append((task, float(solved), weight))
         self.counts[agent] += 1
+        self.uses[task] += 1
         self._agents.append(agent)
         self._tasks.append(task)
         self._outcomes.append(float(solved))

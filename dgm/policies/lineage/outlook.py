@@ -20,8 +20,11 @@ from dgm.policies.lineage.constants import (
     MANY_WORKERS,
     PENDING_EXPANSION,
     PROBES,
+    REACH,
     ROOT_BONUS,
     SPREAD,
+    TASK_SHARE,
+    TASK_SHARE_POWER,
 )
 from dgm.policies.lineage.improvement import expected_improvement, learned_spread
 from dgm.policies.lineage.posterior import Posterior
@@ -77,8 +80,10 @@ class Outlook:
         able = self._able()
         if not able.any():
             return None
-        promise = self._promise() * self._fertility()
-        return AgentId(int(np.argmax(np.where(able, promise, -1.0))))
+        ahead, spread = self._prospects()
+        near = able & (ahead >= -REACH * spread)
+        promise = expected_improvement(ahead, spread) * self._fertility()
+        return AgentId(int(np.argmax(np.where(near if near.any() else able, promise, -1.0))))
 
     @cached_property
     def target(self) -> AgentId | None:
@@ -98,7 +103,11 @@ class Outlook:
         return LATER_GENERATIONS * self._expansion_worth(parent) > float(self._evaluation_worth[target])
 
     def task_worth(self, agent: AgentId, tasks: list[TaskId]) -> Array:
-        """What the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p)."""
+        """What the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p).
+
+        Divided by 1 + (s / 0.2)⁴ where the task has the share s of all results: the verdicts of relatives on one task
+        repeat one another.
+        """
         numbers = [self._around.tasks[task] for task in tasks]
         evidence = self._posterior.evidence
         known = len(evidence.difficulties)
@@ -108,7 +117,9 @@ class Outlook:
         )
         p = 1.0 / (1.0 + np.exp(b - self.skill[agent]))
         w = p * (1.0 - p)
-        worth: Array = w / (1.0 + w * v)
+        uses = np.array([evidence.uses[n] if n < known else 0 for n in numbers])
+        share = uses / (len(evidence) + len(self._tree.tasks))
+        worth: Array = w / (1.0 + w * v) / (1.0 + (share / TASK_SHARE) ** TASK_SHARE_POWER)
         return worth
 
     @cached_property
@@ -154,8 +165,8 @@ class Outlook:
         gain /= self._around.expansion_cost + probes
         return float((1.0 - model.breakage.rate) * gain.max())
 
-    def _promise(self) -> Array:
-        """EI over the best agent of what becomes of each agent's line within the horizon."""
+    def _prospects(self) -> tuple[Array, Array]:
+        """How far ahead of the best agent each agent's line is expected to get within the horizon; its spread."""
         rho = self._posterior.rho
         gain = self.skill - self._posterior.anchor
         drift = np.zeros_like(gain)
@@ -165,8 +176,8 @@ class Outlook:
             drift = rho * drift + self._drift
             index = np.maximum(index, self._posterior.anchor + gain + drift)
         variance = self._tt + 2 * HORIZON * self._tm + HORIZON**2 * self._mm + self._posterior.q
-        ahead = index - PENDING_EXPANSION * self._growing - self._top
-        return expected_improvement(ahead, SPREAD * np.sqrt(np.maximum(variance, 0.0)))
+        ahead: Array = index - PENDING_EXPANSION * self._growing - self._top
+        return ahead, SPREAD * np.sqrt(np.maximum(variance, 0.0))
 
     def _fertility(self) -> Array:
         """Chance of a birth, lower for first parents of stillborn children: they must not be tried for ever."""
