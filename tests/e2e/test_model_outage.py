@@ -55,8 +55,8 @@ GRADED = "evaluations where verdict <> 'invalid'"
 @pytest.mark.parametrize(("name", "kind"), [("openai", Kind.ERROR_503), ("anthropic", Kind.RESET)])
 def test_an_outage_pauses_the_run_and_is_nobodys_failure(dgm, server, name, kind):
     run = dgm.archive / f"outage-{name}"
-    with begun(dgm, *search(run.name, server, 4, PROVIDERS[name])) as process:
-        until(lambda: count(run, "evaluations") >= 1, process)
+    with begun(dgm, *search(run.name, server, 6, PROVIDERS[name])) as process:
+        until(lambda: count(run, "evaluations") >= 2, process)
         server.outage(True, kind)
         until(lambda: events(run, "run_paused"), process)
         assert dgm.json("status", run.name)["state"] == "paused"
@@ -70,7 +70,7 @@ def test_an_outage_pauses_the_run_and_is_nobodys_failure(dgm, server, name, kind
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert "paused until the model's provider answers again" in output + errors
-    assert count(run, GRADED) == 4
+    assert count(run, GRADED) == 6
     lost = rows(run, "select reason from evaluations where verdict = 'invalid'")
     lost += rows(run, "select json_extract(body, '$.reason') from events where kind = 'action_lost'")
     assert lost
@@ -103,8 +103,8 @@ def test_an_outage_that_is_not_waited_out_is_gone_on_with(dgm, server):
 def test_a_key_that_is_revoked_ends_the_session_with_one_line(dgm, server, name):
     provider, run = PROVIDERS[name], dgm.archive / f"revoked-{name}"
     renewed = KEY[:-4] + "newK"
-    with begun(dgm, *search(run.name, server, 3, provider)) as process:
-        until(lambda: count(run, "evaluations") >= 1, process)
+    with begun(dgm, *search(run.name, server, 4, provider)) as process:
+        until(lambda: count(run, "evaluations") >= 2, process)
         graded = count(run, GRADED)
         server.app.config = replace(server.app.config, key=renewed)
         _, errors = process.communicate(timeout=60)
@@ -116,7 +116,7 @@ def test_a_key_that_is_revoked_ends_the_session_with_one_line(dgm, server, name)
     assert count(run, GRADED) - graded <= 2, "only what had its last reply already"
     assert dgm("resume", run.name, code=2).stderr.count("\n") == 1
     mended = replace(dgm, environment={provider.key_env: renewed})
-    assert mended.json("resume", run.name)["evaluations"]["graded"] == 3
+    assert mended.json("resume", run.name)["evaluations"]["graded"] == 4
     assert count(run, "spend") == server.answered
 
 
