@@ -36,6 +36,19 @@ def test_a_recommendation_needs_no_events():
     assert recommended(log) == best
 
 
+def test_of_two_that_seem_equal_the_better_known_is_handed_out():
+    log = Log()
+    log.born()
+    log.graded(0, [False] * 6)
+    for child, results in ((1, [True] * 3), (2, [True] * 5 + [False] * 5)):
+        log.born(0)
+        log.graded(child, results)
+    seen = fitted(log.tree).beliefs.states
+    assert 0 < seen[1].t - seen[2].t < 0.05
+    assert seen[1].tt > seen[2].tt
+    assert recommended(log) == 2
+
+
 def test_a_recommendation_ends_its_rounds_when_nothing_moves():
     log = Log()
     log.born()

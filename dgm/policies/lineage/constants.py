@@ -112,6 +112,8 @@ TASK_SHARE_POWER = 4.0
 """How sharply it falls there."""
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
+CAUTION = 0.5
+"""Standard deviations that a recommendation takes off a mean."""
 LEAST_RESULTS = 2
 """That an agent needs before it is handed out."""
 FIT_ROUNDS = 12

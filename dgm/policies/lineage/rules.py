@@ -1,5 +1,6 @@
 """The five parts of the policy; all but the recommendation share one ``Fold`` of the events."""
 
+import math
 from random import Random
 
 import numpy as np
@@ -8,6 +9,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, TaskId, Verdict
 from dgm.policies.limits import evaluations_begun, share_left
 from dgm.policies.lineage.constants import (
+    CAUTION,
     EXTRA_EVALUATIONS,
     FIT_MOVE,
     FIT_ROUNDS,
@@ -78,11 +80,11 @@ class InformativeTask:
 
 
 class LineageRecommendation:
-    """The highest posterior mean among sound agents with at least two results.
+    """The highest lower bound, posterior mean less half a standard deviation, among sound agents with two results.
 
-    The seed has no bonus here, as it has in the search: on the tuning families that changed no mean score, and runs no
-    longer ended at a seed that their tree had overtaken. Fitted from nothing to the verdicts that the tree holds (first
-    attempts), so that any reader of a run can ask.
+    Of two agents that seem equal it takes the better known. The seed has no bonus here, as it has in the search: on the
+    tuning families that changed no mean score, and runs no longer ended at a seed that their tree had overtaken. Fitted
+    from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -92,11 +94,12 @@ class LineageRecommendation:
         """The seed where nobody else has proved better."""
         posterior = fitted(tree)
         broken = posterior.broken()
-        best, standing = SEED, posterior.beliefs.states[SEED].t
-        for agent, state in enumerate(posterior.beliefs.states):
+        bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
+        best = SEED
+        for agent, bound in enumerate(bounds):
             enough = posterior.evidence.counts[agent] >= LEAST_RESULTS
-            if agent and enough and broken[agent] < 0.5 and state.t > standing:
-                best, standing = AgentId(agent), state.t
+            if agent and enough and broken[agent] < 0.5 and bound > bounds[best]:
+                best = AgentId(agent)
         return best
 
 
