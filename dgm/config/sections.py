@@ -65,6 +65,16 @@ class LimitSettings(Section):
     """Money for the model calls of one action; the agent is told when it is spent."""
     output_tokens: Count = 16_000
     """Of one reply, reasoning included; a larger wish is cut down to this."""
+    child_calls: Count | None = None
+    """Model calls for making one child, over all agents at work on it and all questions of its operator."""
+    child_tokens: Count | None = None
+    """Tokens for making one child; the call that crosses it is still answered."""
+    child_usd: Positive | None = None
+    """Money for making one child; no call is made whose worst case would cross it. A child that is cut off is judged by
+    what is there."""
+    child_s: Positive | None = None
+    """Wall time for making one child, from the operator's start; an answer that is under way is waited for, and
+    vetting is not in it."""
     improve_s: Positive = 300.0
     """Wall time of an agent that edits its own source."""
     check_s: Positive = 10.0

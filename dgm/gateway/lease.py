@@ -19,6 +19,8 @@ from dgm.gateway.wire import BadRequest
 from dgm.messages import Exchange, Message, Reply, Request, Role
 from dgm.protocols import Model
 
+SPENT = "action_limit_exceeded"
+"""The word for a call that a limit of its action forbids."""
 LOST_SHARE = 0.1
 """An agent whose time is over is not to blame for that where more of it went to a model that failed at first."""
 
@@ -204,4 +206,4 @@ class Lease:
 
 
 def _spent(message: str) -> BadRequest:
-    return BadRequest(message, "action_limit_exceeded", 403)
+    return BadRequest(message, SPENT, 403)

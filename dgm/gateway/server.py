@@ -48,6 +48,7 @@ class Gateway:
     Used with ``async with``; all of it happens in the event loop that entered it, the journal's writing too.
 
     Attributes:
+        limits: of one lease, unless it is given its own.
         down: why a model did not answer last; empty once one has answered since.
         refused: set, to a line for people, once a provider takes nothing from us any more.
     """
@@ -77,7 +78,7 @@ class Gateway:
         self.refused = ""
         self._journal = journal
         self.models = models
-        self._limits = limits or CallLimits()
+        self.limits = limits or CallLimits()
         self._leases: dict[str, Lease] = {}
         self._numbers: dict[ActionId, int] = {}
         self._ending: set[asyncio.Task[Any]] = set()
@@ -127,7 +128,7 @@ class Gateway:
         self._numbers[action] = max(self._numbers.get(action, 0), last)
         known: set[int] = set() if heard is None else heard
         fresh = [exchange for exchange in paid if exchange.number not in known]
-        lease = Lease(action, role, self.models[role], limits or self._limits, fresh)
+        lease = Lease(action, role, self.models[role], limits or self.limits, fresh)
         lease.heard = known
         self._leases[lease.token] = lease
         try:

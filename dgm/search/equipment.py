@@ -8,6 +8,7 @@ from dgm.config import Settings
 from dgm.domain import ActionId, Digest, Usage
 from dgm.gateway.server import Gateway
 from dgm.protocols import Benchmark, Operator, SandboxEngine, SandboxSpec
+from dgm.search.allowance import Allowance
 from dgm.search.workbench import SandboxWorkbench
 
 
@@ -24,10 +25,18 @@ class Equipment:
     spec: SandboxSpec
     """Of the sandboxes in which agents are checked and improve themselves."""
 
-    def bench(self, action: ActionId, role: str | None = None) -> SandboxWorkbench:
-        """A fresh workbench for one performance of an action; ``role`` is of the lent model, default the job's kind."""
+    def bench(
+        self, action: ActionId, role: str | None = None, allowance: Allowance | None = None
+    ) -> SandboxWorkbench:
+        """A fresh workbench for one performance of an action.
+
+        Args:
+            action: whose model calls they are.
+            role: of the lent model; default: the kind of the job.
+            allowance: what all jobs and questions together may take.
+        """
         return SandboxWorkbench(
-            self.engine.open, self.gateway, action, self.spec, self.settings.limits, role=role
+            self.engine.open, self.gateway, action, self.spec, self.settings.limits, role, allowance
         )
 
     def keep(self, data: bytes) -> Digest:

@@ -16,6 +16,7 @@ from dgm.gateway.server import DRY_RUN
 from dgm.meta.evidence import facts, folder
 from dgm.meta.vetting import Stages, vet
 from dgm.protocols import Brief, Case, Circumstances, Member, Proposal
+from dgm.search.allowance import Allowance
 from dgm.search.equipment import Equipment
 from dgm.search.orders import ExpandOrder, Standing
 
@@ -51,7 +52,8 @@ class Expanding:
     async def _vetted(self, order: ExpandOrder, traces: dict[str, Digest]) -> Proposal:
         brief = await asyncio.to_thread(self._brief, order)
         operator = self.by.operators[order.action.operator]
-        proposal = await operator.make(brief, self.by.bench(order.id))
+        allowance = Allowance.of(self.by.settings.limits)
+        proposal = await operator.make(brief, self.by.bench(order.id, allowance=allowance))
         traces["log"] = await asyncio.to_thread(self.by.keep, proposal.log)
         if proposal.stated:
             traces["statement"] = await asyncio.to_thread(self.by.keep, proposal.stated.encode())

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any
@@ -11,13 +12,14 @@ from dgm.archive.repository import patch
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
-from dgm.gateway.lease import Lease
+from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import Gateway
-from dgm.messages import Reply, Request
+from dgm.messages import Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, Sandbox, SandboxSpec, Work
 from dgm.sandboxes import recipes
 from dgm.sandboxes.comparison import patch_of
+from dgm.search.allowance import Allowance
 
 GATEWAY_FOLDER = "/run/dgm"
 LAUNCHER = "job/launcher.py"
@@ -44,6 +46,8 @@ class SandboxWorkbench:
     limits: LimitSettings
     role: str | None = None
     """Of the lent model; default: the kind of the job."""
+    allowance: Allowance | None = None
+    """What all jobs and questions together may take; None: each only has its own limits."""
     heard: set[int] = field(default_factory=set)
     """Numbers of the action's model calls that a job of this performance was answered; no later job gets them again."""
 
@@ -51,11 +55,14 @@ class SandboxWorkbench:
         """Runs the agent's program on the job.
 
         Raises:
-            AgentFault: stages ``contract``, ``size`` and ``patch``: what it left cannot be used.
+            AgentFault: stages ``contract``, ``size`` and ``patch``: what it left cannot be used; stage ``time``: the
+                allowance has none left.
             Infrastructure: the sandbox or the model failed.
         """
         contract = read_contract(job.source)
-        with self.gateway.lend(self.action, self.role or job.kind.value, heard=self.heard) as lease:
+        async with self._lent(self.role or job.kind.value) as lease:
+            if self.allowance:
+                job = replace(job, time_limit_s=self.allowance.seconds(job.time_limit_s))
             try:
                 completed, left = await self._in_sandbox(job, contract, lease)
             except AgentFault as fault:
@@ -76,11 +83,25 @@ class SandboxWorkbench:
         """Asks the role's model once, without an agent.
 
         Raises:
-            RequestRefused: the request can never be answered, or a limit of the gateway is reached.
+            RequestRefused: the request can never be answered, or a limit is reached (``action_limit_exceeded``).
             Infrastructure: the model failed.
         """
-        with self.gateway.lend(self.action, role, heard=self.heard) as lease:
+        async with self._lent(role) as lease:
+            if self.allowance and self.allowance.late:
+                raise RequestRefused(SPENT, self.allowance.late)
             return await self.gateway.ask(lease, request)
+
+    @asynccontextmanager
+    async def _lent(self, role: str) -> AsyncIterator[Lease]:
+        if self.allowance is None:
+            with self.gateway.lend(self.action, role, heard=self.heard) as lease:
+                yield lease
+            return
+        async with self.allowance.turn:
+            limits = self.allowance.rest(self.gateway.limits)
+            with self.gateway.lend(self.action, role, limits, self.heard) as lease:
+                self.allowance.takes(lease)
+                yield lease
 
     async def check(self, source: Snapshot) -> Completed:
         """How an agent's own check ends, in a fresh sandbox and without a model.
