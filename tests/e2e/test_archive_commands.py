@@ -1,9 +1,10 @@
 """A real run packed, unpacked, verified, read from the file, and gone on with."""
 
 import json
-import shutil
 
 import pytest
+
+from tests.e2e.conftest import copy_of_run
 
 pytestmark = pytest.mark.sandbox
 
@@ -60,7 +61,7 @@ def test_verify_counts_or_names_the_first_thing_wrong(dgm, searched, packed, tmp
 
 
 def test_unpacking_says_where_the_settings_would_send_keys(dgm, searched, tmp_path):
-    shutil.copytree(dgm.archive / "small", tmp_path / "theirs")
+    copy_of_run(dgm.archive / "small", tmp_path / "theirs")
     frozen = tmp_path / "theirs" / "run.json"
     body = json.loads(frozen.read_text())
     body["config"]["settings"]["models"]["openai"]["base_url"] = "https://models.example/v1"

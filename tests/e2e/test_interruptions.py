@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import SMALL
+from tests.e2e.conftest import SMALL, copy_of_run
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
@@ -124,7 +124,7 @@ def test_the_same_run_twice_is_the_same_run(dgm, searched):
     logs = []
     for name in ("small", "again"):
         agents = [a["commit"] for a in dgm.json("tree", name)["agents"]]
-        with sqlite3.connect(dgm.archive / name / "events.db") as connection:
+        with contextlib.closing(sqlite3.connect(dgm.archive / name / "events.db")) as connection:
             verdicts = connection.execute(
                 "select action, agent, task, verdict, reason from evaluations"
             ).fetchall()
@@ -185,7 +185,7 @@ def damage(run: Path, how: str) -> None:
 @pytest.mark.parametrize("how", ["truncated", "overwritten", "not a database", "missing"])
 def test_a_damaged_log_is_named(dgm, searched, how):
     folder = dgm.archive / f"damaged-{how.replace(' ', '-')}"
-    shutil.copytree(dgm.archive / "small", folder)
+    copy_of_run(dgm.archive / "small", folder)
     damage(folder, how)
     for words in (["status", folder.name], ["resume", folder.name, "--max-evaluations", 99]):
         done = subprocess.run(
@@ -202,7 +202,7 @@ def test_a_damaged_log_is_named(dgm, searched, how):
 
 def test_an_archive_of_a_newer_schema_is_refused(dgm, searched):
     folder = dgm.archive / "newer"
-    shutil.copytree(dgm.archive / "small", folder)
+    copy_of_run(dgm.archive / "small", folder)
     with sqlite3.connect(folder / "events.db") as connection:
         connection.execute("pragma user_version = 99")
     connection.close()
