@@ -189,11 +189,12 @@ late=
 if { [ "$code" = 124 ] || [ "$code" = 137 ]; } && [ "$SECONDS" -ge "$seconds" ]; then
     late=yes
 fi
-# What the tests left running would hold the output open. The packer's processes are a session of their own.
+# What the tests left running would hold the output open. The packer's processes are a session of their own, but for
+# the first one of them when the tests end before it has begun that session.
 for round in 1 2 3; do
     for process in /proc/[0-9]*; do
         process=${process#/proc/}
-        case $before in *" $process "*) continue ;; esac
+        case "$before$packer " in *" $process "*) continue ;; esac
         read -r stat <"/proc/$process/stat" || continue
         read -r _ _ _ session _ <<<"${stat##*) }"
         [ "$session" = "$packer" ] || kill -9 "$process"

@@ -53,7 +53,14 @@ def remove(path, line):
 def run(engine, runner, tmp_path):
     """Runs the script on the little repository and reads its output."""
 
-    def call(patch=FIX, tests="cat tests/test_cart.py", restored=("tests/test_cart.py",), repo=REPO, **more):
+    def call(
+        patch=FIX,
+        tests="cat tests/test_cart.py",
+        restored=("tests/test_cart.py",),
+        repo=REPO,
+        before="",
+        **more,
+    ):
         given = {"test_patch": TEST_PATCH, "timeout_s": 20.0, **more}
         work = Assignment(workdir="/work/repo", patch=patch, restored=restored, **given)
 
@@ -63,7 +70,7 @@ def run(engine, runner, tmp_path):
                 luggage = swebench_script.luggage(swebench_script.from_command(textwrap.dedent(tests)), work)
                 await sandbox.put(luggage, "/job/grading")
                 return await sandbox.exec(
-                    ["bash", "/job/grading/run.sh"],
+                    ["bash", "-c", f"{before}\nexec bash /job/grading/run.sh"],
                     timeout_s=60,
                     stdin=f"{NONCE}\n".encode(),
                     output_limit=12_000_000,
@@ -79,6 +86,20 @@ def test_patch_and_test_patch_are_applied_and_the_exit_code_is_kept(run):
     log, _ = run(tests="python3 -c 'import cart; print(cart.total([1, 2]))'; cat tests/test_cart.py; exit 3")
     assert (log.words["applied"], log.words["end"]) == ("git", "3")
     assert log.text() == "3\nimport cart\nassert cart.total([1, 2]) == 3\n\n"
+
+
+SLOW = """
+mkdir /tmp/slow
+printf '#!/bin/sh\\nsleep 2\\nexec %s "$@"\\n' "$(command -v setsid)" >/tmp/slow/setsid
+chmod +x /tmp/slow/setsid
+export PATH=/tmp/slow:$PATH
+"""
+
+
+def test_tests_that_end_before_their_output_is_read_lose_none_of_it(run):
+    log, _ = run(tests="echo said at once", before=SLOW)
+    assert "said at once" in log.text()
+    assert log.words["end"] == "0"
 
 
 def test_edits_to_hidden_tests_are_undone(run):
