@@ -26,13 +26,18 @@ def prepared(engine, store):
     """Three prepared images, the first one the longest unused."""
     names = [f"dgm-test/store-{n}:1" for n in range(3)]
     tags = [f"dgm/instance:test-store-{n}" for n in range(3)]
+    remove(engine, names + tags)  # of a session that was killed
     for n, (name, tag) in enumerate(zip(names, tags, strict=True)):
         build(engine, name, f"git init -q /testbed; head -c 3000000 /dev/urandom > /testbed/blob{n}")
         assert store.prepare(name, tag)
     for n, tag in enumerate(tags):
         os.utime(store._note("used", tag), (1000 + n, 1000 + n))
     yield names, tags
-    for each in (*names, *tags):
+    remove(engine, names + tags)
+
+
+def remove(engine, images):
+    for each in images:
         with contextlib.suppress(docker.errors.ImageNotFound):
             engine.client.images.remove(each, force=True)
 
