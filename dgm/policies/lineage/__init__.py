@@ -15,9 +15,11 @@ Inference. Verdicts are made Gaussian about the current means (``evidence``); tw
 give every agent's posterior exactly; every 20 results the shared parameters are learned anew (``hyper``,
 ``posterior``). State changes only when events are observed (``fold``).
 
-Decisions (``outlook``, ``rules``). A parent is worth its line's expected improvement on the best agent; an evaluation
-is worth the expected gain from finding that an agent and its rival change places; the gate compares the two per unit of
-cost. Nothing is drawn at random but a jitter among tasks.
+Decisions (``outlook``, ``rules``). A parent is worth its line's expected improvement on the best agent; lines further
+behind than 1.5 standard deviations wait as long as any is nearer. An evaluation is worth the expected gain from finding
+that an agent and its rival change places; the gate compares the two per unit of cost. A task that has had more than
+about a fifth of all results is worth little. Handed out is the agent of the highest lower bound. Nothing is drawn at
+random but a jitter among tasks.
 
 Source: a design of this project. It rests on Gaussian belief propagation (J. Pearl, 1988), the Rasch model (G. Rasch,
 1960), Laplace's approximation, and expected improvement (D. Jones, M. Schonlau and W. Welch, 1998); it takes
