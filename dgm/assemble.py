@@ -20,7 +20,7 @@ from dgm.archive.finding import packed_copies
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.opening import open_suite
-from dgm.config import LimitSettings, Settings, validated
+from dgm.config import LimitSettings, Settings, as_made, validated
 from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.journal import RunJournal
@@ -174,7 +174,7 @@ def settings_of(run: Run) -> Settings:
 
     A stranger's address, and the name of the variable whose value is to be sent there, are not to be believed.
     """
-    settings = validated(run.config["settings"], {"": str(run.folder / "run.json")})
+    settings = validated(as_made(run.config["settings"]), {"": str(run.folder / "run.json")})
     if not run.folder.resolve().is_relative_to(packed_copies().resolve()):
         return settings
     own = {"base_url": None, "key_env": None}

@@ -4,7 +4,8 @@ An unknown key is an error with a suggestion. The resolved settings are frozen i
 constructor; no other module reads a configuration file or an environment variable.
 """
 
-from dgm.config.making import EvidenceSettings
+from dgm.config.earlier import as_made
+from dgm.config.making import EvidenceSettings, GateSettings, OperatorSettings, VettingSettings
 from dgm.config.resolving import resolve, validated
 from dgm.config.sections import (
     BenchmarksSettings,
@@ -23,14 +24,18 @@ __all__ = [
     "BenchmarksSettings",
     "BudgetSettings",
     "EvidenceSettings",
+    "GateSettings",
     "LimitSettings",
     "ModelsSettings",
+    "OperatorSettings",
     "PolicySettings",
     "PolyglotSettings",
     "PriceSettings",
     "ProviderSettings",
     "Settings",
     "SwebenchSettings",
+    "VettingSettings",
+    "as_made",
     "resolve",
     "validated",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from dgm.config.sections import BudgetSettings
+from dgm.config.combining import check_together, overlap
 from dgm.config.settings import Settings
 from dgm.errors import UserError
 
@@ -45,7 +45,7 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
             limit = "max-" if key.startswith("budget.") else ""
             origin[key] = f"--{limit}{key.rpartition('.')[2].replace('_', '-')}"
     settings = validated(merged, origin)
-    _check_expansion_cost(settings.budget, origin)
+    check_together(settings, origin)
     return settings
 
 
@@ -62,30 +62,15 @@ def validated(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
         raise UserError(_complaint(first, origin)) from error
 
 
-def _check_expansion_cost(budget: BudgetSettings, origin: Mapping[str, str]) -> None:
-    if budget.expansion_cost and budget.budget().evaluations is None:
-        key = "budget.expansion_cost"
-        where = next((source for known, source in origin.items() if _overlap(known, key)), "settings")
-        raise UserError(
-            f"{where}: {key} = {budget.expansion_cost:g}: there is no budget of evaluations that it could be taken of; "
-            "set budget.evaluations (--max-evaluations) too"
-        )
-
-
 def _complaint(error: ErrorDetails, origin: Mapping[str, str]) -> str:
     path = [str(part) for part in error["loc"]]
     key = ".".join(path)
-    where = next((source for known, source in origin.items() if _overlap(known, key)), "settings")
+    where = next((source for known, source in origin.items() if overlap(known, key)), "settings")
     if error["type"] != "extra_forbidden":
         return f"{where}: {key} = {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
     near = difflib.get_close_matches(key, list(_known(Settings, "")), 1, 0.5)
     hint = f" (did you mean '{near[0]}'?)" if near else ""
     return f"{where}: unknown setting '{key}'{hint}"
-
-
-def _overlap(known: str, key: str) -> bool:
-    """Whether one dotted key is the other, or a part of it."""
-    return f"{known}.".startswith(f"{key}.") or f"{key}.".startswith(f"{known}.")
 
 
 def _known(section: type[BaseModel], prefix: str) -> Iterable[str]:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dgm.config.making import EvidenceSettings
+from dgm.config.making import EvidenceSettings, GateSettings, OperatorSettings, VettingSettings
 from dgm.config.section import Section
 from dgm.config.sections import (
     BenchmarksSettings,
@@ -25,7 +25,7 @@ class Settings(Section):
     """The model that agents are lent: ``openai/…``, ``anthropic/…``, ``openai-compatible/…``, ``offline``, the name of
     an installed plug-in; ``auto`` chooses and says why."""
     operator: str = "self-edit"
-    """How a child is made."""
+    """How a child is made; several operators joined by ``+``, of which one is chosen for each child."""
     sandbox: Literal["auto", "docker", "bubblewrap"] = "auto"
     """Where agents run; auto = docker, else bubblewrap."""
     workers: Annotated[int, Field(ge=1, le=256)] = 2
@@ -37,6 +37,14 @@ class Settings(Section):
     policy: PolicySettings = PolicySettings()
     budget: BudgetSettings = BudgetSettings()
     limits: LimitSettings = LimitSettings()
+    operators: OperatorSettings = OperatorSettings()
     evidence: EvidenceSettings = EvidenceSettings()
+    vetting: VettingSettings = VettingSettings()
+    gates: GateSettings = GateSettings()
     models: ModelsSettings = ModelsSettings()
     benchmarks: BenchmarksSettings = BenchmarksSettings()
+
+    @property
+    def operator_names(self) -> tuple[str, ...]:
+        """The operators that ``operator`` names, in its order."""
+        return tuple(name.strip() for name in self.operator.split("+"))

@@ -1,7 +1,8 @@
 """What a built-in operator is made from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from dgm.config import EvidenceSettings, OperatorSettings
 from dgm.meta.prompts import Prompts
 
 
@@ -14,3 +15,5 @@ class Making:
     time_limit_s: float
     """Wall time of one improve job."""
     prompts: Prompts
+    settings: OperatorSettings = field(default_factory=OperatorSettings)
+    evidence: EvidenceSettings = field(default_factory=EvidenceSettings)

@@ -1,6 +1,6 @@
 """The built-in operators by name, and how those of a run are made from its settings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from dgm.config import Settings
@@ -12,16 +12,24 @@ from dgm.protocols import Operator
 BUILTIN = {"self-edit": "dgm.meta.self_edit:SelfEdit"}
 
 
-def open_operators(settings: Settings, image: str, prompts: Prompts) -> Mapping[str, Operator]:
+def open_operators(
+    settings: Settings, image: str, prompts: Prompts, also: Iterable[str] = ()
+) -> Mapping[str, Operator]:
     """The operators that the settings name, by name, for agents that run in ``image``.
 
     A built-in one is made from a ``Making``, a plug-in from ``image`` and ``time_limit_s``.
 
+    Args:
+        settings: of the run.
+        image: recipe of the sandboxes in which agents improve themselves.
+        prompts: of the run.
+        also: further operators to open, as replays need them.
+
     Raises:
         UserError: there is none of that name.
     """
-    making = Making(image, settings.limits.improve_s, prompts)
-    return {settings.operator: _opened(settings.operator, making)}
+    making = Making(image, settings.limits.improve_s, prompts, settings.operators, settings.evidence)
+    return {name: _opened(name, making) for name in dict.fromkeys((*settings.operator_names, *also))}
 
 
 def _opened(name: str, making: Making) -> Operator:
