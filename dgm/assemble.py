@@ -27,6 +27,7 @@ from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
+from dgm.meta import registry
 from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
 from dgm.meta.prompts import KEY as PROMPTS
@@ -38,7 +39,7 @@ from dgm.models.pricing import Price, Prices
 from dgm.paths import asset
 from dgm.policies.registry import open_policy
 from dgm.policies.roster import Roster
-from dgm.protocols import Benchmark, Operator, SandboxEngine
+from dgm.protocols import Benchmark, Needs, Operator, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
@@ -197,6 +198,15 @@ def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
     return open_operators(settings, IMAGE, frozen(run.config, str(run.folder / "run.json")))
 
 
+def needs_of(settings: Settings) -> Mapping[str, Needs]:
+    """What the operators that the settings name need of the archive, by name.
+
+    Raises:
+        UserError: one is a plug-in that is not installed.
+    """
+    return registry.needs_of(open_operators(settings, IMAGE, Prompts(shipped())))
+
+
 def budget_of(run: Run, settings: Settings) -> Budget:
     """The budget of the run's last session; the settings' where it has had none yet."""
     return run.tree.budget if run.tree.seq else settings.budget.budget()
@@ -326,4 +336,4 @@ async def search(run: Run, settings: Settings, parts: Parts, on_event: OnEvent) 
     policy = open_policy(settings)
     async with laboratory(run, settings, parts) as worker:
         around = Surroundings(on_event, Lent(worker.gateway))
-        yield Search(Foreman(run, settings), policy, worker, settings, around)
+        yield Search(Foreman(run, settings, registry.needs_of(worker.operators)), policy, worker, settings, around)

@@ -7,7 +7,7 @@ from dgm.config import Settings
 from dgm.meta.making import Making
 from dgm.meta.prompts import Prompts
 from dgm.plugins import find
-from dgm.protocols import Operator
+from dgm.protocols import Needing, Needs, Operator
 
 BUILTIN = {"self-edit": "dgm.meta.self_edit:SelfEdit"}
 
@@ -30,6 +30,11 @@ def open_operators(
     """
     making = Making(image, settings.limits.improve_s, prompts, settings.operators, settings.evidence)
     return {name: _opened(name, making) for name in dict.fromkeys((*settings.operator_names, *also))}
+
+
+def needs_of(operators: Mapping[str, Operator]) -> Mapping[str, Needs]:
+    """What each operator needs of the archive, by name."""
+    return {name: made.needs if isinstance(made, Needing) else Needs() for name, made in operators.items()}
 
 
 def _opened(name: str, making: Making) -> Operator:

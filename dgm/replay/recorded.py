@@ -39,7 +39,8 @@ def decisions(run: Run, policy: Policy | None = None, seed: int | None = None) -
     settings = assemble.settings_of(run)
     if seed is not None:
         settings = settings.model_copy(update={"seed": seed})
-    return replay_decisions(run, policy or _own_policy(run, settings), settings)
+    needs = assemble.needs_of(settings)
+    return replay_decisions(run, policy or _own_policy(run, settings), settings, needs)
 
 
 async def lineage(

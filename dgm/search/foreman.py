@@ -1,8 +1,6 @@
 """Turns a decision into an order: which evidence goes with it, which agents, and what the archive already knows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from random import Random
 
 from dgm.archive.events import AgentBorn, AgentStillborn, Event, Recorded
 from dgm.archive.history import evaluations_of
@@ -21,17 +19,26 @@ from dgm.domain import (
     Evaluation,
     Stillborn,
     Tally,
-    Verdict,
 )
+from dgm.protocols import Needs
+from dgm.search.evidence_choice import choose_evidence
 from dgm.search.orders import EvaluateOrder, ExpandOrder, Order, Standing
 
 
 class Foreman:
     """A run on disk, on behalf of the loop; what it writes beside events is the ref of a new agent."""
 
-    def __init__(self, run: Run, settings: Settings) -> None:
+    def __init__(self, run: Run, settings: Settings, needs: Mapping[str, Needs] | None = None) -> None:
+        """Writes nothing yet.
+
+        Args:
+            run: open to write, or to be replayed.
+            settings: of the run.
+            needs: operator → what it needs; of one that is not named, nothing.
+        """
         self._run = run
         self._settings = settings
+        self._needs = needs or {}
         self._contents: dict[str, str] = {}
         """Git tree id → the agent of that content."""
 
@@ -48,20 +55,16 @@ class Foreman:
         """The events after number ``seq``, model calls included, in order."""
         return self._run.store.read(seq)
 
-    def with_evidence(self, action: ActionId, what: Action) -> Action:
-        """The action with the evaluations that its operator may see, drawn once so that it can be repeated.
+    def with_evidence(self, action: ActionId, what: Action, tree: Tree) -> Action:
+        """The action with all that its operator may see, drawn once so that it can be repeated.
 
-        Of an action that was started already, only what was known then: a replay draws the same again.
+        Of an action that was started already, only what was known then: a replay draws the same again, from the
+        ``tree`` of that moment.
         """
         if isinstance(what, Evaluate):
             return what
-        mine = evaluations_of(self._run, what.parents[0], before=action)
-        rng = Random(f"{self._settings.seed}/{action}/evidence")
-        shown = [
-            *_some(mine, Verdict.UNRESOLVED, self._settings.evidence.failures, rng),
-            *_some(mine, Verdict.RESOLVED, self._settings.evidence.successes, rng),
-        ]
-        return replace(what, evidence=tuple(sorted(shown)))
+        needs = self._needs.get(what.operator, Needs())
+        return choose_evidence(self._run, tree, action, what, needs, self._settings)
 
     def order(self, action: ActionId, what: Action) -> Order:
         """What a worker needs to perform the action; it must have been started in the tree."""
@@ -119,8 +122,3 @@ def _ancestor(tree: Tree, parents: Sequence[AgentId]) -> CommitId | None:
 
 def _name(agent: AgentId) -> str:
     return f"agent {agent}"
-
-
-def _some(mine: Mapping[ActionId, Evaluation], verdict: Verdict, most: int, rng: Random) -> list[ActionId]:
-    fitting = [action for action, evaluation in mine.items() if evaluation.verdict is verdict]
-    return rng.sample(fitting, min(most, len(fitting)))

@@ -182,7 +182,7 @@ class Search:
             raise DgmError(
                 f"policy {self._policy.name} asks for task {wanted.task} of agent {wanted.agent} again"
             )
-        return action, self._foreman.with_evidence(action, wanted), False
+        return action, self._foreman.with_evidence(action, wanted, tree), False
 
     def _start(self, group: asyncio.TaskGroup, action: ActionId, what: Action, again: bool) -> None:
         self._append(ActionStarted(action, what, again))

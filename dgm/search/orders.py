@@ -78,8 +78,8 @@ class Overseer(Protocol):
         """The events after number ``seq``, in order."""
         ...
 
-    def with_evidence(self, action: ActionId, what: Action) -> Action:
-        """The action with the evaluations that its operator may see."""
+    def with_evidence(self, action: ActionId, what: Action, tree: Tree) -> Action:
+        """The action with all that its operator may see; ``tree`` is the fold of the log up to the decision."""
         ...
 
     def order(self, action: ActionId, what: Action) -> Order:

@@ -36,7 +36,7 @@ class Memory:
         """The events after number ``seq``; none where they are not kept."""
         return self._events[seq:]
 
-    def with_evidence(self, action: ActionId, what: Action) -> Action:  # noqa: ARG002  (there is none to add)
+    def with_evidence(self, action: ActionId, what: Action, tree: Tree) -> Action:  # noqa: ARG002  (none to add)
         """The action as it is."""
         return what
 

@@ -1,6 +1,7 @@
 """Re-asks the policy every question that a run asked, on the tree as it was then, in one pass over the log."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dgm.archive.events import ActionStarted, Recorded, RunStopped
@@ -8,7 +9,7 @@ from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import Action, ActionId
-from dgm.protocols import Policy
+from dgm.protocols import Needs, Policy
 from dgm.search.budgets import Reason, room_for_evaluation
 from dgm.search.foreman import Foreman
 from dgm.search.loop import decision_stream
@@ -38,17 +39,25 @@ class Decisions:
     seconds: float
 
 
-def replay_decisions(run: Run, policy: Policy, settings: Settings) -> Decisions:
+def replay_decisions(
+    run: Run, policy: Policy, settings: Settings, needs: Mapping[str, Needs] | None = None
+) -> Decisions:
     """Asks ``policy`` again what to do, once for each fresh start and for an end with nothing left to do.
 
     An action that was performed again was the loop's choice, so nothing was asked; and a policy that said to wait left
     no event. Later questions are asked on the tree of the log, whatever was answered to earlier ones.
 
+    Args:
+        run: open to read.
+        policy: a fresh one.
+        settings: of the run.
+        needs: of its operators, by name: evidence is chosen again, too.
+
     Raises:
         ArchiveCorrupt: an event cannot be read, or cannot follow what came before.
     """
     began = time.monotonic()
-    tree, foreman = Tree(), Foreman(run, settings)
+    tree, foreman = Tree(), Foreman(run, settings, needs)
     asked = differing = 0
     first: Decision | None = None
     for recorded in run.store.read():
@@ -57,7 +66,7 @@ def replay_decisions(run: Run, policy: Policy, settings: Settings) -> Decisions:
             action, did = question
             says = _answer(tree, policy, settings, action)
             if says is not None:
-                says = foreman.with_evidence(action, says)
+                says = foreman.with_evidence(action, says, tree)
             asked += 1
             if says != did:
                 differing += 1

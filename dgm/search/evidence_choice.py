@@ -1,0 +1,201 @@
+"""Chooses what an operator may see, once, when an expansion is first started, so that it can be repeated.
+
+All of it is a function of the log up to that moment and of a stream of its own; what evidence looks like is left to
+``meta.evidence``.
+"""
+
+import heapq
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from random import Random
+
+from dgm.archive.history import evaluations_of
+from dgm.archive.run import Run
+from dgm.archive.traces import name_of
+from dgm.archive.tree import Tree
+from dgm.config import EvidenceSettings, Settings
+from dgm.domain import NO_ACTION, ActionId, AgentId, Evaluation, Expand, TaskId, Verdict
+from dgm.meta.entries import CONTEXT, EMPTY, EMPTY_SHARE, ENTRIES, SHARE, STOCHASTIC, UNRESOLVED
+from dgm.protocols import Needs
+from dgm.stats.rates import wilson
+
+POOL = 256
+"""Agents that are looked at: those with the most resolved verdicts."""
+EACH = 3
+"""Cases of an agent that is shown beside the first parent."""
+TELLING = 2
+"""Of those, at most: tasks that it resolved and the first parent did not."""
+COMMON = 5
+"""Tasks that two agents must share to be compared, as in ``policies.novelty``."""
+EPSILON = 1e-8
+
+_NOTHING = name_of(b"")
+
+Own = Mapping[ActionId, Evaluation]
+"""An agent's resolved and unresolved evaluations."""
+
+
+def choose_evidence(
+    run: Run, tree: Tree, action: ActionId, what: Expand, needs: Needs, settings: Settings
+) -> Expand:
+    """The expansion with its evidence, the agents shown, what it is for, and its probes.
+
+    Of an action that was started already only what was known then is chosen: a replay draws the same again.
+
+    Args:
+        run: whose log says what agents did.
+        tree: the fold of the log up to this decision.
+        action: the expansion.
+        what: as the policy decided it.
+        needs: of its operator.
+        settings: of the run.
+
+    Raises:
+        ArchiveCorrupt: a trace that says how an evaluation ended is missing or damaged.
+    """
+    rng = Random(f"{settings.seed}/{action}/evidence")
+    past = {parent: evaluations_of(run, parent, before=action) for parent in what.parents}
+    own = past[what.parents[0]]
+    chosen = {
+        *_some(own, Verdict.UNRESOLVED, settings.evidence.failures, rng),
+        *_some(own, Verdict.RESOLVED, settings.evidence.successes, rng),
+    }
+    if settings.evidence.layout == 2:
+        what = replace(what, shown=_shown(tree, what.parents, needs, settings.evidence))
+        failed = _failed(tree, what.parents[0])
+        first = {own[number].task for number in chosen} & failed
+        for agent in (*what.parents[1:], *what.shown):
+            theirs = past[agent] if agent in past else evaluations_of(run, agent, before=action)
+            chosen.update(_further(theirs, (first, failed), rng))
+    if not what.aim and set(needs.aims) <= set(ENTRIES):
+        what = _aimed(run, what, own, needs.aims, rng)
+    if what.case:
+        chosen.add(what.case)
+    probes = _probes(list(past.values()), settings.vetting.probes, rng)
+    return replace(what, evidence=tuple(sorted(chosen)), probes=probes)
+
+
+def _some(mine: Own, verdict: Verdict, most: int, rng: Random) -> list[ActionId]:
+    fitting = [action for action, evaluation in mine.items() if evaluation.verdict is verdict]
+    return rng.sample(fitting, min(most, len(fitting)))
+
+
+def _shown(
+    tree: Tree, parents: tuple[AgentId, ...], needs: Needs, settings: EvidenceSettings
+) -> tuple[AgentId, ...]:
+    """The nearest ancestors, the nearest first, then others."""
+    line = {ancestor for parent in parents for ancestor in tree.ancestors(parent)} - {*parents}
+    nearest = heapq.nlargest(settings.ancestors, line)
+    known = {*parents, *nearest}
+    pool = [agent for agent in _pool(tree) if agent not in known]
+    most = max(settings.others, needs.relatives, needs.archive)
+    if needs.archive:
+        others = _best_and_farthest(tree, parents[0], pool, most)
+    elif needs.relatives:
+        others = _best(tree, pool, most, _failed(tree, parents[0]))
+    else:
+        others = _best(tree, pool, most)
+    return (*nearest, *others)
+
+
+def _pool(tree: Tree) -> list[AgentId]:
+    """The agents with the most resolved verdicts, of equals the older ones; only such as were evaluated."""
+    tried = (agent.id for agent in tree.agents if tree.own(agent.id).n)
+    return heapq.nsmallest(POOL, tried, key=lambda agent: (-tree.own_resolved[agent], agent))
+
+
+def _best(tree: Tree, pool: Iterable[AgentId], most: int, wanted: Collection[TaskId] = ()) -> list[AgentId]:
+    """Those that resolved the most of the wanted tasks; among equals by the lower end of their rate's interval."""
+
+    def rank(agent: AgentId) -> tuple[int, float, int]:
+        solved = sum(tree.verdict(agent, task) is Verdict.RESOLVED for task in wanted)
+        return -solved, -wilson(tree.own(agent))[0], agent
+
+    return heapq.nsmallest(most, pool, key=rank)
+
+
+def _best_and_farthest(tree: Tree, parent: AgentId, pool: Sequence[AgentId], most: int) -> list[AgentId]:
+    """Half the best, then one by one whoever is farthest from the nearest of those chosen."""
+    chosen = _best(tree, pool, math.ceil(most / 2))
+    left = [agent for agent in _best(tree, pool, len(pool)) if agent not in chosen]
+    nearest = {agent: _distance(tree, agent, parent) for agent in left}
+    for one in chosen:
+        nearest = {agent: min(far, _distance(tree, agent, one)) for agent, far in nearest.items()}
+    while len(chosen) < most and nearest:
+        # Of equally far ones the better: the first in this order.
+        one = max(nearest, key=nearest.__getitem__)
+        chosen.append(one)
+        del nearest[one]
+        nearest = {agent: min(far, _distance(tree, agent, one)) for agent, far in nearest.items()}
+    return chosen
+
+
+def _distance(tree: Tree, one: AgentId, other: AgentId) -> float:
+    """1 - the cosine of what two agents solved, over the tasks on which both have a verdict; 1 with too few of those.
+
+    arXiv:2602.04837, section 3, as ``policies.novelty`` has it.
+    """
+    first, second = tree.verdicts(one), tree.verdicts(other)
+    common = [task for task, verdict in first.items() if verdict and second.get(task)]
+    if len(common) < min(COMMON, len(tree.tasks)):
+        return 1.0
+    solved = {task for task in common if first[task] is Verdict.RESOLVED}
+    theirs = {task for task in common if second[task] is Verdict.RESOLVED}
+    return 1 - len(solved & theirs) / (math.sqrt(len(solved) * len(theirs)) + EPSILON)
+
+
+def _failed(tree: Tree, agent: AgentId) -> set[TaskId]:
+    return {task for task, verdict in tree.verdicts(agent).items() if verdict is Verdict.UNRESOLVED}
+
+
+def _further(theirs: Own, wanted: Sequence[set[TaskId]], rng: Random) -> list[ActionId]:
+    """Cases of another agent: what it solved of the first set of tasks that it solved anything of, then any."""
+    for tasks in wanted:
+        telling = [
+            number
+            for number, each in theirs.items()
+            if each.verdict is Verdict.RESOLVED and each.task in tasks
+        ]
+        if telling:
+            break
+    found = rng.sample(telling, min(TELLING, len(telling)))
+    rest = [number for number in theirs if number not in found]
+    return [*found, *rng.sample(rest, min(EACH - len(found), len(rest)))]
+
+
+def _aimed(run: Run, what: Expand, own: Own, aims: Sequence[str], rng: Random) -> Expand:
+    """One kind of entry with the evaluation that it is about; none where nothing has failed.
+
+    As in ``choose_selfimproves`` of the program of arXiv:2505.22954.
+    """
+    failed = {number: each for number, each in own.items() if each.verdict is Verdict.UNRESOLVED}
+    if not aims or not failed:
+        return what
+    empty = [number for number, each in failed.items() if each.cost.traces.get("patch", _NOTHING) == _NOTHING]
+    if empty and len(empty) >= EMPTY_SHARE * len(own) and rng.random() < SHARE:
+        return replace(what, aim=EMPTY, case=rng.choice(empty))
+    if rng.random() < SHARE:
+        return replace(what, aim=STOCHASTIC, case=NO_ACTION)
+    full = [number for number, each in failed.items() if _too_much_said(run, each)]
+    if full and rng.random() < SHARE:
+        return replace(what, aim=CONTEXT, case=rng.choice(full))
+    wrong = [number for number in failed if number not in empty]
+    return replace(what, aim=UNRESOLVED, case=rng.choice(wrong or empty))
+
+
+def _too_much_said(run: Run, evaluation: Evaluation) -> bool:
+    signs = evaluation.cost.traces.get("circumstances")
+    return bool(signs) and bool(json.loads(run.traces.get(signs)).get("context"))
+
+
+def _probes(past: Sequence[Own], most: int, rng: Random) -> tuple[TaskId, ...]:
+    """Tasks that every parent resolved whenever it tried."""
+    always = [
+        {each.task for each in own.values()}
+        - {each.task for each in own.values() if each.verdict is not Verdict.RESOLVED}
+        for own in past
+    ]
+    common = sorted(set.intersection(*always)) if most else []
+    return tuple(rng.sample(common, min(most, len(common))))
