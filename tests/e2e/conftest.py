@@ -1,9 +1,11 @@
 """A small real search, made once, and a way to run the program as a user does."""
 
+import contextlib
 import fcntl
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -92,8 +94,11 @@ SMALL = (
 
 
 def copy_of_run(run: Path, copy: Path) -> None:
-    """Copies a run that no process writes; what a reader that is about to close leaves beside its log stays behind."""
-    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("events.db-*"))
+    """Copies a run that no process writes; its log as SQLite copies it, for a reader may hold files beside it yet."""
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("events.db*"))
+    log = sqlite3.connect(f"file:{run / 'events.db'}?mode=ro", uri=True)
+    with contextlib.closing(log), contextlib.closing(sqlite3.connect(copy / "events.db")) as twin:
+        log.backup(twin)
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,10 @@
 """Every command on a real run, with good input and bad."""
 
-import shutil
 import subprocess
 
 import pytest
+
+from tests.e2e.conftest import copy_of_run
 
 pytestmark = pytest.mark.sandbox
 
@@ -94,7 +95,7 @@ def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
 
 
 def test_resume_goes_on_with_a_larger_budget(dgm, searched):
-    shutil.copytree(dgm.archive / "small", dgm.archive / "longer")
+    copy_of_run(dgm.archive / "small", dgm.archive / "longer")
     summary = dgm.json("resume", "longer", "--max-evaluations", 17)
     assert summary["evaluations"]["graded"] == 17
     assert summary["ended"] == "goal reached"

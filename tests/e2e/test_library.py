@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,6 +11,7 @@ import pytest
 
 from dgm.config import resolve
 from dgm.policies.registry import open_policy
+from tests.e2e.conftest import copy_of_run
 
 pytestmark = pytest.mark.sandbox
 
@@ -35,7 +35,7 @@ def demo(dgm, searched):
     """The folder of the run that the examples read."""
     folder = dgm.archive / "demo"
     if not folder.exists():
-        shutil.copytree(dgm.archive / "small", folder)
+        copy_of_run(dgm.archive / "small", folder)
     return folder
 
 

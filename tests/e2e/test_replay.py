@@ -13,6 +13,7 @@ from dgm.archive.exchange import decode_reply, encode_reply
 from dgm.archive.run import Run
 from dgm.domain import Verdict
 from dgm.paths import asset
+from tests.e2e.conftest import copy_of_run
 
 pytestmark = pytest.mark.sandbox
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.sandbox
 def copy(dgm, searched):
     """A copy of the finished run, under a name of its own, to be tampered with."""
     folder = dgm.archive / "tampered"
-    shutil.copytree(dgm.archive / "small", folder)
+    copy_of_run(dgm.archive / "small", folder)
     yield folder
     shutil.rmtree(folder)
 
