@@ -133,7 +133,7 @@ def create(folder: Path, settings: Settings, parts: Parts) -> Run:
     prices_of(settings)
     source = seed_source(settings.seed_agent)
     run = Run.create(folder, record_of(folder, settings, parts))
-    run.append(_started(settings.budget.budget(), parts.benchmark, resumed=False))
+    run.append(_started(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     run.append(run.birth(seed_birth(run, source), ActionId(0)))
     return run
 
@@ -141,7 +141,7 @@ def create(folder: Path, settings: Settings, parts: Parts) -> Run:
 def _begin(run: Run, settings: Settings, parts: Parts) -> None:
     """Makes up for what a process did not come to that died while it made the run."""
     if run.tree.seq == 0:
-        run.append(_started(settings.budget.budget(), parts.benchmark, resumed=False))
+        run.append(_started(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     if not run.tree.agents:
         run.append(run.birth(seed_birth(run, seed_source(settings.seed_agent)), ActionId(0)))
 
@@ -219,8 +219,9 @@ def reopen(run: Run, budget: Budget, parts: Parts) -> None:
         UserError: the benchmark is not what it was when the run began.
     """
     check_benchmark(run, parts)
-    _begin(run, settings_of(run), parts)
-    run.append(_started(budget, parts.benchmark, resumed=True))
+    settings = settings_of(run)
+    _begin(run, settings, parts)
+    run.append(_started(settings, budget, parts.benchmark, resumed=True))
 
 
 def check_benchmark(run: Run, parts: Parts) -> None:
@@ -291,8 +292,9 @@ def record_of(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, An
     }
 
 
-def _started(budget: Budget, benchmark: Benchmark, *, resumed: bool) -> RunStarted:
-    return RunStarted(budget, tuple(task.id for task in benchmark.tasks(Split.SEARCH)), resumed)
+def _started(settings: Settings, budget: Budget, benchmark: Benchmark, *, resumed: bool) -> RunStarted:
+    tasks = tuple(task.id for task in benchmark.tasks(Split.SEARCH))
+    return RunStarted(budget, tasks, resumed, settings.gates.flips)
 
 
 @asynccontextmanager

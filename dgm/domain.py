@@ -187,6 +187,8 @@ class Born:
     commit: CommitId
     rationale: str
     cost: Cost = field(default_factory=Cost)
+    syntax: str = ""
+    """``meta.syntax_key`` of its source; empty where nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,8 @@ class Stillborn:
     stage: str
     reason: str
     cost: Cost = field(default_factory=Cost)
+    decided: str = ""
+    """Who said so, where a child waited for an answer: ``a person`` or ``time-out``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dgm.archive.events import (
     AgentStillborn,
     Body,
     CallRefused,
+    ChildProposed,
     Event,
     ModelCalled,
     RunPaused,
@@ -27,7 +28,9 @@ from dgm.domain import (
     Action,
     ActionId,
     AgentId,
+    Born,
     Budget,
+    CommitId,
     Cost,
     Digest,
     Evaluate,
@@ -58,8 +61,8 @@ def encode(event: Event) -> tuple[str, int | None, str]:
         case CallRefused(action, role, status, code, message):
             body = {"role": role, "status": status, "code": code, "message": message}
             return "call_refused", action, _dump(body)
-        case RunPaused(reason):
-            return "run_paused", None, _dump({"reason": reason})
+        case ChildProposed(action, outcome):
+            return "child_proposed", action, _dump(_child_body(outcome))
         case AgentBorn():
             return "agent_born", event.action, _dump(_born_body(event))
         case AgentStillborn(action, outcome):
@@ -68,8 +71,9 @@ def encode(event: Event) -> tuple[str, int | None, str]:
             return "action_lost", action, _dump({"reason": reason, "final": final})
         case RunStarted():
             return "run_started", None, _dump(_run_body(event))
-        case RunStopped(reason):
-            return "run_stopped", None, _dump({"reason": reason})
+        case RunPaused(reason) | RunStopped(reason):
+            kind = "run_paused" if isinstance(event, RunPaused) else "run_stopped"
+            return kind, None, _dump({"reason": reason})
 
 
 def decode(kind: str, action: int | None, body: str) -> Event:
@@ -195,15 +199,35 @@ def _read_called(action: ActionId, body: Body) -> Event:
     )
 
 
-def _born_body(event: AgentBorn) -> dict[str, Any]:
+def _child_body(child: Born | AgentBorn) -> dict[str, Any]:
     return {
-        "id": event.id,
-        "parents": event.parents,
-        "commit": event.commit,
-        "operator": event.operator,
-        "rationale": event.rationale,
-        **_cost_body(event.cost),
+        "parents": child.parents,
+        "commit": child.commit,
+        "operator": child.operator,
+        "rationale": child.rationale,
+        **({"syntax": child.syntax} if child.syntax else {}),
+        **_cost_body(child.cost),
     }
+
+
+def _read_proposed(action: ActionId, body: Body) -> Event:
+    outcome = Born(
+        tuple(body["parents"]),
+        body["operator"],
+        CommitId(body["commit"]),
+        body["rationale"],
+        _cost(body),
+        body.get("syntax", ""),
+    )
+    return ChildProposed(action, outcome)
+
+
+def _born_body(event: AgentBorn) -> dict[str, Any]:
+    return {"id": event.id, **_child_body(event), **_decided_body(event.decided)}
+
+
+def _decided_body(decided: str) -> dict[str, str]:
+    return {"decided": decided} if decided else {}
 
 
 def _read_born(action: ActionId, body: Body) -> Event:
@@ -216,6 +240,8 @@ def _read_born(action: ActionId, body: Body) -> Event:
         body["operator"],
         body["rationale"],
         _cost(body),
+        body.get("syntax", ""),
+        body.get("decided", ""),
     )
 
 
@@ -225,12 +251,20 @@ def _stillborn_body(outcome: Stillborn) -> dict[str, Any]:
         "operator": outcome.operator,
         "stage": outcome.stage,
         "reason": outcome.reason,
+        **_decided_body(outcome.decided),
         **_cost_body(outcome.cost),
     }
 
 
 def _read_stillborn(action: ActionId, body: Body) -> Event:
-    outcome = Stillborn(tuple(body["parents"]), body["operator"], body["stage"], body["reason"], _cost(body))
+    outcome = Stillborn(
+        tuple(body["parents"]),
+        body["operator"],
+        body["stage"],
+        body["reason"],
+        _cost(body),
+        body.get("decided", ""),
+    )
     return AgentStillborn(action, outcome)
 
 
@@ -248,7 +282,8 @@ def _run_body(event: RunStarted) -> dict[str, Any]:
         "seconds": limits.seconds,
         **({"expansion_cost": limits.expansion_cost} if limits.expansion_cost else {}),
     }
-    return {"budget": budget, "tasks": event.tasks, "resumed": event.resumed}
+    flips = {"flips": True} if event.flips else {}
+    return {"budget": budget, "tasks": event.tasks, "resumed": event.resumed, **flips}
 
 
 def _read_run(_action: ActionId, body: Body) -> Event:
@@ -261,7 +296,7 @@ def _read_run(_action: ActionId, body: Body) -> Event:
         budget.get("seconds"),
         budget.get("expansion_cost", 0.0),
     )
-    return RunStarted(limits, tuple(body["tasks"]), body.get("resumed", False))
+    return RunStarted(limits, tuple(body["tasks"]), body.get("resumed", False), body.get("flips", False))
 
 
 def _read_refused(action: ActionId, body: Body) -> Event:
@@ -282,6 +317,7 @@ _READERS: dict[str, Callable[[ActionId, Body], Event]] = {
     "model_called": _read_called,
     "call_refused": _read_refused,
     "run_paused": _read_paused,
+    "child_proposed": _read_proposed,
     "agent_born": _read_born,
     "agent_stillborn": _read_stillborn,
     "action_lost": _read_lost,

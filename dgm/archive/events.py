@@ -12,6 +12,7 @@ from dgm.domain import (
     Action,
     ActionId,
     AgentId,
+    Born,
     Budget,
     Cost,
     Digest,
@@ -21,8 +22,8 @@ from dgm.domain import (
     Usage,
 )
 
-SCHEMA_VERSION = 2
-"""2 added ``CallRefused`` and ``RunPaused``."""
+SCHEMA_VERSION = 3
+"""2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class RunStarted:
     tasks: tuple[TaskId, ...]
     """The search split, in the suite's order."""
     resumed: bool = False
+    flips: bool = False
+    """Whether an agent that lost more of its parents' resolved tasks than it gained has no children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class ModelCalled:
     number: int
     model: str
     role: str
-    """``solve``, ``improve`` or ``diagnose``."""
+    """``solve``, ``improve``, ``diagnose`` or ``probe``."""
     request: Digest
     reply: Digest
     usage: Usage
@@ -80,6 +83,17 @@ class RunPaused:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildProposed:
+    """A child is vetted and its commit is there; whether it is born is for a person to say.
+
+    Its end is the ``AgentBorn`` or ``AgentStillborn`` of the same action.
+    """
+
+    action: ActionId
+    outcome: Born
+
+
+@dataclass(frozen=True, slots=True)
 class AgentBorn:
     """A new member of the archive; agent ids are given in the order of these events."""
 
@@ -90,6 +104,10 @@ class AgentBorn:
     operator: str
     rationale: str
     cost: Cost = field(default_factory=Cost)
+    syntax: str = ""
+    """As in ``Born``."""
+    decided: str = ""
+    """As in ``Stillborn``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +149,7 @@ Event = (
     | ModelCalled
     | CallRefused
     | RunPaused
+    | ChildProposed
     | AgentBorn
     | AgentStillborn
     | TaskGraded

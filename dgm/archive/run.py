@@ -114,12 +114,20 @@ class Run:
             self.tree.apply(recorded)
         return new
 
-    def birth(self, outcome: Born, action: ActionId) -> AgentBorn:
+    def birth(self, outcome: Born, action: ActionId, decided: str = "") -> AgentBorn:
         """Names the commit under the next free agent id, durably, and returns the event that says so."""
         agent = AgentId(len(self.tree.agents))
         self.repository.name(agent, outcome.commit)
         return AgentBorn(
-            action, agent, outcome.parents, outcome.commit, outcome.operator, outcome.rationale, outcome.cost
+            action,
+            agent,
+            outcome.parents,
+            outcome.commit,
+            outcome.operator,
+            outcome.rationale,
+            outcome.cost,
+            outcome.syntax,
+            decided,
         )
 
     def source(self, agent: AgentId) -> Snapshot:

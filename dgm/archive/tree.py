@@ -13,12 +13,14 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from types import MappingProxyType
 
+from dgm.archive.approvals import Waiting
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
     AgentBorn,
     AgentStillborn,
     CallRefused,
+    ChildProposed,
     ModelCalled,
     Recorded,
     RunPaused,
@@ -26,6 +28,7 @@ from dgm.archive.events import (
     RunStopped,
     TaskGraded,
 )
+from dgm.archive.flips import FlipCounts, flip
 from dgm.archive.spend import Spend
 from dgm.domain import (
     Action,
@@ -65,7 +68,7 @@ class Tree:
         self.expansions_begun = 0
         """The same over all agents."""
         self.expansions_in_flight = 0
-        """Those that run, or wait to be performed again."""
+        """Those that run, or wait to be performed again; not those whose child waits for a person."""
         self.barren = array("q")
         """Stillborn children with the agent as first parent, since the last one that was born."""
         self.depths = array("q")
@@ -75,6 +78,7 @@ class Tree:
         self.invalid = 0
         self.budget = Budget()
         self.tasks: tuple[TaskId, ...] = ()
+        self.flips = FlipCounts()
         self.seq = 0
         """Of the last event applied."""
         self.next_action = ActionId(1)
@@ -89,13 +93,12 @@ class Tree:
         self._verdicts: list[dict[TaskId, Verdict | None]] = []
         self._pending: dict[ActionId, Action] = {}
         self._redo: dict[ActionId, Action] = {}
+        self._waiting: dict[ActionId, Waiting] = {}
         self._restarts: dict[ActionId, int] = {}
         self._child_numbers: dict[ActionId, int] = {}
         self._stillborn: dict[str, int] = {}
         self._spend = Spend()
-        self._closed_seconds = 0.0
-        self._session_start = 0.0
-        self._last_at = 0.0
+        self._closed_seconds = self._session_start = self._last_at = 0.0
         self._deferred = False
 
     # What the tree says
@@ -107,8 +110,13 @@ class Tree:
 
     @property
     def pending(self) -> Mapping[ActionId, Action]:
-        """Started actions without an outcome, in order of their (last) start."""
+        """Started actions without an outcome, in order of their (last) start; children that wait are not there."""
         return MappingProxyType(self._pending)
+
+    @property
+    def waiting(self) -> Mapping[ActionId, Waiting]:
+        """Children that wait for a person's answer, by the expansion that made them, the longest waiting first."""
+        return MappingProxyType(self._waiting)
 
     @property
     def stillborn(self) -> Mapping[str, int]:
@@ -208,6 +216,9 @@ class Tree:
                 self.refusals += 1
             case RunPaused(reason):
                 self.paused = reason
+            case ChildProposed(action, child):
+                self._forget(action)
+                self._waiting[action] = Waiting(child, recorded.at)
             case AgentBorn():
                 self._born(recorded.event)
             case AgentStillborn(action, dead):
@@ -217,6 +228,7 @@ class Tree:
             case ActionLost(action, _, final):
                 self._lose(action, final)
             case RunStarted(budget, tasks):
+                self.flips.counts = recorded.event.flips
                 self.budget, self.tasks, self.stop_reason, self.paused = budget, tasks, "", ""
                 self._closed_seconds = self.wall_seconds
                 self._session_start = self._last_at = recorded.at
@@ -262,7 +274,7 @@ class Tree:
             return
         self.evaluations += 1
         if attempt == 0:
-            self._try(agent, task, verdict)
+            self._judge(agent, task, verdict)
         if verdict is Verdict.RESOLVED:
             self.own_resolved[agent] += 1
         else:
@@ -335,7 +347,15 @@ class Tree:
             self.pending_evaluations,
             self.expansions,
             self.barren,
+            self.flips.balance,
         )
+
+    def _judge(self, agent: AgentId, task: TaskId, verdict: Verdict) -> None:
+        kin = (agent, *self._children[agent]) if self.flips.counts else ()
+        before = [flip(self, one, task) for one in kin]
+        self._try(agent, task, verdict)
+        for one, was in zip(kin, before, strict=True):
+            self.flips.balance[one] += flip(self, one, task) - was
 
     def _try(self, agent: AgentId, task: TaskId, verdict: Verdict | None) -> None:
         tried = self._verdicts[agent]
@@ -346,6 +366,7 @@ class Tree:
             tried[TaskId(sys.intern(task))] = verdict
 
     def _forget(self, action: ActionId) -> Action | None:
+        self._waiting.pop(action, None)
         running = self._pending.pop(action, None)
         if isinstance(running, Evaluate):
             self.pending_evaluations[running.agent] -= 1

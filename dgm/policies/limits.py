@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 BARREN = 10
 """After so many stillborn children in a row an agent is no parent any more."""
+WAITING = 10
+"""While so many children wait for a person, no more are made: a search that nobody answers does not spend on."""
 
 
 def evaluations_begun(tree: Tree) -> int:
@@ -18,8 +20,8 @@ def evaluations_begun(tree: Tree) -> int:
 
 
 def agents_begun(tree: Tree) -> int:
-    """Members of the archive and those being made."""
-    return len(tree.agents) + births_in_flight(tree)
+    """Members of the archive, those being made, and those that wait for a person."""
+    return len(tree.agents) + births_in_flight(tree) + len(tree.waiting)
 
 
 def births_in_flight(tree: Tree) -> int:
@@ -28,9 +30,9 @@ def births_in_flight(tree: Tree) -> int:
 
 
 def may_expand(tree: Tree) -> bool:
-    """True while the budget has room for one more agent, and somebody is fertile."""
+    """True while the budget has room for one more agent, somebody is fertile, and not too many children wait."""
     limit = tree.budget.agents
-    if not any(map(BARREN.__gt__, tree.barren)):
+    if not _somebody_fertile(tree) or len(tree.waiting) >= WAITING:
         return False
     left = evaluations_left(tree)
     if left is not None and left < tree.budget.expansion_cost:
@@ -41,12 +43,22 @@ def may_expand(tree: Tree) -> bool:
 def fertile(tree: Tree) -> "NDArray[np.bool_]":
     """Per agent, whether it may be a parent: not after ``BARREN`` stillborn children since its last birth.
 
+    With the gate ``flips`` neither while it has lost more of its parents' resolved tasks than it gained.
+
     Every parent rule chooses among those, so that an agent that can have no child keeps nobody else from having one,
     and a search with nothing left to evaluate ends.
     """
     import numpy as np  # not with the module, as others need no more than numbers
 
-    return np.array(tree.barren, dtype=np.int64) < BARREN
+    may = np.array(tree.barren, dtype=np.int64) < BARREN
+    return may & (np.array(tree.flips.balance, dtype=np.int64) >= 0) if tree.flips.counts else may
+
+
+def _somebody_fertile(tree: Tree) -> bool:
+    if not tree.flips.counts:
+        return any(map(BARREN.__gt__, tree.barren))
+    both = zip(tree.barren, tree.flips.balance, strict=True)
+    return any(barren < BARREN and balance >= 0 for barren, balance in both)
 
 
 def evaluations_left(tree: Tree) -> float | None:

@@ -13,6 +13,7 @@ from dgm.archive.events import (
     ActionStarted,
     AgentBorn,
     AgentStillborn,
+    ChildProposed,
     Event,
     ModelCalled,
     Recorded,
@@ -20,6 +21,7 @@ from dgm.archive.events import (
     RunStopped,
     TaskGraded,
 )
+from dgm.archive.flips import flip
 from dgm.archive.fold import fold
 from dgm.archive.graph import to_networkx
 from dgm.archive.store import EventStore
@@ -27,7 +29,9 @@ from dgm.archive.tree import Tree
 from dgm.domain import (
     ActionId,
     AgentId,
+    Born,
     Budget,
+    CommitId,
     Cost,
     Digest,
     Evaluate,
@@ -47,7 +51,7 @@ TASKS = tuple(TaskId(f"task-{n}") for n in range(4))
 def histories(draw: st.DrawFn) -> list[Event]:
     """What a search could write: agents with one or two parents, actions that end in every way or not at all."""
     events: list[Event] = [
-        RunStarted(Budget(evaluations=10), TASKS),
+        RunStarted(Budget(evaluations=10), TASKS, flips=draw(st.booleans())),
         AgentBorn(ActionId(0), AgentId(0), (), "0" * 40, "seed", "seed"),
     ]
     agents, open_actions, done = 1, {}, set()
@@ -64,10 +68,11 @@ def histories(draw: st.DrawFn) -> list[Event]:
         finishing = draw(st.sampled_from([None, *open_actions]))
         if finishing is not None:
             what = open_actions.pop(finishing)
-            end = draw(st.sampled_from(["done", "call", "failed", "lost", "given up"]))
+            end = draw(st.sampled_from(["done", "call", "failed", "lost", "given up", "asked"]))
             events += _ending(finishing, what, end, agents)
             agents += isinstance(events[-1], AgentBorn)
-            if end in ("call", "lost") or (end == "failed" and isinstance(what, Evaluate)):
+            open_still = "failed" if isinstance(what, Evaluate) else "asked"
+            if end in ("call", "lost", open_still):
                 open_actions[finishing] = what
     if draw(st.booleans()):
         events.append(RunStopped("budget"))
@@ -87,7 +92,9 @@ def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int) ->
             return [ActionLost(action, "too often", final=True)]
         case "failed", Evaluate(agent, task):
             return [TaskGraded(action, Evaluation(agent, task, 0, Verdict.INVALID, "engine died")), again]
-        case "done", Evaluate(agent, task):
+        case "asked", Expand(parents, operator):
+            return [ChildProposed(action, Born(parents, operator, CommitId("c" * 40), "why", Cost(), "1:a"))]
+        case "done" | "asked", Evaluate(agent, task):
             verdict = Verdict.RESOLVED if action % 2 else Verdict.UNRESOLVED
             cost = Cost(Usage(1, 2, 3, 0.5), 1.25, {"log": Digest("c")})
             return [TaskGraded(action, Evaluation(agent, task, 0, verdict, "n\u00e4\udcff", 0.5, cost))]
@@ -142,6 +149,14 @@ def test_clade_of_the_seed_is_everything(events: list[Event]) -> None:
 
 
 @given(histories())
+@settings(max_examples=60, deadline=None)
+def test_the_balance_of_flips_is_what_a_count_over_all_tasks_gives(events: list[Event]) -> None:
+    tree = applied(events)
+    counted = [sum(flip(tree, agent.id, task) for task in TASKS) for agent in tree.agents]
+    assert list(tree.flips.balance) == (counted if tree.flips.counts else [0] * len(tree.agents))
+
+
+@given(histories())
 @settings(max_examples=40, deadline=None)
 def test_reading_never_writes(events: list[Event]) -> None:
     tree = applied(events)
@@ -164,8 +179,10 @@ def test_stored_events_come_back_and_fold_the_fast_way_to_the_same(
     events: list[Event], data: st.DataObject
 ) -> None:
     calls: set[tuple[int, int]] = set()
+    assert isinstance(events[0], RunStarted)
     unique = [e for e in events if not (isinstance(e, ModelCalled) and _seen(calls, (e.action, e.number)))]
-    unique.insert(data.draw(st.integers(1, len(unique))), RunStarted(Budget(evaluations=20), TASKS, True))
+    again = RunStarted(Budget(evaluations=20), TASKS, True, events[0].flips)
+    unique.insert(data.draw(st.integers(1, len(unique))), again)
     # The host's clock may be set back, within a session and between two.
     times = data.draw(st.lists(st.integers(1, 50), min_size=len(unique), max_size=len(unique)))
     with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@ from dgm.archive.events import (
     ActionStarted,
     AgentBorn,
     AgentStillborn,
+    ChildProposed,
     Recorded,
     RunStarted,
     TaskGraded,
@@ -45,7 +46,7 @@ class Fold:
             case ActionStarted(action):
                 self._under_way.add(action)
                 self._most_under_way = max(self._most_under_way, len(self._under_way))
-            case ActionLost(action):
+            case ActionLost(action) | ChildProposed(action):
                 self._under_way.discard(action)
             case AgentBorn(action, _, parents, cost=cost):
                 self._end(action, 1, cost.seconds)
