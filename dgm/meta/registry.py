@@ -9,7 +9,10 @@ from dgm.meta.prompts import Prompts
 from dgm.plugins import find
 from dgm.protocols import Needing, Needs, Operator
 
-BUILTIN = {"self-edit": "dgm.meta.self_edit:SelfEdit"}
+BUILTIN = {
+    "self-edit": "dgm.meta.self_edit:SelfEdit",
+    "crossover": "dgm.meta.crossover:Crossover",
+}
 
 
 def open_operators(

@@ -10,8 +10,9 @@ import functools
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from dgm.models.offline import merging, wishes
 from dgm.models.offline.catalogue import CATALOGUE
 from dgm.models.offline.edits.kind import Kind, Signal
 from dgm.models.offline.edits.reading import LIST, OVERVIEW, Gap, missing, read, show
@@ -27,7 +28,8 @@ _CHECK = "python3 -m agent --check"
 
 def decide_edit(conversation: Conversation) -> Decision:
     """The next step of an improvement; no moves where it is finished or cannot go on."""
-    files = read(conversation)
+    asked = wishes.read(conversation.problem)
+    files = read(conversation, asked.open)
     if not files:
         return _look(conversation)
     done = [step.move for step in conversation.steps if isinstance(step.move, Edit) and step.done]
@@ -37,6 +39,8 @@ def decide_edit(conversation: Conversation) -> Decision:
     if wanted:
         return _finish_blindly(conversation)
     source = {path: shown.text for path, shown in files.items()}
+    if asked.open or asked.broken:
+        return _merge(conversation, source)
     return _change(conversation, source)
 
 
@@ -89,6 +93,36 @@ def _change(conversation: Conversation, source: Mapping[str, str]) -> Decision:
     return Decision("DONE. Rationale: nothing was changed, since what was tried did not start.")
 
 
+def _merge(conversation: Conversation, source: Mapping[str, str]) -> Decision:
+    """Makes the two sides one in every file, or leaves the first one's where the agent would not start."""
+    steps = [step for step in conversation.steps if _is_work(step, conversation)]
+    found = merging.settlements(source)
+    for told, edits in (
+        ("I make one of what stands between the markers.", [Edit(s.path, s.old, s.new) for s in found]),
+        (
+            "The agent does not start: I keep the first one's lines.",
+            [Edit(s.path, s.new, s.ours) for s in found if s.new != s.ours],
+        ),
+    ):
+        for edit in edits:
+            if not steps:
+                return Decision(told, (edit,))
+            if not steps.pop(0).done:
+                return Decision("DONE. Rationale: the two could not be made one with these tools.")
+        if not steps:
+            return Decision("I check that the agent still starts.", (Run(_check_command(conversation)),))
+        if _passed(steps.pop(0)):
+            return Decision(f"DONE.\nRationale: {_united(found)}")
+        if not edits:
+            break
+    return Decision("DONE. Rationale: the two halves do not go together.")
+
+
+def _united(found: Sequence[merging.Settlement]) -> str:
+    where = ", ".join(one.path for one in found) or "no file"
+    return f"Both agents' changes in one program; what was in conflict in {where} is settled."
+
+
 def _is_work(step: Step, conversation: Conversation) -> bool:
     return isinstance(step.move, Edit) or step.move == Run(_check_command(conversation))
 
@@ -106,6 +140,8 @@ def _check_command(conversation: Conversation) -> str:
 def ranking(problem: str, source: Mapping[str, str]) -> list[Kind]:
     """The kinds of change that apply, in the order in which a weighted draw without replacement takes them.
 
+    What the problem rules out is left out, and what it proposes comes first.
+
     Args:
         problem: the text of the task; counts such as ``step limit reached: 7 of 12`` raise weights, absolute
             paths and decimal fractions do not count.
@@ -117,7 +153,8 @@ def ranking(problem: str, source: Mapping[str, str]) -> list[Kind]:
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
     raised = signals(problem)
     found = [(_turn(digest, kind, raised), kind.name, kind) for kind in _applicable(tuple(source.items()))]
-    return [kind for _, _, kind in sorted(found, key=lambda row: row[:2])]
+    drawn = [kind for _, _, kind in sorted(found, key=lambda row: row[:2])]
+    return wishes.wanted(drawn, wishes.read(problem), source)
 
 
 @functools.lru_cache(maxsize=8)

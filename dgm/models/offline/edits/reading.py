@@ -57,8 +57,8 @@ def show(wanted: Mapping[str, Gap]) -> Run:
     return Run("; ".join([*parts, "echo '== end'"]))
 
 
-def read(conversation: Conversation) -> dict[str, Shown]:
-    """Every Python file that is known to exist, with what has been shown of it so far."""
+def read(conversation: Conversation, also: Sequence[str] = ()) -> dict[str, Shown]:
+    """Every Python file that is known to exist, and ``also`` others, with what has been shown of them so far."""
     paths = [path for path in conversation.listing if path.endswith(".py")]
     found: dict[str, Shown] = {}
     for step in conversation.steps:
@@ -75,7 +75,9 @@ def read(conversation: Conversation) -> dict[str, Shown]:
                 for m in _SHOW.finditer(command)
             }
             _take_in(step.result, list(asked), asked, found)
-    return {path: found.get(path, Shown()) for path in sorted(dict.fromkeys(paths))}
+    # Before anything was listed, there may be more than the others.
+    names = dict.fromkeys((*paths, *also) if paths else ())
+    return {path: found.get(path, Shown()) for path in sorted(names)}
 
 
 def _gap(asked: re.Match[str]) -> Gap:

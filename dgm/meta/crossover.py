@@ -1,0 +1,130 @@
+"""The operator ``crossover``: two parents of different lineages that solve different tasks become one program.
+
+A three-way merge from their common ancestor comes first. Where it settles everything and what comes of it passes the
+agent's own check, no model is asked; else the first parent works on the merged source. Source of the idea that a
+language model recombines programs: arXiv:2302.12170.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from dgm.archive.merging import Clash, Conflict, Merged, three_way, unsettled
+from dgm.archive.repository import patch
+from dgm.domain import Entry, Snapshot
+from dgm.errors import AgentFault
+from dgm.meta.contract import read_contract
+from dgm.meta.making import Making
+from dgm.meta.self_edit import WORKDIR, rationale
+from dgm.protocols import Brief, Completed, Job, JobKind, Needs, Proposal, Workbench
+
+FOLDER = "merged"
+"""Of the evidence: what each parent changed since the ancestor."""
+_SHOWN = 2_000
+"""Characters of what a check prints that are shown."""
+_MEANS = {
+    Clash.LINES: "both changed the same lines",
+    Clash.BINARY: "both changed it and it is no text; the first one's stands",
+    Clash.REMOVED: "one removed what the other changed; the first one's way was taken",
+    Clash.KIND: "both changed what kind of file it is; the first one's stands",
+    Clash.FOLDER: "a file of one stands where the other has a folder; the first one's stands",
+}
+
+
+class Crossover:
+    """Two parents, one child."""
+
+    name = "crossover"
+    needs = Needs(parents=2)
+
+    def __init__(self, making: Making) -> None:
+        self.making = making
+
+    async def make(self, brief: Brief, bench: Workbench) -> Proposal:
+        """Merges the two parents, with the first one's help where they do not fit.
+
+        Raises:
+            AgentFault: stage ``parents``: they are not two with an ancestor; ``conflict``: a place in conflict was left
+                as it was; or as ``bench`` raises.
+        """
+        if len(brief.parents) != 2 or brief.ancestor is None:
+            raise AgentFault("parents", f"a crossover has two parents; there are {len(brief.parents)}")
+        first, second = (parent.source for parent in brief.parents)
+        merged = await asyncio.to_thread(three_way, brief.ancestor, first, second)
+        if merged.conflicts:
+            return await self._settled(brief, bench, merged, _open(merged.conflicts))
+        if merged.files in (first, second):
+            # One is the other's ancestor, or both made the same of it: whoever vets says so.
+            return Proposal(merged.files, "nothing to merge")
+        done = await bench.check(merged.files)
+        if done.exit_code or done.timed_out:
+            return await self._settled(brief, bench, merged, _broken(done))
+        return Proposal(merged.files, _whole(brief), b"merged without a conflict\n" + done.output)
+
+    async def _settled(self, brief: Brief, bench: Workbench, merged: Merged, left: str) -> Proposal:
+        work = await bench.work(
+            Job(
+                kind=JobKind.IMPROVE,
+                problem=self._problem(brief, left),
+                source=brief.parents[0].source,
+                workspace=merged.files,
+                image=self.making.image,
+                workdir=WORKDIR,
+                time_limit_s=self.making.time_limit_s,
+                evidence={**brief.evidence, **await asyncio.to_thread(_changes, brief)},
+            )
+        )
+        still = unsettled(merged.conflicts, work.workspace)
+        if still:
+            raise AgentFault("conflict", f"places in conflict were left: {', '.join(still[:5])}")
+        return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
+
+    def _problem(self, brief: Brief, left: str) -> str:
+        first, second = (parent.agent.rationale or "nothing is said" for parent in brief.parents)
+        check = " ".join(read_contract(brief.parents[0].source).check)
+        values = {
+            "child_number": brief.child_number,
+            "first": first,
+            "second": second,
+            "open": left,
+            "check": check,
+        }
+        return self.making.prompts.fill("crossover", values)
+
+
+def _open(conflicts: Sequence[Conflict]) -> str:
+    return "These places are open:\n" + "\n".join(_line(conflict) for conflict in conflicts)
+
+
+def _line(conflict: Conflict) -> str:
+    line = f"- `{conflict.path}`: {_MEANS[conflict.clash]}"
+    if conflict.clash is not Clash.LINES:
+        return line
+    begins, _, _, ends = (marker.decode() for marker in conflict.markers)
+    places = "1 place" if conflict.places == 1 else f"{conflict.places} places"
+    return f"{line}, in {places} between lines `{begins}` and `{ends}`; none of these lines may be left"
+
+
+def _broken(done: Completed) -> str:
+    said = done.output.decode("utf-8", "replace").strip()[-_SHOWN:]
+    how = "does not end in time" if done.timed_out else f"exits {done.exit_code}"
+    return f"No lines are in conflict, but the merged agent's check {how}:\n\n" + (said or "(no output)")
+
+
+def _changes(brief: Brief) -> Snapshot:
+    assert brief.ancestor is not None
+    sides = zip(("first", "second"), brief.parents, strict=True)
+    return {
+        f"{FOLDER}/{which}-parent.diff": Entry(patch(brief.ancestor, parent.source))
+        for which, parent in sides
+    }
+
+
+def _whole(brief: Brief) -> str:
+    """Of a merge that no model took part in."""
+    halves = [
+        f"agent {parent.agent.id} ({parent.agent.rationale[:80]})"
+        if parent.agent.rationale
+        else f"agent {parent.agent.id}"
+        for parent in brief.parents
+    ]
+    return " ".join(f"All that {' and '.join(halves)} changed.".split())[:200]
