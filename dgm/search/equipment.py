@@ -36,7 +36,14 @@ class Equipment:
             allowance: what all jobs and questions together may take.
         """
         return SandboxWorkbench(
-            self.engine.open, self.gateway, action, self.spec, self.settings.limits, role, allowance
+            self.engine.open,
+            self.gateway,
+            action,
+            self.spec,
+            self.settings.limits,
+            role,
+            allowance,
+            evidence_shown=self.settings.evidence.layout == 2,
         )
 
     def keep(self, data: bytes) -> Digest:

@@ -1,27 +1,23 @@
-"""Makes one child: what the operator is told, what it proposes, vetting, and the commit.
+"""Makes one child: what the operator proposes, vetting, and the commit; what it is told is ``briefing``'s.
 
 Faults of agents become data here: whatever an operator or a stage of vetting finds wrong is the reason of a stillborn
 child.
 """
 
 import asyncio
-import json
 import time
 from dataclasses import dataclass
 
 from dgm.archive.repository import tree_id
-from dgm.domain import ActionId, Agent, Born, Cost, Digest, Evaluation, Snapshot, Stillborn, Tally
+from dgm.domain import Born, Cost, Digest, Snapshot, Stillborn
 from dgm.errors import AgentFault
 from dgm.gateway.server import DRY_RUN
-from dgm.meta.evidence import facts, folder
 from dgm.meta.vetting import Stages, vet
-from dgm.protocols import Brief, Case, Circumstances, Member, Proposal
+from dgm.protocols import Proposal
 from dgm.search.allowance import Allowance
+from dgm.search.briefing import Briefing
 from dgm.search.equipment import Equipment
-from dgm.search.orders import ExpandOrder, Standing
-
-SHOWN = ("patch", "failures", "log", "conversation")
-"""Traces of an evaluation that become evidence."""
+from dgm.search.orders import ExpandOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +46,17 @@ class Expanding:
         return Born(what.parents, what.operator, commit, proposal.rationale, cost)
 
     async def _vetted(self, order: ExpandOrder, traces: dict[str, Digest]) -> Proposal:
-        brief = await asyncio.to_thread(self._brief, order)
+        briefing = Briefing(self.by)
+        brief = await asyncio.to_thread(briefing.brief, order)
+        traces |= await asyncio.to_thread(briefing.shown, brief)
         operator = self.by.operators[order.action.operator]
         allowance = Allowance.of(self.by.settings.limits)
-        proposal = await operator.make(brief, self.by.bench(order.id, allowance=allowance))
+        try:
+            proposal = await operator.make(brief, self.by.bench(order.id, allowance=allowance))
+        except AgentFault:
+            traces |= await asyncio.to_thread(briefing.read, order.id, brief)
+            raise
+        traces |= await asyncio.to_thread(briefing.read, order.id, brief)
         traces["log"] = await asyncio.to_thread(self.by.keep, proposal.log)
         if proposal.stated:
             traces["statement"] = await asyncio.to_thread(self.by.keep, proposal.stated.encode())
@@ -65,44 +68,3 @@ class Expanding:
 
         await vet(proposal, brief.parents[0].source, known, limits, stages)
         return proposal
-
-    def _brief(self, order: ExpandOrder) -> Brief:
-        among = len(order.parents)
-        pairs = zip(order.parents, order.standings[:among], strict=True)
-        parents = [self._member(agent, standing) for agent, standing in pairs]
-        shown = [self._member(standing.agent, standing) for standing in order.standings[among:]]
-        numbered = zip(order.action.evidence, order.evidence, strict=True)
-        cases = [self._case(action, evaluation) for action, evaluation in numbered]
-        first = order.standings[0].agent.id
-        own = [case for case in cases if case.evaluation.agent == first]
-        return Brief(
-            parents=parents,
-            evidence=folder(own, self.by.settings.evidence.transcript_bytes) if own else {},
-            facts=facts(order.tally, own),
-            child_number=order.child_number,
-            members=shown,
-            cases=cases,
-            aim=order.action.aim,
-            case=order.action.case,
-            ancestor=self.by.run.repository.source(order.ancestor) if order.ancestor else None,
-        )
-
-    def _member(self, agent: Agent, standing: Standing) -> Member:
-        repository = self.by.run.repository
-        first = {each.task: each.verdict for each in standing.evaluations if each.attempt == 0}
-        return Member(
-            agent=agent,
-            source=repository.source(agent.commit),
-            own=sum((each.tally for each in standing.evaluations), Tally()),
-            verdicts=first,
-            change=repository.diff(standing.before, agent.commit) if standing.before else b"",
-        )
-
-    def _case(self, action: ActionId, evaluation: Evaluation) -> Case:
-        kept = evaluation.cost.traces
-        traces = {name: self.by.run.traces.get(kept[name]) if name in kept else b"" for name in SHOWN}
-        signs = Circumstances()
-        if "circumstances" in kept:
-            signs = Circumstances(**json.loads(self.by.run.traces.get(kept["circumstances"])))
-        problem = self.by.benchmark.task(evaluation.task).prompt
-        return Case(evaluation, problem, traces, signs, action)

@@ -2,13 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+import shutil
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from dgm.archive.repository import patch
+from dgm.archive.snapshots import write_folder
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
@@ -22,6 +26,10 @@ from dgm.sandboxes.comparison import patch_of
 from dgm.search.allowance import Allowance
 
 GATEWAY_FOLDER = "/run/dgm"
+EVIDENCE_FOLDER = "/run/evidence"
+"""Where evidence that cannot be written is shown."""
+EVIDENCE_PUT = "/job/evidence"
+"""Where it is put with the other files of a job."""
 LAUNCHER = "job/launcher.py"
 TIMED_OUT = 124
 IN_ENGINE = "docker:"
@@ -48,6 +56,8 @@ class SandboxWorkbench:
     """Of the lent model; default: the kind of the job."""
     allowance: Allowance | None = None
     """What all jobs and questions together may take; None: each only has its own limits."""
+    evidence_shown: bool = False
+    """Evidence is shown read-only, so that it takes nothing of the sandbox's disk; else it is put in with the job."""
     heard: set[int] = field(default_factory=set)
     """Numbers of the action's model calls that a job of this performance was answered; no later job gets them again."""
 
@@ -138,8 +148,8 @@ class SandboxWorkbench:
         self, job: Job, contract: Contract, lease: Lease
     ) -> tuple[Completed, Snapshot | bytes]:
         """How the agent ended, and what it left; of a workspace that stands in the image only the patch."""
-        async with self.open_sandbox(self._spec(job)) as sandbox:
-            await _fill(sandbox, job)
+        async with self._evidence(job) as shown, self.open_sandbox(self._spec(job, shown)) as sandbox:
+            await _fill(sandbox, job, shown)
             completed = await sandbox.exec(
                 ["python3", "-I", "/" + LAUNCHER],
                 timeout_s=job.time_limit_s + GRACE_S,
@@ -148,6 +158,21 @@ class SandboxWorkbench:
                 output_limit=self.limits.log_bytes,
             )
             return _in_time(completed, job.time_limit_s), await self._left(sandbox, job)
+
+    @asynccontextmanager
+    async def _evidence(self, job: Job) -> AsyncIterator[Sequence[Mount]]:
+        """The job's evidence as a folder of the host, as long as its sandbox is there; nothing where it is put in."""
+        if not (job.evidence and self.evidence_shown):
+            yield ()
+            return
+        # Named after the gateway's, so that whoever removes what a dead process left of that removes this, too.
+        beside = self.gateway.folder
+        folder = Path(await asyncio.to_thread(mkdtemp, prefix=f"{beside.name}-evidence-", dir=beside.parent))
+        try:
+            await asyncio.to_thread(_laid_out, job.evidence, folder)
+            yield (Mount(folder, EVIDENCE_FOLDER),)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, True)
 
     async def _left(self, sandbox: Sandbox, job: Job) -> Snapshot | bytes:
         match job.workspace:
@@ -173,7 +198,7 @@ class SandboxWorkbench:
     def _size_limit(self, job: Job) -> int:
         return self.limits.agent_bytes if job.kind is JobKind.IMPROVE else self.limits.workspace_bytes
 
-    def _spec(self, job: Job) -> SandboxSpec:
+    def _spec(self, job: Job, shown: Sequence[Mount]) -> SandboxSpec:
         if job.image == self.spec.image:
             base = self.spec
         elif job.image.startswith(IN_ENGINE):
@@ -183,15 +208,22 @@ class SandboxWorkbench:
         return replace(
             base,
             image=job.image,
-            mounts=(*self.spec.mounts, Mount(self.gateway.folder, GATEWAY_FOLDER)),
+            mounts=(*self.spec.mounts, Mount(self.gateway.folder, GATEWAY_FOLDER), *shown),
             filled={job.workdir: job.workspace.source} if isinstance(job.workspace, InImage) else {},
             lifetime_s=job.time_limit_s + 120.0,
         )
 
 
-async def _fill(sandbox: Sandbox, job: Job) -> None:
+def _laid_out(evidence: Snapshot, folder: Path) -> None:
+    """Writes evidence so that any user may read it: a sandbox's is another than the host's."""
+    write_folder(evidence, folder)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+async def _fill(sandbox: Sandbox, job: Job, shown: Sequence[Mount]) -> None:
     try:
-        await sandbox.put(_files(job), "/")
+        await sandbox.put(_files(job, EVIDENCE_FOLDER if shown else EVIDENCE_PUT), "/")
     except AgentFault as fault:
         if job.kind is JobKind.IMPROVE:
             raise
@@ -204,22 +236,23 @@ def _in_time(completed: Completed, limit_s: float) -> Completed:
     return replace(completed, timed_out=completed.timed_out or late)
 
 
-def _files(job: Job) -> Snapshot:
+def _files(job: Job, evidence: str) -> Snapshot:
     record = {
         "kind": job.kind.value,
         "problem": job.problem,
         "workdir": job.workdir,
         "time_limit_s": job.time_limit_s,
         "model": "default",
-        "evidence": "/job/evidence" if job.evidence else None,
+        "evidence": evidence if job.evidence else None,
     }
     launcher = files("dgm.gateway").joinpath("launcher.py").read_bytes()
     placed = {
         "job/job.json": Entry(json.dumps(record).encode()),
         LAUNCHER: Entry(launcher),
         **{f"agent/{path}": entry for path, entry in job.source.items()},
-        **{f"job/evidence/{path}": entry for path, entry in job.evidence.items()},
     }
+    if evidence == EVIDENCE_PUT:
+        placed |= {f"{EVIDENCE_PUT[1:]}/{path}": entry for path, entry in job.evidence.items()}
     if isinstance(job.workspace, InImage):
         return placed
     workdir = job.workdir.strip("/")

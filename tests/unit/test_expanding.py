@@ -1,6 +1,7 @@
 """What an operator is told when it makes a child, from the log to the brief."""
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 
 import pytest
@@ -90,16 +91,16 @@ def grade(run, agent, task, verdict):
     run.append(TaskGraded(action, Evaluation(AgentId(agent), task, 0, verdict, "because", 0.0, cost)))
 
 
-def expanded(run, what, child=None):
+def expanded(run, what, child=None, **evidence):
     """The outcome of an expansion, and what the operator was told."""
+    settings = Settings(evidence=evidence)
     operator = Listening(AgentFault("answer", "nothing came of it") if child is None else child)
     action = run.tree.next_action
     run.append(ActionStarted(action, what))
-    grade(run, 1, TASKS[2], Verdict.RESOLVED)  # comes too late to be seen
-    order = Foreman(run, Settings()).order(action, what)
-    worker = Worker(
-        run, NoGateway(), None, Tasks(), {"listening": operator}, Settings(), SandboxSpec("python")
-    )
+    if TASKS[2] not in run.tree.tried(AgentId(1)):
+        grade(run, 1, TASKS[2], Verdict.RESOLVED)  # comes too late to be seen
+    order = Foreman(run, settings).order(action, what)
+    worker = Worker(run, NoGateway(), None, Tasks(), {"listening": operator}, settings, SandboxSpec("python"))
     return asyncio.run(worker.perform(order)), operator.brief
 
 
@@ -112,11 +113,11 @@ def test_a_brief_has_the_parent_as_it_stood_when_the_expansion_began(run):
     assert b"+++ b/part1.py" in parent.change
     assert [(case.action, case.problem) for case in brief.cases] == [(3, "mend task-1"), (4, "mend task-3")]
     assert brief.facts["evaluations"] == 2
-    assert set(brief.evidence) >= {"README.md", "task-1-0/patch.diff", "task-3-0/patch.diff"}
+    assert set(brief.evidence) >= {"README.md", "cases/task-1-0/patch.diff", "cases/task-3-0/patch.diff"}
     assert (brief.members, brief.aim, brief.case, brief.ancestor) == ([], "", 0, None)
 
 
-def test_agents_that_are_shown_come_with_their_cases_but_not_into_the_parents_folder(run):
+def test_agents_that_are_shown_come_with_their_source_and_cases(run):
     what = Expand(
         (AgentId(3),), "listening", (ActionId(1), ActionId(3)), (AgentId(1), AgentId(0)), "tools", ActionId(3)
     )
@@ -128,8 +129,29 @@ def test_agents_that_are_shown_come_with_their_cases_but_not_into_the_parents_fo
         (0, b"patch of 0"),
         (1, b"patch of 1"),
     ]
-    assert (brief.evidence, brief.facts["evaluations"]) == ({}, 0)
+    assert brief.facts["evaluations"] == 0
+    assert brief.evidence["agents/1/cases/task-1-0/patch.diff"] == Entry(b"patch of 1")
+    assert brief.evidence["agents/0/source/part0.py"] == source(0)["part0.py"]
+    assert not any(path.startswith(("cases/", "agents/3/source/")) for path in brief.evidence)
     assert (brief.aim, brief.case) == ("tools", 3)
+
+
+def test_in_the_older_layout_the_folder_is_about_the_parent_alone(run):
+    what = Expand((AgentId(3),), "listening", (ActionId(3),), (AgentId(1),))
+    _, brief = expanded(run, what, layout=1)
+    assert brief.evidence == {}
+    _, brief = expanded(run, Expand((AgentId(1),), "listening", (ActionId(3),)), layout=1)
+    assert set(brief.evidence) >= {"README.md", "task-1-0/patch.diff"}
+
+
+def test_what_the_folder_held_and_what_was_read_of_it_are_kept(run):
+    outcome, brief = expanded(run, Expand((AgentId(1),), "listening", (ActionId(3),)))
+    held = json.loads(run.traces.get(outcome.cost.traces["evidence"]))
+    assert held["cases/task-1-0/patch.diff"]["bytes"] == len(b"patch of 1")
+    assert held.keys() == brief.evidence.keys()
+    assert json.loads(run.traces.get(outcome.cost.traces["reading"])) == {}
+    outcome, _ = expanded(run, Expand((AgentId(3),), "listening"))
+    assert "evidence" not in outcome.cost.traces
 
 
 @pytest.mark.parametrize(("parents", "ancestor"), [((3, 2), (0,)), ((2, 3), (0,)), ((3, 1), (0, 1))])

@@ -1,10 +1,23 @@
-"""What an agent sees of its own work when it improves itself.
+"""What an agent learns from when it is to become better: its own cases, and others', as files and in numbers.
 
-Only tasks of the search split come here, and of those only what the agent itself could see plus the names and the
-output of failed tests: never a hidden test's source, never a reference fix.
+Hidden tests and reference solutions cannot get here: traces that hold them are never read.
 """
 
+from dgm.meta.evidence.budgeting import budgeted
 from dgm.meta.evidence.cases import circumstances, conversation_text, cut, facts
 from dgm.meta.evidence.flat import folder
+from dgm.meta.evidence.folder import Subject, whole
+from dgm.meta.evidence.reading import manifest, reading
 
-__all__ = ["circumstances", "conversation_text", "cut", "facts", "folder"]
+__all__ = [
+    "Subject",
+    "budgeted",
+    "circumstances",
+    "conversation_text",
+    "cut",
+    "facts",
+    "folder",
+    "manifest",
+    "reading",
+    "whole",
+]

@@ -5,7 +5,7 @@ import logging
 
 from dgm.domain import Usage
 from dgm.messages import Reply, Request, RequestRefused, Stop, ToolCall
-from dgm.models.offline import performing, solver, wire
+from dgm.models.offline import performing, solver, wire, writing
 from dgm.models.offline.knowledge import Conversation, fold
 from dgm.models.offline.moves import Decision
 
@@ -19,6 +19,9 @@ def decide(request: Request) -> Reply:
         RequestRefused: too long, or without messages.
     """
     wire.check(request)
+    written = writing.decide(request)
+    if written is not None:
+        return _finished(request, written.say)
     conversation = fold(request)
     return _reply(request, conversation, _decision(conversation))
 

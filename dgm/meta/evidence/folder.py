@@ -1,0 +1,162 @@
+"""The folder of evidence: an index, the first parent's cases, and a folder for each agent that is shown.
+
+Nothing is cut to a summary. What does not fit into the folder's bound is left out, whole files of it, the agents that
+are last in the order first; the index names it.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from dgm.domain import AgentId, Entry, Snapshot
+from dgm.meta.evidence.cases import cut
+from dgm.meta.evidence.flat import FILES
+from dgm.protocols import Case, Member
+
+INDEX = "README.md"
+LINK = 0o120000
+LEAST_CUT = 4000
+"""Bytes: a file of which less than this would fit is left out, not cut."""
+
+_HEAD = """# Evidence
+
+What coding agents did on problems that may be learned from: whole conversations, patches, the names of failed tests
+with a line each. `agents/N/` tells of agent N: whose child it is, what it solved, its source, what it changed against
+its parent. Nothing here can be changed.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whom the folder is about, in the order of their weight."""
+
+    parents: Sequence[Member]
+    """The first is the agent whose source stands in the repository, so that it is not shown again."""
+    members: Sequence[Member]
+    cases: Sequence[Case]
+
+    def cases_of(self, agent: AgentId) -> list[Case]:
+        """Its cases, in order."""
+        return [case for case in self.cases if case.evaluation.agent == agent]
+
+
+def whole(about: Subject, folder_bytes: int) -> Snapshot:
+    """The folder; empty where there is no case.
+
+    Args:
+        about: what to show.
+        folder_bytes: of the whole folder, its index included unless that alone is larger.
+    """
+    if not about.cases:
+        return {}
+    wanted = dict(_files(about))
+    room = folder_bytes - len(_index(about, wanted, [*wanted]))
+    kept: dict[str, bytes] = {}
+    own = _case_folders(about)
+    for path, data in wanted.items():
+        if len(data) > room and room >= LEAST_CUT and path.startswith(own):
+            data = cut(data, room - 100)
+        if len(data) <= room:
+            kept[path] = data
+            room -= len(data)
+    left = [path for path in wanted if path not in kept]
+    kept[INDEX] = _index(about, wanted, left)
+    return {path: Entry(data) for path, data in kept.items()}
+
+
+def _case_folders(about: Subject) -> tuple[str, ...]:
+    """Where the first parent's cases stand: of these as much is shown as goes in."""
+    return tuple(f"cases/{_name(case)}/" for case in about.cases_of(about.parents[0].agent.id))
+
+
+def _files(about: Subject) -> Iterator[tuple[str, bytes]]:
+    """All files, the most important first."""
+    everyone = (*about.parents, *about.members)
+    for member in everyone:
+        yield f"agents/{member.agent.id}/README.md", _told(member)
+        yield f"agents/{member.agent.id}/verdicts.md", _verdicts(member)
+    first = everyone[0]
+    yield from _cases("cases", about.cases_of(first.agent.id))
+    yield from _change(first)
+    for member in everyone[1:]:
+        place = f"agents/{member.agent.id}"
+        yield from _cases(f"{place}/cases", about.cases_of(member.agent.id))
+        yield from _change(member)
+        yield from ((f"{place}/source/{path}", data) for path, data in plain(member.source).items())
+
+
+def _change(member: Member) -> Iterator[tuple[str, bytes]]:
+    if member.change:
+        yield f"agents/{member.agent.id}/change.diff", member.change
+
+
+def _cases(place: str, cases: Sequence[Case]) -> Iterator[tuple[str, bytes]]:
+    for case in cases:
+        folder = f"{place}/{_name(case)}"
+        yield f"{folder}/problem.md", case.problem.encode()
+        yield from ((f"{folder}/{file}", case.traces[name]) for name, file in FILES.items())
+
+
+def _name(case: Case) -> str:
+    return f"{case.evaluation.task}-{case.evaluation.attempt}"
+
+
+def plain(source: Snapshot) -> dict[str, bytes]:
+    """An agent's files as nothing but text to read: links say where they lead, odd names are written out."""
+    return {_printable(path): _plain(entry) for path, entry in sorted(source.items())}
+
+
+def _plain(entry: Entry) -> bytes:
+    return b"symbolic link to " + entry.data + b"\n" if entry.mode == LINK else entry.data
+
+
+def _printable(path: str) -> str:
+    return path if path.isprintable() else quote(os.fsencode(path))
+
+
+def _told(member: Member) -> bytes:
+    agent = member.agent
+    lines = [
+        f"# Agent {agent.id}",
+        "",
+        f"- {_descent(member)}",
+        f"- made by: {agent.operator}",
+        f"- what was changed and why: {agent.rationale or 'not said'}",
+        f"- solved {member.own.resolved} of {member.own.n} evaluations",
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _descent(member: Member) -> str:
+    parents = [str(parent) for parent in member.agent.parents]
+    return f"child of {' and '.join(parents)}" if parents else "the agent that the search started from"
+
+
+def _verdicts(member: Member) -> bytes:
+    rows = [f"- {task}: {verdict}" for task, verdict in sorted(member.verdicts.items())]
+    return ("\n".join(["# What it solved, first attempts", "", *rows]) + "\n").encode()
+
+
+def _index(about: Subject, wanted: Mapping[str, bytes], left: Sequence[str]) -> bytes:
+    first = about.parents[0].agent.id
+    lines = [_HEAD, f"## Cases of agent {first}, whose source is in the repository", ""]
+    lines += [_line("cases", case, wanted) for case in about.cases_of(first)] or ["None yet."]
+    lines += ["", "## Agents"]
+    for member in (*about.parents, *about.members):
+        agent, own = member.agent, member.own
+        lines += ["", f"`agents/{agent.id}/`: {_descent(member)}; solved {own.resolved} of {own.n}"]
+        lines += [f"  by {agent.operator}: {agent.rationale}"] if agent.parents else []
+        if agent.id != first:
+            lines += [_line(f"agents/{agent.id}/cases", case, wanted) for case in about.cases_of(agent.id)]
+    if left:
+        lines += ["", "## Left out for want of room", ""]
+        lines += [f"- `{path}` ({len(wanted[path])} bytes)" for path in left]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _line(place: str, case: Case, wanted: Mapping[str, bytes]) -> str:
+    folder = f"{place}/{_name(case)}/"
+    size = sum(len(wanted[f"{folder}{file}"]) for file in ("problem.md", *FILES.values()))
+    evaluation = case.evaluation
+    return f"- `{folder}`: {evaluation.verdict}: {evaluation.reason} ({size} bytes)"

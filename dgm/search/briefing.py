@@ -1,0 +1,87 @@
+"""What an operator is told when it makes a child, and the record of that: the brief, and two traces of the evidence."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dgm.archive.journal import exchanges
+from dgm.domain import ActionId, Digest, Evaluation, Snapshot, Tally
+from dgm.meta.evidence import Subject, facts, folder, manifest, reading, whole
+from dgm.protocols import Brief, Case, Circumstances, Member
+from dgm.search.equipment import Equipment
+from dgm.search.orders import ExpandOrder, Standing
+
+SHOWN = ("patch", "failures", "log", "conversation")
+"""Traces of an evaluation that become evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """The part of a worker that knows what was chosen for an expansion."""
+
+    by: Equipment
+
+    def brief(self, order: ExpandOrder) -> Brief:
+        """Agents are named as they were when the order was first given, in a replay by another model too.
+
+        Raises:
+            ArchiveCorrupt: a source or a trace is missing or damaged.
+        """
+        everyone = [self._member(standing) for standing in order.standings]
+        among = len(order.parents)
+        parents, shown = everyone[:among], everyone[among:]
+        numbered = zip(order.action.evidence, order.evidence, strict=True)
+        cases = [self._case(action, evaluation) for action, evaluation in numbered]
+        own = [case for case in cases if case.evaluation.agent == parents[0].agent.id]
+        return Brief(
+            parents=parents,
+            evidence=self._folder(Subject(parents, shown, cases), own),
+            facts=facts(order.tally, own),
+            child_number=order.child_number,
+            members=shown,
+            cases=cases,
+            aim=order.action.aim,
+            case=order.action.case,
+            ancestor=self.by.run.repository.source(order.ancestor) if order.ancestor else None,
+        )
+
+    def shown(self, brief: Brief) -> Mapping[str, Digest]:
+        """Keeps what the folder of evidence holds; nothing where there is none."""
+        return {"evidence": self.by.keep(manifest(brief.evidence))} if brief.evidence else {}
+
+    def read(self, action: ActionId, brief: Brief) -> Mapping[str, Digest]:
+        """Keeps what the expansion's models were shown of the folder; nothing where there is none.
+
+        Raises:
+            ArchiveCorrupt: a recorded request is missing or damaged.
+        """
+        if not brief.evidence:
+            return {}
+        said = exchanges(self.by.run, action)
+        return {"reading": self.by.keep(reading(brief.evidence, brief.parents[0].source, said))}
+
+    def _folder(self, about: Subject, own: list[Case]) -> Snapshot:
+        settings = self.by.settings.evidence
+        if settings.layout == 2:
+            return whole(about, settings.folder_bytes)
+        return folder(own, settings.transcript_bytes) if own else {}
+
+    def _member(self, standing: Standing) -> Member:
+        repository = self.by.run.repository
+        first = {each.task: each.verdict for each in standing.evaluations if each.attempt == 0}
+        return Member(
+            agent=standing.agent,
+            source=repository.source(standing.agent.commit),
+            own=sum((each.tally for each in standing.evaluations), Tally()),
+            verdicts=first,
+            change=repository.diff(standing.before, standing.agent.commit) if standing.before else b"",
+        )
+
+    def _case(self, action: ActionId, evaluation: Evaluation) -> Case:
+        kept = evaluation.cost.traces
+        traces = {name: self.by.run.traces.get(kept[name]) if name in kept else b"" for name in SHOWN}
+        signs = Circumstances()
+        if "circumstances" in kept:
+            signs = Circumstances(**json.loads(self.by.run.traces.get(kept["circumstances"])))
+        problem = self.by.benchmark.task(evaluation.task).prompt
+        return Case(evaluation, problem, traces, signs, action)
