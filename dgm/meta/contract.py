@@ -6,8 +6,8 @@ The full text of the contract is ``archive/seed/README.md``.
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -17,7 +17,9 @@ from dgm.errors import AgentFault
 FILE = "agent.toml"
 _BOUND = r"[<>=!~]=?=? *[A-Za-z0-9.*+!]+"
 PACKAGE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])? *({_BOUND}( *, *{_BOUND})*)?")
-KEYS = ("name", "command", "check", "requires", "editable", "protected")
+KEYS = ("name", "command", "check", "requires", "editable", "protected", "parts")
+PARTS = ("loop", "tools", "context", "prompts", "memory", "completion")
+"""Of a scaffold, as the operator ``module`` names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Contract:
     """Patterns that win over ``editable``; ``agent.toml`` is always among them."""
     requires: tuple[str, ...] = ()
     """Python packages, as pip names them, that its sandbox is to offer."""
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Part of the scaffold → patterns of what belongs to it (``parts``); empty: names say it."""
 
     def may_change(self, path: str) -> bool:
         """Whether a child may differ from its parent at ``path``."""
@@ -61,17 +65,30 @@ def read_contract(source: Snapshot) -> Contract:
     if not isinstance(agent, dict):
         raise AgentFault("contract", f"{FILE}: no [agent] table")
     for key in agent:
-        if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, 1)
-            hint = f" (did you mean '{near[0]}'?)" if near else ""
-            raise AgentFault("contract", f"{FILE}: unknown key 'agent.{key}'{hint}")
+        _check_key(key, KEYS, "agent")
     return Contract(
         command=_words(agent, "command"),
         check=_words(agent, "check"),
         editable=_words(agent, "editable", ("**",)),
         protected=tuple(dict.fromkeys((FILE, *_words(agent, "protected", ())))),
         requires=_packages(agent),
+        parts=_parts(agent.get("parts", {})),
     )
+
+
+def _check_key(key: str, known: Sequence[str], table: str) -> None:
+    if key not in known:
+        near = difflib.get_close_matches(key, known, 1)
+        hint = f" (did you mean '{near[0]}'?)" if near else ""
+        raise AgentFault("contract", f"{FILE}: unknown key '{table}.{key}'{hint}")
+
+
+def _parts(table: object) -> Mapping[str, tuple[str, ...]]:
+    if not isinstance(table, dict):
+        raise AgentFault("contract", f"{FILE}: agent.parts must be a table of lists")
+    for name in table:
+        _check_key(name, PARTS, "agent.parts")
+    return {name: _words(table, name, of="agent.parts") for name in table}
 
 
 def _packages(table: Mapping[str, Any]) -> tuple[str, ...]:
@@ -86,13 +103,15 @@ def _packages(table: Mapping[str, Any]) -> tuple[str, ...]:
     return packages
 
 
-def _words(table: Mapping[str, Any], key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+def _words(
+    table: Mapping[str, Any], key: str, default: tuple[str, ...] | None = None, of: str = "agent"
+) -> tuple[str, ...]:
     value = table.get(key, default)
     if value is None:
-        raise AgentFault("contract", f"{FILE}: agent.{key} is missing")
+        raise AgentFault("contract", f"{FILE}: {of}.{key} is missing")
     good = isinstance(value, list | tuple) and all(isinstance(word, str) and word for word in value)
     if not good or (default is None and not value):
-        raise AgentFault("contract", f"{FILE}: agent.{key} must be a list of non-empty strings")
+        raise AgentFault("contract", f"{FILE}: {of}.{key} must be a list of non-empty strings")
     return tuple(value)
 
 

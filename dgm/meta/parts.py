@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from dgm.domain import Entry, Snapshot
-from dgm.meta.contract import Contract
+from dgm.meta.contract import PARTS, Contract
 from dgm.meta.syntax_key import digest, parsed
 
-PARTS = ("loop", "tools", "context", "prompts", "memory", "completion")
+__all__ = ["OTHERWISE", "PARTS", "TOP", "Declared", "Place", "frozen_changes", "parts_of", "places"]
+
 OTHERWISE = "loop"
 """The part of whatever belongs to no other."""
 TOP = "(statements)"

@@ -12,6 +12,7 @@ from dgm.protocols import Needing, Needs, Operator
 BUILTIN = {
     "self-edit": "dgm.meta.self_edit:SelfEdit",
     "crossover": "dgm.meta.crossover:Crossover",
+    "module": "dgm.meta.module:Module",
 }
 
 

@@ -36,6 +36,9 @@ def test_the_shipped_seed_keeps_the_contract():
             r"unknown key 'agent.comand' \(did you mean 'command'\?\)",
         ),
         (b"\xff", "not valid TOML"),
+        (GOOD + b"parts = 3", r"agent\.parts must be a table of lists"),
+        (GOOD + b'[agent.parts]\nlop = ["x"]', r"unknown key 'agent\.parts\.lop' \(did you mean 'loop'\?\)"),
+        (GOOD + b"[agent.parts]\nloop = []", r"agent\.parts\.loop must be a list of non-empty strings"),
     ],
 )
 def test_a_wrong_contract_is_the_agents_fault(text, message):

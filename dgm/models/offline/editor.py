@@ -84,13 +84,20 @@ def _change(conversation: Conversation, source: Mapping[str, str]) -> Decision:
         if not steps:
             return Decision("I check that the agent still starts.", (check,))
         if _passed(steps.pop(0)):
-            return Decision(f"DONE.\nRationale: {kind.rationale} ({kind.name})")
+            return Decision(f"DONE.\nRationale: {kind.rationale} ({kind.name}){_general(conversation)}")
         for hunk in reversed(hunks):
             if not steps:
                 back = Edit(hunk.path, hunk.new, hunk.old)
                 return Decision("The agent does not start: I put the change back.", (back,))
             steps.pop(0)
     return Decision("DONE. Rationale: nothing was changed, since what was tried did not start.")
+
+
+def _general(conversation: Conversation) -> str:
+    """The line that is asked for where only some definitions may be changed."""
+    if wishes.read(conversation.problem).allowed is None:
+        return ""
+    return "\nGeneral: it changes how the agent works on every problem, and speaks of none."
 
 
 def _merge(conversation: Conversation, source: Mapping[str, str]) -> Decision:

@@ -8,8 +8,9 @@
 """
 
 import ast
+import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dgm.models.offline.edits.kind import Kind
@@ -66,7 +67,9 @@ def _marked(listed: str) -> tuple[str, ...]:
 
 def wanted(kinds: Sequence[Kind], wishes: Wishes, files: Files) -> list[Kind]:
     """Of kinds that apply, in order, those that may be made; what was proposed comes first, the rest as it was."""
-    possible = [kind for kind in kinds if wishes.allowed is None or _within(kind, files, wishes.allowed)]
+    possible = list(kinds)
+    if wishes.allowed is not None:
+        possible = list(_permitted(tuple(kinds), tuple(files.items()), wishes.allowed))
     if not wishes.proposed:
         return possible
     return sorted(possible, key=lambda kind: -fit(kind.rationale, wishes.proposed))
@@ -85,9 +88,13 @@ def _said(text: str) -> set[str]:
     return {re.sub(r"(?:ing|ed|es|s)$", "", word) for word in words}
 
 
-def _within(kind: Kind, files: Files, allowed: Iterable[str]) -> bool:
-    changed = kind.transform(files)
-    return changed is not None and changes(files, changed) <= set(allowed)
+@functools.lru_cache(maxsize=8)
+def _permitted(
+    kinds: tuple[Kind, ...], source: tuple[tuple[str, str], ...], allowed: frozenset[str]
+) -> tuple[Kind, ...]:
+    """The kinds that change nothing else: each step of a conversation asks about the same source again."""
+    files = dict(source)
+    return tuple(kind for kind in kinds if changes(files, kind.transform(files) or {}) <= allowed)
 
 
 def changes(before: Files, after: Files) -> set[str]:

@@ -1,0 +1,107 @@
+"""The operator ``module``: the parent changes one named part of itself, and everything else stays as it is.
+
+Source of the idea of searching module by module: arXiv:2410.06153. What a part is, and what counts as a change of
+another, is in ``parts``.
+"""
+
+from collections.abc import Sequence
+
+from dgm.domain import Snapshot
+from dgm.errors import AgentFault
+from dgm.messages import Message, Role
+from dgm.meta.contract import PARTS, Contract, read_contract
+from dgm.meta.making import Making
+from dgm.meta.parts import Place, frozen_changes, places
+from dgm.meta.self_edit import WORKDIR, rationale
+from dgm.protocols import Brief, Job, JobKind, Needs, Proposal, Workbench
+
+MEANINGS = {
+    "loop": "how it asks the model and carries out what the model wants, again and again",
+    "tools": "what the model can call, and how that is run",
+    "context": "what the model is shown of what tools print, and how much",
+    "prompts": "what the model is told before it begins",
+    "memory": "what is kept of the conversation, and what is carried over",
+    "completion": "when the work counts as finished, and what is checked then",
+}
+GENERAL = "General:"
+_STATED = 400
+"""Characters of a statement that are kept."""
+_LISTED = 200
+"""Definitions that are listed at most."""
+
+
+class Module:
+    """One parent, one part, one child."""
+
+    name = "module"
+    needs = Needs(aims=PARTS)
+
+    def __init__(self, making: Making) -> None:
+        self.making = making
+
+    async def make(self, brief: Brief, bench: Workbench) -> Proposal:
+        """Lets the parent edit one part of its own source.
+
+        Raises:
+            AgentFault: stage ``part``: there is no such part in it; ``protected``: another part was changed;
+                ``statement``: nothing is said of why the change is general; or as ``bench`` raises.
+        """
+        source = brief.parents[0].source
+        contract = read_contract(source)
+        part = brief.aim or PARTS[brief.child_number % len(PARTS)]
+        may = _places(source, part, contract)
+        work = await bench.work(
+            Job(
+                kind=JobKind.IMPROVE,
+                problem=self._problem(brief, part, may, contract),
+                source=source,
+                workspace=source,
+                image=self.making.image,
+                workdir=WORKDIR,
+                time_limit_s=self.making.time_limit_s,
+                evidence=brief.evidence,
+            )
+        )
+        proposal = Proposal(
+            work.workspace, rationale(work.conversation), work.completed.output, statement(work.conversation)
+        )
+        if work.workspace != source:
+            _check(proposal, source, part, contract)
+        return proposal
+
+    def _problem(self, brief: Brief, part: str, may: Sequence[Place], contract: Contract) -> str:
+        values = {
+            **brief.facts,
+            "part": part,
+            "meaning": MEANINGS[part],
+            "places": "\n".join(f"- `{place}`" for place in may[:_LISTED]),
+            "check": " ".join(contract.check),
+            "child_number": brief.child_number,
+        }
+        return self.making.prompts.fill("module", values)
+
+
+def statement(conversation: Sequence[Message]) -> str:
+    """What stands behind the last ``General:``, in one line of at most 400 characters; empty where nothing does."""
+    said = [line for m in conversation if m.role is Role.ASSISTANT for line in m.text.splitlines()]
+    marked = [" ".join(line.partition(GENERAL)[2].split()) for line in said if GENERAL in line]
+    return marked[-1][:_STATED] if marked else ""
+
+
+def _places(source: Snapshot, part: str, contract: Contract) -> list[Place]:
+    if part not in PARTS:
+        raise AgentFault("part", f"there is no part {part!r} of a scaffold; there are {', '.join(PARTS)}")
+    found = sorted(places(source, part, contract.parts))
+    may = [place for place in found if contract.may_change(place.path)]
+    if not may:
+        raise AgentFault("part", f"nothing in the parent's source belongs to the part {part!r}")
+    return may
+
+
+def _check(proposal: Proposal, source: Snapshot, part: str, contract: Contract) -> None:
+    foreign = frozen_changes(source, proposal.source, part, contract.parts)
+    if foreign:
+        named = ", ".join(map(str, foreign[:5])) + (" ..." if len(foreign) > 5 else "")
+        raise AgentFault("protected", f"changed what does not belong to the part {part!r}: {named}")
+    if not proposal.stated:
+        raise AgentFault("statement", f"not a word on why the change is general (no line with {GENERAL!r})")
