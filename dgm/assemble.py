@@ -118,8 +118,7 @@ def check_settings(settings: Settings) -> None:
     Raises:
         UserError: there is no such policy or operator, or the seed agent is none.
     """
-    open_policy(settings)
-    open_operators(settings, IMAGE, Prompts(shipped()))
+    open_policy(settings, needs_of(settings))
     seed_source(settings.seed_agent)
 
 
@@ -303,6 +302,7 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
     labels = {"dgm.run": run.config["id"], "dgm.host": socket.gethostname()}
     await parts.engine.reap(labels)
     models = {**open_models(settings), "dry-run": DryRun()}
+    models["probe"] = models["solve"]
     # Only the writer of a run gets here, so a folder of the same name is a dead process's.
     mine = f"dgm-gateway-{run.config['id']}-"
     for left in Path(tempfile.gettempdir()).glob(mine + "*"):
@@ -335,7 +335,9 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
 @asynccontextmanager
 async def search(run: Run, settings: Settings, parts: Parts, on_event: OnEvent) -> AsyncIterator[Search]:
     """A search that is ready to go; ``on_event`` hears of every event that it records."""
-    policy = open_policy(settings)
+    policy = open_policy(settings, needs_of(settings))
     async with laboratory(run, settings, parts) as worker:
         around = Surroundings(on_event, Lent(worker.gateway))
-        yield Search(Foreman(run, settings, registry.needs_of(worker.operators)), policy, worker, settings, around)
+        yield Search(
+            Foreman(run, settings, registry.needs_of(worker.operators)), policy, worker, settings, around
+        )

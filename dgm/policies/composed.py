@@ -1,4 +1,4 @@
-"""A policy put together from its five parts (all but the recommendation, which only readers of a run ask)."""
+"""A policy put together from its parts (all but the recommendation, which only readers of a run ask)."""
 
 from dataclasses import dataclass
 from random import Random
@@ -7,7 +7,16 @@ from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
 from dgm.domain import Action, Evaluate, Expand
 from dgm.policies.limits import may_expand
-from dgm.policies.rules import EvaluationRule, Gate, Kit, Observer, ParentRule, TaskRule
+from dgm.policies.rules import (
+    EvaluationRule,
+    Gate,
+    Kit,
+    Observer,
+    OneOperator,
+    OperatorRule,
+    ParentRule,
+    TaskRule,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +31,10 @@ class Composition:
 
 
 class Composed:
-    """Asks the gate; then the parent rule, or the evaluation rule and the task rule.
+    """Asks the gate; then the parent rule and the operator rule, or the evaluation rule and the task rule.
 
     Where nobody is to be evaluated an archive that may grow grows, whatever the gate says; where nobody is to be a
-    parent, evaluation goes on.
+    parent, or no operator can make a child of it now, evaluation goes on.
     """
 
     def __init__(
@@ -38,7 +47,7 @@ class Composed:
         task: TaskRule,
     ) -> None:
         self.name = name
-        self._operator = kit.operator
+        self._operators: OperatorRule = kit.operators or OneOperator(kit.operator)
         self._gate = gate
         self._parent = parent
         self._evaluation = evaluation
@@ -68,4 +77,4 @@ class Composed:
 
     def _expand(self, tree: Tree, rng: Random) -> Expand | None:
         parents = self._parent.parents(tree, rng)
-        return Expand(parents, self._operator) if parents else None
+        return self._operators.choose(tree, parents, rng) if parents else None

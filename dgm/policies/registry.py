@@ -9,8 +9,9 @@ from dgm.domain import AgentId
 from dgm.errors import UserError
 from dgm.plugins import find
 from dgm.policies.composed import Composed, Composition
+from dgm.policies.operators import operator_rule, whole
 from dgm.policies.rules import EvaluationRule, Gate, Kit, ParentRule, Recommendation, TaskRule
-from dgm.protocols import Policy
+from dgm.protocols import Needs, Policy
 
 POLICIES = {
     "lineage": "dgm.policies.lineage:LINEAGE",
@@ -73,21 +74,28 @@ RECOMMENDATIONS = {
     "lineage": "dgm.policies.lineage:LineageRecommendation",
     "best-belief": "dgm.policies.best_belief:BestBelief",
 }
+NEEDLESS: Mapping[str, Needs] = {}
 
 
-def open_policy(settings: Settings) -> Policy:
+def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Policy:
     """The policy that the settings name, with the parts that they put in place of its own.
 
     A plug-in is a ``Composition``, or a callable that makes a ``Policy`` from a ``Kit``.
 
+    Args:
+        settings: of the run.
+        needs: what the run's operators need, by name; those that are not named need nothing.
+
     Raises:
-        UserError: there is no policy or part of that name, or a whole policy was to be given another part.
+        UserError: there is no policy or part of that name, a whole policy was to be given another part, or the
+            operators cannot make the first child.
     """
-    kit = Kit(settings.operator, settings.policy.alpha)
+    kit = Kit("+".join(settings.operator_names), settings.policy.alpha)
     found = find("policies", settings.policy.name, POLICIES)
     if not isinstance(found, Composition):
         _refuse_parts(settings.policy)
-        return cast("Policy", found(kit))
+        return whole(cast("Policy", found(kit)), kit.operator, settings, needs)
+    kit.operators = operator_rule(settings, needs, kit)
     names = _composition(settings.policy, found)
     gate: Gate = _part("gate", "gates", names.gate, GATES)(kit)
     parent: ParentRule = _part("parent", "parent_rules", names.parent, PARENT_RULES)(kit)

@@ -1,4 +1,4 @@
-"""The five parts of a policy: a gate, a parent rule, an evaluation rule, a task rule and a recommendation.
+"""The parts of a policy: a gate, a parent rule, an evaluation rule, a task rule, an operator rule, a recommendation.
 
 Each is a pure function of the tree and a random stream. A part that keeps state folds it out of the events
 (``Observer``), so that decisions stay a function of the log and the seed; parts of one policy that need the same
@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
-from dgm.domain import AgentId, TaskId
+from dgm.domain import AgentId, Expand, TaskId
 
 S = TypeVar("S")
 
@@ -49,6 +49,28 @@ class TaskRule(Protocol):
         ...
 
 
+class OperatorRule(Protocol):
+    """By which operator a child is made."""
+
+    def choose(self, tree: Tree, parents: tuple[AgentId, ...], rng: Random) -> Expand | None:
+        """The expansion of ``parents``, a mate added where the operator wants one; ``None`` where none can be made now.
+
+        There is at least one parent.
+        """
+        ...
+
+
+class OneOperator:
+    """Always the same operator, which needs nothing."""
+
+    def __init__(self, operator: str) -> None:
+        self._operator = operator
+
+    def choose(self, tree: Tree, parents: tuple[AgentId, ...], rng: Random) -> Expand | None:  # noqa: ARG002
+        """The expansion of the parents as they are; nothing is left to chance."""
+        return Expand(parents, self._operator)
+
+
 class Recommendation(Protocol):
     """Which agent the search hands out."""
 
@@ -71,8 +93,11 @@ class Kit:
     """What a part is made from."""
 
     operator: str = "self-edit"
+    """What a whole policy names in its expansions; a run of several operators puts one of them in its place."""
     alpha: float = 0.6
     """The exponent of ``hgm``'s gate."""
+    operators: OperatorRule | None = None
+    """Chooses among several operators, or waits for what one needs; None: always ``operator``."""
     _shared: dict[Any, Any] = field(default_factory=dict)
 
     def shared(self, make: Callable[[], S]) -> S:

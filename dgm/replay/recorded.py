@@ -134,7 +134,7 @@ def _own_policy(run: Run, settings: Settings) -> Policy:
     if plan:
         entered = {agent.rationale: agent.id for agent in run.tree.agents}
         return Pairs([(entered[plan["commits"][str(agent)]], TaskId(task)) for agent, task in plan["pairs"]])
-    return Roster() if examination else open_policy(settings)
+    return Roster() if examination else open_policy(settings, assemble.needs_of(settings))
 
 
 def _check_search(run: Run) -> None:

@@ -4,6 +4,7 @@ Special functions are scipy's. It is imported where it is first needed, never wi
 takes 0.3 s to load and ``scipy.stats`` a second, which a command that asks for neither should not pay.
 """
 
+from dgm.stats.better import chance_better
 from dgm.stats.chosen import best_of_many
 from dgm.stats.paired import McNemar, mcnemar, mcnemar_power, paired_bootstrap, tasks_needed
 from dgm.stats.rates import beta_quantile, clopper_pearson, lower_bound, lower_bounds, wilson
@@ -12,6 +13,7 @@ __all__ = [
     "McNemar",
     "best_of_many",
     "beta_quantile",
+    "chance_better",
     "clopper_pearson",
     "lower_bound",
     "lower_bounds",

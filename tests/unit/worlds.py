@@ -2,10 +2,30 @@
 
 from collections.abc import Iterable
 
-from dgm.archive.events import ActionStarted, AgentBorn, Event, Recorded, RunStarted, TaskGraded
+from dgm.archive.events import (
+    ActionStarted,
+    AgentBorn,
+    AgentStillborn,
+    Event,
+    Recorded,
+    RunStarted,
+    TaskGraded,
+)
 from dgm.archive.tree import Tree
 from dgm.config import Settings
-from dgm.domain import ActionId, AgentId, Budget, Evaluate, Evaluation, TaskId, Verdict
+from dgm.domain import (
+    ActionId,
+    AgentId,
+    Budget,
+    Cost,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Stillborn,
+    TaskId,
+    Usage,
+    Verdict,
+)
 from dgm.policies.registry import open_policy
 
 
@@ -38,6 +58,28 @@ class Log:
             )
         )
         return agent
+
+    def made(
+        self, parents: tuple[int, ...], operator: str, dies: str = "", aim: str = "", usd: float = 0.0
+    ) -> AgentId | None:
+        """An expansion from its start to its end; the child, where it does not die at that stage."""
+        who, action = tuple(map(AgentId, parents)), self.tree.next_action
+        cost = Cost(Usage(usd=usd), seconds=1.0)
+        self.add(ActionStarted(action, Expand(who, operator, aim=aim)))
+        if dies:
+            self.add(AgentStillborn(action, Stillborn(who, operator, dies, "", cost)))
+            return None
+        child = AgentId(len(self.tree.agents))
+        self.add(AgentBorn(action, child, who, f"c{child}", operator, f"edit {child}", cost))
+        return child
+
+    def tried(self, agent: int, **verdicts: bool) -> None:
+        """Verdicts on tasks by name."""
+        for task, resolved in verdicts.items():
+            action, who = self.tree.next_action, AgentId(agent)
+            self.add(ActionStarted(action, Evaluate(who, TaskId(task))))
+            verdict = Verdict.RESOLVED if resolved else Verdict.UNRESOLVED
+            self.add(TaskGraded(action, Evaluation(who, TaskId(task), 0, verdict, "")))
 
     def graded(self, agent: int, verdicts: Iterable[bool]) -> None:
         """Verdicts on the agent's next untried tasks, in the order of the tasks."""

@@ -1,0 +1,234 @@
+"""Which operator makes the next child: the sixth part of a policy, where a run has several or they have needs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
+from random import Random
+from typing import Protocol
+
+from dgm.archive.events import ActionStarted, Recorded
+from dgm.archive.tree import Tree
+from dgm.config import Settings
+from dgm.domain import Action, AgentId, Expand
+from dgm.errors import UserError
+from dgm.policies.rules import Kit, OperatorRule
+from dgm.protocols import Needs, Policy
+
+MatesOf = Callable[[Tree, AgentId], Sequence[AgentId]]
+"""The best second parents for a child of an agent, all equally good; none where there is nobody."""
+
+
+class Pick(Protocol):
+    """A choice among a few words."""
+
+    def pick(self, tree: Tree, arms: Sequence[str], rng: Random) -> str:
+        """One of ``arms``, of which there is at least one."""
+        ...
+
+
+class FixedWeights:
+    """Each with a chance in proportion to its weight."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self._weights = weights
+
+    def pick(self, tree: Tree, arms: Sequence[str], rng: Random) -> str:  # noqa: ARG002  (the same whatever happened)
+        """One of the arms; draws one number, none where there is one arm."""
+        if len(arms) == 1:
+            return arms[0]
+        sums = list(accumulate(self._weights.get(arm, 1.0) for arm in arms))
+        place = rng.random() * sums[-1]
+        return next((arm for arm, end in zip(arms, sums, strict=True) if place < end), arms[-1])
+
+
+class Turns:
+    """One aim after the other, by the number of the operator's expansions that were begun; an ``Observer``."""
+
+    def __init__(self, operator: str) -> None:
+        self._operator = operator
+        self._begun = 0
+
+    def observe(self, event: Recorded) -> None:
+        """Folds one event in."""
+        match event.event:
+            case ActionStarted(_, Expand(operator=operator), again=False) if operator == self._operator:
+                self._begun += 1
+            case _:
+                pass
+
+    def pick(self, tree: Tree, arms: Sequence[str], rng: Random) -> str:  # noqa: ARG002  (nothing is left to chance)
+        """The next of the arms."""
+        return arms[self._begun % len(arms)]
+
+
+class Operators:
+    """Of the operators whose needs the tree can meet one is picked, with a mate and an aim where it wants them.
+
+    One operator draws no number for being chosen. Where a parent rule names two parents, operators that want two
+    compete; where there is none, the second parent is left out. An aim is chosen here for operators that look at no
+    failure; aims of the others are kinds of failure, which the evidence decides.
+    """
+
+    def __init__(
+        self, needs: Mapping[str, Needs], pick: Pick, aims: Mapping[str, Pick], mates_of: MatesOf
+    ) -> None:
+        """Takes its parts.
+
+        Args:
+            needs: operator → what it needs, in the order of the settings.
+            pick: chooses among operators.
+            aims: operator → what chooses among its aims; for those that get their aim here.
+            mates_of: finds second parents.
+        """
+        self._needs = needs
+        self._pick = pick
+        self._aims = aims
+        self._mates_of = mates_of
+
+    def choose(self, tree: Tree, parents: tuple[AgentId, ...], rng: Random) -> Expand | None:
+        """As ``OperatorRule``."""
+        parents = tuple(dict.fromkeys(parents))
+        crossing = [name for name, needs in self._needs.items() if needs.parents > 1]
+        paired = len(parents) > 1 and bool(crossing)
+        parents = parents if paired else parents[:1]
+        mates = () if paired or not crossing else self._mates_of(tree, parents[0])
+        ready = [
+            name
+            for name in (crossing if paired else self._needs)
+            if _met(self._needs[name], tree, parents, mates)
+        ]
+        if not ready:
+            return None
+        name = self._pick.pick(tree, ready, rng)
+        needs = self._needs[name]
+        if needs.parents > len(parents):
+            parents = (*parents, mates[0] if len(mates) == 1 else mates[int(rng.random() * len(mates))])
+        aim = self._aims[name].pick(tree, needs.aims, rng) if name in self._aims else ""
+        return Expand(parents, name, aim=aim)
+
+
+class Choosing:
+    """A whole policy whose expansions get one of several operators."""
+
+    def __init__(self, policy: Policy, kit: Kit, operators: OperatorRule) -> None:
+        """Wraps a policy.
+
+        Args:
+            policy: names ``kit.operator`` where it leaves the choice open.
+            kit: what ``operators`` was made with.
+            operators: the rule.
+        """
+        self.name = policy.name
+        self._policy = policy
+        self._asked = kit.operator
+        self._observers = kit.observers
+        self._operators = operators
+        self.keeps_state = policy.keeps_state or bool(self._observers)
+
+    def next(self, tree: Tree, rng: Random) -> Action | None:
+        """As the policy says; ``None`` where no operator can do what it wants now."""
+        said = self._policy.next(tree, rng)
+        if isinstance(said, Expand) and said.operator == self._asked:
+            return self._operators.choose(tree, said.parents, rng)
+        return said
+
+    def observe(self, event: Recorded) -> None:
+        """Passes the event on."""
+        if self._policy.keeps_state:
+            self._policy.observe(event)
+        for observer in self._observers:
+            observer.observe(event)
+
+
+def operator_rule(settings: Settings, needs: Mapping[str, Needs], kit: Kit) -> OperatorRule | None:
+    """The rule that the settings ask for, its state shared in ``kit``; None where one operator needs nothing.
+
+    Args:
+        settings: of the run.
+        needs: operator → what it needs; nothing where it is not named.
+        kit: of the policy.
+
+    Raises:
+        UserError: no operator could make the first child.
+    """
+    names = settings.operator_names
+    wanted = {name: needs.get(name, Needs()) for name in names}
+    if len(names) == 1 and wanted[names[0]] == Needs():
+        return None
+    if not any(each.parents == 1 and each.archive <= 1 for each in wanted.values()):
+        raise UserError(
+            f"operator = {settings.operator!r}: needs more agents than the one that a search begins with; "
+            "name another operator beside it, such as self-edit"
+        )
+    choice: Pick = FixedWeights(settings.operators.weights)
+    if settings.operators.choice == "bandit":
+        choice = _bandit(_operator, kit)
+    aims = {
+        name: _aim_choice(name, settings, kit)
+        for name, each in wanted.items()
+        if each.aims and not each.failures
+    }
+    crossing = any(each.parents > 1 for each in wanted.values())
+    return Operators(wanted, choice, aims, _mates(kit) if crossing else lambda _tree, _agent: ())
+
+
+def whole(policy: Policy, asked: str, settings: Settings, needs: Mapping[str, Needs]) -> Policy:
+    """A policy that is no composition, with the operators that the settings ask for.
+
+    Args:
+        policy: the policy.
+        asked: the operator that it names where it leaves the choice open.
+        settings: of the run.
+        needs: as in ``operator_rule``.
+
+    Raises:
+        UserError: as ``operator_rule``; or there might be no operator for what the policy wants.
+    """
+    kit = Kit(asked, settings.policy.alpha)
+    rule = operator_rule(settings, needs, kit)
+    if rule is None:
+        return policy
+    if not any(_always(needs.get(name, Needs())) for name in settings.operator_names):
+        raise UserError(
+            f"operator = {settings.operator!r}: none can always make a child, and the policy '{policy.name}' does "
+            "not say what to do then; name another operator beside it, such as self-edit"
+        )
+    return Choosing(policy, kit, rule)
+
+
+def _aim_choice(name: str, settings: Settings, kit: Kit) -> Pick:
+    if settings.operators.parts == "bandit":
+        return _bandit(partial(_aim, name), kit)
+    return kit.shared(partial(Turns, name))
+
+
+def _bandit(arm: Callable[[Expand], str], kit: Kit) -> Pick:
+    from dgm.policies.bandit import Bandit  # loads numpy, as _mates does
+
+    return kit.shared(partial(Bandit, arm))
+
+
+def _mates(kit: Kit) -> MatesOf:
+    from dgm.policies.mates import Mates
+
+    return kit.shared(Mates).of
+
+
+def _operator(what: Expand) -> str:
+    return what.operator
+
+
+def _aim(operator: str, what: Expand) -> str:
+    return what.aim if what.operator == operator else ""
+
+
+def _always(needs: Needs) -> bool:
+    return needs.parents == 1 and needs.archive <= 1 and not needs.failures
+
+
+def _met(needs: Needs, tree: Tree, parents: Sequence[AgentId], mates: Sequence[AgentId]) -> bool:
+    return (
+        (needs.parents <= len(parents) or bool(mates))
+        and tree.own_unresolved[parents[0]] >= needs.failures
+        and len(tree.agents) >= needs.archive
+    )
