@@ -11,7 +11,10 @@ from dgm.protocols import Needing, Needs, Operator
 
 BUILTIN = {
     "self-edit": "dgm.meta.self_edit:SelfEdit",
+    "diagnose": "dgm.meta.diagnose:Diagnose",
+    "compare": "dgm.meta.compare:Compare",
     "crossover": "dgm.meta.crossover:Crossover",
+    "invent": "dgm.meta.invent:Invent",
     "module": "dgm.meta.module:Module",
 }
 

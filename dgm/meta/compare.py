@@ -1,0 +1,141 @@
+"""The operator ``compare``: what several agents did on several tasks, side by side, becomes an issue about one of them.
+
+Where the same agent does well and badly, and where a relative solves what it does not: the reaction-norm idea of
+arXiv:2608.07645, that a program is told by how it responds over many conditions and not by one of them.
+"""
+
+from collections.abc import Sequence
+
+from dgm.domain import TaskId, Verdict
+from dgm.errors import AgentFault
+from dgm.messages import Message, Request, Role
+from dgm.meta.answers import asked
+from dgm.meta.evidence import budgeted
+from dgm.meta.implementing import Part, case_parts, implement, read_issue, source_part
+from dgm.meta.making import Making
+from dgm.protocols import Brief, Case, Member, Needs, Proposal, Workbench
+
+ROLE = "diagnose"
+RELATIVES = 3
+ROWS = 60
+"""Tasks in the table; those on which agents differ come first."""
+
+
+class Compare:
+    """One parent, one child."""
+
+    name = "compare"
+    needs = Needs(failures=1, relatives=RELATIVES)
+
+    def __init__(self, making: Making) -> None:
+        self.making = making
+
+    async def make(self, brief: Brief, bench: Workbench) -> Proposal:
+        """Asks for an issue about the agent, then lets the agent implement it.
+
+        Raises:
+            AgentFault: stage ``evidence``: the agent has failed at nothing; stage ``answer``: there was no usable
+                issue; or as ``bench.work`` raises.
+            Infrastructure: the sandbox or a model failed.
+        """
+        compared = _Compared(brief)
+        if compared.failure is None:
+            raise AgentFault("evidence", "the parent has failed at nothing that could be compared")
+        agent, prompts = brief.parents[0].agent.id, self.making.prompts
+        values = {
+            **brief.facts,
+            "agent": agent,
+            "parts": budgeted(compared.parts(), self.making.evidence.prompt_chars),
+        }
+        said = prompts.fill("compare-question", values)
+        question = Request((Message(Role.SYSTEM, prompts.fill("compare", {})), Message(Role.USER, said)))
+        tasks = {case.evaluation.task for case in brief.cases}.union(
+            *(one.verdicts for one in compared.agents)
+        )
+        retries = self.making.settings.retries
+        issue = await asked(bench, question, lambda text: read_issue(text, tasks), retries, ROLE)
+        return await implement(issue, brief, bench, self.making)
+
+
+class _Compared:
+    """One agent beside others."""
+
+    def __init__(self, brief: Brief) -> None:
+        self._me = brief.parents[0]
+        self._others = [*brief.parents[1:], *brief.members]
+        self._cases = brief.cases
+        self.agents: Sequence[Member] = (self._me, *self._others)
+        own = [case for case in brief.cases if case.evaluation.agent == self._me.agent.id]
+        failed = [case for case in own if case.evaluation.verdict is Verdict.UNRESOLVED]
+        solved = [case for case in own if case.evaluation.verdict is Verdict.RESOLVED]
+        taken = {case.evaluation.task for case in brief.cases if self._tells(case)}
+        by_others = [case for case in failed if case.evaluation.task in taken]
+        self.failure = next(iter([*by_others, *failed]), None)
+        self._success = next(iter(solved), None)
+
+    def _tells(self, case: Case) -> bool:
+        """Whether it is of another agent, on a task that this one has failed."""
+        evaluation = case.evaluation
+        mine = self._me.verdicts.get(evaluation.task)
+        return (
+            evaluation.agent != self._me.agent.id
+            and evaluation.verdict is Verdict.RESOLVED
+            and mine is Verdict.UNRESOLVED
+        )
+
+    def parts(self) -> list[Part]:
+        """What is shown: who solved what, two cases of the agent, and what those did that solve what it does not."""
+        assert self.failure is not None
+        parts: list[Part] = [
+            ("who solves what", self._table()),
+            *case_parts(self.failure, "failed: the agent's "),
+        ]
+        if self._success:
+            parts += [part for part in case_parts(self._success, "solved: the agent's ") if part[1]]
+        for relative in self._telling():
+            parts += self._relative(relative)
+        return [*parts, source_part(self._me.source)]
+
+    def _telling(self) -> list[Member]:
+        """Others that solve what the agent does not, most such first."""
+        missed = [task for task, verdict in self._me.verdicts.items() if verdict is Verdict.UNRESOLVED]
+
+        def gained(one: Member) -> int:
+            return sum(one.verdicts.get(task) is Verdict.RESOLVED for task in missed)
+
+        found = sorted(
+            (one for one in self._others if gained(one)), key=lambda one: (-gained(one), one.agent.id)
+        )
+        return found[:RELATIVES]
+
+    def _relative(self, one: Member) -> list[Part]:
+        number, failure = one.agent.id, self.failure
+        assert failure is not None
+        said = f"{one.agent.rationale or 'not said'}\n".encode()
+        parts: list[Part] = [(f"agent {number}: what was changed and why", said)]
+        if one.change:
+            parts.append((f"agent {number}: the change", one.change))
+        telling = [case for case in self._cases if case.evaluation.agent == number and self._tells(case)]
+        telling.sort(key=lambda case: case.evaluation.task != failure.evaluation.task)
+        for case in telling[:1]:
+            task = case.evaluation.task
+            parts.append((f"agent {number}: how it solved {task}", case.traces["conversation"]))
+            parts.append((f"agent {number}: its patch for {task}", case.traces["patch"]))
+        return parts
+
+    def _table(self) -> bytes:
+        tasks: set[TaskId] = set().union(*(one.verdicts for one in self.agents))
+
+        def key(task: TaskId) -> tuple[bool, bool, TaskId]:
+            mine = self._me.verdicts.get(task)
+            theirs = [one.verdicts.get(task) for one in self._others]
+            return not (mine is Verdict.UNRESOLVED and Verdict.RESOLVED in theirs), mine is None, task
+
+        head = "problem | " + " | ".join(f"agent {one.agent.id}" for one in self.agents)
+        shown = sorted(tasks, key=key)
+        rows = [
+            f"{task} | " + " | ".join(one.verdicts.get(task) or "-" for one in self.agents)
+            for task in shown[:ROWS]
+        ]
+        more = [f"({len(shown) - ROWS} more)"] if len(shown) > ROWS else []
+        return ("\n".join([head, *rows, *more]) + "\n").encode()

@@ -1,0 +1,114 @@
+"""What diagnosing and comparing have in common: an issue about the agent, which its own program then implements."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from dgm.domain import Snapshot, TaskId
+from dgm.meta.answers import Unreadable, a_flag, a_text, read_object
+from dgm.meta.contract import read_contract
+from dgm.meta.evidence.folder import plain
+from dgm.meta.making import Making
+from dgm.meta.self_edit import WORKDIR, rationale
+from dgm.protocols import Brief, Case, Job, JobKind, Proposal, Workbench
+
+KEYS = ("log_summary", "problem", "proposal", "general")
+"""Of the answer to a question about an agent."""
+SOURCE = "the agent's source"
+"""Title of that part of a question."""
+_NAME = re.compile(r"(?=.*[^a-zA-Z]).{4,}")
+"""What a task's id must be like to be told from an ordinary word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """What is wrong with an agent, and what could be done."""
+
+    summary: str
+    problem: str
+    proposal: str
+
+    @property
+    def text(self) -> str:
+        """As a person reads it."""
+        return f"What happened: {self.summary}\n\nProblem: {self.problem}\n\nProposal: {self.proposal}\n"
+
+
+def read_issue(text: str, tasks: Collection[TaskId]) -> Issue:
+    """The issue in a model's answer.
+
+    Args:
+        text: of the answer.
+        tasks: those that were shown; an issue is not about any of them.
+
+    Raises:
+        Unreadable: it is not JSON with ``KEYS``, or not general.
+    """
+    answer = read_object(text, KEYS)
+    issue = Issue(*(a_text(answer, key) for key in KEYS[:3]))
+    if not a_flag(answer, "general"):
+        raise Unreadable("the proposal is not general; find one that helps on other problems, too")
+    said = f"{issue.problem}\n{issue.proposal}"
+    named = next((task for task in sorted(tasks) if _NAME.fullmatch(task) and _names(said, task)), None)
+    if named is not None:
+        raise Unreadable(f"the problem or the proposal names {named!r}; both must be about the agent alone")
+    return issue
+
+
+def _names(text: str, task: TaskId) -> bool:
+    return bool(re.search(rf"(?<![\w-]){re.escape(task)}(?![\w-])", text))
+
+
+async def implement(issue: Issue, brief: Brief, bench: Workbench, making: Making) -> Proposal:
+    """Lets the first parent implement an issue on its own source.
+
+    Raises:
+        AgentFault: as ``bench.work``.
+        Infrastructure: the sandbox or the model failed.
+    """
+    source = brief.parents[0].source
+    values = {
+        "problem": issue.problem,
+        "proposal": issue.proposal,
+        "child_number": brief.child_number,
+        "check": " ".join(read_contract(source).check),
+    }
+    work = await bench.work(
+        Job(
+            kind=JobKind.IMPROVE,
+            problem=making.prompts.fill("implement", values),
+            source=source,
+            workspace=source,
+            image=making.image,
+            workdir=WORKDIR,
+            time_limit_s=making.time_limit_s,
+            evidence=brief.evidence,
+        )
+    )
+    log = f"{issue.text}\n".encode("utf-8", "replace") + work.completed.output
+    return Proposal(work.workspace, rationale(work.conversation), log)
+
+
+Part = tuple[str, bytes]
+"""Title and content of something that is quoted in a question."""
+
+
+def case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
+    """All that an evaluation left, as parts of a question."""
+    evaluation, traces = case.evaluation, case.traces
+    return (
+        (f"{whose}problem", case.problem.encode()),
+        (f"{whose}conversation", traces["conversation"]),
+        (f"{whose}patch", traces["patch"]),
+        (
+            f"{whose}failed tests",
+            f"{evaluation.verdict}: {evaluation.reason}\n".encode() + traces["failures"],
+        ),
+        (f"{whose}printed output", traces["log"]),
+    )
+
+
+def source_part(source: Snapshot) -> Part:
+    """The agent's files that are text, one after the other, each below its path."""
+    shown = [f"--- {path}\n".encode() + data for path, data in plain(source).items() if b"\0" not in data]
+    return SOURCE, b"\n".join(shown)
