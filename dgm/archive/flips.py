@@ -24,8 +24,9 @@ class FlipCounts:
         """Tasks that the agent gained against its parents, minus those that it lost; by its id."""
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, FlipCounts)
-        return same and (self.counts, self.balance) == (other.counts, other.balance)
+        if not isinstance(other, FlipCounts):
+            return NotImplemented
+        return (self.counts, self.balance) == (other.counts, other.balance)
 
     __hash__ = None  # type: ignore[assignment]  # it changes
 

@@ -6,6 +6,7 @@ filter, attribute, text conversion or submodule of an agent's tree takes effect 
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from dgm.archive.objects import (
     storable,
 )
 from dgm.domain import AgentId, CommitId, Entry, Snapshot
+from dgm.errors import ArchiveCorrupt
 
 if TYPE_CHECKING:
     import git
@@ -135,13 +137,39 @@ def patch(before: Snapshot, after: Snapshot) -> bytes:
     old, new = changed(storable(before), storable(after))
     if not old and not new:
         return b""
+    with _scratch() as folder:
+        put = scratch_writer(folder / "objects")
+        return run_git(folder, *_DIFF, put_tree(old, put), put_tree(new, put))
+
+
+def applied(before: Snapshot, diff: bytes) -> str:
+    """``tree_id`` of what a patch as of ``patch`` makes of a snapshot; anything in a ``.git`` is left out.
+
+    Raises:
+        ArchiveCorrupt: it does not apply; carries the first line that git says.
+        UserError: a name that cannot be in a folder, or git is not installed.
+    """
+    if not diff:
+        return tree_id(before)
+    with _scratch() as folder:
+        put = scratch_writer(folder / "objects")
+        run_git(folder, "read-tree", put_tree(storable(before), put))
+        try:
+            run_git(folder, "apply", "--cached", "--whitespace=nowarn", "-", given=diff)
+        except ArchiveCorrupt as error:
+            raise ArchiveCorrupt(str(error).partition(": ")[2]) from error
+        return run_git(folder, "write-tree").decode().strip()
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A repository that is thrown away."""
     with tempfile.TemporaryDirectory(prefix="dgm-") as name:
         folder = Path(name)
         for part in ("objects", "refs"):
             (folder / part).mkdir()
         (folder / "HEAD").write_bytes(b"ref: refs/heads/none\n")
-        put = scratch_writer(folder / "objects")
-        return run_git(folder, *_DIFF, put_tree(old, put), put_tree(new, put))
+        yield folder
 
 
 def _files(objects: GitObjects, root: str) -> Iterator[tuple[str, Entry]]:

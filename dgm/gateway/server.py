@@ -68,7 +68,7 @@ class Gateway:
         Args:
             folder: for the socket; made if missing.
             journal: where replies that were paid for are found and left.
-            models: role (``solve``, ``improve``, ``diagnose``, ``dry-run``) → the model that is lent for it.
+            models: role (``solve``, ``improve``, ``diagnose``, ``probe``, ``dry-run``) → the model that is lent for it.
             ledger: what the run may still spend; knows the price of every model.
             limits: of one lease, unless it is given its own.
         """

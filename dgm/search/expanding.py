@@ -8,16 +8,14 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from dgm.archive.repository import tree_id
-from dgm.domain import Born, Cost, Digest, Snapshot, Stillborn
+from dgm.domain import Born, Cost, Digest, Stillborn
 from dgm.errors import AgentFault
-from dgm.gateway.server import DRY_RUN
-from dgm.meta.vetting import Stages, vet
 from dgm.protocols import Proposal
 from dgm.search.allowance import Allowance
 from dgm.search.briefing import Briefing
 from dgm.search.equipment import Equipment
 from dgm.search.orders import ExpandOrder
+from dgm.search.vetting import Vetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +34,24 @@ class Expanding:
         traces: dict[str, Digest] = {}
         what = order.action
         try:
-            proposal = await self._vetted(order, traces)
+            proposal, syntax = await self._vetted(order, traces)
             parents = [parent.commit for parent in order.parents]
             commit = await asyncio.to_thread(self.by.run.repository.commit, proposal.source, parents)
         except AgentFault as fault:
             cost = Cost(self.by.usage(order.id), time.monotonic() - began, traces)
             return Stillborn(what.parents, what.operator, fault.stage, str(fault), cost)
         cost = Cost(self.by.usage(order.id), time.monotonic() - began, traces)
-        return Born(what.parents, what.operator, commit, proposal.rationale, cost)
+        return Born(what.parents, what.operator, commit, proposal.rationale, cost, syntax)
 
-    async def _vetted(self, order: ExpandOrder, traces: dict[str, Digest]) -> Proposal:
+    async def _vetted(self, order: ExpandOrder, traces: dict[str, Digest]) -> tuple[Proposal, str]:
         briefing = Briefing(self.by)
         brief = await asyncio.to_thread(briefing.brief, order)
         traces |= await asyncio.to_thread(briefing.shown, brief)
         operator = self.by.operators[order.action.operator]
         allowance = Allowance.of(self.by.settings.limits)
+        bench = self.by.bench(order.id, allowance=allowance)
         try:
-            proposal = await operator.make(brief, self.by.bench(order.id, allowance=allowance))
+            proposal = await operator.make(brief, bench)
         except AgentFault:
             traces |= await asyncio.to_thread(briefing.read, order.id, brief)
             raise
@@ -60,11 +59,4 @@ class Expanding:
         traces["log"] = await asyncio.to_thread(self.by.keep, proposal.log)
         if proposal.stated:
             traces["statement"] = await asyncio.to_thread(self.by.keep, proposal.stated.encode())
-        limits = self.by.settings.limits
-        stages = Stages(self.by.bench(order.id, DRY_RUN), self.by.spec.image, limits.check_s)
-
-        def known(child: Snapshot) -> str | None:
-            return order.known.get(tree_id(child))
-
-        await vet(proposal, brief.parents[0].source, known, limits, stages)
-        return proposal
+        return proposal, await Vetting(self.by, order, bench).passed(proposal, brief, traces)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from dgm.archive.approvals import Waiting
 from dgm.archive.events import AgentBorn, AgentStillborn, Event, Recorded
 from dgm.archive.history import evaluations_of
 from dgm.archive.lineage import common_ancestor
@@ -11,17 +12,18 @@ from dgm.config import Settings
 from dgm.domain import (
     Action,
     ActionId,
-    Agent,
     AgentId,
     Born,
     CommitId,
     Evaluate,
     Evaluation,
+    Expand,
     Stillborn,
     Tally,
 )
 from dgm.protocols import Needs
 from dgm.search.evidence_choice import choose_evidence
+from dgm.search.known import Known, siblings
 from dgm.search.orders import EvaluateOrder, ExpandOrder, Order, Standing
 
 
@@ -39,8 +41,7 @@ class Foreman:
         self._run = run
         self._settings = settings
         self._needs = needs or {}
-        self._contents: dict[str, str] = {}
-        """Git tree id → the agent of that content."""
+        self.known = Known(run)
 
     @property
     def tree(self) -> Tree:
@@ -81,33 +82,32 @@ class Foreman:
             child_number=tree.child_number(action),
             tally=sum((each.tally for each in past[what.parents[0]].values()), Tally()),
             evidence=tuple(known_then[number] for number in what.evidence),
-            known=self._known(),
+            known=self.known.contents(),
             standings=tuple(_standing(tree, agent, past[agent]) for agent in who),
             ancestor=_ancestor(tree, what.parents),
+            known_syntax=self.known.syntax() if self._settings.vetting.syntax else {},
+            siblings=self.siblings(what, len(tree.agents), tree.waiting),
         )
+
+    def siblings(
+        self, what: Expand, there: int, waiting: Mapping[ActionId, Waiting]
+    ) -> Mapping[str, CommitId]:
+        """Children of the first parent, of the first so many agents and of those that wait; only for their gate."""
+        if self._settings.gates.novelty == "off":
+            return {}
+        return siblings(self._run.tree, what.parents[0], there, waiting)
 
     def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn:
         """The event of a birth; a twin that was made at the same time by another worker is stillborn."""
-        known = self._known()
         content = self._run.repository.tree_of(outcome.commit)
-        if content in known:
-            reason = f"the same content as {known[content]}, which was born meanwhile"
-            dead = Stillborn(outcome.parents, outcome.operator, "duplicate", reason, outcome.cost)
+        asked = outcome.syntax if self._settings.vetting.syntax else ""
+        stage, reason = self.known.twin(content, asked)
+        if stage:
+            dead = Stillborn(outcome.parents, outcome.operator, stage, reason, outcome.cost)
             return AgentStillborn(action, dead)
         event = self._run.birth(outcome, action)
-        self._contents[content] = _name(event.id)
+        self.known.add(event, content)
         return event
-
-    def _known(self) -> dict[str, str]:
-        if len(self._contents) != len(self._run.tree.agents):
-            self._contents = contents(self._run, self._run.tree.agents)
-        return self._contents
-
-
-def contents(run: Run, agents: Sequence[Agent]) -> dict[str, str]:
-    """Git tree id of each agent's source → what to call the agent."""
-    trees = run.repository.trees_of(agent.commit for agent in agents)
-    return {content: _name(agent.id) for agent, content in zip(agents, trees, strict=True)}
 
 
 def _standing(tree: Tree, agent: AgentId, past: Mapping[ActionId, Evaluation]) -> Standing:
@@ -118,7 +118,3 @@ def _standing(tree: Tree, agent: AgentId, past: Mapping[ActionId, Evaluation]) -
 
 def _ancestor(tree: Tree, parents: Sequence[AgentId]) -> CommitId | None:
     return tree.agents[common_ancestor(tree, *parents)].commit if len(parents) == 2 else None
-
-
-def _name(agent: AgentId) -> str:
-    return f"agent {agent}"

@@ -1,7 +1,7 @@
 """What the loop hands to a worker: one value with all that an action needs, taken from the tree at its start."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dgm.archive.events import AgentBorn, AgentStillborn, Event, Recorded
@@ -57,6 +57,10 @@ class ExpandOrder:
     """Of the parents, then of ``action.shown``; simulated orders have none."""
     ancestor: CommitId | None = None
     """Of two parents: the youngest agent that both descend from, or that one of them is."""
+    known_syntax: Mapping[str, str] = field(default_factory=dict)
+    """``syntax_key`` of every agent that exists → what to call it; empty where the settings do not ask."""
+    siblings: Mapping[str, CommitId] = field(default_factory=dict)
+    """What to call each child of the first parent → its commit; empty where the settings do not ask."""
 
 
 Order = EvaluateOrder | ExpandOrder

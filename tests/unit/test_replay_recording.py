@@ -55,6 +55,7 @@ def test_models_speak_under_the_recorded_names(run):
         "improve": "offline",
         "diagnose": "offline",
     }
+        "probe": "offline",
 
 
 def test_what_is_made_beside_a_run_stays_out_of_it(run, tmp_path):

@@ -1,78 +1,152 @@
-"""A child is stopped at the first stage that it fails, and at no earlier one."""
+"""A child is stopped at the first stage that it fails; nothing that costs more has run then."""
 
 import asyncio
+import json
 
 import pytest
 
-from dgm.config import LimitSettings
-from dgm.domain import Entry
-from dgm.errors import AgentFault
-from dgm.meta.vetting import Stages, vet
-from dgm.protocols import Completed, Proposal, Work
+from dgm.archive.repository import patch, tree_id
+from dgm.assemble import seed_source
+from dgm.config import GateSettings, LimitSettings, VettingSettings
+from dgm.domain import Entry, TaskId, Verdict
+from dgm.errors import AgentFault, Infrastructure
+from dgm.messages import Reply, RequestRefused, Usage
+from dgm.meta.prompts import Prompts, shipped
+from dgm.meta.syntax_key import syntax_key
+from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
+from dgm.models.offline.model import OfflineModel
+from dgm.protocols import Completed, Grade, Proposal, Work
 
 TOML = b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
-PARENT = {"agent.toml": Entry(TOML), "a.py": Entry(b"1")}
-CHILD = {**PARENT, "a.py": Entry(b"2")}
+CODE = (
+    b"def work(job, model):\n    for step in range(10):\n        model.ask(job, step)\n    return job.end()\n"
+)
+PARENT = {"agent.toml": Entry(TOML), "a.py": Entry(CODE)}
+CHILD = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"20"))}
+TWIN = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"30"))}
+REMARK = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"30") + b"\n\n# That is all.\n")}
+TASKS = (TaskId("one"), TaskId("two"))
+STAGES = [
+    *("patch", "unchanged", "protected", "size", "duplicate", "syntax"),
+    *("contract", "novelty", "check", "improve", "probe"),
+]
+EVERYTHING = GateSettings(novelty="similarity")
 
 
 class World:
-    """A bench whose checks and agents end as told."""
+    """Checks, agents and probes that end as told; it notes what costs something."""
 
-    def __init__(self, check=None, work=None):
+    def __init__(self, check=None, work=None, probes=(Verdict.RESOLVED,), answers=()):
         self.checked = check or Completed(0, b"ok")
         self.worked = work or Work(CHILD, b"", Completed(0, b""), (), 1)
-        self.opened = []
+        self.verdicts = list(probes)
+        self.answers = list(answers)
+        self.ran = []
+        self.record = Record()
 
     async def check(self, source):
-        self.opened.append("check")
+        self.ran.append("check")
         return self.checked
 
     async def work(self, job):
-        self.opened.append("improve")
+        self.ran.append("improve")
         return self.worked
 
-    def vet(self, child, known=lambda _: None, **limits):
-        stages = Stages(self, "python", 1.0)
-        asyncio.run(vet(Proposal(child, ""), PARENT, known, LimitSettings(**limits), stages))
+    async def tries(self, child, task):
+        self.ran.append(f"probe {task}")
+        verdict = self.verdicts.pop(0)
+        if isinstance(verdict, Exception):
+            raise verdict
+        return Grade(verdict, f"tests of {task}", 0.0)
+
+    async def ask(self, request, role):
+        self.ran.append(f"ask {role}")
+        said = self.answers.pop(0) if self.answers else None
+        if isinstance(said, Exception):
+            raise said
+        return Reply(said, usage=Usage(1)) if said else await OfflineModel(strict=True).reply(request)
+
+    def vet(self, child, gates=EVERYTHING, probes=TASKS, vetting=None, **limits):
+        own = {tree_id(TWIN): "agent 3"}
+        subject = Subject(
+            parent=PARENT,
+            known=lambda source: own.get(tree_id(source)),
+            syntax=lambda: {syntax_key(TWIN): "agent 3", syntax_key(PARENT): "agent 0"},
+            edits=lambda: [Edit("agent 3", patch(PARENT, TWIN)), Edit("agent 2", patch(TWIN, PARENT))],
+            limits=LimitSettings(**limits),
+            vetting=vetting or VettingSettings(),
+            gates=gates,
+            judge=Judge(self, Prompts(shipped()), 1, 60_000) if gates.novelty == "model" else None,
+        )
+        rooms = Stages(self, "python", 1.0, probes, self.tries)
+        return asyncio.run(vet(Proposal(child, ""), subject, rooms, self.record))
+
+    @property
+    def results(self):
+        return {ran.stage: ran.result for ran in self.record.stages}
 
 
-def stage_of(world, child, *args, **limits):
+def failing(world, child, *args, **kwargs):
     with pytest.raises(AgentFault) as caught:
-        world.vet(child, *args, **limits)
-    return caught.value.stage
+        world.vet(child, *args, **kwargs)
+    return caught.value
 
 
-def test_a_good_child_passes():
+def test_a_good_child_passes_all_stages_and_each_says_what_it_took():
     world = World()
-    world.vet(CHILD)
-    assert world.opened == ["check", "improve"]
+    assert world.vet(CHILD) == syntax_key(CHILD)
+    assert world.ran == ["check", "improve", "probe one"]
+    assert list(world.results.items()) == [(stage, "passed") for stage in STAGES]
+    told = json.loads(world.record.data())["stages"]
+    assert [each["stage"] for each in told] == STAGES
+    assert all(each["seconds"] > 0 for each in told)
+    assert told[-1]["tries"][0].items() >= {"task": "one", "verdict": "resolved"}.items()
+
+
+BIG = {**CHILD, "big.txt": Entry(b"0123456789\n" * 400)}
+COPY = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"30").replace(b"end()", b"end( )") + b"x = 1\n")}
 
 
 @pytest.mark.parametrize(
-    ("child", "stage"),
+    ("child", "stage", "reason"),
     [
-        (PARENT, "unchanged"),
-        ({**CHILD, "agent.toml": Entry(TOML + b"\n")}, "protected"),
-        ({"a.py": Entry(b"1")}, "protected"),
-        ({**CHILD, "big": Entry(b"x" * 5000)}, "size"),
+        ({**CHILD, "a.py/b": Entry(b"")}, "patch", "both a file and a folder"),
+        ({**CHILD, "../b": Entry(b"")}, "patch", "not the name of a file"),
+        (BIG, "patch", "bytes as a patch; 4000 are allowed"),
+        (PARENT, "unchanged", "the same as its parent's"),
+        ({**CHILD, "agent.toml": Entry(TOML + b"\n")}, "protected", "agent.toml"),
+        ({"a.py": Entry(b"1")}, "protected", "agent.toml"),
+        ({**CHILD, **{f"f{n}": Entry(b"") for n in range(20)}}, "size", "22 files; 10 are allowed"),
+        (TWIN, "duplicate", "the same content as agent 3"),
+        (REMARK, "syntax", "the same as agent 3"),
+        ({**PARENT, "a.py": Entry(CODE + b'"""Words."""\n')}, "syntax", "the same as agent 0"),
+        (COPY, "novelty", "a near copy of the edit of agent 3"),
     ],
 )
-def test_cheap_stages_need_no_sandbox(child, stage):
+def test_what_needs_no_sandbox_is_stopped_without_one(child, stage, reason):
     world = World()
-    assert stage_of(world, child, agent_bytes=4000) == stage
-    assert world.opened == []
+    gates = GateSettings(novelty="similarity", novelty_threshold=0.3)
+    limits = {"patch_bytes": 4000, "agent_files": 10, "agent_bytes": 4000}
+    fault = failing(world, child, gates if stage == "novelty" else EVERYTHING, **limits)
+    assert (fault.stage, world.ran) == (stage, [])
+    assert reason in str(fault)
+    assert list(world.results.items()) == [
+        *((before, "passed") for before in STAGES[: STAGES.index(stage)]),
+        (stage, "failed"),
+    ]
+    assert json.loads(world.record.data())["stages"][-1]["reason"] == str(fault)
 
 
-def test_too_many_files_are_refused():
-    many = {**CHILD, **{f"f{n}": Entry(b"") for n in range(20)}}
-    assert stage_of(World(), many, agent_files=10) == "size"
+def test_a_source_that_shrinks_by_a_large_patch_may_still_be_too_large():
+    assert failing(World(), BIG, agent_bytes=4000).stage == "size"
 
 
-def test_a_twin_is_refused_by_name():
+def test_nothing_is_a_child_of_what_is_no_agent():
     world = World()
-    with pytest.raises(AgentFault, match="the same content as agent 3"):
-        world.vet(CHILD, lambda _: "agent 3")
-    assert world.opened == []
+    rooms = Stages(world, "python", 1.0, (), world.tries)
+    with pytest.raises(AgentFault) as caught:
+        asyncio.run(vet(Proposal(CHILD, ""), Subject({"a.py": Entry(CODE)}), rooms, world.record))
+    assert (caught.value.stage, world.ran) == ("contract", [])
 
 
 @pytest.mark.parametrize(
@@ -81,8 +155,9 @@ def test_a_twin_is_refused_by_name():
 )
 def test_a_failing_check_is_fatal(check):
     world = World(check)
-    assert stage_of(world, CHILD) == "check"
-    assert world.opened == ["check"]
+    assert failing(world, CHILD).stage == "check"
+    assert world.ran == ["check"]
+    assert list(world.results)[-1] == "check"
 
 
 @pytest.mark.parametrize(
@@ -94,4 +169,106 @@ def test_a_failing_check_is_fatal(check):
     ],
 )
 def test_a_child_that_cannot_improve_is_stillborn(work):
-    assert stage_of(World(work=work), CHILD) == "improve"
+    world = World(work=work)
+    assert failing(world, CHILD).stage == "improve"
+    assert world.ran == ["check", "improve"]
+
+
+def test_a_child_that_fails_every_probe_is_broken():
+    world = World(probes=[Verdict.UNRESOLVED, AgentFault("patch", "too large")])
+    fault = failing(world, CHILD)
+    assert fault.stage == "probe"
+    assert "any of the 2 tasks" in str(fault)
+    assert "one: tests of one; two: patch: too large" in str(fault)
+    assert world.ran == ["check", "improve", "probe one", "probe two"]
+    assert [tried["verdict"] for tried in world.record.stages[-1].tries] == ["unresolved"] * 2
+
+
+def test_one_probe_that_is_solved_is_enough():
+    world = World(probes=[Verdict.UNRESOLVED, Verdict.RESOLVED])
+    world.vet(CHILD)
+    assert world.ran[-2:] == ["probe one", "probe two"]
+
+
+def test_where_parents_have_always_solved_nothing_there_is_no_probe():
+    world = World()
+    world.vet(CHILD, probes=())
+    assert (world.results["probe"], world.ran) == ("skipped", ["check", "improve"])
+    assert world.record.stages[-1].note
+
+
+def test_a_probe_that_the_infrastructure_fails_says_nothing_of_the_child():
+    world = World(probes=[Infrastructure("engine gone")])
+    with pytest.raises(Infrastructure):
+        world.vet(CHILD)
+    assert world.results["probe"] == "broken"
+
+
+def test_stages_that_are_turned_off_are_not_run():
+    world = World()
+    off = VettingSettings(patch=False, syntax=False, probes=0)
+    assert world.vet(REMARK, GateSettings(), vetting=off) == ""
+    assert list(world.results) == [
+        "unchanged",
+        "protected",
+        "size",
+        "duplicate",
+        "contract",
+        "check",
+        "improve",
+    ]
+    assert world.ran == ["check", "improve"]
+
+
+def test_a_model_decides_which_edit_is_a_copy():
+    asks = GateSettings(novelty="model", novelty_threshold=0.01)
+    world = World(answers=['{"copy": false, "why": "it counts further"}'])
+    world.vet(CHILD, asks)
+    assert world.ran == ["ask diagnose", "check", "improve", "probe one"]
+    world = World(answers=["Well.", 'I think: {"copy": true, "why": "another\\nnumber"}'])
+    fault = failing(world, CHILD, asks)
+    assert fault.stage == "novelty"
+    assert str(fault).endswith("another number")
+    assert world.ran == ["ask diagnose"] * 2
+
+
+@pytest.mark.parametrize("said", [["?", "?"], [RequestRefused("context_length_exceeded", "too long")]])
+@pytest.mark.parametrize(("threshold", "stage"), [(0.01, "novelty"), (1.0, "")])
+def test_where_the_model_does_not_say_similarity_does(said, threshold, stage):
+    world = World(answers=said)
+    gates = GateSettings(novelty="model", novelty_threshold=threshold)
+    if stage:
+        assert failing(world, CHILD, gates).stage == stage
+    else:
+        world.vet(CHILD, gates)
+    assert "the model did not say" in world.record.stages[STAGES.index("novelty")].note
+
+
+def test_the_offline_model_judges_by_the_words_that_change():
+    asks = GateSettings(novelty="model")
+    World().vet({**PARENT, "b.py": Entry(b"import os\n\n\ndef home():\n    return os.getcwd()\n")}, asks)
+    same = {**PARENT, "a.py": Entry(CODE.replace(b"10", b"30") + b"\n\nstep = 10\n")}
+    assert failing(World(), same, asks).stage == "novelty"
+
+
+def test_the_first_child_of_all_is_new():
+    world = World()
+    rooms = Stages(world, "python", 1.0, (), world.tries)
+    asyncio.run(vet(Proposal(CHILD, ""), Subject(PARENT, gates=EVERYTHING), rooms, world.record))
+    assert world.results["novelty"] == "skipped"
+
+
+def test_a_real_agent_with_a_binary_file_a_link_and_a_program_passes_the_patch_stage():
+    seed = seed_source(None)
+    child = {
+        **{path: entry for path, entry in seed.items() if not path.endswith("README.md")},
+        "logo.bin": Entry(bytes(range(256))),
+        "run.sh": Entry(b"#!/bin/sh\n", 0o100755),
+        "here": Entry(b"agent", 0o120000),
+        "no newline \xe4.txt": Entry(b"x"),
+    }
+    subject = Subject(parent=seed, vetting=VettingSettings(probes=0))
+    world = World()
+    rooms = Stages(world, "python", 1.0, (), world.tries)
+    asyncio.run(vet(Proposal(child, ""), subject, rooms, world.record))
+    assert world.results["patch"] == "passed"

@@ -1,9 +1,12 @@
 """What a child must pass before anything is spent on evaluating it; the cheapest question first.
 
-Each stage raises ``AgentFault`` with its own name, so that stillborn children are counted by stage.
+Each stage raises ``AgentFault`` with its own name, so that stillborn children are counted by stage, and what each took
+is recorded.
 """
 
-from dgm.meta.vetting.passing import IsKnown, vet
+from dgm.meta.vetting.novelty import Edit, Judge
+from dgm.meta.vetting.passing import IsKnown, Rooms, Subject, vet
+from dgm.meta.vetting.record import Ran, Record
 from dgm.meta.vetting.stages import Stages
 
-__all__ = ["IsKnown", "Stages", "vet"]
+__all__ = ["Edit", "IsKnown", "Judge", "Ran", "Record", "Rooms", "Stages", "Subject", "vet"]

@@ -1,42 +1,117 @@
 """The stages in their order."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from dgm.config import LimitSettings
+from dgm.archive.repository import patch
+from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 from dgm.meta.contract import read_contract
-from dgm.meta.vetting.stages import Stages
+from dgm.meta.syntax_key import syntax_key
+from dgm.meta.vetting.applying import check_applies
+from dgm.meta.vetting.novelty import Edit, Judge, check_novel
+from dgm.meta.vetting.record import Ran, Record
 from dgm.protocols import Proposal
 
 IsKnown = Callable[[Snapshot], str | None]
 """Names an existing agent of the same content, if there is one."""
 
 
-async def vet(
-    proposal: Proposal, parent: Snapshot, known: IsKnown, limits: LimitSettings, stage: Stages
-) -> None:
-    """Passes a proposal through every stage.
+class Rooms(Protocol):
+    """The stages that need a sandbox."""
+
+    async def check(self, child: Snapshot) -> None:
+        """Stage ``check``."""
+        ...
+
+    async def start_improve(self, child: Snapshot) -> None:
+        """Stage ``improve``."""
+        ...
+
+    async def probe(self, child: Snapshot, ran: Ran) -> None:
+        """Stage ``probe``; notes what was tried, or that there was nothing to try."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a child is held against."""
+
+    parent: Snapshot
+    """The first one's source."""
+    known: IsKnown = lambda _: None
+    syntax: Callable[[], dict[str, str]] = dict
+    """``syntax_key`` of every agent's source → what to call the agent; asked once, where it is needed."""
+    edits: Callable[[], Sequence[Edit]] = tuple
+    """Of siblings, and of agents that the operator was shown; asked once, where they are needed."""
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    vetting: VettingSettings = field(default_factory=VettingSettings)
+    gates: GateSettings = field(default_factory=GateSettings)
+    judge: Judge | None = None
+    """Of the gate ``novelty``, where a model decides."""
+
+
+async def vet(proposal: Proposal, subject: Subject, rooms: Rooms, record: Record) -> str:
+    """Passes a proposal through every stage that the settings ask for; ``record`` hears of each.
+
+    Returns:
+        The child's ``syntax_key``; empty where the settings do not ask for it.
 
     Raises:
-        AgentFault: it failed; ``stage`` is one of ``unchanged``, ``protected``, ``size``, ``duplicate``,
-            ``contract``, ``check``, ``improve``.
-        Infrastructure: a sandbox failed.
+        AgentFault: it failed; ``stage`` is one of ``patch``, ``unchanged``, ``protected``, ``size``, ``duplicate``,
+            ``syntax``, ``contract``, ``novelty``, ``check``, ``improve``, ``probe``.
+        Infrastructure: a sandbox or a model failed.
     """
-    child = proposal.source
-    if child == parent:
-        raise AgentFault("unchanged", "the child's source is the same as its parent's")
-    forbidden = read_contract(parent).forbidden_changes(parent, child)
-    if forbidden:
-        raise AgentFault("protected", f"changed protected files: {', '.join(forbidden[:5])}")
-    _check_size(child, limits)
-    twin = await asyncio.to_thread(known, child)
-    if twin:
-        raise AgentFault("duplicate", f"the same content as {twin}")
-    read_contract(child)
-    await stage.check(child)
-    await stage.start_improve(child)
+    child, asks = proposal.source, subject.vetting
+    if asks.patch:
+        with record.stage("patch"):
+            most = subject.limits.patch_bytes
+            await asyncio.to_thread(check_applies, subject.parent, child, most)
+    await _compare(child, subject, record)
+    key = await _check_syntax(child, subject, record) if asks.syntax else ""
+    with record.stage("contract"):
+        read_contract(child)
+    if subject.gates.novelty != "off":
+        with record.stage("novelty") as ran:
+            edit = await asyncio.to_thread(patch, subject.parent, child)
+            others = await asyncio.to_thread(subject.edits)
+            await check_novel(edit, others, subject.gates.novelty_threshold, subject.judge, ran)
+    with record.stage("check"):
+        await rooms.check(child)
+    with record.stage("improve"):
+        await rooms.start_improve(child)
+    if asks.probes:
+        with record.stage("probe") as ran:
+            await rooms.probe(child, ran)
+    return key
+
+
+async def _compare(child: Snapshot, subject: Subject, record: Record) -> None:
+    with record.stage("unchanged"):
+        if child == subject.parent:
+            raise AgentFault("unchanged", "the child's source is the same as its parent's")
+    with record.stage("protected"):
+        forbidden = read_contract(subject.parent).forbidden_changes(subject.parent, child)
+        if forbidden:
+            raise AgentFault("protected", f"changed protected files: {', '.join(forbidden[:5])}")
+    with record.stage("size"):
+        _check_size(child, subject.limits)
+    with record.stage("duplicate"):
+        twin = await asyncio.to_thread(subject.known, child)
+        if twin:
+            raise AgentFault("duplicate", f"the same content as {twin}")
+
+
+async def _check_syntax(child: Snapshot, subject: Subject, record: Record) -> str:
+    with record.stage("syntax"):
+        key = await asyncio.to_thread(syntax_key, child)
+        twin = (await asyncio.to_thread(subject.syntax)).get(key)
+        if twin:
+            raise AgentFault("syntax", f"but for comments, docstrings and layout the same as {twin}")
+    return key
 
 
 def _check_size(child: Snapshot, limits: LimitSettings) -> None:

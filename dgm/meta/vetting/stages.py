@@ -1,26 +1,40 @@
 """The stages that need a sandbox."""
 
-from dgm.domain import Snapshot
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from dgm.domain import Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault
-from dgm.protocols import Job, JobKind, Workbench
+from dgm.meta.vetting.record import Ran
+from dgm.protocols import Grade, Job, JobKind, Workbench
 
 DRY_RUN = "This is a dry run: change nothing and say DONE."
+
+
+Tries = Callable[[Snapshot, TaskId], Awaitable[Grade]]
+"""Lets an agent of that source work on a task, and grades it; raises as a workbench and a benchmark do."""
 
 
 class Stages:
     """The stages that need a sandbox."""
 
-    def __init__(self, dry_bench: Workbench, image: str, check_s: float) -> None:
+    def __init__(
+        self, dry_bench: Workbench, image: str, check_s: float, probes: Sequence[TaskId], tries: Tries
+    ) -> None:
         """Takes a workbench whose model only ever says DONE.
 
         Args:
             dry_bench: checks the child, and lends the scripted model of the dry run.
             image: recipe of the sandbox of the dry run.
             check_s: wall seconds that the self-check may take.
+            probes: tasks that all parents have always resolved.
+            tries: what a probe is made with.
         """
         self._dry_bench = dry_bench
         self._image = image
         self._check_s = check_s
+        self._probes = probes
+        self._tries = tries
 
     async def check(self, child: Snapshot) -> None:
         """Runs the agent's self-check; it must exit 0 in time."""
@@ -52,6 +66,26 @@ class Stages:
             )
         if work.completed.exit_code != 0 and b"Traceback (most recent call last)" in work.completed.output:
             raise AgentFault("improve", f"an improve job crashes: {last_line(work.completed.output)}")
+
+    async def probe(self, child: Snapshot, ran: Ran) -> None:
+        """Lets the child work on the probe tasks until it resolves one; one that resolves none is broken, not bad."""
+        if not self._probes:
+            ran.skip("there is no task that its parents have always resolved")
+        for task in self._probes:
+            began = time.perf_counter()
+            try:
+                grade = await self._tries(child, task)
+            except AgentFault as fault:
+                grade = Grade(Verdict.UNRESOLVED, f"{fault.stage}: {fault}", 0.0)
+            seconds = round(time.perf_counter() - began, 6)
+            tried = {"task": task, "verdict": grade.verdict.value, "reason": grade.reason}
+            ran.tries.append({**tried, "seconds": seconds})
+            if grade.verdict is Verdict.RESOLVED:
+                return
+        if self._probes:
+            told = "; ".join(f"{tried['task']}: {tried['reason']}" for tried in ran.tries)
+            which = "the task" if len(self._probes) == 1 else f"any of the {len(self._probes)} tasks"
+            raise AgentFault("probe", f"does not solve {which} that its parents always solve ({told})")
 
 
 def last_line(output: bytes) -> str:

@@ -15,7 +15,7 @@ from dgm.domain import ActionId, AgentId, TaskId, Verdict
 from dgm.policies.lineage.outlook import Circumstances, Outlook
 from dgm.policies.lineage.posterior import Posterior
 
-EXPANSION_ROLES = ("improve", "diagnose")
+EXPANSION_ROLES = ("improve", "diagnose", "probe")
 EVALUATION_ROLE = "solve"
 
 

@@ -1,12 +1,15 @@
 """A recorded run as something to work from: its replies are served, nothing is ever written into it."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dgm.archive.events import ActionStarted, Event, Recorded
+from dgm.archive.approvals import Waiting
+from dgm.archive.events import ActionStarted, ChildProposed, Event, Recorded
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
+from dgm.archive.store import Row
 from dgm.archive.traces import Traces
 from dgm.config import Settings
 from dgm.domain import ActionId, Digest
@@ -15,10 +18,11 @@ from dgm.gateway.journal import RunJournal
 from dgm.messages import Exchange, PaidCall
 from dgm.models.recorded import RecordedModel
 from dgm.protocols import Model
-from dgm.search.foreman import Foreman, contents
+from dgm.search.foreman import Foreman
+from dgm.search.known import contents
 from dgm.search.orders import ExpandOrder
 
-ROLES = ("solve", "improve", "diagnose")
+ROLES = ("solve", "improve", "diagnose", "probe")
 
 
 class Recording:
@@ -107,7 +111,11 @@ class Orders:
     def __init__(self, run: Run, settings: Settings) -> None:
         self._run = run
         self._foreman = Foreman(run, settings)
-        self._births = [seq for seq, _, kind, _, _ in run.store.rows() if kind == "agent_born"]
+        self._births: list[int] = []
+        self._asked: list[tuple[int, ActionId, Waiting]] = []
+        self._decided: dict[ActionId, int] = {}
+        for row in run.store.rows():
+            self._note(row)
 
     def expansion(self, action: ActionId) -> ExpandOrder:
         """The order of the last start of an expansion: only agents of that time are known.
@@ -121,5 +129,29 @@ class Orders:
         order = self._foreman.order(action, starts[-1].event.action)
         if not isinstance(order, ExpandOrder):
             raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} is no expansion")
-        there = sum(seq < starts[-1].seq for seq in self._births)
-        return replace(order, known=contents(self._run, self._run.tree.agents[:there]))
+        seq = starts[-1].seq
+        there = sum(born < seq for born in self._births)
+        return replace(
+            order,
+            known=contents(self._run, self._run.tree.agents[:there]),
+            known_syntax=self._foreman.known.syntax(there) if order.known_syntax else {},
+            siblings=self._foreman.siblings(order.action, there, self._waiting(seq)),
+        )
+
+    def _note(self, row: Row) -> None:
+        seq, _, kind, action, _ = row
+        if kind == "agent_born":
+            self._births.append(seq)
+        if action is not None and kind in ("agent_born", "agent_stillborn"):
+            self._decided[ActionId(action)] = seq
+        event = self._run.store.decoded(row).event if kind == "child_proposed" else None
+        if isinstance(event, ChildProposed):
+            self._asked.append((seq, event.action, Waiting(event.outcome, 0.0)))
+
+    def _waiting(self, seq: int) -> Mapping[ActionId, Waiting]:
+        """Children that waited for a person then."""
+        return {
+            action: one
+            for asked, action, one in self._asked
+            if asked < seq < self._decided.get(action, sys.maxsize)
+        }

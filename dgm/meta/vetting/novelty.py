@@ -1,0 +1,99 @@
+"""The gate ``novelty``: whether an edit is a near copy of one that was made before.
+
+By words alone (``similarity``), or by a model that is shown the edit and the most alike one. Asking a model whether a
+proposal is new enough: arXiv:2509.19349 (ShinkaEvolve), where it follows on a similarity of embeddings.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgm.errors import AgentFault
+from dgm.messages import Message, Request, Role
+from dgm.meta.answers import Asked, a_flag, a_text, asked, read_object
+from dgm.meta.prompts import Prompts
+from dgm.meta.similarity import nearest
+from dgm.meta.vetting.record import Ran
+
+NAME = "novelty"
+"""Of the gate, of its prompt and of its stage."""
+SYSTEM = "You judge whether two edits of a coding agent are near copies of each other."
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What an agent changed, and what to call the agent."""
+
+    name: str
+    patch: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The model that decides."""
+
+    bench: Asked
+    prompts: Prompts
+    retries: int
+    """Further questions after an answer that cannot be read."""
+    prompt_chars: int
+    """Of both edits together; each is cut in its middle."""
+
+    async def copies(self, edit: bytes, other: bytes) -> tuple[bool, str]:
+        """Whether the one is a near copy of the other, and why.
+
+        Raises:
+            AgentFault: stage ``answer``: no answer could be read.
+            Infrastructure: the model failed.
+        """
+        most = self.prompt_chars // 2
+        shown = {"edit": _cut(edit, most), "other": _cut(other, most)}
+        said = self.prompts.fill(NAME, shown)
+        request = Request((Message(Role.SYSTEM, SYSTEM), Message(Role.USER, said)))
+        return await asked(self.bench, request, _read, self.retries, "diagnose")
+
+
+async def check_novel(
+    edit: bytes, others: Sequence[Edit], threshold: float, judge: Judge | None, ran: Ran
+) -> None:
+    """Compares an edit with those that there are.
+
+    Args:
+        edit: the patch from parent to child.
+        others: of siblings, and of the agents that the operator was shown.
+        threshold: the resemblance (``similarity``) from which on an edit is a copy.
+        judge: decides instead of the threshold, which it only does where no answer of the judge can be read.
+        ran: takes a note of what was found.
+
+    Raises:
+        AgentFault: stage ``novelty``: it is a near copy.
+        Infrastructure: the model failed.
+    """
+    at, alike = nearest(edit, [other.patch for other in others])
+    if at < 0:
+        ran.skip("no other edit has anything in common with it")
+        return
+    other = others[at]
+    ran.note = f"{alike:.2f} like the edit of {other.name}"
+    copies, why = alike >= threshold, f"from {threshold:g} on it counts as a copy"
+    if judge:
+        try:
+            copies, why = await judge.copies(edit, other.patch)
+        except AgentFault as fault:
+            ran.note += f"; by that alone, as the model did not say: {fault}"
+    if copies:
+        raise AgentFault(NAME, f"a near copy of the edit of {other.name} ({alike:.2f} alike): {why}")
+
+
+def _read(text: str) -> tuple[bool, str]:
+    answer = read_object(text, ("copy", "why"))
+    return a_flag(answer, "copy"), " ".join(a_text(answer, "why").split())[:300]
+
+
+def _cut(patch: bytes, most: int) -> str:
+    text = patch.decode("utf-8", "replace")
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return (
+        f"{text[:half]}\n[... {len(text) - 2 * half} characters are left out ...]\n{text[len(text) - half :]}"
+    )

@@ -1,0 +1,121 @@
+"""What the archive holds already, children that wait for a person included, so that nothing is made twice."""
+
+from collections.abc import Mapping, Sequence
+
+from dgm.archive.approvals import Waiting
+from dgm.archive.events import AgentBorn
+from dgm.archive.run import Run
+from dgm.archive.tree import Tree
+from dgm.domain import ActionId, Agent, AgentId, Born, CommitId
+from dgm.meta.syntax_key import VERSION, syntax_key
+
+SIBLINGS = 100
+"""Of so many children of a parent an edit is compared with; the youngest."""
+
+_KEYS = """
+SELECT json_extract(body, '$.id'), coalesce(json_extract(body, '$.syntax'), '')
+FROM events WHERE kind = 'agent_born' AND json_extract(body, '$.id') >= ? ORDER BY seq
+"""
+
+
+class Known:
+    """A run's agents by content and by syntax; each is looked at once."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._contents: dict[str, str] = {}
+        self._keys: list[str] = []
+        self._waiting: dict[ActionId, str] = {}
+
+    def contents(self) -> Mapping[str, str]:
+        """Git tree id of every agent's source, and of every child that waits → what to call it."""
+        agents = self._run.tree.agents
+        if len(self._contents) != len(agents):
+            self._contents = contents(self._run, agents)
+        waiting = self._run.tree.waiting
+        for action, one in waiting.items():
+            if action not in self._waiting:
+                self._waiting[action] = self._run.repository.tree_of(one.child.commit)
+        if not waiting:
+            return self._contents
+        return {**{self._waiting[action]: child_of(action) for action in waiting}, **self._contents}
+
+    def syntax(self, there: int | None = None) -> Mapping[str, str]:
+        """``syntax_key`` of every agent's source, and of every child that waits → what to call it.
+
+        Keys of agents that were born without one, or with one of another version, are made from their sources.
+
+        Args:
+            there: only of the first so many agents, and of nobody who waits.
+        """
+        agents = self._run.tree.agents
+        if len(self._keys) != len(agents):
+            for agent, key in self._run.store.query(_KEYS, (len(self._keys),)):
+                if agent == len(self._keys) < len(agents):
+                    own = key if key.startswith(VERSION) else syntax_key(self._run.source(AgentId(agent)))
+                    self._keys.append(own)
+        waiting = {one.child.syntax: child_of(action) for action, one in self._run.tree.waiting.items()}
+        known = {key: name_of(AgentId(agent)) for agent, key in enumerate(self._keys[:there])}
+        return known if there is not None else {**waiting, **known}
+
+    def add(self, event: AgentBorn, content: str) -> None:
+        """Notes a birth before it is in the tree: what ``contents`` and ``syntax`` would find out themselves."""
+        self._contents[content] = name_of(event.id)
+        if event.syntax.startswith(VERSION) and len(self._keys) == event.id:
+            self._keys.append(event.syntax)
+
+    def twin(self, content: str, syntax: str) -> tuple[str, str]:
+        """Of a child that is about to be born: the stage that it fails at, and why; two empty texts where it is new.
+
+        Args:
+            content: git tree id of its source.
+            syntax: its ``syntax_key``; empty where nobody asks.
+        """
+        same = self.contents().get(content)
+        if same:
+            return "duplicate", f"the same content as {same}, which was there first"
+        same = self.syntax().get(syntax) if syntax else None
+        if same:
+            why = f"but for comments, docstrings and layout the same as {same}, which was there first"
+            return "syntax", why
+        return "", ""
+
+
+def contents(run: Run, agents: Sequence[Agent]) -> dict[str, str]:
+    """Git tree id of each agent's source → what to call the agent."""
+    trees = run.repository.trees_of(agent.commit for agent in agents)
+    return {content: name_of(agent.id) for agent, content in zip(agents, trees, strict=True)}
+
+
+def siblings(
+    tree: Tree, parent: AgentId, there: int, waiting: Mapping[ActionId, Waiting]
+) -> Mapping[str, CommitId]:
+    """The children of one first parent, those that wait included: what to call each → its commit.
+
+    Args:
+        tree: with all of them.
+        parent: the first parent.
+        there: only of the first so many agents.
+        waiting: children that wait at that moment.
+    """
+    own = [tree.agents[child] for child in tree.children(parent) if child < there]
+    born = {name_of(each.id): each.commit for each in own if each.parents[0] == parent}
+    asked = {child_of(action): one.child for action, one in waiting.items()}
+    named = {**born, **{name: child.commit for name, child in asked.items() if _first(child) == parent}}
+    latest = dict(list(named.items())[-SIBLINGS:])
+    # Not by name: a child that waited has become an agent when a replay asks again.
+    return dict(sorted(latest.items(), key=lambda each: each[1]))
+
+
+def name_of(agent: AgentId) -> str:
+    """What to call an agent."""
+    return f"agent {agent}"
+
+
+def child_of(action: ActionId) -> str:
+    """What to call a child that is no agent yet."""
+    return f"the child of action {action}"
+
+
+def _first(child: Born) -> AgentId:
+    return child.parents[0]

@@ -1,0 +1,92 @@
+"""Passes one child through vetting: what it is held against, and the sandboxes and the model that it needs."""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from dgm.archive.repository import tree_id
+from dgm.domain import Digest, Snapshot, TaskId
+from dgm.gateway.server import DRY_RUN
+from dgm.meta.prompts import frozen
+from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
+from dgm.protocols import Brief, Grade, Proposal
+from dgm.search.attempt import Attempt
+from dgm.search.equipment import Equipment
+from dgm.search.orders import ExpandOrder
+from dgm.search.workbench import SandboxWorkbench
+
+PROBE = "probe"
+"""The role of model calls that a child makes before it is born."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vetting:
+    """Of one child. What it takes is bounded by its own settings, not by what the child's making may take."""
+
+    by: Equipment
+    order: ExpandOrder
+    bench: SandboxWorkbench
+    """That the operator had: no reply that it was given is served again."""
+
+    async def passed(self, proposal: Proposal, brief: Brief, traces: dict[str, Digest]) -> str:
+        """The child's ``syntax_key``; ``traces`` gets ``vetting`` and what its probes left, whatever comes of it.
+
+        Raises:
+            AgentFault: it failed at ``stage``.
+            Infrastructure: a sandbox or the model failed.
+        """
+        settings, limits = self.by.settings, self.by.settings.limits
+        dry = self.by.bench(self.order.id, DRY_RUN)
+        rooms = Stages(
+            dry, self.by.spec.image, limits.check_s, self.order.action.probes, _Probes(self, traces)
+        )
+        subject = Subject(
+            parent=brief.parents[0].source,
+            known=self._twin,
+            syntax=lambda: dict(self.order.known_syntax),
+            edits=lambda: self._edits(brief),
+            limits=limits,
+            vetting=settings.vetting,
+            gates=settings.gates,
+            judge=self._judge() if settings.gates.novelty == "model" else None,
+        )
+        record = Record()
+        try:
+            return await vet(proposal, subject, rooms, record)
+        finally:
+            traces["vetting"] = await asyncio.to_thread(self.by.keep, record.data())
+
+    def _twin(self, child: Snapshot) -> str | None:
+        return self.order.known.get(tree_id(child))
+
+    def _edits(self, brief: Brief) -> list[Edit]:
+        diff, parent = self.by.run.repository.diff, self.order.parents[0].commit
+        made = [Edit(name, diff(parent, commit)) for name, commit in self.order.siblings.items()]
+        members = [*brief.parents, *brief.members]
+        return [
+            *made,
+            *(Edit(f"agent {member.agent.id}", member.change) for member in members if member.change),
+        ]
+
+    def _judge(self) -> Judge:
+        settings = self.by.settings
+        bench = replace(self.bench, allowance=None)
+        prompts = frozen(self.by.run.config, str(self.by.run.folder / "run.json"))
+        return Judge(bench, prompts, settings.operators.retries, settings.evidence.prompt_chars)
+
+
+class _Probes:
+    """Tries of one child, numbered in their traces (``probe-1-patch`` …)."""
+
+    def __init__(self, of: Vetting, traces: dict[str, Digest]) -> None:
+        self._of = of
+        self._traces = traces
+        self._tried = 0
+
+    async def __call__(self, child: Snapshot, task: TaskId) -> Grade:
+        bench = replace(self._of.bench, role=PROBE, allowance=None)
+        self._tried += 1
+        left: dict[str, Digest] = {}
+        try:
+            return await Attempt(self._of.by, bench, task, left).graded(child)
+        finally:
+            self._traces.update({f"probe-{self._tried}-{name}": digest for name, digest in left.items()})
