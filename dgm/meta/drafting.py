@@ -1,0 +1,123 @@
+"""What a model that writes an agent answers: whole files, replacements and removals, and how they are applied.
+
+What cannot be applied changes nothing at all, and is said in a line that the model can act on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dgm.archive.objects import storable
+from dgm.archive.snapshots import LINK, checked_name
+from dgm.domain import Entry, Snapshot
+from dgm.errors import UserError
+from dgm.meta.answers import Unreadable, a_text, read_object, records, texts
+from dgm.meta.contract import Contract
+
+KEYS = ("thought", "rationale")
+"""That every answer has."""
+_QUOTED = 80
+
+
+class Unfit(ValueError):
+    """An answer cannot be applied; one line that the model is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an answer changes in a source."""
+
+    rationale: str
+    """One line of at most 200 characters."""
+    files: Mapping[str, str]
+    edits: Sequence[Mapping[str, str]]
+    """``path``, ``old`` and ``new`` of each, in order."""
+    removed: Sequence[str]
+
+    def __bool__(self) -> bool:
+        """Whether anything is changed."""
+        return bool(self.files or self.edits or self.removed)
+
+    def __str__(self) -> str:
+        return f"{len(self.files)} files, {len(self.edits)} edits, {len(self.removed)} removed"
+
+
+def read_changes(text: str) -> Changes:
+    """The changes in a model's answer; they may be none.
+
+    Raises:
+        Unreadable: it is not in the form that was asked for.
+    """
+    answer = read_object(text, KEYS)
+    a_text(answer, "thought")
+    removed = answer.get("removed", [])
+    if not isinstance(removed, list) or not all(isinstance(path, str) for path in removed):
+        raise Unreadable("'removed' must be a list of paths")
+    return Changes(
+        " ".join(a_text(answer, "rationale").split())[:200],
+        texts(answer, "files"),
+        records(answer, "edits", ("path", "old", "new")),
+        removed,
+    )
+
+
+def applied(source: Snapshot, changes: Changes, contract: Contract) -> Snapshot:
+    """The source after the changes: removals first, then files, then edits in their order.
+
+    Raises:
+        Unfit: a path is none, may not be changed, or is not there; or a text to replace does not occur exactly once.
+    """
+    files = dict(source)
+    for path in changes.removed:
+        _allowed(path, contract)
+        if files.pop(path, None) is None:
+            raise Unfit(f"there is no file {_short(path)} to remove")
+    for path, text in changes.files.items():
+        _allowed(path, contract)
+        files[path] = Entry(text.encode(), _mode(files.get(path)))
+    for number, edit in enumerate(changes.edits, 1):
+        _allowed(edit["path"], contract)
+        _edit(files, edit, f"number {number} of 'edits'")
+    clash = next((path for path in sorted(files) for folder in _folders(path) if folder in files), None)
+    if clash is not None:
+        raise Unfit(f"{_short(clash)} lies in a folder of which there is a file of the same name")
+    return files
+
+
+def _edit(files: dict[str, Entry], edit: Mapping[str, str], which: str) -> None:
+    path = edit["path"]
+    if path not in files or files[path].mode == LINK:
+        raise Unfit(f"{which}: there is no file {_short(path)}")
+    try:
+        text = files[path].data.decode()
+    except UnicodeDecodeError as error:
+        raise Unfit(f"{which}: {_short(path)} is no text") from error
+    times = text.count(edit["old"]) if edit["old"] else 0
+    if times != 1:
+        raise Unfit(
+            f"{which}: its 'old' ({_short(edit['old'])}) occurs {times} times in {_short(path)}; it must occur once"
+        )
+    files[path] = Entry(text.replace(edit["old"], edit["new"]).encode(), files[path].mode)
+
+
+def _mode(before: Entry | None) -> int:
+    return Entry(b"").mode if before is None or before.mode == LINK else before.mode
+
+
+def _allowed(path: str, contract: Contract) -> None:
+    try:
+        checked_name(path)
+    except UserError as error:
+        raise Unfit(f"{_short(path)} is not the path of a file in the agent's folder") from error
+    if not storable({path: Entry(b"")}):
+        raise Unfit(f"{_short(path)} is git's own; it cannot be part of an agent")
+    if not contract.may_change(path):
+        raise Unfit(f"{_short(path)} is fixed; it may not be changed")
+
+
+def _folders(path: str) -> Sequence[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:n]) for n in range(1, len(parts))]
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "...")

@@ -1,0 +1,150 @@
+"""The operator ``invent``: a model writes a new agent with the archive's best and most different members in view.
+
+Source: arXiv:2408.08435 (ADAS, Meta Agent Search): an archive that is shown, two rounds of reflection, and at most
+three in which a draft that fails is mended. Unlike there, a draft is a change of its parent's source, so that an agent
+may be larger than one answer, and failing is failing the agent's own check. No agent is at work: whether the parent is
+a good editor makes no difference.
+"""
+
+from collections.abc import Sequence
+
+from dgm.domain import Snapshot
+from dgm.errors import AgentFault
+from dgm.messages import Message, Request, Role
+from dgm.meta.answers import asked
+from dgm.meta.contract import Contract, read_contract
+from dgm.meta.drafting import Changes, Unfit, applied, read_changes
+from dgm.meta.evidence import budgeted
+from dgm.meta.evidence.folder import plain
+from dgm.meta.making import Making
+from dgm.protocols import Brief, Completed, Member, Needs, Proposal, Workbench
+
+ROLE = "improve"
+_SHOWN = 3_000
+"""Characters of what a check prints that are shown."""
+_STANDS = "The draft stands as you wrote it."
+
+
+class Invent:
+    """One parent, one child that nobody of the archive wrote."""
+
+    name = "invent"
+    needs = Needs(archive=4)
+
+    def __init__(self, making: Making) -> None:
+        self.making = making
+
+    async def make(self, brief: Brief, bench: Workbench) -> Proposal:
+        """Asks for a draft, lets it be looked over and mended, and proposes what there is in the end.
+
+        Raises:
+            AgentFault: stage ``answer``: there was no usable answer; stage ``edit``: none could be applied.
+            Infrastructure: the sandbox or the model failed.
+        """
+        prompts, settings = self.making.prompts, self.making.settings
+        draft = _Draft(brief.parents[0].source, prompts.fill("invent", {}), bench, settings.retries)
+        await draft.go_on(self._opening(brief, draft.contract))
+        try:
+            for number in range(1, settings.reflections + 1):
+                await draft.go_on(
+                    prompts.fill(f"invent-reflect-{number}", {"state": draft.trouble or _STANDS})
+                )
+            for _ in range(settings.debugging):
+                trouble = draft.trouble or _broken(await bench.check(draft.source))
+                if not trouble:
+                    break
+                await draft.go_on(prompts.fill("invent-debug", {"state": trouble}))
+        except AgentFault as fault:
+            if not draft.usable:
+                raise
+            draft.log.append(f"no more answers: {fault}")
+        if not draft.usable:
+            raise AgentFault("edit", f"no draft could be applied. {draft.trouble}")
+        return Proposal(
+            draft.source, draft.rationale, "\n".join(draft.log).encode("utf-8", "replace") + b"\n"
+        )
+
+    def _opening(self, brief: Brief, contract: Contract) -> str:
+        parent = brief.parents[0]
+        everyone = [parent, *(member for member in brief.members if member.agent.id != parent.agent.id)]
+        parts = [(_title(member), _source(member, parent)) for member in everyone]
+        values = {
+            **brief.facts,
+            "members": "\n".join(_line(member) for member in everyone),
+            "parts": budgeted(parts, self.making.evidence.prompt_chars),
+            "fixed": ", ".join(f"`{pattern}`" for pattern in contract.protected),
+            "check": " ".join(contract.check),
+            "child_number": brief.child_number,
+        }
+        return self.making.prompts.fill("invent-draft", values)
+
+
+class _Draft:
+    """A conversation about a source, and the source as it came to be in it.
+
+    Attributes:
+        trouble: why the last answer could not be applied; empty where it could.
+        usable: an answer was applied.
+    """
+
+    def __init__(self, parent: Snapshot, system: str, bench: Workbench, retries: int) -> None:
+        self.source = parent
+        self.contract = read_contract(parent)
+        self.rationale, self.trouble, self.usable = "", "", False
+        self.log: list[str] = []
+        self._messages = [Message(Role.SYSTEM, system)]
+        self._bench, self._retries = bench, retries
+
+    async def go_on(self, said: str) -> None:
+        """Asks the next question, and applies what is answered.
+
+        Raises:
+            AgentFault: stage ``answer``: there was no usable answer.
+        """
+        question = [*self._messages, Message(Role.USER, said)]
+        text, changes = await asked(self._bench, Request(tuple(question)), _read, self._retries, ROLE)
+        self._messages = [*question, Message(Role.ASSISTANT, text)]
+        try:
+            self.source = applied(self.source, changes, self.contract)
+        except Unfit as error:
+            self.trouble = f"Your last answer could not be applied, and changed nothing: {error}."
+        else:
+            self.trouble = ""
+            self.usable |= bool(changes)
+            self.rationale = changes.rationale if changes or not self.rationale else self.rationale
+        self.log.append(f"{changes}: {changes.rationale}" + (f" [{self.trouble}]" if self.trouble else ""))
+
+
+def _read(text: str) -> tuple[str, Changes]:
+    return text, read_changes(text)
+
+
+def _broken(done: Completed) -> str:
+    """What to say of a check; empty where it passes."""
+    if not done.exit_code and not done.timed_out:
+        return ""
+    how = "does not end in time" if done.timed_out else f"exits {done.exit_code}"
+    said = done.output.decode("utf-8", "replace").strip()[-_SHOWN:] or "(no output)"
+    return f"The draft does not pass its check, which {how}:\n\n{said}"
+
+
+def _title(member: Member) -> str:
+    return f"agent {member.agent.id}'s source"
+
+
+def _line(member: Member) -> str:
+    made = f"made by {member.agent.operator}" + (
+        f": {member.agent.rationale}" if member.agent.rationale else ""
+    )
+    return f"- agent {member.agent.id}: solved {member.own.resolved} of {member.own.n}; {made}"
+
+
+def _source(member: Member, parent: Member) -> bytes:
+    """The files that are text, each below its path; of others than the parent those in which it differs."""
+    files = {path: data for path, data in plain(member.source).items() if b"\0" not in data}
+    same: Sequence[str] = []
+    if member is not parent:
+        same = sorted(path for path in files if member.source.get(path) == parent.source.get(path))
+    shown = [f"--- {path}\n".encode() + data for path, data in files.items() if path not in same]
+    as_parent = f"(as in agent {parent.agent.id}: {', '.join(same)})\n".encode() if same else b""
+    return as_parent + b"\n".join(shown)

@@ -1,0 +1,88 @@
+"""Writes an agent when it is shown some: the parent with several kinds of change at once, others' ideas first.
+
+How many is drawn from a hash of what is shown. Looking over a draft adds one more or takes the last one back; mending
+one that fails takes the last one back. What was answered before is not remembered but worked out again.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from dgm.messages import Request, Role
+from dgm.models.offline import editor, quoted, wishes
+from dgm.models.offline.edits.kind import Kind, applied
+
+_TITLE = re.compile(r"agent \d+'s source")
+_FILE = re.compile(r"^--- (\S.*)\n", re.M)
+_CUT = re.compile(r"\[\.\.\. \d+ bytes left out \.\.\.\]")
+_MEMBER = re.compile(r"^- agent \d+: (.+)", re.M)
+_COMPLAINT = "That cannot be used: "
+_FAILED = ("The draft does not pass", "Your last answer could not be applied")
+_LEAST, _MOST = 2, 4
+"""Changes of a first draft."""
+
+Files = Mapping[str, str]
+
+
+def answer(request: Request) -> str:
+    """The draft, or what is to change in it, as JSON; a pure function of the request."""
+    said = [message.text for message in request.messages if message.role is Role.USER]
+    asked = [text for text in said if not text.startswith(_COMPLAINT)]
+    opening = asked[0] if asked else ""
+    files = _parent(quoted.parts(opening))
+    if not files:
+        return _answer("The parent's source is not shown whole.", "nothing is changed", {})
+    drafts, names = [files], [""]
+    for kind in _ideas(opening, files):
+        edits = kind.apply(drafts[-1])
+        if edits and len(drafts) <= _MOST + 1:
+            drafts.append(applied(drafts[-1], edits))
+            names.append(f"{kind.rationale} ({kind.name})")
+    counts = _counts(asked, len(drafts) - 1)
+    before = drafts[counts[-2]] if len(counts) > 1 else files
+    now = drafts[counts[-1]]
+    written = {path: text for path, text in now.items() if text != before[path]}
+    thought = f"Of the changes that would fit, {counts[-1]} at once: {'; '.join(names[1 : counts[-1] + 1])}"
+    return _answer(thought, " ".join(names[1 : counts[-1] + 1]) or "nothing is changed", written)
+
+
+def _answer(thought: str, rationale: str, files: Files) -> str:
+    made = {"thought": thought, "rationale": rationale, "files": files, "edits": []}
+    return f"I have looked at the members.\n\n{json.dumps(made, indent=2)}"
+
+
+def _parent(parts: Mapping[str, str]) -> dict[str, str]:
+    """The Python files of the agent that is shown first; empty where not all of them are shown."""
+    shown = next((text for title, text in parts.items() if _TITLE.fullmatch(title)), "")
+    if _CUT.search(shown):
+        return {}
+    pieces = _FILE.split("\n" + shown)[1:]
+    files = dict(zip(pieces[::2], pieces[1::2], strict=True))
+    return {
+        path: text.rstrip("\n") + "\n"
+        for path, text in files.items()
+        if path.endswith(".py") and text.strip()
+    }
+
+
+def _ideas(opening: str, files: Files) -> Sequence[Kind]:
+    """The kinds that apply, as the editor draws them; those that the other members speak of come first."""
+    others = _MEMBER.findall(opening)[1:]
+
+    def known(kind: Kind) -> float:
+        return max((wishes.fit(kind.rationale, line) for line in others), default=0.0)
+
+    return sorted(editor.ranking(opening, files), key=lambda kind: -known(kind))
+
+
+def _counts(asked: Sequence[str], most: int) -> list[int]:
+    """How many changes the draft has after each thing that was asked."""
+    digest = hashlib.sha256(
+        re.sub(r"/[\w./-]+|\d+\.\d+", "", asked[0]).encode("utf-8", "surrogatepass")
+    ).digest()
+    counts = [min(most, _LEAST + digest[0] % (_MOST - _LEAST + 1))]
+    for number, text in enumerate(asked[1:], 1):
+        more = not text.startswith(_FAILED) and digest[number % len(digest)] % 2
+        counts.append(min(most, counts[-1] + 1) if more else max(0, counts[-1] - 1))
+    return counts
