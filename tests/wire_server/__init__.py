@@ -14,6 +14,7 @@ from tests.wire_server.brain import Brain, Echo, Offline, Scripted, Thinking
 from tests.wire_server.faults import ANSWERING, PERMANENT, TRANSIENT, Kind, Rule, Script, load, mixed
 from tests.wire_server.protocol import Style
 from tests.wire_server.serving import WireServer
+from tests.wire_server.talkative import Talkative
 
 __all__ = [
     "ANSWERING",
@@ -30,6 +31,7 @@ __all__ = [
     "Script",
     "Scripted",
     "Style",
+    "Talkative",
     "Thinking",
     "WireApp",
     "WireServer",

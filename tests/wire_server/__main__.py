@@ -13,6 +13,9 @@ from tests.wire_server.app import Config, Price, Record
 from tests.wire_server.brain import Brain, Echo, Offline, Thinking
 from tests.wire_server.faults import Script, load
 from tests.wire_server.serving import WireServer
+from tests.wire_server.talkative import Talkative
+
+BRAINS: dict[str, Callable[[], Brain]] = {"echo": Echo, "offline": Offline, "talkative": Talkative}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--uds", type=Path, help="a unix socket's path, instead of a port")
     parser.add_argument("--key", default="test-key", help="the only key let in")
     parser.add_argument("--model", action="append", help="a model's name; may be repeated")
-    parser.add_argument("--brain", choices=("echo", "offline"), default="offline")
+    parser.add_argument("--brain", choices=sorted(BRAINS), default="offline")
     parser.add_argument("--thinking", action="store_true", help="add reasoning to every reply")
     parser.add_argument(
         "--price",
@@ -59,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
 def _config(given: argparse.Namespace) -> Config:
     prices = dict(_price(text) for text in given.price)
     models = tuple(dict.fromkeys([*(given.model or ()), *prices])) or Config().models
-    brain: Brain = Offline() if given.brain == "offline" else Echo()
+    brain = BRAINS[given.brain]()
     return Config(
         key=given.key,
         models=models,
