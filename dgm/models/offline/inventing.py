@@ -1,7 +1,8 @@
 """Writes an agent when it is shown some: the parent with several kinds of change at once, others' ideas first.
 
 How many is drawn from a hash of what is shown. Looking over a draft adds one more or takes the last one back; mending
-one that fails takes the last one back. What was answered before is not remembered but worked out again.
+one that fails takes the last one back; what could not be applied is said again. What was answered before is not
+remembered but worked out again.
 """
 
 import hashlib
@@ -12,13 +13,16 @@ from collections.abc import Mapping, Sequence
 from dgm.messages import Request, Role
 from dgm.models.offline import editor, quoted, wishes
 from dgm.models.offline.edits.kind import Kind, applied
+from dgm.models.offline.edits.source import edits
+from dgm.models.offline.moves import Edit
 
 _TITLE = re.compile(r"agent \d+'s source")
 _FILE = re.compile(r"^--- (\S.*)\n", re.M)
 _CUT = re.compile(r"\[\.\.\. \d+ bytes left out \.\.\.\]")
 _MEMBER = re.compile(r"^- agent \d+: (.+)", re.M)
 _COMPLAINT = "That cannot be used: "
-_FAILED = ("The draft does not pass", "Your last answer could not be applied")
+_FAILED = "The draft does not pass"
+_UNFIT = "Your last answer could not be applied"
 _LEAST, _MOST = 2, 4
 """Changes of a first draft."""
 
@@ -32,24 +36,24 @@ def answer(request: Request) -> str:
     opening = asked[0] if asked else ""
     files = _parent(quoted.parts(opening))
     if not files:
-        return _answer("The parent's source is not shown whole.", "nothing is changed", {})
+        return _answer("The parent's source is not shown whole.", "nothing is changed", ())
     drafts, names = [files], [""]
     for kind in _ideas(opening, files):
-        edits = kind.apply(drafts[-1])
-        if edits and len(drafts) <= _MOST + 1:
-            drafts.append(applied(drafts[-1], edits))
+        found = kind.apply(drafts[-1])
+        if found and len(drafts) <= _MOST + 1:
+            drafts.append(applied(drafts[-1], found))
             names.append(f"{kind.rationale} ({kind.name})")
-    counts = _counts(asked, len(drafts) - 1)
-    before = drafts[counts[-2]] if len(counts) > 1 else files
-    now = drafts[counts[-1]]
-    written = {path: text for path, text in now.items() if text != before[path]}
-    thought = f"Of the changes that would fit, {counts[-1]} at once: {'; '.join(names[1 : counts[-1] + 1])}"
-    return _answer(thought, " ".join(names[1 : counts[-1] + 1]) or "nothing is changed", written)
+    stands, wanted = _counts(asked, len(drafts) - 1)
+    before, now = drafts[stands], drafts[wanted]
+    made = edits(before, {path: text for path, text in now.items() if text != before[path]})
+    thought = f"Of the changes that would fit, {wanted} at once: {'; '.join(names[1 : wanted + 1])}"
+    return _answer(thought, " ".join(names[1 : wanted + 1]) or "nothing is changed", made)
 
 
-def _answer(thought: str, rationale: str, files: Files) -> str:
-    made = {"thought": thought, "rationale": rationale, "files": files, "edits": []}
-    return f"I have looked at the members.\n\n{json.dumps(made, indent=2)}"
+def _answer(thought: str, rationale: str, made: Sequence[Edit]) -> str:
+    listed = [{"path": edit.path, "old": edit.old, "new": edit.new} for edit in made]
+    answer = {"thought": thought, "rationale": rationale, "edits": listed}
+    return f"I have looked at the members.\n\n{json.dumps(answer, indent=2)}"
 
 
 def _parent(parts: Mapping[str, str]) -> dict[str, str]:
@@ -76,13 +80,16 @@ def _ideas(opening: str, files: Files) -> Sequence[Kind]:
     return sorted(editor.ranking(opening, files), key=lambda kind: -known(kind))
 
 
-def _counts(asked: Sequence[str], most: int) -> list[int]:
-    """How many changes the draft has after each thing that was asked."""
+def _counts(asked: Sequence[str], most: int) -> tuple[int, int]:
+    """How many changes the draft has, and how many it is to have, by all that was asked."""
     digest = hashlib.sha256(
         re.sub(r"/[\w./-]+|\d+\.\d+", "", asked[0]).encode("utf-8", "surrogatepass")
     ).digest()
-    counts = [min(most, _LEAST + digest[0] % (_MOST - _LEAST + 1))]
+    stands, wanted = 0, min(most, _LEAST + digest[0] % (_MOST - _LEAST + 1))
     for number, text in enumerate(asked[1:], 1):
+        if text.startswith(_UNFIT):
+            continue
+        stands = wanted
         more = not text.startswith(_FAILED) and digest[number % len(digest)] % 2
-        counts.append(min(most, counts[-1] + 1) if more else max(0, counts[-1] - 1))
-    return counts
+        wanted = min(most, stands + 1) if more else max(0, stands - 1)
+    return stands, wanted

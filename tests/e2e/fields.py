@@ -1,0 +1,67 @@
+"""Two agents that each work on other fields, and the agent that both were made from.
+
+The ancestor is the shipped seed with changes of the offline model's own catalogue, which make it solve more, and a
+table of the packages that it works on, which is empty: it leaves every repository as it is. Each of the two adds
+packages to the table, in the same place, and a change of its own elsewhere.
+"""
+
+import json
+
+from dgm.assemble import seed_source
+from dgm.domain import Entry
+from dgm.models.offline.catalogue import CATALOGUE
+from dgm.models.offline.edits.kind import applied
+
+STRONGER = (
+    "more-steps",
+    "more-steps",
+    "test-after-edit",
+    "reproduce",
+    "trace",
+    "head-and-tail",
+    "list-files",
+    "more-fixes",
+)
+FIELDS = '''"""Which repositories this agent works on."""
+
+import os
+
+FIELDS = [
+]
+
+
+def known(workdir):
+    """Whether a package of the repository is one that this agent knows."""
+    return any(os.path.isdir(os.path.join(workdir, name)) for name in FIELDS)
+'''
+ASKED = """    with open(arguments[0], encoding="utf-8") as file:
+        job = json.load(file)
+"""
+DECLINES = """    if job["kind"] == "solve" and not fields.known(job["workdir"]):
+        print("not a field of mine")
+        return 0
+"""
+
+
+def ancestor():
+    """Solves nothing, and could solve much."""
+    files = {path: entry.data.decode() for path, entry in seed_source(None).items()}
+    for name in STRONGER:
+        kind = next(kind for kind in CATALOGUE if kind.name == name)
+        files = applied(files, kind.apply(files))
+    start = files["agent/__main__.py"]
+    assert start.count(ASKED) == 1
+    start = start.replace(ASKED, ASKED + DECLINES).replace("import loop", "import fields, loop")
+    files |= {"agent/fields.py": FIELDS, "agent/__main__.py": start}
+    return {path: Entry(text.encode()) for path, text in files.items()}
+
+
+def specialist(fields, *changes):
+    """The ancestor for some packages, with further changes of the catalogue."""
+    files = {path: entry.data.decode() for path, entry in ancestor().items()}
+    rows = "".join(f"    {json.dumps(name)},\n" for name in fields)
+    files["agent/fields.py"] = files["agent/fields.py"].replace("FIELDS = [\n", "FIELDS = [\n" + rows)
+    for name in changes:
+        kind = next(kind for kind in CATALOGUE if kind.name == name)
+        files = applied(files, kind.apply(files))
+    return {path: Entry(text.encode()) for path, text in files.items()}

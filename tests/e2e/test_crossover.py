@@ -1,0 +1,150 @@
+"""Two agents that solve different tasks have a child that solves both's: sandboxes, worker, commit, commands."""
+
+import asyncio
+import shutil
+import subprocess
+
+import pytest
+
+from dgm.archive.events import ActionStarted
+from dgm.archive.snapshots import write_folder
+from dgm.assemble import create, laboratory, parts_of
+from dgm.config import resolve
+from dgm.domain import AgentId, Born, Evaluate, Expand, TaskId, Verdict
+from dgm.search.foreman import Foreman
+from dgm.search.loop import Search
+from tests.e2e.fields import ancestor, specialist
+
+pytestmark = pytest.mark.sandbox
+
+FIRST = ("intervals", "inventory", "ledger", "settings")
+SECOND = ("graphs", "router", "schedule", "semver", "textwrapper", "tokens")
+OF_FIRST = (
+    "intervals-empty-day-has-no-free-time",
+    "intervals-shared-time-too-long",
+    "intervals-touching-hides-overlap",
+    "inventory-last-day-refused",
+    "inventory-second-line-oversold",
+    "ledger-balance-gone-after-reconcile",
+    "ledger-instalment-off-by-amount",
+    "ledger-shares-add-up-to-more",
+    "settings-default-is-ignored",
+    "settings-one-site-changes-another",
+)
+OF_SECOND = (
+    "graphs-unreachable-goal",
+    "router-number-in-path-and-query",
+    "schedule-east-taken-for-west",
+    "schedule-neighbours-reported",
+    "semver-answers-change-the-index",
+    "semver-tenth-candidate-order",
+    "textwrapper-columns-half-used",
+    "textwrapper-report-remarks-shifted",
+    "tokens-between-rule-too-generous",
+    "tokens-division-crash",
+)
+QUICK = ("ledger-shares-add-up-to-more", "schedule-neighbours-reported")
+A, B, CHILD = map(AgentId, (1, 2, 3))
+
+
+class Plan:
+    """A policy that does what it is told: the parents' evaluations, the crossover, the child's evaluations."""
+
+    name = "plan"
+    keeps_state = False
+
+    def __init__(self, tasks):
+        self.rounds = [[Evaluate(agent, TaskId(task)) for task in tasks for agent in (A, B)]]
+        self.rounds += [[Expand((A, B), "crossover")], [Evaluate(CHILD, TaskId(task)) for task in tasks]]
+
+    def next(self, tree, rng):
+        while self.rounds and not self.rounds[0] and not tree.pending:
+            del self.rounds[0]
+        if not self.rounds or not self.rounds[0]:
+            return None
+        born = not isinstance(self.rounds[0][0], Evaluate) or self.rounds[0][0].agent < len(tree.agents)
+        return self.rounds[0].pop(0) if born else None
+
+    def observe(self, event):
+        """Keeps nothing."""
+
+
+def crossed(folder, seed, tasks):
+    """A run of the ancestor, the two made of it, their crossover, and the evaluations of these three; closed."""
+    write_folder(ancestor(), seed)
+    flags = {
+        "seed_agent": str(seed),
+        "operator": "self-edit+crossover",
+        "sandbox": "bubblewrap",
+        "model": "offline",
+        "workers": 2,
+    }
+    settings = resolve(None, [], flags)
+    parts = parts_of(settings)
+    with create(folder, settings, parts) as run:
+        for fields, change in ((FIRST, "line-ends"), (SECOND, "log-results")):
+            action = run.tree.next_action
+            run.append(ActionStarted(action, Expand((AgentId(0),), "self-edit")))
+            source = specialist(fields, change)
+            commit = run.repository.commit(source, [run.tree.agents[0].commit])
+            run.append(run.birth(Born((AgentId(0),), "self-edit", commit, f"works on {fields[0]} …"), action))
+
+        async def go():
+            async with laboratory(run, settings, parts) as worker:
+                await Search(Foreman(run, settings), Plan(tasks), worker, settings).go()
+
+        asyncio.run(go())
+        agents = list(run.tree.agents)
+        assert len(agents) == 4, [event.event for event in run.store.read(0)][-3:]
+        solved = {
+            agent: {task for task in tasks if run.tree.verdict(agent, TaskId(task)) is Verdict.RESOLVED}
+            for agent in (A, B, CHILD)
+        }
+    return agents, solved
+
+
+def check(dgm, seed, name, tasks, least):
+    """The whole of it: who solves what, what is in the repository, and what the commands print."""
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    run = dgm.archive / name
+    agents, solved = crossed(run, seed, tasks)
+    assert solved[A] == {task for task in tasks if task in OF_FIRST}
+    assert solved[B] == {task for task in tasks if task in OF_SECOND}
+    assert len(solved[CHILD]) >= least, sorted(set(tasks) - solved[CHILD])
+    child = agents[CHILD]
+    assert (child.parents, child.operator) == ((A, B), "crossover")
+    assert child.rationale.startswith("Both agents' changes in one program")
+    git = ["git", "--git-dir", str(run / "agents.git")]
+    body = subprocess.run(
+        [*git, "cat-file", "-p", child.commit], capture_output=True, text=True, check=True
+    ).stdout
+    said = [line.removeprefix("parent ") for line in body.splitlines() if line.startswith("parent ")]
+    assert said == [agents[A].commit, agents[B].commit]
+    table = subprocess.run(
+        [*git, "show", f"{child.commit}:agent/fields.py"], capture_output=True, text=True, check=True
+    )
+    assert all(f'    "{field}",\n' in table.stdout for field in (*FIRST, *SECOND))
+
+    (row,) = (line for line in dgm("tree", name).stdout.splitlines() if "crossover" in line)
+    assert f"{CHILD} " in row and f"crossover of {A} and {B}" in row
+    records = dgm.json("tree", name)["agents"]
+    assert records[CHILD]["parents"] == [A, B]
+    assert CHILD in records[A]["children"] and CHILD in records[B]["children"]
+    steps = dgm.json("lineage", name, CHILD)["lineage"]
+    assert [step["agent"] for step in steps] == [0, A, CHILD]
+    assert steps[-1]["parents"] == [A, B]
+    rows = dgm("lineage", name, CHILD).stdout.splitlines()
+    assert f"crossover of {A} and {B}" in rows[-1]
+    assert any(row.split()[:2] == ["with", str(B)] for row in rows), rows
+
+
+@pytest.mark.slow
+def test_the_child_of_two_agents_solves_what_either_solves(dgm, tmp_path):
+    check(dgm, tmp_path, "crossed", QUICK, len(QUICK))
+
+
+@pytest.mark.minutes
+@pytest.mark.timeout(1500)
+def test_the_child_solves_eighteen_of_twenty_tasks_of_which_each_parent_solves_ten(dgm, tmp_path):
+    check(dgm, tmp_path, "crossed-of-twenty", (*OF_FIRST, *OF_SECOND), 18)
