@@ -12,10 +12,12 @@ from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
 from dgm.archive.events import Recorded
 from dgm.archive.history import evaluations_of
 from dgm.archive.lineage import Lineage
+from dgm.archive.operator_accounts import aims_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
+from dgm.cli.making_rows import making_lines, making_record
 from dgm.cli.output import emit_json, neutral, one_line
-from dgm.cli.rows import agent_text, interval_text, tally_text, tree_lines, usage_text
+from dgm.cli.rows import agent_text, interval_text, operator_text, tally_text, tree_lines, usage_text
 from dgm.domain import ActionId, Agent, AgentId, Evaluation, Usage
 from dgm.errors import UserError
 from dgm.search.best import best_of
@@ -35,11 +37,12 @@ def tree(run_name: str, depth: int | None, as_json: bool) -> None:
     """Print the archive as a tree of agents; ★ is the best-belief agent."""
     with open_run(run_name) as run:
         if as_json:
-            agents = [agent_record(run, agent) for agent in run.tree.agents]
+            aims = aims_of(run)
+            agents = [_member_record(run, agent, aims) for agent in run.tree.agents]
             emit_json({**run_summary(run), "agents": agents})
             return
         best = best_of(run) if run.tree.agents else None
-        for line in tree_lines(run.tree, best, depth):
+        for line in tree_lines(run.tree, best, depth, aims_of(run)):
             sys.stdout.write(line + "\n")
 
 
@@ -55,7 +58,8 @@ def show(run_name: str, agent_name: str, as_json: bool) -> None:
         accounts = Accounts(run)
         account = accounts.of(agent.id)
         if as_json:
-            record = agent_record(run, agent)
+            record = _member_record(run, agent, aims_of(run))
+            record["making"] = making_record(run, agent)
             record["cost"] = spend_record(account.of(Purpose.MAKING))
             record["spend"] = account_record(account, accounts.clade(agent.id))
             record["refusals"] = [asdict(refusal) for refusal in accounts.refusals(agent.id)]
@@ -72,6 +76,10 @@ def show(run_name: str, agent_name: str, as_json: bool) -> None:
             sys.stdout.write(line + "\n")
 
 
+def _member_record(run: Run, agent: Agent, aims: Mapping[AgentId, str]) -> dict[str, Any]:
+    return {**agent_record(run, agent), "aim": aims.get(agent.id, "")}
+
+
 def _agent_lines(run: Run, agent: Agent) -> list[str]:
     own, clade = run.tree.own(agent.id), run.tree.clade(agent.id)
     return [
@@ -79,8 +87,9 @@ def _agent_lines(run: Run, agent: Agent) -> list[str]:
         f"commit     {agent.commit}",
         f"parents    {', '.join(map(str, agent.parents)) or '– (the seed)'}",
         f"children   {', '.join(map(str, run.tree.children(agent.id))) or '–'}",
-        f"operator   {agent.operator}",
+        f"operator   {operator_text(agent.operator, aims_of(run).get(agent.id, ''))}",
         f"rationale  {one_line(agent.rationale, 200)}",
+        *making_lines(run, agent),
         f"own        {tally_text(own)}  {interval_text(own)}",
         f"clade      {tally_text(clade)}  {interval_text(clade)}",
     ]
@@ -168,11 +177,16 @@ def lineage(run_name: str, agent_name: str, patches: bool, as_json: bool) -> Non
     with open_run(run_name) as run:
         agent = find_agent(run, agent_name)
         steps = Lineage(run.tree, agent.id).agents
+        aims = aims_of(run)
         if as_json:
-            emit_json({"run": run.name, "agent": agent.id, "lineage": [agent_record(run, s) for s in steps]})
+            records = [_member_record(run, step, aims) for step in steps]
+            emit_json({"run": run.name, "agent": agent.id, "lineage": records})
             return
         for step in steps:
-            sys.stdout.write(agent_text(run.tree, step, None) + "\n")
+            for parent in step.parents[1:]:
+                other = agent_text(run.tree, run.tree.agents[parent], None, aims.get(parent, ""))
+                sys.stdout.write(f"   with {other}\n")
+            sys.stdout.write(agent_text(run.tree, step, None, aims.get(step.id, "")) + "\n")
             if patches and step.parents:
                 before = run.tree.agents[step.parents[0]].commit
                 sys.stdout.write(neutral(run.repository.diff(before, step.commit).decode("utf-8", "replace")))

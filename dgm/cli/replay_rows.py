@@ -7,7 +7,7 @@ from typing import Any
 
 from dgm.archive.run import Run
 from dgm.cli.output import one_line
-from dgm.cli.rows import interval_text, mcnemar_text, tally_text
+from dgm.cli.rows import interval_text, mcnemar_text, operator_text, tally_text
 from dgm.config import Settings
 from dgm.domain import Action, AgentId, Evaluate, Evaluation
 from dgm.replay import Divergence, EvaluationAgain, LiveEvaluations, LiveStep, Match, StepAgain
@@ -58,7 +58,7 @@ def action_text(action: Action | None) -> str:
         attempt = f", attempt {action.attempt}" if action.attempt else ""
         return f"evaluate agent {action.agent} on {action.task}{attempt}"
     shown = f", shown actions {', '.join(map(str, action.evidence))}" if action.evidence else ""
-    return f"expand agent {' and '.join(map(str, action.parents))} by {action.operator}{shown}"
+    return f"expand agent {' and '.join(map(str, action.parents))} by {operator_text(action.operator, action.aim)}{shown}"
 
 
 def action_record(action: Action | None) -> dict[str, Any] | None:
@@ -72,6 +72,7 @@ def action_record(action: Action | None) -> dict[str, Any] | None:
         "kind": "expand",
         "parents": list(action.parents),
         "operator": action.operator,
+        "aim": action.aim,
         "evidence": evidence,
     }
 

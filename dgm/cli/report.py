@@ -8,9 +8,11 @@ import click
 
 from dgm import assemble
 from dgm.archive.finding import find_run
+from dgm.archive.operator_accounts import operators_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
+from dgm.cli.operator_rows import operator_lines, operator_records
 from dgm.cli.output import emit_json
 from dgm.cli.progress import progress
 from dgm.cli.report_rows import exists, findings, holdout_lines, holdout_record, note, search_lines
@@ -42,7 +44,7 @@ from dgm.search.summary import (
 )
 @as_json
 def report(run_name: str, holdout: bool, workers: int | None, max_usd: float | None, as_json: bool) -> int:
-    """Compare the best agent with the seed: tallies of the search, and the holdout tasks task by task."""
+    """Compare the best agent with the seed: tallies of the search, its operators, and the holdout tasks one by one."""
     with Run.open(find_run(run_name, write=holdout)) as run:
         if not run.tree.agents:
             raise UserError(f"run {run.name} has no agent yet")
@@ -52,6 +54,7 @@ def report(run_name: str, holdout: bool, workers: int | None, max_usd: float | N
         over = _examine(run, settings, max_usd, quiet=as_json) if holdout else None
         best = run.tree.agents[best_of(run)]
         found = findings(run, best)
+        operators = operators_of(run)
         if as_json:
             emit_json(
                 {
@@ -65,11 +68,16 @@ def report(run_name: str, holdout: bool, workers: int | None, max_usd: float | N
                         "by": by_record(run.tree.spend_by),
                         "agents": accounts_record(run),
                     },
+                    "operators": operator_records(operators),
                     "holdout": holdout_record(found) if found else None,
                 }
             )
             return _code(over)
-        lines = [*search_lines(run, best.id), *holdout_lines(run, found, best.id)]
+        lines = [
+            *search_lines(run, best.id),
+            *operator_lines(operators),
+            *holdout_lines(run, found, best.id),
+        ]
         sys.stdout.write("\n".join([*lines, note(run)]) + "\n")
         return _code(over)
 

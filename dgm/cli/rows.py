@@ -9,6 +9,7 @@ from dgm.stats import wilson
 
 BAR = 8
 RATIONALE_WIDTH = 60
+AIMLESS: Mapping[AgentId, str] = {}
 
 
 def tally_text(tally: Tally) -> str:
@@ -51,7 +52,12 @@ def bar(rate: float) -> str:
     return "█" * full + "░" * (BAR - full)
 
 
-def agent_text(tree: Tree, agent: Agent, best: AgentId | None) -> str:
+def operator_text(operator: str, aim: str) -> str:
+    """``module:context``; the operator alone where there was no aim."""
+    return f"{operator}:{one_line(aim, 40)}" if aim else operator
+
+
+def agent_text(tree: Tree, agent: Agent, best: AgentId | None, aim: str = "") -> str:
     """One agent on one line: id, tallies, operator, rationale; the best is marked with a star."""
     own, clade = tree.own(agent.id), tree.clade(agent.id)
     star = " ★" if agent.id == best else ""
@@ -59,18 +65,27 @@ def agent_text(tree: Tree, agent: Agent, best: AgentId | None) -> str:
     if tree.children(agent.id):
         words.append(f"clade {tally_text(clade)}")
     parents = f" of {' and '.join(map(str, agent.parents))}" if len(agent.parents) > 1 else ""
-    words.append(f"{agent.operator}{parents}")
+    words.append(f"{operator_text(agent.operator, aim)}{parents}")
     if agent.rationale:
         words.append(one_line(agent.rationale, RATIONALE_WIDTH))
     return "  ".join(words)
 
 
-def tree_lines(tree: Tree, best: AgentId | None, depth: int | None = None) -> Iterator[str]:
-    """The archive as lines of text, parents before children; a second parent's child is shown once."""
+def tree_lines(
+    tree: Tree, best: AgentId | None, depth: int | None = None, aims: Mapping[AgentId, str] = AIMLESS
+) -> Iterator[str]:
+    """The archive as lines of text, parents before children; a second parent's child is shown once.
+
+    Args:
+        tree: the archive.
+        best: marked with a star.
+        depth: steps from the seed down to which agents are shown; None for all.
+        aims: what agents were made for, where that was said.
+    """
     waiting = [(agent.id, "", "") for agent in reversed(tree.agents) if not agent.parents]
     while waiting:
         identity, lead, below = waiting.pop()
-        yield lead + agent_text(tree, tree.agents[identity], best)
+        yield lead + agent_text(tree, tree.agents[identity], best, aims.get(identity, ""))
         if depth is not None and tree.depth(identity) >= depth:
             continue
         children = [c for c in tree.children(identity) if tree.agents[c].parents[0] == identity]

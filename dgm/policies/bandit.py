@@ -5,8 +5,8 @@ child counts for the share
 
     q = P(rate of the child > rate of its best parent),   rates ~ Beta(1 + resolved, 1 + unresolved)
 
-once it has ``JUDGED`` verdicts, and q is renewed with every verdict of either; an expansion without a child counts as
-a failure. With m the success of all arms together, the belief about one arm is Beta(a, b),
+once it has ``JUDGED`` = 4 verdicts, and q is renewed with every verdict of either; an expansion without a child
+counts as a failure. With m the success of all arms together, the belief about one arm is Beta(a, b),
 
     a = s m + Σ q,   b = s (1 - m) + Σ (1 - q) + fruitless,   m = (s M + Σ q) / (s + judged + fruitless)
 
@@ -31,10 +31,8 @@ import numpy as np
 from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, Recorded, TaskGraded
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Cost, Expand
-from dgm.stats.better import chance_better
+from dgm.stats.better import JUDGED, chance_better
 
-JUDGED = 4
-"""Verdicts of a child before it counts; fewer where there are fewer tasks."""
 STRENGTH = 4.0
 """How many expansions the success of all arms weighs in the belief about one."""
 AT_FIRST = 0.25

@@ -19,6 +19,8 @@ def chance_better(one: Tally, other: Tally) -> float:
     return _chance(one.resolved, one.unresolved, other.resolved, other.unresolved)
 
 
+JUDGED = 4
+"""Verdicts of a child before it is compared with its parents; fewer where there are fewer tasks."""
 DIGITS = 12
 """The last bits of a sum may differ between platforms; what is decided by it should not."""
 

@@ -1,0 +1,72 @@
+"""How an agent was made, as ``dgm show`` tells it: what vetting took, and what was read of the evidence."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dgm.archive.events import ActionStarted, AgentBorn
+from dgm.archive.operator_accounts import stage_times
+from dgm.archive.run import Run
+from dgm.cli.operator_rows import vetting_text
+from dgm.cli.output import one_line
+from dgm.domain import Agent, Cost, Expand
+
+FILES = 5
+"""Names of files that people are shown."""
+
+
+def making_lines(run: Run, agent: Agent) -> list[str]:
+    """For people; nothing of what was not noted.
+
+    Raises:
+        ArchiveCorrupt: a trace is missing or damaged.
+    """
+    cost = _birth(run, agent)
+    lines = []
+    if stages := stage_times(run, cost):
+        lines.append(f"vetting    {vetting_text(stages)}")
+    if offered := _json(run, cost, "evidence"):
+        read = _json(run, cost, "reading")
+        most = sorted(read, key=lambda path: (-read[path][0], path))
+        names = ", ".join(one_line(path, 60) for path in most[:FILES])
+        more = f" and {len(most) - FILES} more" if len(most) > FILES else ""
+        lines.append(
+            f"read       {len(read)} of {len(offered)} files of evidence{': ' * bool(read)}{names}{more}"
+        )
+    if stated := cost.traces.get("statement"):
+        text = run.traces.get(stated).decode("utf-8", "replace")
+        lines.append(f"general    {one_line(text, 200)}")
+    return lines
+
+
+def making_record(run: Run, agent: Agent) -> dict[str, Any]:
+    """For programs: the evidence that was chosen, the seconds of each stage of vetting, lines read of each file."""
+    cost, what = _birth(run, agent), _order(run, agent)
+    return {
+        "action": agent.action,
+        "shown": list(what.shown) if what else [],
+        "evidence": list(what.evidence) if what else [],
+        "case": what.case or None if what else None,
+        "seconds": round(cost.seconds, 3),
+        "vetting": {stage: round(took.seconds, 6) for stage, took in stage_times(run, cost).items()},
+        "read": {path: counts[0] for path, counts in _json(run, cost, "reading").items()},
+        "traces": dict(cost.traces),
+    }
+
+
+def _birth(run: Run, agent: Agent) -> Cost:
+    events = [item.event for item in run.store.of_action(agent.action)] if agent.parents else []
+    return next((event.cost for event in events if isinstance(event, AgentBorn)), Cost())
+
+
+def _order(run: Run, agent: Agent) -> Expand | None:
+    events = [item.event for item in run.store.of_action(agent.action)] if agent.parents else []
+    found = (event.action for event in events if isinstance(event, ActionStarted))
+    return next((what for what in found if isinstance(what, Expand)), None)
+
+
+def _json(run: Run, cost: Cost, name: str) -> Mapping[str, Any]:
+    if name not in cost.traces:
+        return {}
+    read: Mapping[str, Any] = json.loads(run.traces.get(cost.traces[name]))
+    return read

@@ -1,0 +1,130 @@
+"""What a report says of operators: a line each for people, a document each for programs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dgm.archive.operator_accounts import Gain, OperatorLine, StageTime
+from dgm.cli.output import one_line
+from dgm.search.summary import spend_record
+from dgm.stats.better import JUDGED
+
+HEADER = (
+    "operator",
+    "tried",
+    "born",
+    "judged",
+    "better",
+    "mean gain [95 %]",
+    "spend",
+    "per better child",
+    "s each",
+)
+NOTE = (
+    f"  gain: own rate minus the best parent's, in points, of children with {JUDGED} verdicts; parents are chosen for "
+    "high rates, so gains are biased down, for all operators alike"
+)
+
+
+def operator_lines(lines: Sequence[OperatorLine]) -> list[str]:
+    """For people; nothing where there was no expansion."""
+    if not lines:
+        return []
+    rows = [HEADER, *map(_row, lines)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(HEADER))]
+    shown = ["operators:"]
+    for number, row in enumerate(rows):
+        cells = [
+            cell.ljust(width) if place in (0, 5) else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        shown.append("  " + "  ".join(cells).rstrip())
+        shown += _further(lines[number - 1]) if number else []
+    return [*shown, NOTE]
+
+
+def operator_records(lines: Sequence[OperatorLine]) -> list[dict[str, Any]]:
+    """For programs."""
+    return [_record(line) for line in lines]
+
+
+def vetting_text(stages: Mapping[str, StageTime]) -> str:
+    """``check 1.2 s, improve 0.8 s``: means per run of a stage, in the order of the stages."""
+    return ", ".join(f"{name} {took.seconds / took.runs:.2f} s" for name, took in stages.items())
+
+
+def _row(line: OperatorLine) -> tuple[str, ...]:
+    ended = line.tried - line.unfinished
+    return (
+        one_line(line.operator, 40),
+        str(line.tried),
+        str(line.born),
+        str(line.judged),
+        str(line.better),
+        gain_text(line.gain),
+        _spend_text(line, 1),
+        _spend_text(line, line.better) if line.better else "–",
+        f"{line.seconds / ended:.1f}" if ended else "–",
+    )
+
+
+def _further(line: OperatorLine) -> list[str]:
+    found = []
+    if line.waiting or line.unfinished:
+        found.append(f"waiting for a person {line.waiting}, unfinished {line.unfinished}")
+    if line.stillborn:
+        dead = sorted(line.stillborn.items(), key=lambda item: (-item[1], item[0]))
+        found.append("stillborn: " + ", ".join(f"{stage} {count}" for stage, count in dead))
+    if line.aims:
+        found.append("aims: " + ", ".join(f"{one_line(aim, 40)} {count}" for aim, count in line.aims.items()))
+    if line.vetting:
+        found.append("vetting, mean: " + vetting_text(line.vetting))
+    return [f"    {text}" for text in found]
+
+
+def gain_text(gain: Gain | None) -> str:
+    """``+3.1 [-2.0, +8.2]``, in points."""
+    if gain is None:
+        return "–"
+    interval = (
+        f" [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
+        if gain.low is not None and gain.high is not None
+        else ""
+    )
+    return f"{100 * gain.mean:+.1f}{interval}"
+
+
+def _spend_text(line: OperatorLine, share: int) -> str:
+    """In USD; in tokens where nothing cost any."""
+    if line.spend.usd:
+        return f"{line.spend.usd / share:.4f} USD"
+    return f"{line.spend.tokens / share:,.0f} tokens"
+
+
+def _record(line: OperatorLine) -> dict[str, Any]:
+    return {
+        "operator": line.operator,
+        "tried": line.tried,
+        "born": line.born,
+        "waiting": line.waiting,
+        "unfinished": line.unfinished,
+        "stillborn": dict(sorted(line.stillborn.items())),
+        "aims": dict(sorted(line.aims.items())),
+        "judged": line.judged,
+        "better": line.better,
+        "gain": _gain_record(line.gain),
+        "spend": spend_record(line.spend),
+        "usd_per_better": round(line.spend.usd / line.better, 6) if line.better else None,
+        "tokens_per_better": round(line.spend.tokens / line.better) if line.better else None,
+        "seconds": round(line.seconds, 3),
+        "vetting": {
+            stage: {"runs": took.runs, "seconds": round(took.seconds, 6)}
+            for stage, took in line.vetting.items()
+        },
+    }
+
+
+def _gain_record(gain: Gain | None) -> dict[str, Any] | None:
+    if gain is None:
+        return None
+    ends = [round(end, 6) for end in (gain.low, gain.high) if end is not None]
+    return {"mean": round(gain.mean, 6), "interval": ends or None}

@@ -1,0 +1,242 @@
+"""What a report says of each operator, and what lists say of aims and second parents."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from dgm.archive.events import (
+    ActionStarted,
+    AgentStillborn,
+    ChildProposed,
+    ModelCalled,
+    RunStarted,
+    TaskGraded,
+)
+from dgm.archive.operator_accounts import operators_of
+from dgm.archive.run import Run
+from dgm.cli.look import lineage, show, tree
+from dgm.cli.operator_rows import operator_lines, operator_records
+from dgm.cli.report import report
+from dgm.config import Settings
+from dgm.domain import (
+    ActionId,
+    AgentId,
+    Born,
+    Budget,
+    Cost,
+    Digest,
+    Entry,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Stillborn,
+    TaskId,
+    Usage,
+    Verdict,
+)
+
+TASKS = tuple(TaskId(f"task-{n}") for n in range(8))
+CALL = Usage(1, 1000, 100, 0.02)
+
+
+class Made:
+    """A run of several operators, made by hand."""
+
+    def __init__(self, folder):
+        settings = Settings(operator="self-edit+module", model="offline").model_dump(mode="json")
+        config = {
+            "id": "a" * 16,
+            "settings": settings,
+            "sandbox": "bubblewrap",
+            "versions": {"benchmark": "1"},
+        }
+        self.run = Run.create(folder, config)
+        self.run.append(RunStarted(Budget(), TASKS))
+        self.run.append(self.run.birth(Born((), "seed", self.commit(), "the seed"), ActionId(0)))
+
+    def commit(self, *parents):
+        content = b"%d" % len(self.run.tree.agents)
+        before = [self.run.tree.agents[parent].commit for parent in parents]
+        return self.run.repository.commit({"agent.py": Entry(content)}, before)
+
+    def grade(self, agent, *verdicts):
+        for task, resolved in zip(TASKS, verdicts, strict=False):
+            action = self.run.tree.next_action
+            self.run.append(ActionStarted(action, Evaluate(AgentId(agent), task)))
+            verdict = Verdict.RESOLVED if resolved else Verdict.UNRESOLVED
+            self.run.append(TaskGraded(action, Evaluation(AgentId(agent), task, 0, verdict, "")))
+
+    def start(self, parents, operator, aim="", calls=1):
+        action = self.run.tree.next_action
+        what = Expand(tuple(map(AgentId, parents)), operator, aim=aim)
+        self.run.append(ActionStarted(action, what))
+        for number in range(calls):
+            digest = Digest("0" * 64)
+            self.run.append(ModelCalled(action, number, "m", "improve", digest, digest, CALL))
+        return action, what
+
+    def cost(self, **stages):
+        ran = [{"stage": stage, "seconds": s, "result": "passed"} for stage, s in stages.items()]
+        ran.append({"stage": "probe", "seconds": 9.0, "result": "skipped"})
+        return Cost(CALL, 2.0, {"vetting": self.run.traces.put(json.dumps({"stages": ran}).encode())})
+
+    def child(self, parents, operator, aim="", calls=1, **stages):
+        action, what = self.start(parents, operator, aim, calls)
+        born = Born(what.parents, operator, self.commit(*parents), f"by {operator}", self.cost(**stages))
+        self.run.append(self.run.birth(born, action))
+        return AgentId(len(self.run.tree.agents) - 1)
+
+    def dies(self, parents, operator, stage, **stages):
+        action, what = self.start(parents, operator)
+        dead = Stillborn(what.parents, operator, stage, "made up", self.cost(**stages))
+        self.run.append(AgentStillborn(action, dead))
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
+    found = Made(tmp_path / "made")
+    found.grade(0, 1, 1, 0, 0)
+    one = found.child((0,), "module", aim="context", check=1.0, improve=3.0)
+    found.grade(one, 1, 1, 1, 0)
+    two = found.child((0,), "module", aim="tools", check=2.0)
+    found.grade(two, 1, 0, 0, 0, 0)
+    found.dies((0,), "module", "check", check=0.5)
+    cross = found.child((one, two), "crossover", calls=0, check=1.0)
+    found.grade(cross, 1, 1, 1, 1)
+    found.child((0,), "self-edit")
+    yield found
+    found.run.close()
+
+
+def line(made, operator):
+    return next(each for each in operators_of(made.run) if each.operator == operator)
+
+
+def test_every_expansion_is_counted_once(made):
+    found = {each.operator: (each.tried, each.born, each.stillborn) for each in operators_of(made.run)}
+    assert found == {
+        "module": (3, 2, {"check": 1}),
+        "crossover": (1, 1, {}),
+        "self-edit": (1, 1, {}),
+    }
+
+
+def test_a_gain_is_against_the_best_parent(made):
+    assert line(made, "module").gains == pytest.approx([0.75 - 0.5, 0.2 - 0.5])
+    assert line(made, "crossover").gains == pytest.approx([1.0 - 0.75])
+    assert (line(made, "module").better, line(made, "crossover").better) == (1, 1)
+    gain = line(made, "module").gain
+    assert gain.mean == pytest.approx(-0.025)
+    assert gain.low < gain.mean < gain.high
+    assert line(made, "crossover").gain.low is None
+
+
+def test_a_child_with_few_verdicts_is_not_judged(made):
+    assert (line(made, "self-edit").judged, line(made, "self-edit").gain) == (0, None)
+    made.grade(4, 1, 1, 1)
+    assert line(made, "self-edit").judged == 0
+    made.run.append(ActionStarted(ActionId(99), Evaluate(AgentId(4), TASKS[3])))
+    made.run.append(TaskGraded(ActionId(99), Evaluation(AgentId(4), TASKS[3], 0, Verdict.RESOLVED, "")))
+    assert line(made, "self-edit").judged == 1
+
+
+def test_spend_is_that_of_the_model_calls_and_time_that_of_the_expansions(made):
+    assert line(made, "module").spend.usd == pytest.approx(0.06)
+    assert line(made, "crossover").spend == Usage()
+    assert line(made, "module").seconds == pytest.approx(6.0)
+
+
+def test_a_stage_of_vetting_has_its_mean_time_and_a_skipped_one_none(made):
+    stages = line(made, "module").vetting
+    assert {name: (took.runs, took.seconds) for name, took in stages.items()} == {
+        "check": (3, 3.5),
+        "improve": (1, 3.0),
+    }
+
+
+def test_what_is_under_way_and_what_waits_are_told_apart(made):
+    made.start((0,), "self-edit")
+    action, what = made.start((0,), "self-edit")
+    proposed = Born(what.parents, "self-edit", made.commit(0), "", made.cost())
+    made.run.append(ChildProposed(action, proposed))
+    found = line(made, "self-edit")
+    assert (found.tried, found.born, found.waiting, found.unfinished) == (3, 1, 1, 1)
+    made.run.append(made.run.birth(proposed, action))
+    found = line(made, "self-edit")
+    assert (found.tried, found.born, found.waiting, found.unfinished) == (3, 2, 0, 1)
+
+
+def test_an_expansion_that_was_performed_again_counts_once(made):
+    action, what = made.start((0,), "self-edit")
+    made.run.append(ActionStarted(action, what, again=True))
+    assert line(made, "self-edit").tried == 2
+
+
+def test_people_get_a_table(made):
+    shown = operator_lines(operators_of(made.run))
+    module = next(each for each in shown if each.startswith("  module"))
+    assert module.split()[:6] == ["module", "3", "2", "2", "1", "-2.5"]
+    assert "0.0600 USD" in module
+    assert "    stillborn: check 1" in shown
+    assert "    aims: context 1, tools 1" in shown
+    assert "    vetting, mean: check 1.17 s, improve 3.00 s" in shown
+    assert "biased down" in shown[-1]
+    assert operator_lines([]) == []
+
+
+def test_programs_get_the_same(made):
+    module, crossover, _ = operator_records(operators_of(made.run))
+    assert module["gain"]["mean"] == pytest.approx(-0.025)
+    assert module["usd_per_better"] == pytest.approx(0.06)
+    assert crossover["gain"] == {"mean": 0.25, "interval": None}
+    assert crossover["usd_per_better"] == 0
+    json.dumps([module, crossover])
+
+
+def output(command, *words):
+    found = CliRunner().invoke(command, words, catch_exceptions=False)
+    assert found.exit_code == 0
+    return found.output
+
+
+def test_the_report_has_the_table(made):
+    made.run.close()
+    assert "mean gain [95 %]" in output(report, "made")
+    assert [each["operator"] for each in json.loads(output(report, "made", "--json"))["operators"]] == [
+        "module",
+        "crossover",
+        "self-edit",
+    ]
+
+
+def test_lists_show_aims_and_both_parents(made):
+    made.run.close()
+    shown = output(tree, "made")
+    assert "module:context" in shown
+    assert "crossover of 1 and 2" in shown
+    steps = output(lineage, "made", "3").splitlines()
+    assert [step.split()[0] for step in steps] == ["0", "1", "with", "3"]
+    assert "own 1/5" in steps[2]
+    assert "module:tools" in steps[2]
+    document = json.loads(output(lineage, "made", "3", "--json"))["lineage"]
+    assert [(step["parents"], step["aim"]) for step in document] == [([], ""), ([0], "context"), ([1, 2], "")]
+
+
+def test_an_agent_says_how_it_was_made(made):
+    evidence = made.run.traces.put(json.dumps({f"f{n}": {} for n in range(9)}).encode())
+    reading = made.run.traces.put(json.dumps({"f1": [3, 9], "f2": [7, 9]}).encode())
+    action, what = made.start((0,), "self-edit")
+    cost = made.cost(check=1.5)
+    traces = {**cost.traces, "evidence": evidence, "reading": reading}
+    born = Born(what.parents, "self-edit", made.commit(0), "", Cost(CALL, 2.0, traces))
+    made.run.append(made.run.birth(born, action))
+    made.run.close()
+    shown = output(show, "made", "5")
+    assert "vetting    check 1.50 s\n" in shown
+    assert "read       2 of 9 files of evidence: f2, f1\n" in shown
+    record = json.loads(output(show, "made", "5", "--json"))
+    assert record["making"]["read"] == {"f1": 3, "f2": 7}
+    assert record["making"]["vetting"] == {"check": 1.5}
+    assert "vetting" not in output(show, "made", "0")
