@@ -21,7 +21,7 @@ name = "hostile"
 description = "one task"
 license = "Apache-2.0"
 [defaults]
-timeout_s = 6
+timeout_s = 10
 test_timeout_s = 6
 """,
     "repos/sums/sums/__init__.py": "def double(number):\n    return number * 2\n",
