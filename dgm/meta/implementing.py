@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dgm.domain import Snapshot, TaskId
 from dgm.meta.answers import Unreadable, a_flag, a_text, read_object
 from dgm.meta.contract import read_contract
-from dgm.meta.evidence.folder import plain
+from dgm.meta.evidence.layout import plain
 from dgm.meta.making import Making
 from dgm.meta.self_edit import WORKDIR, rationale
 from dgm.protocols import Brief, Case, Job, JobKind, Proposal, Workbench

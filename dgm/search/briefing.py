@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dgm.archive.journal import exchanges
+from dgm.archive.journal import read_request
 from dgm.domain import ActionId, Digest, Evaluation, Snapshot, Tally
+from dgm.messages import Exchange, Reply
 from dgm.meta.evidence import Subject, facts, folder, manifest, reading, whole
 from dgm.protocols import Brief, Case, Circumstances, Member
 from dgm.search.equipment import Equipment
@@ -13,6 +14,8 @@ from dgm.search.orders import ExpandOrder, Standing
 
 SHOWN = ("patch", "failures", "log", "conversation")
 """Traces of an evaluation that become evidence."""
+PROBE = "probe"
+"""The role of calls by a child on trial, which read nothing of the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,8 @@ class Briefing:
         """
         if not brief.evidence:
             return {}
-        said = exchanges(self.by.run, action)
+        calls = (call for call in self.by.run.store.calls(action) if call.role != PROBE)
+        said = [Exchange(call.number, read_request(self.by.run, call.request), Reply("")) for call in calls]
         return {"reading": self.by.keep(reading(brief.evidence, brief.parents[0].source, said))}
 
     def _folder(self, about: Subject, own: list[Case]) -> Snapshot:

@@ -54,8 +54,8 @@ def test_models_speak_under_the_recorded_names(run):
         "solve": "openai/one",
         "improve": "offline",
         "diagnose": "offline",
-    }
         "probe": "offline",
+    }
 
 
 def test_what_is_made_beside_a_run_stays_out_of_it(run, tmp_path):
@@ -96,3 +96,16 @@ def test_an_order_of_no_expansion_is_damage(run):
     with pytest.raises(ArchiveCorrupt, match="action 1 is no expansion"):
         Orders(run, Settings()).expansion(ActionId(1))
     assert run.tree.agents[0].id == AgentId(0)
+
+
+def test_a_replay_into_a_run_of_its_own_reads_agents_that_have_no_stand_in_there(run, tmp_path):
+    with Run.create(tmp_path / "live", {}) as live:
+        beside = Beside(run, live, live.folder)
+        agent = run.tree.agents[-1]
+        parent = run.tree.agents[agent.parents[0]]
+        assert beside.repository.source(agent.commit) == run.repository.source(agent.commit)
+        assert beside.repository.diff(parent.commit, agent.commit) == run.repository.diff(
+            parent.commit, agent.commit
+        )
+        made = beside.repository.commit({"agent.py": Entry(b"new")}, ())
+        assert live.repository.source(made) == beside.repository.source(made) == {"agent.py": Entry(b"new")}

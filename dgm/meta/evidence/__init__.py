@@ -6,7 +6,7 @@ Hidden tests and reference solutions cannot get here: traces that hold them are 
 from dgm.meta.evidence.budgeting import budgeted
 from dgm.meta.evidence.cases import circumstances, conversation_text, cut, facts
 from dgm.meta.evidence.flat import folder
-from dgm.meta.evidence.folder import Subject, whole
+from dgm.meta.evidence.layout import Subject, whole
 from dgm.meta.evidence.reading import manifest, reading
 
 __all__ = [

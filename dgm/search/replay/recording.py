@@ -12,7 +12,7 @@ from dgm.archive.run import Run
 from dgm.archive.store import Row
 from dgm.archive.traces import Traces
 from dgm.config import Settings
-from dgm.domain import ActionId, Digest
+from dgm.domain import ActionId, CommitId, Digest, Snapshot
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import Exchange, PaidCall
@@ -67,7 +67,11 @@ class Beside(Run):
         owner = made or recorded
         super().__init__(owner.folder, owner.config, owner.store)
         self.tree = owner.tree
-        self.repository = made.repository if made else _borrowing(folder / "agents.git", recorded)
+        self.repository = (
+            _Both(made.folder / "agents.git", recorded)
+            if made
+            else _borrowing(folder / "agents.git", recorded)
+        )
         self.traces = _Layered((made.folder if made else folder) / "traces", recorded.traces)
 
     def append(self, event: Event) -> Recorded:
@@ -93,6 +97,22 @@ class _Layered(Traces):
 
     def get(self, digest: Digest) -> bytes:
         return super().get(digest) if self._path(digest).exists() else self._below.get(digest)
+
+
+class _Both(AgentRepository):
+    """A repository of its own that reads the recorded run's agents where they are: not all have stand-ins."""
+
+    def __init__(self, folder: Path, recorded: Run) -> None:
+        super().__init__(folder)
+        self._recorded = recorded.repository
+        self._theirs = {agent.commit for agent in recorded.tree.agents}
+
+    def source(self, commit: CommitId) -> Snapshot:
+        return self._recorded.source(commit) if commit in self._theirs else super().source(commit)
+
+    def diff(self, before: CommitId, after: CommitId) -> bytes:
+        both = {before, after} <= self._theirs
+        return self._recorded.diff(before, after) if both else super().diff(before, after)
 
 
 def _borrowing(folder: Path, recorded: Run) -> AgentRepository:
