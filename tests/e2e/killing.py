@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -34,7 +35,8 @@ class Trial:
     benchmark: str = "starter"
     seed: int = 1
     pause_s: tuple[float, float] = (1.0, 6.0)
-    """How long a session may live."""
+    """How long a session may live after its first event; every fourth is counted from the start of its process, so
+    that some die before they write anything."""
 
 
 def perform(trial: Trial, archive: Path) -> dict[str, object]:
@@ -46,11 +48,14 @@ def perform(trial: Trial, archive: Path) -> dict[str, object]:
     first += ["--workers", str(trial.workers), "--sandbox", trial.sandbox]
     command, killed, began = first, 0, time.monotonic()
     while True:
+        written = _events(archive / "killed" / "events.db")
         with (archive / "output.txt").open("ab") as output:
             process = subprocess.Popen(
                 DGM + command, env=environment, stdout=output, stderr=output, start_new_session=True
             )
             try:
+                if killed % 4:
+                    _wait_for_event(archive / "killed" / "events.db", written, process)
                 process.wait(chance.uniform(*trial.pause_s) if killed < trial.kills else None)
             except subprocess.TimeoutExpired:
                 os.kill(process.pid, signal.SIGKILL)
@@ -67,6 +72,20 @@ def perform(trial: Trial, archive: Path) -> dict[str, object]:
         "exit": process.returncode,
         "seconds": time.monotonic() - began,
     }
+
+
+def _wait_for_event(log: Path, written: int, process: "subprocess.Popen[bytes]") -> None:
+    while process.poll() is None and _events(log) == written:
+        time.sleep(0.05)
+
+
+def _events(log: Path) -> int:
+    """The number of the last event; 0 where there is no log yet."""
+    try:
+        with closing(sqlite3.connect(f"file:{log}?mode=ro", uri=True)) as connection:
+            return int(connection.execute("select coalesce(max(seq), 0) from events").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
 
 
 def audit(folder: Path) -> dict[str, object]:

@@ -13,7 +13,7 @@ from tests.e2e.killing import Trial, perform
 def test_nothing_is_lost_or_done_twice(tmp_path, sandbox):
     if sandbox == "bubblewrap" and not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    found = perform(Trial(24, kills=4, workers=4, sandbox=sandbox, pause_s=(0.8, 2.0)), tmp_path)
+    found = perform(Trial(24, kills=4, workers=4, sandbox=sandbox, pause_s=(0.3, 1.2)), tmp_path)
     output = (tmp_path / "output.txt").read_text()
     assert found["exit"] == 0, output[-2000:]
     assert found["killed"] == 4
