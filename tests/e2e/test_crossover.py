@@ -1,19 +1,15 @@
 """Two agents that solve different tasks have a child that solves both's: sandboxes, worker, commit, commands."""
 
-import asyncio
 import shutil
 import subprocess
 
 import pytest
 
-from dgm.archive.events import ActionStarted
 from dgm.archive.snapshots import write_folder
-from dgm.assemble import create, laboratory, parts_of
 from dgm.config import resolve
-from dgm.domain import AgentId, Born, Evaluate, Expand, TaskId, Verdict
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search
+from dgm.domain import AgentId, Evaluate, Expand, TaskId, Verdict
 from tests.e2e.fields import ancestor, specialist
+from tests.e2e.planned import begun, performed
 
 pytestmark = pytest.mark.sandbox
 
@@ -47,28 +43,6 @@ QUICK = ("ledger-shares-add-up-to-more", "schedule-neighbours-reported")
 A, B, CHILD = map(AgentId, (1, 2, 3))
 
 
-class Plan:
-    """A policy that does what it is told: the parents' evaluations, the crossover, the child's evaluations."""
-
-    name = "plan"
-    keeps_state = False
-
-    def __init__(self, tasks):
-        self.rounds = [[Evaluate(agent, TaskId(task)) for task in tasks for agent in (A, B)]]
-        self.rounds += [[Expand((A, B), "crossover")], [Evaluate(CHILD, TaskId(task)) for task in tasks]]
-
-    def next(self, tree, rng):
-        while self.rounds and not self.rounds[0] and not tree.pending:
-            del self.rounds[0]
-        if not self.rounds or not self.rounds[0]:
-            return None
-        born = not isinstance(self.rounds[0][0], Evaluate) or self.rounds[0][0].agent < len(tree.agents)
-        return self.rounds[0].pop(0) if born else None
-
-    def observe(self, event):
-        """Keeps nothing."""
-
-
 def crossed(folder, seed, tasks):
     """A run of the ancestor, the two made of it, their crossover, and the evaluations of these three; closed."""
     write_folder(ancestor(), seed)
@@ -80,20 +54,17 @@ def crossed(folder, seed, tasks):
         "workers": 2,
     }
     settings = resolve(None, [], flags)
-    parts = parts_of(settings)
-    with create(folder, settings, parts) as run:
-        for fields, change in ((FIRST, "line-ends"), (SECOND, "log-results")):
-            action = run.tree.next_action
-            run.append(ActionStarted(action, Expand((AgentId(0),), "self-edit")))
-            source = specialist(fields, change)
-            commit = run.repository.commit(source, [run.tree.agents[0].commit])
-            run.append(run.birth(Born((AgentId(0),), "self-edit", commit, f"works on {fields[0]} …"), action))
-
-        async def go():
-            async with laboratory(run, settings, parts) as worker:
-                await Search(Foreman(run, settings), Plan(tasks), worker, settings).go()
-
-        asyncio.run(go())
+    made = [
+        (specialist(fields, change), f"works on {fields[0]} and the like")
+        for fields, change in ((FIRST, "line-ends"), (SECOND, "log-results"))
+    ]
+    rounds = [
+        [Evaluate(agent, TaskId(task)) for task in tasks for agent in (A, B)],
+        [Expand((A, B), "crossover")],
+        [Evaluate(CHILD, TaskId(task)) for task in tasks],
+    ]
+    with begun(folder, settings, made) as run:
+        performed(run, settings, rounds)
         agents = list(run.tree.agents)
         assert len(agents) == 4, [event.event for event in run.store.read(0)][-3:]
         solved = {

@@ -1,0 +1,59 @@
+"""Runs that do what a test says, step by step, through the real search and its workers."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from dgm.archive.events import ActionStarted
+from dgm.assemble import create, laboratory, operators_of, parts_of
+from dgm.config import Settings
+from dgm.domain import SEED, Action, Born, Evaluate, Expand, Snapshot
+from dgm.meta.registry import needs_of
+from dgm.search.foreman import Foreman
+from dgm.search.loop import Search
+
+
+class Plan:
+    """A policy that does what it is told: rounds of actions, each begun when the one before has ended."""
+
+    name = "plan"
+    keeps_state = False
+
+    def __init__(self, rounds: Sequence[Sequence[Action]]) -> None:
+        self._rounds = [list(each) for each in rounds]
+
+    def next(self, tree, rng):
+        """The next action; evaluations of agents that were not born are never begun."""
+        while self._rounds and not self._rounds[0] and not tree.pending:
+            del self._rounds[0]
+        if not self._rounds or not self._rounds[0]:
+            return None
+        first = self._rounds[0][0]
+        if isinstance(first, Evaluate) and first.agent >= len(tree.agents):
+            return None
+        return self._rounds[0].pop(0)
+
+    def observe(self, event):
+        """Keeps nothing."""
+
+
+def begun(folder: Path, settings: Settings, children: Sequence[tuple[Snapshot, str]] = ()):
+    """A new run, open to write: the settings' seed agent, and children of it made by hand, each with its rationale."""
+    run = create(folder, settings, parts_of(settings))
+    for source, rationale in children:
+        action = run.tree.next_action
+        run.append(ActionStarted(action, Expand((SEED,), "self-edit")))
+        commit = run.repository.commit(source, [run.tree.agents[SEED].commit])
+        run.append(run.birth(Born((SEED,), "self-edit", commit, rationale), action))
+    return run
+
+
+def performed(run, settings: Settings, rounds: Sequence[Sequence[Action]]) -> None:
+    """Goes through the rounds in sandboxes."""
+
+    async def go():
+        async with laboratory(run, settings, parts_of(settings)) as worker:
+            needs = needs_of(operators_of(run, settings))
+            await Search(Foreman(run, settings, needs), Plan(rounds), worker, settings).go()
+
+    asyncio.run(go())
