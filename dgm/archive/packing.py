@@ -14,7 +14,7 @@ import re
 import sqlite3
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -121,14 +121,16 @@ class _Part:
         frozen = self._scrubber.clean((self._folder / "run.json").read_bytes())
         (self._draft / "run.json").write_bytes(frozen)
         with Run.open(self._folder) as run:
-            commits = [agent.commit for agent in run.tree.agents]
-            self._check_sources(run.name, commits)
+            agents = [agent.commit for agent in run.tree.agents]
+            named = {f"agents/{agent}": commit for agent, commit in enumerate(agents)}
+            waiting = {f"waiting/{action}": one.child.commit for action, one in run.tree.waiting.items()}
+            self._check_sources(run.name, {**named, **waiting})
             rows = itertools.islice(run.store.rows(), run.tree.seq)
             _write_log(self._draft / "events.db", (self._row(row, run.traces) for row in rows))
             events = run.tree.seq
-        self._write_repository(commits)
+        self._write_repository({**named, **waiting})
         traces = len(set(self._names.values()))
-        return {"events": events, "agents": len(commits), "traces": traces}
+        return {"events": events, "agents": len(agents), "traces": traces}
 
     def _row(self, row: Row, traces: Traces) -> Row:
         seq, at, kind, action, body = row
@@ -166,29 +168,31 @@ class _Part:
         path.write_bytes(zlib.compress(data, 0))
         return digest
 
-    def _check_sources(self, run: str, commits: Sequence[CommitId]) -> None:
+    def _check_sources(self, run: str, named: Mapping[str, CommitId]) -> None:
         seen: set[str] = set()
         with GitObjects(self._folder / "agents.git") as objects:
-            for agent, commit in enumerate(commits):
+            for who, commit in named.items():
+                agent = who.removeprefix("agents/")
+                where = f"agent {agent}" if agent.isdecimal() else f"the child that waits ({who})"
                 for name, data in _new_files(objects, objects.tree_of(commit), seen):
                     head = os.fsencode(name) + b"\n"
                     found = self._scrubber.first(head + data, self._least)
                     if found:
                         line = (head + data).count(b"\n", 0, found[1])
-                        raise _unpublishable(f"{run}: agent {agent}: {name}", line, found[0])
+                        raise _unpublishable(f"{run}: {where}: {name}", line, found[0])
 
-    def _write_repository(self, commits: Sequence[CommitId]) -> None:
+    def _write_repository(self, named: Mapping[str, CommitId]) -> None:
         repository = self._draft / "agents.git"
         make_repository(repository)
-        refs = sorted((f"refs/heads/agents/{agent}", commit) for agent, commit in enumerate(commits))
+        refs = sorted((f"refs/heads/{who}", commit) for who, commit in named.items())
         lines = [
             "# pack-refs with: peeled fully-peeled sorted ",
             *(f"{commit} {ref}" for ref, commit in refs),
         ]
         (repository / "packed-refs").write_text("\n".join(lines) + "\n")
-        if not commits:
+        if not named:
             return
-        wanted = "".join(f"{commit}\n" for commit in dict.fromkeys(commits)).encode()
+        wanted = "".join(f"{commit}\n" for commit in dict.fromkeys(named.values())).encode()
         packed = run_git(self._folder / "agents.git", *_PACK_OBJECTS, *_ALWAYS_ALIKE, given=wanted)
         (repository / "objects" / "pack" / f"pack-{packed[-20:].hex()}.pack").write_bytes(packed)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dgm.archive.durable import write_durably
 from dgm.archive.git_process import GitObjects, environment, run_git
+from dgm.archive.lock import unwritable
 from dgm.archive.objects import (
     changed,
     durable_writer,
@@ -23,7 +24,7 @@ from dgm.archive.objects import (
     scratch_writer,
     storable,
 )
-from dgm.domain import AgentId, CommitId, Entry, Snapshot
+from dgm.domain import ActionId, AgentId, CommitId, Entry, Snapshot
 from dgm.errors import ArchiveCorrupt
 
 if TYPE_CHECKING:
@@ -68,6 +69,31 @@ class AgentRepository:
         """Points ``refs/heads/agents/<id>`` at a commit, durably, before the event that names the agent."""
         write_durably(self._folder / "refs" / "heads" / "agents" / str(agent), f"{commit}\n".encode())
 
+    def name_waiting(self, action: ActionId, commit: CommitId) -> None:
+        """Points ``waiting/<action>`` at the commit of a child that is no agent yet, durably."""
+        write_durably(self._waiting / str(action), f"{commit}\n".encode())
+
+    def forget_waiting(self, action: ActionId) -> None:
+        """Removes what ``name_waiting`` made; nothing where it is gone.
+
+        Raises:
+            UserError: the folder is read-only.
+            Infrastructure: the disk is failing.
+        """
+        path = self._waiting / str(action)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise unwritable(path, error) from error
+
+    def waiting_refs(self) -> Mapping[ActionId, CommitId]:
+        """What ``waiting/<action>`` point at."""
+        return {ActionId(action): commit for action, commit in self._refs("waiting")}
+
+    @property
+    def _waiting(self) -> Path:
+        return self._folder / "refs" / "heads" / "waiting"
+
     def source(self, commit: CommitId) -> Snapshot:
         """An agent's source, byte for byte.
 
@@ -102,10 +128,13 @@ class AgentRepository:
 
     def refs(self) -> Mapping[AgentId, CommitId]:
         """What ``agents/<id>`` point at."""
+        return {AgentId(agent): commit for agent, commit in self._refs("agents")}
+
+    def _refs(self, kind: str) -> Iterator[tuple[int, CommitId]]:
         wanted = "--format=%(refname:lstrip=3) %(objectname)"
-        lines = run_git(self._folder, "for-each-ref", wanted, "refs/heads/agents")
+        lines = run_git(self._folder, "for-each-ref", wanted, f"refs/heads/{kind}")
         pairs = (line.split() for line in lines.decode().splitlines())
-        return {AgentId(int(agent)): CommitId(commit) for agent, commit in pairs}
+        return ((int(number), CommitId(commit)) for number, commit in pairs)
 
     def parents_of(self, commit: CommitId) -> tuple[CommitId, ...]:
         """The parents that the commit itself names."""

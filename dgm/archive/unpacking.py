@@ -15,7 +15,7 @@ from dgm.archive.objects import make_repository
 from dgm.archive.run import Run
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 
-_REF = re.compile(rb"[0-9a-f]{40} refs/heads/agents/[0-9]{1,9}|#[^\n]*|")
+_REF = re.compile(rb"[0-9a-f]{40} refs/heads/(?:agents|waiting)/[0-9]{1,9}|#[^\n]*|")
 
 
 def read_manifest(file: Path) -> Manifest:

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dgm.archive.events import AgentBorn, AgentStillborn, ModelCalled, Recorded, TaskGraded
+from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, ModelCalled, Recorded, TaskGraded
 from dgm.archive.git_process import GitObjects
 from dgm.archive.journal import read_reply, read_request
 from dgm.archive.run import Run
@@ -66,7 +66,7 @@ def _verify(folder: Path) -> Mapping[str, int]:
 
 def _cost(recorded: Recorded) -> Cost:
     match recorded.event:
-        case TaskGraded(_, outcome) | AgentStillborn(_, outcome):
+        case TaskGraded(_, outcome) | AgentStillborn(_, outcome) | ChildProposed(_, outcome):
             return outcome.cost
         case AgentBorn():
             return recorded.event.cost
@@ -105,3 +105,12 @@ def _faults(run: Run, refs: Mapping[AgentId, CommitId], objects: GitObjects) -> 
         found = objects.parents_of(agent.commit)
         if found != expected:
             yield f"agent {agent.id}", f"its commit has parents {found}, the log says {expected}"
+    asked = run.repository.waiting_refs()
+    for action, one in run.tree.waiting.items():
+        where = f"the child of action {action}"
+        if asked.get(action) != one.child.commit:
+            yield where, f"its ref is {asked.get(action)}, the log says {one.child.commit}"
+        expected = tuple(run.tree.agents[parent].commit for parent in one.child.parents)
+        found = objects.parents_of(one.child.commit)
+        if found != expected:
+            yield where, f"its commit has parents {found}, the log says {expected}"

@@ -20,6 +20,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             Command("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
             Command("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
             Command("status", "dgm.cli.control:status", "Say how far a search is and what it has spent."),
+            Command("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
         ),
     ),
     (

@@ -11,6 +11,7 @@ import click
 from dgm.archive.finding import find_run
 from dgm.archive.history import state, writer
 from dgm.archive.run import Run
+from dgm.cli.approve_rows import waiting_line
 from dgm.cli.arguments import as_json, open_run, run_argument
 from dgm.cli.output import console, emit_json, one_line
 from dgm.cli.rows import interval_text, tally_text, usage_lines, usage_text, usd_text
@@ -56,6 +57,8 @@ def status_lines(run: Run) -> list[str]:
     ]
     if facts["paused"]:
         lines.insert(1, f"paused       {one_line(facts['paused'], 200)}")
+    if facts["waiting"]:
+        lines.insert(3, waiting_line(facts["waiting"], facts["run"]))
     if facts["refusals"]:
         which = f"dgm log {facts['run']} --kind call_refused"
         lines.append(f"refused      {facts['refusals']} requests of agents (which ones: {which})")

@@ -15,6 +15,7 @@ from dgm.archive.events import (
     AgentBorn,
     AgentStillborn,
     CallRefused,
+    ChildProposed,
     Event,
     Recorded,
     RunPaused,
@@ -22,6 +23,7 @@ from dgm.archive.events import (
 )
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
+from dgm.cli.approve_rows import waiting_line
 from dgm.cli.output import console, one_line
 from dgm.cli.rows import bar, interval_text, tally_text
 from dgm.domain import AgentId
@@ -101,6 +103,8 @@ class Progress:
             f"agents       {len(tree.agents)}  stillborn {stillborn}  invalid {tree.invalid}",
             f"spend        {tree.spend.calls} calls  {tree.spend.tokens:,} tokens  {_money(tree)}",
         ]
+        if tree.waiting:
+            lines.append(waiting_line(len(tree.waiting), self._run.name))
         if tree.evaluations:
             best = best_belief(tree)
             own = tree.own(best)
@@ -136,6 +140,10 @@ def _event_text(run: Run, event: Event, names: Mapping[AgentId, str]) -> str:
         case AgentBorn():
             parents = f" of {', '.join(map(str, event.parents))}" if event.parents else ""
             return f"agent {event.id} is born{parents}: {one_line(event.rationale, 70)}"
+        case ChildProposed(action, child):
+            parents = " and ".join(map(str, child.parents))
+            said = one_line(child.rationale, 60)
+            return f"child {action} of {parents} waits for you (dgm approve {run.name}): {said}"
         case AgentStillborn(_, dead):
             return f"a child of {dead.parents[0]} is stillborn ({dead.stage}): {one_line(dead.reason, 60)}"
         case TaskGraded(_, graded):

@@ -1,15 +1,17 @@
 """Turns a decision into an order: which evidence goes with it, which agents, and what the archive already knows."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from dgm.archive.approvals import Waiting
-from dgm.archive.events import AgentBorn, AgentStillborn, Event, Recorded
+from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
 from dgm.archive.history import evaluations_of
 from dgm.archive.lineage import common_ancestor
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import (
+    NO_ACTION,
     Action,
     ActionId,
     AgentId,
@@ -22,6 +24,7 @@ from dgm.domain import (
     Tally,
 )
 from dgm.protocols import Needs
+from dgm.search.approvals import Approvals
 from dgm.search.evidence_choice import choose_evidence
 from dgm.search.known import Known, siblings
 from dgm.search.orders import EvaluateOrder, ExpandOrder, Order, Standing
@@ -42,6 +45,7 @@ class Foreman:
         self._settings = settings
         self._needs = needs or {}
         self.known = Known(run)
+        self._approvals = Approvals(run, settings.gates)
 
     @property
     def tree(self) -> Tree:
@@ -50,7 +54,12 @@ class Foreman:
 
     def append(self, event: Event) -> Recorded:
         """Raises as ``Run.append``."""
-        return self._run.append(event)
+        ended = event.action if isinstance(event, AgentBorn | AgentStillborn) else NO_ACTION
+        waited = ended in self.tree.waiting
+        recorded = self._run.append(event)
+        if waited:
+            self._approvals.done(ended)
+        return recorded
 
     def since(self, seq: int) -> Iterable[Recorded]:
         """The events after number ``seq``, model calls included, in order."""
@@ -97,15 +106,42 @@ class Foreman:
             return {}
         return siblings(self._run.tree, what.parents[0], there, waiting)
 
-    def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn:
-        """The event of a birth; a twin that was made at the same time by another worker is stillborn."""
+    def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn | ChildProposed:
+        """The event of a birth, or that the child waits for a person where the gate ``approve`` says so.
+
+        A twin that was made at the same time by another worker is stillborn.
+        """
         content = self._run.repository.tree_of(outcome.commit)
-        asked = outcome.syntax if self._settings.vetting.syntax else ""
-        stage, reason = self.known.twin(content, asked)
-        if stage:
-            dead = Stillborn(outcome.parents, outcome.operator, stage, reason, outcome.cost)
+        dead = self._twin(outcome, content)
+        if dead:
             return AgentStillborn(action, dead)
-        event = self._run.birth(outcome, action)
+        if self._settings.gates.approve:
+            return self._approvals.propose(action, outcome)
+        return self._born(action, outcome, content)
+
+    def answered(self, now: float) -> AgentBorn | AgentStillborn | None:
+        """The event of the first child that waits no longer at ``now`` (Unix time); None where all wait on."""
+        decided = self._approvals.due(now)
+        if decided is None:
+            return None
+        action, child = decided.action, decided.child
+        if not decided.yes:
+            reason = decided.reason
+            dead = Stillborn(child.parents, child.operator, decided.stage, reason, child.cost, decided.by)
+            return AgentStillborn(action, dead)
+        content = self._run.repository.tree_of(child.commit)
+        twin = self._twin(child, content, action)
+        if twin:
+            return AgentStillborn(action, replace(twin, decided=decided.by))
+        return self._born(action, child, content, decided.by)
+
+    def _twin(self, child: Born, content: str, itself: ActionId = NO_ACTION) -> Stillborn | None:
+        asked = child.syntax if self._settings.vetting.syntax else ""
+        stage, reason = self.known.twin(content, asked, itself)
+        return Stillborn(child.parents, child.operator, stage, reason, child.cost) if stage else None
+
+    def _born(self, action: ActionId, child: Born, content: str, decided: str = "") -> AgentBorn:
+        event = self._run.birth(child, action, decided)
         self.known.add(event, content)
         return event
 

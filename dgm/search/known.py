@@ -6,7 +6,7 @@ from dgm.archive.approvals import Waiting
 from dgm.archive.events import AgentBorn
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.domain import ActionId, Agent, AgentId, Born, CommitId
+from dgm.domain import NO_ACTION, ActionId, Agent, AgentId, Born, CommitId
 from dgm.meta.syntax_key import VERSION, syntax_key
 
 SIBLINGS = 100
@@ -27,12 +27,12 @@ class Known:
         self._keys: list[str] = []
         self._waiting: dict[ActionId, str] = {}
 
-    def contents(self) -> Mapping[str, str]:
-        """Git tree id of every agent's source, and of every child that waits → what to call it."""
+    def contents(self, itself: ActionId = NO_ACTION) -> Mapping[str, str]:
+        """Git tree id of every agent's source, and of every child that waits but ``itself`` → what to call it."""
         agents = self._run.tree.agents
         if len(self._contents) != len(agents):
             self._contents = contents(self._run, agents)
-        waiting = self._run.tree.waiting
+        waiting = {action: one for action, one in self._run.tree.waiting.items() if action != itself}
         for action, one in waiting.items():
             if action not in self._waiting:
                 self._waiting[action] = self._run.repository.tree_of(one.child.commit)
@@ -40,13 +40,14 @@ class Known:
             return self._contents
         return {**{self._waiting[action]: child_of(action) for action in waiting}, **self._contents}
 
-    def syntax(self, there: int | None = None) -> Mapping[str, str]:
+    def syntax(self, there: int | None = None, itself: ActionId = NO_ACTION) -> Mapping[str, str]:
         """``syntax_key`` of every agent's source, and of every child that waits → what to call it.
 
         Keys of agents that were born without one, or with one of another version, are made from their sources.
 
         Args:
             there: only of the first so many agents, and of nobody who waits.
+            itself: a child that waits and does not count.
         """
         agents = self._run.tree.agents
         if len(self._keys) != len(agents):
@@ -54,7 +55,8 @@ class Known:
                 if agent == len(self._keys) < len(agents):
                     own = key if key.startswith(VERSION) else syntax_key(self._run.source(AgentId(agent)))
                     self._keys.append(own)
-        waiting = {one.child.syntax: child_of(action) for action, one in self._run.tree.waiting.items()}
+        asked = {action: one for action, one in self._run.tree.waiting.items() if action != itself}
+        waiting = {one.child.syntax: child_of(action) for action, one in asked.items()}
         known = {key: name_of(AgentId(agent)) for agent, key in enumerate(self._keys[:there])}
         return known if there is not None else {**waiting, **known}
 
@@ -64,17 +66,18 @@ class Known:
         if event.syntax.startswith(VERSION) and len(self._keys) == event.id:
             self._keys.append(event.syntax)
 
-    def twin(self, content: str, syntax: str) -> tuple[str, str]:
+    def twin(self, content: str, syntax: str, itself: ActionId = NO_ACTION) -> tuple[str, str]:
         """Of a child that is about to be born: the stage that it fails at, and why; two empty texts where it is new.
 
         Args:
             content: git tree id of its source.
             syntax: its ``syntax_key``; empty where nobody asks.
+            itself: its action, where it waits.
         """
-        same = self.contents().get(content)
+        same = self.contents(itself).get(content)
         if same:
             return "duplicate", f"the same content as {same}, which was there first"
-        same = self.syntax().get(syntax) if syntax else None
+        same = self.syntax(itself=itself).get(syntax) if syntax else None
         if same:
             why = f"but for comments, docstrings and layout the same as {same}, which was there first"
             return "syntax", why

@@ -49,6 +49,10 @@ class Surroundings:
     on_event: Callable[[Recorded], None] = lambda _: None
     supply: Supply = ENDLESS
     clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    """Unix time, as the log has it."""
+    answers_s: float = 1.0
+    """How often it is looked whether a person has answered for a child that waits."""
 
 
 NOTHING_AROUND = Surroundings()
@@ -72,6 +76,9 @@ class Search:
         self._settings = settings
         self._patience = Patience(settings.limits.failures_in_a_row, settings.limits.tries, around.clock)
         self._supply = around.supply
+        self._now, self._answers_s = around.now, around.answers_s
+        self._last_at = around.now()
+        """Of the last event."""
         self._running: dict[ActionId, asyncio.Task[None]] = {}
         self._finished: asyncio.Queue[Finished | None] = asyncio.Queue()
         self._stop: Ending | None = None
@@ -102,6 +109,7 @@ class Search:
         async with asyncio.TaskGroup() as group:
             while True:
                 wait_s = self._patience.wait_s()
+                self._hear()
                 over = self._fill(group)
                 if over is None and self._patience.exhausted and not self._running:
                     over = await self._pause()
@@ -111,7 +119,8 @@ class Search:
                     break
                 # Where nothing is held back by a wait, only what finishes can change anything.
                 held_back = wait_s > 0.0 and len(self._running) < self._slots and not over
-                await self._take(max(wait_s, 0.05) if held_back else None)
+                waits = [max(wait_s, 0.05)] if held_back else []
+                await self._take(min([*waits, self._answers_s] if self._asking else waits, default=None))
         self._append(RunStopped(over.reason.value))
         return over
 
@@ -129,7 +138,7 @@ class Search:
                 return None
             chosen = self._choose()
             if chosen is None:
-                return None if self._running else self._nothing_to_start()
+                return None if self._running or self._asking else self._nothing_to_start()
             self._start(group, *chosen)
         return None
 
@@ -143,7 +152,26 @@ class Search:
             return self._stop
         if self._supply.refused:
             return Ending(Reason.OUTAGE, self._supply.refused)
-        return ending(self._foreman.tree, self._supply.spent)
+        return ending(self._foreman.tree, self._supply.spent) or self._out_of_time()
+
+    def _out_of_time(self) -> Ending | None:
+        """While nothing happens but that children wait, no event says how late it is."""
+        tree = self._foreman.tree
+        limit = tree.budget.seconds
+        if not self._asking or limit is None or tree.wall_seconds + self._now() - self._last_at < limit:
+            return None
+        return Ending(
+            Reason.LIMIT, f"the budget is spent: {limit:,.0f} seconds are over, and children still wait"
+        )
+
+    @property
+    def _asking(self) -> bool:
+        return bool(self._foreman.tree.waiting)
+
+    def _hear(self) -> None:
+        """Records what was said of children that waited, and whose time is over."""
+        while (event := self._foreman.answered(self._now())) is not None:
+            self._append(event)
 
     async def _pause(self) -> Ending | None:
         """Waits until the models' provider answers again; the session's end where it is not that which fails."""
@@ -235,7 +263,9 @@ class Search:
             log.log(level, "action %d failed and will be performed again: %s", action, failure)
 
     def _append(self, event: Event) -> None:
-        self._on_event(self._foreman.append(event))
+        recorded = self._foreman.append(event)
+        self._last_at = recorded.at
+        self._on_event(recorded)
 
     def _catch_up(self) -> None:
         """Shows the policy what was recorded since, model calls included, in the order of the log."""

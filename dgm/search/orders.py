@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dgm.archive.events import AgentBorn, AgentStillborn, Event, Recorded
+from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
 from dgm.archive.tree import Tree
 from dgm.domain import (
     Action,
@@ -90,8 +90,12 @@ class Overseer(Protocol):
         """What a worker needs to perform an action that was started."""
         ...
 
-    def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn:
-        """The event of a birth."""
+    def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn | ChildProposed:
+        """The event of a birth, or that the child waits for a person."""
+        ...
+
+    def answered(self, now: float) -> AgentBorn | AgentStillborn | None:
+        """The event of the first child that waits no longer at ``now`` (Unix time); None where all wait on."""
         ...
 
 

@@ -44,6 +44,7 @@ def run_summary(run: Run) -> dict[str, Any]:
             "invalid": tree.invalid,
         },
         "running": len(tree.pending),
+        "waiting": len(tree.waiting),
         "budget": {
             "evaluations": tree.budget.evaluations,
             "agents": tree.budget.agents,

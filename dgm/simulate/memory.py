@@ -48,6 +48,9 @@ class Memory:
         parents = tuple(agents[parent] for parent in what.parents)
         return ExpandOrder(action, what, parents, self.tree.child_number(action), Tally(), (), {})
 
+    def answered(self, now: float) -> None:
+        """No child waits."""
+
     def birth(self, action: ActionId, outcome: Born) -> AgentBorn:
         """The event of a birth; no two children of a world are the same."""
         agent = AgentId(len(self.tree.agents))

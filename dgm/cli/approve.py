@@ -1,0 +1,179 @@
+"""``dgm approve``: a person says yes or no to children that wait; the search reads the answers and goes on meanwhile.
+
+Only answers are written, never the run's log, so that this works beside a running search and without one.
+"""
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import click
+
+from dgm.archive.approvals import Answer, Waiting, put_answer
+from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
+from dgm.archive.finding import find_run
+from dgm.archive.history import writer
+from dgm.archive.run import Run
+from dgm.cli.approve_rows import child_lines, child_record, diff_of, number_of
+from dgm.cli.arguments import as_json, run_argument
+from dgm.cli.output import emit_json, neutral
+from dgm.domain import ActionId
+from dgm.errors import UserError
+from dgm.simulate import PLAN as SIMULATION
+
+
+@click.command()
+@run_argument
+@click.option("--list", "only_list", is_flag=True, help="Print who waits, and ask nothing.")
+@click.option("--yes", "yes", metavar="CHILD", multiple=True, help="Let this child live; may be repeated.")
+@click.option("--no", "no", metavar="CHILD", multiple=True, help="Reject this child; may be repeated.")
+@click.option("--reason", help="Why; goes with --yes and --no.")
+@as_json
+def approve(
+    run_name: str,
+    only_list: bool,
+    yes: tuple[str, ...],
+    no: tuple[str, ...],
+    reason: str | None,
+    as_json: bool,
+) -> None:
+    """Say yes or no to the children of RUN that wait for you (gates.approve); without options, one after the other.
+
+    The search goes on elsewhere while they wait, and takes an answer within a second; where nothing runs, when the run
+    is resumed. An answer may also be written by hand, as yes or no and a reason, into the file approvals/CHILD of the
+    run's folder; approvals/CHILD.diff holds the child's diff.
+    """
+    wanted = {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)}
+    if set(yes) & set(no):
+        raise UserError(f"--yes and --no {min(set(yes) & set(no))}: say one of them")
+    if wanted and only_list:
+        raise UserError("--list: asks and answers nothing; leave it out, or --yes and --no")
+    if reason is not None and not wanted:
+        raise UserError("--reason: goes with --yes CHILD or --no CHILD")
+    with Run.open(find_run(run_name, write=True)) as run:
+        _check_gate(run)
+        if wanted:
+            _answer(run, wanted, reason or "", as_json=as_json)
+        elif only_list or as_json:
+            _print(run, as_json=as_json)
+        else:
+            _ask(run)
+
+
+def _check_gate(run: Run) -> None:
+    if run.config.get("settings", {}).get("gates", {}).get("approve"):
+        return
+    why = "is simulated" if SIMULATION in run.config else "asks nobody, as gates.approve is off"
+    raise UserError(
+        f"{run.name}: {why}; children wait in runs that begin with: dgm run --set gates.approve=true"
+    )
+
+
+def _print(run: Run, *, as_json: bool) -> None:
+    records = [child_record(run, action, one) for action, one in run.tree.waiting.items()]
+    if as_json:
+        emit_json({"run": run.name, "children": records})
+        return
+    lines = [line for record in records for line in child_lines(record, time.time())]
+    sys.stdout.write("\n".join(lines or [f"{run.name}: no child waits"]) + "\n")
+
+
+def _answer(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool) -> None:
+    # All are looked up before the first is answered: a slip of the pen in the third changes nothing.
+    answers = {_found(run, name): Answer(yes, reason) for name, yes in wanted.items()}
+    for action, answer in answers.items():
+        put_answer(run.folder, action, answer)
+    if as_json:
+        emit_json(
+            {
+                "run": run.name,
+                "answered": [
+                    {"child": action, "answer": "yes" if answer.yes else "no", "reason": answer.reason}
+                    for action, answer in answers.items()
+                ],
+                "read": "soon" if writer(run.folder) else "when the run is resumed",
+            }
+        )
+        return
+    for action, answer in answers.items():
+        sys.stdout.write(f"child {action}: {'yes' if answer.yes else 'no'}\n")
+    _say_when(run)
+
+
+def _found(run: Run, name: str) -> ActionId:
+    action = number_of(name)
+    if action in run.tree.waiting and action is not None:
+        return action
+    raise UserError(f"{run.name}: child {name}: {_why_not(run, action)}")
+
+
+def _why_not(run: Run, action: ActionId | None) -> str:
+    recorded = run.outcome(action) if action else None
+    match recorded.event if recorded else None:
+        case AgentBorn(id=agent, decided=by):
+            return f"was born as agent {agent} already{f' ({by})' if by else ''}"
+        case AgentStillborn(_, dead):
+            return f"was stillborn already ({dead.stage}: {dead.reason})"
+        case ActionLost():
+            return "is not there: the expansion was lost"
+        case _:
+            those = ", ".join(map(str, run.tree.waiting)) or "none"
+            return f"no such child waits; waiting: {those}"
+
+
+@dataclass(slots=True)
+class _Said:
+    """What a person does about one child."""
+
+    key: str
+    reason: str = ""
+
+
+def _ask(run: Run) -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UserError("nobody can be asked here; use --list, --yes CHILD or --no CHILD --reason TEXT")
+    answered = 0
+    for action, one in list(run.tree.waiting.items()):
+        record = child_record(run, action, one)
+        if record["answer"]:
+            continue
+        sys.stdout.write("\n".join(child_lines(record, time.time())) + "\n")
+        _show(run, one)
+        said = _prompted()
+        if said.key == "q":
+            break
+        if said.key == "s":
+            continue
+        run.follow()
+        if action not in run.tree.waiting:
+            sys.stdout.write(f"too late: child {action} {_why_not(run, action)}\n")
+            continue
+        put_answer(run.folder, action, Answer(said.key == "y", said.reason))
+        answered += 1
+    if answered:
+        _say_when(run)
+    else:
+        sys.stdout.write(f"{run.name}: no child waits that was answered for\n")
+
+
+def _prompted() -> _Said:
+    choice = click.Choice(["y", "n", "s", "q"])
+    key = click.prompt("yes, no, skip or quit", type=choice, default="s", show_choices=True)
+    if key != "n":
+        return _Said(key)
+    return _Said(key, click.prompt("why not (may be empty)", default="", show_default=False))
+
+
+def _show(run: Run, one: Waiting) -> None:
+    from rich.syntax import Syntax
+
+    from dgm.cli.output import console
+
+    text = neutral(diff_of(run, one).decode("utf-8", "replace"))
+    console().print(Syntax(text, "diff", background_color="default"))
+
+
+def _say_when(run: Run) -> None:
+    when = "within a second" if writer(run.folder) else f"when the run goes on: dgm resume {run.name}"
+    sys.stdout.write(f"the answer is read {when}\n")

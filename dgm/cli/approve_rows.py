@@ -1,0 +1,81 @@
+"""Children that wait for a person, as lines and as JSON."""
+
+import re
+from typing import Any
+
+from dgm.archive.approvals import NoAnswer, Waiting, read_answer
+from dgm.archive.run import Run
+from dgm.cli.output import one_line
+from dgm.domain import ActionId
+
+
+def waiting_line(children: int, run: str) -> str:
+    """That children wait for a person, and what to do about it."""
+    who = "1 child waits" if children == 1 else f"{children} children wait"
+    return f"waiting      {who} for you: dgm approve {run}"
+
+
+def diff_of(run: Run, one: Waiting) -> bytes:
+    """What the child changed against its first parent."""
+    return run.repository.diff(run.tree.agents[one.child.parents[0]].commit, one.child.commit)
+
+
+def child_record(run: Run, action: ActionId, one: Waiting) -> dict[str, Any]:
+    """A child that waits, and what was answered for it but not read yet."""
+    lines = diff_of(run, one).split(b"\n")
+    child, most = one.child, run.config["settings"]["gates"]["approve_s"]
+    record: dict[str, Any] = {
+        "child": action,
+        "parents": list(child.parents),
+        "operator": child.operator,
+        "rationale": child.rationale,
+        "commit": child.commit,
+        "files": sum(line.startswith(b"diff --git ") for line in lines),
+        "added": sum(line.startswith(b"+") and not line.startswith(b"+++ ") for line in lines),
+        "removed": sum(line.startswith(b"-") and not line.startswith(b"--- ") for line in lines),
+        "since": one.since,
+        "until": None if most is None else one.since + most,
+        "answer": None,
+        "reason": "",
+        "fault": "",
+    }
+    try:
+        answer = read_answer(run.folder, action)
+    except NoAnswer as fault:
+        return {**record, "fault": str(fault)}
+    return {**record, "answer": "yes" if answer.yes else "no", "reason": answer.reason} if answer else record
+
+
+def child_lines(record: dict[str, Any], now: float) -> list[str]:
+    """The same for people.
+
+    Args:
+        record: of ``child_record``.
+        now: Unix time.
+    """
+    parents = " and ".join(map(str, record["parents"]))
+    files = "1 file" if record["files"] == 1 else f"{record['files']} files"
+    size = f"{files}, +{record['added']} -{record['removed']}"
+    left = "" if record["until"] is None else f", {clock(record['until'] - now)} left"
+    waits = f"waits for {clock(now - record['since'])}{left}"
+    lines = [f"child {record['child']} of {parents} ({record['operator']}): {size}; {waits}"]
+    lines.append(f"  {one_line(record['rationale'], 200)}")
+    if record["answer"]:
+        said = " ".join(f"{record['answer']} {record['reason']}".split())
+        lines.append(f"  answered already, and not read yet: {one_line(said, 120)}")
+    if record["fault"]:
+        lines.append(f"  no answer: {one_line(record['fault'], 200)}")
+    return lines
+
+
+def clock(seconds: float) -> str:
+    """A time as people say it: ``40 s``, ``5 min``, ``3 h``, ``2 d``."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def number_of(text: str) -> ActionId | None:
+    """The child that a person names: its number; None where it is none."""
+    return ActionId(int(text)) if re.fullmatch(r"[0-9]{1,15}", text) else None

@@ -1,0 +1,100 @@
+"""The gate ``approve``: children wait for a person, and the search goes on.
+
+A child waits from the event that proposes it to the birth or stillbirth that ends its expansion. Its commit is durable
+before that event, and the answer outlives every crash: it is read again until the log has what became of it.
+"""
+
+import logging
+from dataclasses import dataclass
+
+from dgm.archive.approvals import NoAnswer, Waiting, forget, read_answer, show
+from dgm.archive.events import ChildProposed
+from dgm.archive.run import Run
+from dgm.config import GateSettings
+from dgm.domain import ActionId, Born
+
+PERSON = "a person"
+TIME_OUT = "time-out"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What became of a child that waited."""
+
+    action: ActionId
+    child: Born
+    yes: bool
+    by: str
+    """``PERSON`` or ``TIME_OUT``."""
+    reason: str
+    """One line; why not, where it is a no."""
+
+    @property
+    def stage(self) -> str:
+        """Of a child that is stillborn by it."""
+        return "rejected" if self.by == PERSON else "expired"
+
+
+class Approvals:
+    """Of one run that is open to write."""
+
+    def __init__(self, run: Run, settings: GateSettings) -> None:
+        self._run = run
+        self._settings = settings
+        self._told: dict[ActionId, str] = {}
+        """What was wrong with an answer, which is said once."""
+        self._tidied = False
+
+    def propose(self, action: ActionId, child: Born) -> ChildProposed:
+        """The event that a child waits, whose commit and diff are then there to be looked at."""
+        self._run.repository.name_waiting(action, child.commit)
+        parent = self._run.tree.agents[child.parents[0]]
+        show(self._run.folder, action, self._run.repository.diff(parent.commit, child.commit))
+        return ChildProposed(action, child)
+
+    def due(self, now: float) -> Decided | None:
+        """The first child that somebody has answered for, or whose time is over at ``now`` (Unix time)."""
+        self._tidy()
+        for action, one in self._run.tree.waiting.items():
+            decided = self._answered(action, one) or self._expired(action, one, now)
+            if decided:
+                return decided
+        return None
+
+    def done(self, action: ActionId) -> None:
+        """Removes what was only there while the child waited; the log says what became of it."""
+        self._run.repository.forget_waiting(action)
+        forget(self._run.folder, action)
+
+    def _answered(self, action: ActionId, one: Waiting) -> Decided | None:
+        try:
+            answer = read_answer(self._run.folder, action)
+        except NoAnswer as fault:
+            if self._told.get(action) != str(fault):
+                self._told[action] = str(fault)
+                log.warning("no answer: %s", fault)
+            return None
+        if answer is None:
+            return None
+        reason = answer.reason or ("" if answer.yes else "a person said no")
+        return Decided(action, one.child, answer.yes, PERSON, reason)
+
+    def _expired(self, action: ActionId, one: Waiting, now: float) -> Decided | None:
+        most = self._settings.approve_s
+        if most is None or now - one.since < most:
+            return None
+        why = f"nobody answered within {most:g} s"
+        return Decided(action, one.child, self._settings.on_timeout == "accept", TIME_OUT, why)
+
+    def _tidy(self) -> None:
+        """Removes what a process left that died between an event and ``done``."""
+        if self._tidied:
+            return
+        self._tidied = True
+        tree = self._run.tree
+        for action in self._run.repository.waiting_refs():
+            # One that is to be made again will be asked about, and may be answered for already.
+            if not any(action in those for those in (tree.waiting, tree.pending, tree.to_redo())):
+                self.done(action)
