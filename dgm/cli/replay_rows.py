@@ -58,7 +58,8 @@ def action_text(action: Action | None) -> str:
         attempt = f", attempt {action.attempt}" if action.attempt else ""
         return f"evaluate agent {action.agent} on {action.task}{attempt}"
     shown = f", shown actions {', '.join(map(str, action.evidence))}" if action.evidence else ""
-    return f"expand agent {' and '.join(map(str, action.parents))} by {operator_text(action.operator, action.aim)}{shown}"
+    parents = " and ".join(map(str, action.parents))
+    return f"expand agent {parents} by {operator_text(action.operator, action.aim)}{shown}"
 
 
 def action_record(action: Action | None) -> dict[str, Any] | None:

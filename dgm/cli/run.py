@@ -53,7 +53,7 @@ def budget_options(command: Any) -> Any:
     "--model", help="openai/…, anthropic/…, openai-compatible/…, offline (default auto: says what and why)."
 )
 @click.option("--policy", help="Which step comes next (default hgm).")
-@click.option("--operator", help="How a child is made (default self-edit).")
+@click.option("--operator", help="How a child is made; several joined by + (default self-edit).")
 @click.option("--workers", type=int, help="Steps at once (default 2).")
 @click.option("--sandbox", help="auto, docker or bubblewrap (default auto).")
 @click.option("--seed", type=int, help="Number that all decisions follow from (default 0).")

@@ -14,7 +14,7 @@ from dgm.errors import UserError
 from dgm.policies.registry import POLICIES
 from dgm.simulate.contenders import ORACLE
 from dgm.simulate.curves import Curve, Panel, svg
-from dgm.simulate.families import FAMILIES, REPORTED, RESERVED, TUNING
+from dgm.simulate.families import FAMILIES, OPERATORS, REPORTED, RESERVED, TUNING
 from dgm.simulate.measures import Standing, standings
 from dgm.simulate.study import Cell, Study
 from dgm.simulate.tables import LEGEND, Table, family_tables, markdown, tables, warning
@@ -33,7 +33,7 @@ Found = Mapping[Trial, Result]
 
 def show_list(as_json: bool) -> None:
     """Prints the families of worlds and the policies, a line each."""
-    groups = {"reported": REPORTED, "reserved": RESERVED, "tuning": TUNING}
+    groups = {"reported": REPORTED, "reserved": RESERVED, "tuning": TUNING, "choosing": (OPERATORS,)}
     families = [
         {"name": name, "group": group, "about": FAMILIES[name].about}
         for group, names in groups.items()

@@ -13,6 +13,8 @@ only ones on which constants of policies may be tuned. They are disjoint from bo
 others do (between 0.30 and 0.40, and one between 0.13 and 0.17), and each has its own structure: two troubles of other
 strengths at once. The hash of a world takes in its family's name, so no two families share a world even for equal
 seeds.
+
+``OPERATORS`` is in none of these groups: it is for the choice among operators (``dgm.simulate.operators``).
 """
 
 from collections.abc import Mapping
@@ -204,10 +206,17 @@ _TUNED = (
     ),
 )
 
-FAMILIES: Mapping[str, Family] = {family.name: family for family in (*_NINE, *_FURTHER, *_TUNED)}
+_EQUIPPED = Family(
+    "operators",
+    "children by several operators, of which some are better or cheaper; the budget counts time",
+    {"skills": _still(3.0), "focus": (0.5, 0.8)},
+)
+
+FAMILIES: Mapping[str, Family] = {family.name: family for family in (*_NINE, *_FURTHER, *_TUNED, _EQUIPPED)}
 REPORTED = tuple(family.name for family in _NINE)
 RESERVED = tuple(family.name for family in _FURTHER)
 TUNING = tuple(family.name for family in _TUNED)
+OPERATORS = _EQUIPPED.name
 
 
 def draw_dynamics(family: str, seed: int, overrides: Mapping[str, float]) -> Dynamics:

@@ -18,8 +18,8 @@ from dgm.config import PolicySettings
 from dgm.plugins import find, installed
 from dgm.policies import registry
 from dgm.policies.composed import Composition
-from dgm.simulate.contenders import ORACLE, policy_settings
-from dgm.simulate.families import COMMON, FAMILIES
+from dgm.simulate.contenders import ORACLE, contender_settings, policy_settings
+from dgm.simulate.families import COMMON, FAMILIES, OPERATORS
 
 FORMAT = 3
 """Of results, and of what the loop does in a trial."""
@@ -30,6 +30,14 @@ _APART = ("dgm.policies.registry", "dgm.simulate.families", "dgm.simulate.conten
 """Name many policies or families, of which a trial meets one."""
 _COMPOSED = "dgm.policies.composed"
 """How the parts of a policy answer together; imported by the registry alone, which stands apart."""
+_CHOICE = (
+    "dgm.policies.operators",
+    "dgm.policies.bandit",
+    "dgm.policies.mates",
+    "dgm.simulate.operators",
+    "dgm.simulate.memory",
+)
+"""What else decides where a world has several operators; no other trial imports it."""
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -44,6 +52,9 @@ def fingerprint(policy: str, family: str) -> str:
     if policy != ORACLE:
         settings = policy_settings(policy)
         said, modules = settings.model_dump_json(), list(_modules_of(settings))
+    if family == OPERATORS:
+        said += contender_settings(policy).model_dump_json(include={"operator", "operators"})
+        modules += _CHOICE
     parts = [str(FORMAT), said, repr(FAMILIES.get(family)), repr(sorted(COMMON.items()))]
     parts += [_code(module) for module in sorted(_reached((*modules, *_WORLDS)))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

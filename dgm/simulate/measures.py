@@ -17,7 +17,7 @@ from dgm.stats import paired_bootstrap
 EQUAL = 1e-9
 """Scores that differ by less are a tie."""
 MEAN = "mean of families"
-_FULL = (Reason.GOAL.value, Reason.NOTHING_LEFT.value)
+_FULL = (Reason.GOAL.value, Reason.NOTHING_LEFT.value, Reason.LIMIT.value)
 """How a trial ends whose measures are those of a whole search."""
 
 

@@ -26,6 +26,7 @@ from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.simulate import PLAN, clockwork
 from dgm.simulate.contenders import ORACLE, policy_settings
+from dgm.simulate.families import OPERATORS
 from dgm.simulate.fingerprint import fingerprint
 from dgm.simulate.trial import SEED_OPERATOR, Trial, budget_of, world_of
 from dgm.simulate.worker import SimulatedWorker
@@ -48,6 +49,10 @@ def open_recording(folder: Path, trial: Trial) -> Run:
     """
     if trial.policy == ORACLE:
         raise UserError(f"policy '{ORACLE}' knows its world, which no run records; record another policy")
+    if trial.family == OPERATORS:
+        raise UserError(
+            f"family '{OPERATORS}' spends virtual time, which no run records; record a trial of another family"
+        )
     said = {**asdict(trial), "version": fingerprint(trial.policy, trial.family)}
     try:
         made = (folder / "run.json").exists()

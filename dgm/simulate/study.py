@@ -5,8 +5,9 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from dgm.errors import UserError
+from dgm.simulate.contenders import check_fits
 from dgm.simulate.crew import performed
-from dgm.simulate.families import FAMILIES
+from dgm.simulate.families import FAMILIES, OPERATORS
 from dgm.simulate.results import Results
 from dgm.simulate.trial import Result, Trial
 
@@ -59,8 +60,14 @@ class Study:
             if family not in FAMILIES:
                 known = ", ".join(FAMILIES)
                 raise UserError(f"unknown family of worlds '{family}'; there are: {known}")
+            for policy in self.policies:
+                check_fits(policy, family)
         for cell in self.cells:
             _check(cell)
+            if OPERATORS in self.families and (cell.workers or 1) > 1:
+                raise UserError(
+                    f"workers {cell.workers}: in the family '{OPERATORS}' time is spent, so there is one worker"
+                )
 
     def trials(self) -> Iterator[Trial]:
         """Seeds in the outermost turn, so that what is there early is already paired."""

@@ -15,7 +15,9 @@ from dgm.protocols import Policy
 from dgm.search.loop import Search, Surroundings
 from dgm.simulate import clockwork
 from dgm.simulate.contenders import contender
+from dgm.simulate.families import OPERATORS
 from dgm.simulate.memory import Memory
+from dgm.simulate.operators import Costed, Equipped, EquippedWorker, equipped, mean_evaluation_s, spend_budget
 from dgm.simulate.worker import Natures, SimulatedWorker, key_as_commit
 from dgm.simulate.world import World, open_world
 
@@ -34,9 +36,9 @@ class Trial:
     seed: int
     """Of the world, and of the policy's decisions."""
     budget: int = 800
-    """Evaluations."""
+    """Evaluations; in the family ``operators`` the time of so many."""
     expansion_cost: float = 1.0
-    """Evaluations of the budget that one expansion takes."""
+    """Evaluations of the budget that one expansion takes; in ``operators`` in the mean, by an operator of factor 1."""
     workers: int = 1
     failures: float = 0.0
     """Chance that the infrastructure fails a step."""
@@ -122,6 +124,7 @@ class Watcher:
         self._tree = tree
         self._score = score
         self._cost = trial.expansion_cost
+        self._by_time = trial.family == OPERATORS
         self._marks = [share * trial.budget for share in SHARES] + [float("inf")]
         self.failed = 0
 
@@ -132,13 +135,19 @@ class Watcher:
         # That an action is given up is said after its last failure.
         if isinstance(recorded.event, ActionLost) and not recorded.event.final:
             self.failed += 1
-        tree = self._tree
-        spent = tree.evaluations + self._cost * (tree.expansions_begun - tree.expansions_in_flight)
+        spent = self._spent()
         if spent < self._marks[len(self.curve)]:
             return
         score = self._score()
         while spent >= self._marks[len(self.curve)]:
             self.curve.append(score)
+
+    def _spent(self) -> float:
+        """In evaluations."""
+        tree = self._tree
+        if self._by_time:
+            return tree.wall_seconds / mean_evaluation_s()
+        return tree.evaluations + self._cost * (tree.expansions_begun - tree.expansions_in_flight)
 
 
 def perform(trial: Trial, policy: Policy | None = None) -> Result:
@@ -153,16 +162,21 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
     """
     began = time.process_time()
     world = world_of(trial)
-    named = contender(trial.policy, world)
+    named = contender(trial.policy, world, trial.family)
     settings = Settings(seed=trial.seed, workers=trial.workers)
     timed = Timed(policy or named.policy)
     # One worker has nothing to wait for: nothing else happens meanwhile.
     wait = clockwork.pass_time if trial.workers == 1 else asyncio.sleep
 
     async def session() -> Result:
-        memory = Memory(clockwork.clock, keep=timed.keeps_state)
+        kind = Costed if isinstance(world, Equipped) else Memory
+        memory = kind(clockwork.clock, keep=timed.keeps_state)
         tree = memory.tree
-        worker = SimulatedWorker(world, tree, wait)
+        worker = (
+            EquippedWorker(world, tree, wait)
+            if isinstance(world, Equipped)
+            else SimulatedWorker(world, tree, wait)
+        )
         memory.append(RunStarted(budget_of(trial), world.tasks))
         born = Born((), SEED_OPERATOR, key_as_commit(world.root(), ()), "")
         memory.append(memory.birth(ActionId(0), born))
@@ -180,11 +194,15 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
 
 def world_of(trial: Trial) -> World:
     """The world that the trial happens in."""
+    if trial.family == OPERATORS:
+        return equipped(trial.seed, trial.expansion_cost, trial.failures)
     return open_world(trial.family, trial.seed, failures=trial.failures)
 
 
 def budget_of(trial: Trial) -> Budget:
     """The trial's budget as the loop knows it."""
+    if trial.family == OPERATORS:
+        return spend_budget(trial.budget)
     return Budget(evaluations=trial.budget, expansion_cost=trial.expansion_cost)
 
 

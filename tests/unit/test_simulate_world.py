@@ -8,7 +8,7 @@ from statistics import correlation, fmean
 import pytest
 
 from dgm.errors import UserError
-from dgm.simulate.families import COMMON, FAMILIES, REPORTED, RESERVED, TUNING
+from dgm.simulate.families import COMMON, FAMILIES, OPERATORS, REPORTED, RESERVED, TUNING
 from dgm.simulate.items import FULL, POOL
 from dgm.simulate.world import open_world
 
@@ -46,7 +46,7 @@ def test_the_families_are_nine_further_ones_and_others_to_tune_on():
     assert len(REPORTED) == 9
     assert len(RESERVED) >= 5
     assert not (set(REPORTED) | set(RESERVED)) & set(TUNING)
-    assert {*REPORTED, *RESERVED, *TUNING} == set(FAMILIES)
+    assert {*REPORTED, *RESERVED, *TUNING, OPERATORS} == set(FAMILIES)
 
 
 def test_tuning_worlds_begin_where_no_other_world_does():

@@ -1,0 +1,178 @@
+"""A world in which children are made by several operators, each with a law of its own: for the choice among them.
+
+Which operator is good, and which one cheap, differs from world to world: every law is drawn anew from ranges that are
+the same for all operators, so that nothing can be known beforehand. None of it is fitted to an operator's real
+figures. Time is what is spent here: the budget of a trial is that many mean evaluations' time, and an expansion takes
+the trial's expansion cost, in mean evaluations, times its operator's factor. So trials of one budget spend the same,
+however they choose.
+"""
+
+import copy
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dgm.archive.events import AgentBorn
+from dgm.archive.tree import Tree
+from dgm.domain import SEED, ActionId, Agent, Born, Budget, Cost, Stillborn
+from dgm.errors import Infrastructure
+from dgm.protocols import Needs
+from dgm.search.orders import ExpandOrder
+from dgm.simulate.chances import key_of, uniform
+from dgm.simulate.durations import log_normal
+from dgm.simulate.dynamics import Dynamics
+from dgm.simulate.families import OPERATORS as FAMILY
+from dgm.simulate.families import draw_dynamics
+from dgm.simulate.memory import Memory
+from dgm.simulate.worker import FAILURE, Natures, SimulatedWorker, key_as_commit
+from dgm.simulate.world import Grown, Latent
+
+NEEDS: Mapping[str, Needs] = {
+    "self-edit": Needs(),
+    "diagnose": Needs(failures=1),
+    "compare": Needs(failures=1),
+    "crossover": Needs(parents=2),
+    "invent": Needs(archive=4),
+    "module": Needs(),
+}
+"""The operators by name, and what of their needs means something in a world."""
+STAGE = "check"
+"""Where simulated children are stillborn."""
+
+STEP_MEAN = (-0.6, 0.1)
+STEP_SD = (0.5, 1.4)
+"""Both around those of the family ``skills``, whose edits touch one of several skills, too."""
+BROKEN = (0.02, 0.15)
+STILLBORN = (0.02, 0.40)
+FACTOR = (0.5, 4.0)
+"""Drawn by its logarithm."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorLaw:
+    """How one operator makes children."""
+
+    step_mean: float
+    """Mean effect of its edits on a skill, in logits."""
+    step_sd: float
+    broken: float
+    """Chance that a child is born that hardly works."""
+    stillborn: float
+    """Chance that there is no child."""
+    factor: float
+    """What an expansion takes, relative to the trial's expansion cost."""
+
+
+class Equipped(Grown):
+    """A world with several operators; a child's key takes in the name of the one that made it."""
+
+    def __init__(self, seed: int, dynamics: Dynamics) -> None:
+        super().__init__(FAMILY, seed, dynamics)
+        self.laws = {name: _drawn(self._key, name) for name in NEEDS}
+        self._by = {name: self._under(law) for name, law in self.laws.items()}
+
+    def bred(self, operator: str, parents: Sequence[Latent], birth: int) -> Latent:
+        """The child number ``birth`` of the first parent, by this operator."""
+        keys = [parent.key for parent in parents]
+        key = key_of(*keys, birth.to_bytes(4, "little"), operator.encode())
+        return self._by[operator].made(key, parents, birth)
+
+    def dies(self, operator: str, child: Latent) -> bool:
+        """Whether the child is never born."""
+        return uniform(child.key, b"stillborn") < self.laws[operator].stillborn
+
+    def making_seconds(self, operator: str, child: Latent) -> float:
+        """How long it takes to make the child."""
+        median = self.dynamics.expand_seconds * self.laws[operator].factor
+        return log_normal(child.key, b"expand", median, self.dynamics.sigma_seconds)
+
+    def _under(self, law: OperatorLaw) -> Grown:
+        world = copy.copy(self)
+        world.dynamics = replace(
+            self.dynamics, step_mean=law.step_mean, step_sd=law.step_sd, broken=law.broken
+        )
+        return world
+
+
+class EquippedNatures(Natures):
+    """As ``Natures``, by operator."""
+
+    def __init__(self, world: Equipped, tree: Tree) -> None:
+        super().__init__(world, tree)
+        self._equipped = world
+
+    def _made(self, agent: Agent) -> Latent:
+        if agent.id == SEED:
+            return self._equipped.root()
+        parents = [self.of(self._tree.agents[parent]) for parent in agent.parents]
+        return self._equipped.bred(agent.operator, parents, self._tree.child_number(agent.action))
+
+
+class EquippedWorker(SimulatedWorker):
+    """As ``SimulatedWorker``, by operator."""
+
+    def __init__(self, world: Equipped, tree: Tree, wait: Callable[[float], Awaitable[None]]) -> None:
+        super().__init__(world, tree, wait)
+        self.natures = EquippedNatures(world, tree)
+        self._equipped = world
+
+    async def _expand(self, order: ExpandOrder) -> Born | Stillborn:
+        what, world = order.action, self._equipped
+        parents = [self.natures.of(parent) for parent in order.parents]
+        child = world.bred(what.operator, parents, order.child_number)
+        seconds = world.making_seconds(what.operator, child)
+        await self._wait(seconds)
+        if world.fails(child.key, self._tree.tries(order.id)):
+            raise Infrastructure(FAILURE)
+        cost = Cost(seconds=seconds)
+        if world.dies(what.operator, child):
+            return Stillborn(what.parents, what.operator, STAGE, "simulated", cost)
+        commit = key_as_commit(child, order.parents)
+        self.natures.know(commit, child)
+        return Born(what.parents, what.operator, commit, "", cost)
+
+
+class Costed(Memory):
+    """As ``Memory``, with what a birth took: a choice by worth per unit of spend asks for it."""
+
+    def birth(self, action: ActionId, outcome: Born) -> AgentBorn:
+        """The event of a birth."""
+        return replace(super().birth(action, outcome), cost=outcome.cost)
+
+
+def equipped(seed: int, expansion_cost: float, failures: float) -> Equipped:
+    """The world with this seed.
+
+    Args:
+        seed: which world.
+        expansion_cost: what an expansion by an operator of factor 1 takes, in evaluations.
+        failures: chance that the infrastructure fails a step.
+    """
+    laws = draw_dynamics(FAMILY, seed, {"failures": failures})
+    return Equipped(seed, replace(laws, expand_seconds=expansion_cost * laws.evaluate_seconds))
+
+
+def spend_budget(evaluations: int) -> Budget:
+    """The time of so many mean evaluations."""
+    return Budget(seconds=evaluations * mean_evaluation_s())
+
+
+def mean_evaluation_s() -> float:
+    """Mean duration of an evaluation: that of a log-normal number, e^(σ²/2) times its median."""
+    laws = Dynamics()
+    return laws.evaluate_seconds * math.exp(laws.sigma_seconds**2 / 2)
+
+
+def _drawn(key: bytes, operator: str) -> OperatorLaw:
+    def between(name: str, ends: tuple[float, float]) -> float:
+        low, high = ends
+        return low + (high - low) * uniform(key_of(key, operator.encode(), name.encode()))
+
+    low, high = FACTOR
+    return OperatorLaw(
+        step_mean=between("step_mean", STEP_MEAN),
+        step_sd=between("step_sd", STEP_SD),
+        broken=between("broken", BROKEN),
+        stillborn=between("stillborn", STILLBORN),
+        factor=math.exp(between("factor", (math.log(low), math.log(high)))),
+    )
