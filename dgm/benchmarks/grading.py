@@ -27,6 +27,8 @@ SETUP_S = 30.0
 MASKED_FROM = 12
 """Shorter lines of a hidden test (``else:``) say nothing and occur in any program."""
 RAISED = re.compile(rb"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Iteration)(?::|$)")
+QUOTED = re.compile(rb"\"([^\"\n\\]{12,})\"|'([^'\n\\]{12,})'")
+"""Texts in a test's source that are long enough to be told from any other."""
 SHOWN_LINE, SHOWN_LIMIT = 200, 4000
 """Bytes of one failed test, and of all of them."""
 
@@ -155,8 +157,8 @@ def masked(log: bytes, hidden: Snapshot) -> bytes:
 def shown(log: bytes, failed: Sequence[str], hidden: Snapshot) -> bytes:
     """What an agent may later learn of its failure: each failed test's name and the last line of its traceback.
 
-    Graded code can read the hidden tests and print what it likes, so nothing else of the log is passed on, and a line
-    that holds any line of a hidden test is left out.
+    Graded code can read the hidden tests and print what it likes, so nothing else of the log is passed on, a line that
+    holds any line of a hidden test is left out, and of the rest whatever a hidden test has in quotes.
     """
     secret = [line.strip() for entry in hidden.values() for line in entry.data.split(b"\n")]
     secret = [line for line in secret if len(line) >= MASKED_FROM]
@@ -164,10 +166,17 @@ def shown(log: bytes, failed: Sequence[str], hidden: Snapshot) -> bytes:
     for part in log.split(b"FAIL: ")[1:]:
         name, _, traceback = part.partition(b"\n")
         lines = [line for line in traceback.split(b"\n") if RAISED.match(line)]
-        last = lines[0][:SHOWN_LINE] if lines else b""
+        last = _unquoted(lines[0], hidden)[:SHOWN_LINE] if lines else b""
         said.setdefault(name, b"" if any(line in last for line in secret) else last)
     rows = (test.encode() + b"  " + said.get(test.encode(), b"") for test in failed)
     return b"".join(b"FAILED " + row.rstrip() + b"\n" for row in rows)[:SHOWN_LIMIT]
+
+
+def _unquoted(line: bytes, hidden: Snapshot) -> bytes:
+    quoted = {text for entry in hidden.values() for pair in QUOTED.findall(entry.data) for text in pair if text}
+    for text in sorted(quoted, key=len, reverse=True):
+        line = line.replace(text, b"[text of a hidden test]")
+    return line
 
 
 def _unresolved(reason: str) -> Grade:

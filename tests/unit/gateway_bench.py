@@ -97,7 +97,7 @@ PRICE = Price(Rates(1.0, 0.1, 1.0, 10.0))
 async def gateway(folder, model=None, journal=None, budget=ENDLESS, **options):
     """An open gateway that lends ``model`` for all roles."""
     lent, kept = model or Script(), journal or MemoryJournal()
-    models = {"solve": lent, "improve": lent, "dry-run": lent}
+    models = dict.fromkeys(("solve", "improve", "diagnose", "dry-run"), lent)
     ledger = Ledger({lent.name: PRICE}, lambda: kept.spent, lambda: budget)
     async with Gateway(folder, kept, models, ledger, **options) as opened:
         yield opened

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from dgm.benchmarks.grading import shown
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
-from dgm.domain import Verdict
+from dgm.domain import Entry, Verdict
 from dgm.errors import Infrastructure
 from dgm.protocols import Completed
 from tests.unit.suite_on_disk import TASK, NoEngine, make_suite
@@ -286,6 +287,15 @@ def test_what_agents_learn_of_a_failure_holds_nothing_that_graded_code_could_ste
 def test_agents_learn_names_and_last_lines_of_failed_tests(suite):
     graded = grade(suite, library("def double(number):\n    return 1\n"))
     assert b"FAILED tests.test_hidden_double.Double.test_two  AssertionError: 1 != 4\n" in graded.shown
+
+
+def test_what_a_hidden_test_has_in_quotes_is_left_out_of_what_agents_learn():
+    hidden = {"test_a.py": Entry(b"self.assertEqual(x, 'a long wanted text', \"and a long message\")\n")}
+    log = b"FAIL: t.A.b\nTraceback\nAssertionError: 'mine' != 'a long wanted text' : and a long message\n"
+    left_out = b"[text of a hidden test]"
+    assert shown(log, ["t.A.b"], hidden) == (
+        b"FAILED t.A.b  AssertionError: 'mine' != '" + left_out + b"' : " + left_out + b"\n"
+    )
 
 
 def test_code_that_kills_the_runner_is_unresolved(suite):
