@@ -27,8 +27,8 @@ SETUP_S = 30.0
 MASKED_FROM = 12
 """Shorter lines of a hidden test (``else:``) say nothing and occur in any program."""
 RAISED = re.compile(rb"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Iteration)(?::|$)")
-QUOTED = re.compile(rb"\"([^\"\n\\]{12,})\"|'([^'\n\\]{12,})'")
-"""Texts in a test's source that are long enough to be told from any other."""
+QUOTED = re.compile(rb"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'")
+"""Texts in a test's source."""
 SHOWN_LINE, SHOWN_LIMIT = 200, 4000
 """Bytes of one failed test, and of all of them."""
 
@@ -173,8 +173,8 @@ def shown(log: bytes, failed: Sequence[str], hidden: Snapshot) -> bytes:
 
 
 def _unquoted(line: bytes, hidden: Snapshot) -> bytes:
-    quoted = {text for entry in hidden.values() for pair in QUOTED.findall(entry.data) for text in pair if text}
-    for text in sorted(quoted, key=len, reverse=True):
+    quoted = {text for entry in hidden.values() for pair in QUOTED.findall(entry.data) for text in pair}
+    for text in sorted((text for text in quoted if len(text) >= MASKED_FROM), key=len, reverse=True):
         line = line.replace(text, b"[text of a hidden test]")
     return line
 

@@ -187,7 +187,7 @@ def _aimed(run: Run, what: Expand, own: Own, aims: Sequence[str], rng: Random) -
 
 def _too_much_said(run: Run, evaluation: Evaluation) -> bool:
     signs = evaluation.cost.traces.get("circumstances")
-    return bool(signs) and bool(json.loads(run.traces.get(signs)).get("context"))
+    return signs is not None and bool(json.loads(run.traces.get(signs)).get("context"))
 
 
 def _probes(past: Sequence[Own], most: int, rng: Random) -> tuple[TaskId, ...]:

@@ -290,7 +290,7 @@ def test_agents_learn_names_and_last_lines_of_failed_tests(suite):
 
 
 def test_what_a_hidden_test_has_in_quotes_is_left_out_of_what_agents_learn():
-    hidden = {"test_a.py": Entry(b"self.assertEqual(x, 'a long wanted text', \"and a long message\")\n")}
+    hidden = {"test_a.py": Entry(b"self.assertEqual(f('x'), 'a long wanted text', \"and a long message\")\n")}
     log = b"FAIL: t.A.b\nTraceback\nAssertionError: 'mine' != 'a long wanted text' : and a long message\n"
     left_out = b"[text of a hidden test]"
     assert shown(log, ["t.A.b"], hidden) == (
