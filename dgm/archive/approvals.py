@@ -12,6 +12,7 @@ from pathlib import Path
 from dgm.archive.durable import write_durably
 from dgm.archive.lock import unwritable
 from dgm.domain import ActionId, Born
+from dgm.errors import UserError
 
 FOLDER = "approvals"
 ANSWERS = {"yes": True, "no": False}
@@ -47,11 +48,11 @@ def put_answer(run: Path, action: ActionId, answer: Answer) -> None:
     """Answers for the child of an action; an earlier answer that nobody has read yet is replaced.
 
     Raises:
-        UserError: the run's folder is read-only.
+        UserError: the run's folder is read-only, or something else lies where the answers do.
         Infrastructure: the disk is full or failing.
     """
     text = " ".join(["yes" if answer.yes else "no", *answer.reason.split()])
-    write_durably(run / FOLDER / str(action), text.encode("utf-8", "replace") + b"\n")
+    write_durably(_place(run, str(action)), text.encode("utf-8", "replace") + b"\n")
 
 
 def read_answer(run: Path, action: ActionId) -> Answer | None:
@@ -80,7 +81,7 @@ def read_answer(run: Path, action: ActionId) -> Answer | None:
 
 def show(run: Path, action: ActionId, diff: bytes) -> None:
     """Puts a child's diff where a person finds it; raises as ``put_answer``."""
-    write_durably(run / FOLDER / f"{action}.diff", diff)
+    write_durably(_place(run, f"{action}.diff"), diff)
 
 
 def forget(run: Path, action: ActionId) -> None:
@@ -98,3 +99,14 @@ def forget(run: Path, action: ActionId) -> None:
             continue
         except OSError as error:
             raise unwritable(path, error) from error
+
+
+def _place(run: Path, name: str) -> Path:
+    folder, place = run / FOLDER, run / FOLDER / name
+    if folder.exists() and not folder.is_dir():
+        raise UserError(
+            f"{folder}: is no folder; the answers for children that wait lie there, so move it away"
+        )
+    if place.is_dir():
+        raise UserError(f"{place}: is a folder; move it away")
+    return place

@@ -171,23 +171,28 @@ def patch(before: Snapshot, after: Snapshot) -> bytes:
         return run_git(folder, *_DIFF, put_tree(old, put), put_tree(new, put))
 
 
-def applied(before: Snapshot, diff: bytes) -> str:
-    """``tree_id`` of what a patch as of ``patch`` makes of a snapshot; anything in a ``.git`` is left out.
+def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
+    """The ``patch`` between two snapshots, once it was seen that it makes the one of the other.
 
     Raises:
-        ArchiveCorrupt: it does not apply; carries the first line that git says.
+        ArchiveCorrupt: it does not apply, or something else comes out; one line.
         UserError: a name that cannot be in a folder, or git is not installed.
     """
-    if not diff:
-        return tree_id(before)
+    old, new = changed(storable(before), storable(after))
+    if not old and not new:
+        return b""
     with _scratch() as folder:
         put = scratch_writer(folder / "objects")
-        run_git(folder, "read-tree", put_tree(storable(before), put))
+        start, wanted = put_tree(old, put), put_tree(new, put)
+        diff = run_git(folder, *_DIFF, start, wanted)
+        run_git(folder, "read-tree", start)
         try:
             run_git(folder, "apply", "--cached", "--whitespace=nowarn", "-", given=diff)
         except ArchiveCorrupt as error:
             raise ArchiveCorrupt(str(error).partition(": ")[2]) from error
-        return run_git(folder, "write-tree").decode().strip()
+        if run_git(folder, "write-tree").decode().strip() != wanted:
+            raise ArchiveCorrupt("it gives another source")
+    return diff
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The stage ``patch``: does a child come out of its parent by a patch, as it is shown, kept and reviewed."""
 
-from dgm.archive.repository import applied, patch, tree_id
+from dgm.archive.repository import applying_patch, tree_id
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, ArchiveCorrupt, UserError
 
@@ -18,15 +18,12 @@ def check_applies(parent: Snapshot, child: Snapshot, most: int) -> None:
         UserError: git is not installed.
     """
     try:
-        wanted = tree_id(child)
+        tree_id(child)
     except UserError as error:
         raise AgentFault("patch", f"it is no folder of files: {error}") from error
-    diff = patch(parent, child)
-    if len(diff) > most:
-        raise AgentFault("patch", f"the change has {len(diff)} bytes as a patch; {most} are allowed")
     try:
-        found = applied(parent, diff)
+        diff = applying_patch(parent, child)
     except ArchiveCorrupt as error:
         raise AgentFault("patch", f"the change does not apply as a patch: {error}") from error
-    if found != wanted:
-        raise AgentFault("patch", "the change, applied as a patch, gives another source")
+    if len(diff) > most:
+        raise AgentFault("patch", f"the change has {len(diff)} bytes as a patch; {most} are allowed")

@@ -1,0 +1,177 @@
+"""``dgm approve``: lists, answers and asks; whatever cannot be done is one line and exit code 2."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dgm.archive.approvals import FOLDER, Answer, put_answer, read_answer
+from dgm.archive.events import ActionStarted, AgentStillborn, RunStarted
+from dgm.archive.packing import pack
+from dgm.archive.run import Run
+from dgm.archive.scrubbing import Surroundings
+from dgm.cli.main import main
+from dgm.config import Settings
+from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Stillborn
+from dgm.search.foreman import Foreman
+
+ROOT = Path(__file__).parents[3]
+SETTINGS = Settings(model="offline", gates={"approve": True, "approve_s": 3600.0}, vetting={"syntax": False})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A run with agents 0 and 1 (of action 1), children 2 and 3 that wait, and 4 that was rejected."""
+    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
+    config = {"settings": SETTINGS.model_dump(mode="json"), "sandbox": "bubblewrap"}
+    with Run.create(tmp_path / "asks", config) as run:
+        run.append(RunStarted(Budget(evaluations=9), ()))
+        run.append(run.birth(Born((), "seed", commit(run, b"seed\n"), ""), ActionId(0)))
+        foreman = Foreman(run, SETTINGS)
+        for number in (1, 2, 3, 4):
+            action = ActionId(number)
+            run.append(ActionStarted(action, Expand((AgentId(0),), "op")))
+            child = Born(
+                (AgentId(0),), "op", commit(run, b"child\n%d\n" % number, (0,)), f"why\x1b[31m {number}"
+            )
+            run.append(foreman.birth(action, child))
+            if number == 1:
+                put_answer(run.folder, action, Answer(True))
+                foreman.append(foreman.answered(0.0))
+        dead = Stillborn((AgentId(0),), "op", "rejected", "too long", decided="a person")
+        foreman.append(AgentStillborn(ActionId(4), dead))
+    return tmp_path / "asks"
+
+
+def commit(run, text, parents=()):
+    return run.repository.commit(
+        {"a.py": Entry(text)}, [run.tree.agents[parent].commit for parent in parents]
+    )
+
+
+def dgm(capsys, *words, code=0):
+    """What the command prints; on the error stream where it fails."""
+    with pytest.raises(SystemExit) as ended:
+        main(["approve", *map(str, words)])
+    said = capsys.readouterr()
+    assert ended.value.code == code, said
+    if code == 2:
+        assert (said.out, len(said.err.splitlines())) == ("", 1)
+        return said.err
+    return said.out
+
+
+def answers(folder):
+    return {action: read_answer(folder, ActionId(action)) for action in (2, 3)}
+
+
+def test_children_that_wait_are_listed(folder, capsys):
+    said = dgm(capsys, "asks", "--list")
+    assert "child 2 of 0 (op): 1 file, +2 -1; waits for " in said
+    assert "60 min left" in said
+    assert "why\\x1b[31m 2" in said
+    assert "child 4" not in said
+    children = json.loads(dgm(capsys, "asks", "--json"))["children"]
+    assert [(each["child"], each["parents"], each["answer"]) for each in children] == [
+        (2, [0], None),
+        (3, [0], None),
+    ]
+    assert children[0]["until"] == children[0]["since"] + 3600.0
+
+
+def test_an_answer_is_a_file_and_nothing_else(folder, capsys):
+    log = (folder / "events.db").read_bytes()
+    said = dgm(capsys, "asks", "--yes", 3, "--no", 2, "--reason", "it only\nrenames")
+    assert "child 3: yes\n" in said
+    assert "child 2: no\n" in said
+    assert "the answer is read when the run goes on: dgm resume asks" in said
+    assert answers(folder) == {2: Answer(False, "it only renames"), 3: Answer(True, "it only renames")}
+    assert (folder / "events.db").read_bytes() == log
+    assert "answered already, and not read yet: no it only renames" in dgm(capsys, "asks", "--list")
+    document = json.loads(dgm(capsys, "asks", "--yes", 2, "--json"))
+    assert document["answered"] == [{"child": 2, "answer": "yes", "reason": ""}]
+    assert answers(folder)[2] == Answer(True)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--yes", 7], "child 7: no such child waits; waiting: 2, 3"),
+        (["--yes", "best"], "child best: no such child waits"),
+        (["--yes", "9" * 30], "no such child waits"),
+        (["--no", 1], "child 1: was born as agent 1 already (a person)"),
+        (["--no", 4], "child 4: was stillborn already (rejected: too long)"),
+        (["--yes", 2, "--no", 2], "--yes and --no 2: say one of them"),
+        (["--yes", 2, "--no", 7], "child 7: no such child waits"),
+        (["--yes", 2, "--list"], "--list: asks and answers nothing"),
+        (["--reason", "so"], "--reason: goes with --yes CHILD or --no CHILD"),
+        ([], "nobody can be asked here; use --list, --yes CHILD or --no CHILD --reason TEXT"),
+    ],
+)
+def test_what_cannot_be_answered_is_said_in_a_line_and_changes_nothing(folder, capsys, words, why):
+    assert why in dgm(capsys, "asks", *words, code=2)
+    assert answers(folder) == {2: None, 3: None}
+
+
+def test_runs_that_ask_nobody_are_refused(folder, capsys, tmp_path):
+    assert "no run 'ask'; did you mean 'asks'?" in dgm(capsys, "ask", "--list", code=2)
+    pack(folder, tmp_path / "asks.dgm", Surroundings("/nobody/home", "nobody", "nowhere", "/nobody/here"))
+    assert "is packed, and only read; unpack it first" in dgm(
+        capsys, tmp_path / "asks.dgm", "--yes", 2, code=2
+    )
+    for name, config in {
+        "old": {"settings": {}},
+        "off": {"settings": Settings(model="offline").model_dump(mode="json")},
+    }.items():
+        Run.create(tmp_path / name, config).close()
+        assert "asks nobody, as gates.approve is off" in dgm(capsys, name, "--list", code=2)
+    Run.create(tmp_path / "world", {"settings": {}, "simulation": {}}).close()
+    assert "world: is simulated" in dgm(capsys, "world", "--list", code=2)
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_a_line(folder, capsys):
+    (folder / FOLDER / "2").mkdir()
+    assert "no answer: " in dgm(capsys, "asks", "--list")
+    assert "is a folder; move it away" in dgm(capsys, "asks", "--yes", 2, code=2)
+    blocked = folder / FOLDER
+    for path in sorted(blocked.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    blocked.rmdir()
+    blocked.write_text("a file where a folder is wanted")
+    assert str(blocked) in dgm(capsys, "asks", "--yes", 2, code=2)
+
+
+def test_status_says_that_children_wait(folder, capsys):
+    with pytest.raises(SystemExit):
+        main(["status", "asks"])
+    assert "waiting      2 children wait for you: dgm approve asks" in capsys.readouterr().out
+
+
+def test_a_person_is_asked_child_by_child_with_the_diff(folder):
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "dumb"}
+    asked = subprocess.Popen(
+        [sys.executable, "-m", "dgm", "approve", "asks"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+        cwd=ROOT,
+    )
+    os.close(theirs)
+    os.write(ours, b"x\nn\nnot now\ny\n")
+    shown = b""
+    try:
+        while chunk := os.read(ours, 10_000):
+            shown += chunk
+    except OSError:
+        pass  # what a terminal says when nobody is on its other end
+    assert asked.wait(60) == 0, shown
+    os.close(ours)
+    assert b"+child" in shown
+    assert b"\x1b[31m 2" not in shown
+    assert answers(folder) == {2: Answer(False, "not now"), 3: Answer(True)}
