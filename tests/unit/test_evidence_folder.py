@@ -47,6 +47,16 @@ def test_the_index_leads_to_everything():
     assert not any(path.startswith("agents/4/source") for path in files)
 
 
+def test_of_two_parents_both_sources_are_there():
+    files = whole(Subject([member(4), member(5)], [], [case(4), case(5, "b")]), 1_000_000)
+    assert "## Cases of agent 4\n" in files["README.md"].data.decode()
+    assert (files["agents/4/source/own.py"].data, files["agents/5/source/own.py"].data) == (
+        b"x = 4\n",
+        b"x = 5\n",
+    )
+    assert {"cases/a-0/problem.md", "agents/5/cases/b-0/problem.md"} <= files.keys()
+
+
 def test_without_a_case_there_is_no_folder():
     assert whole(Subject([member(4)], [member(2)], []), 1_000_000) == {}
 

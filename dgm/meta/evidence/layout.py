@@ -32,7 +32,7 @@ class Subject:
     """Whom the folder is about, in the order of their weight."""
 
     parents: Sequence[Member]
-    """The first is the agent whose source stands in the repository, so that it is not shown again."""
+    """Of one alone the source stands in the repository, so that it is not shown again; of two a merge does."""
     members: Sequence[Member]
     cases: Sequence[Case]
 
@@ -79,11 +79,18 @@ def _files(about: Subject) -> Iterator[tuple[str, bytes]]:
     first = everyone[0]
     yield from _cases("cases", about.cases_of(first.agent.id))
     yield from _change(first)
+    if len(about.parents) > 1:
+        yield from _source(first)
     for member in everyone[1:]:
         place = f"agents/{member.agent.id}"
         yield from _cases(f"{place}/cases", about.cases_of(member.agent.id))
         yield from _change(member)
-        yield from ((f"{place}/source/{path}", data) for path, data in plain(member.source).items())
+        yield from _source(member)
+
+
+def _source(member: Member) -> Iterator[tuple[str, bytes]]:
+    for path, data in plain(member.source).items():
+        yield f"agents/{member.agent.id}/source/{path}", data
 
 
 def _change(member: Member) -> Iterator[tuple[str, bytes]]:
@@ -140,7 +147,8 @@ def _verdicts(member: Member) -> bytes:
 
 def _index(about: Subject, wanted: Mapping[str, bytes], left: Sequence[str]) -> bytes:
     first = about.parents[0].agent.id
-    lines = [_HEAD, f"## Cases of agent {first}, whose source is in the repository", ""]
+    alone = ", whose source is in the repository" if len(about.parents) == 1 else ""
+    lines = [_HEAD, f"## Cases of agent {first}{alone}", ""]
     lines += [_line("cases", case, wanted) for case in about.cases_of(first)] or ["None yet."]
     lines += ["", "## Agents"]
     for member in (*about.parents, *about.members):
