@@ -1,6 +1,7 @@
 """Runs that do what a test says, step by step, through the real search and its workers."""
 
 import asyncio
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,8 +10,23 @@ from dgm.assemble import create, laboratory, operators_of, parts_of
 from dgm.config import Settings
 from dgm.domain import SEED, Action, Born, Evaluate, Expand, Snapshot
 from dgm.meta.registry import needs_of
+from dgm.paths import asset
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
+
+PATIENT = ("limits.improve_s=900", "limits.check_s=60")
+"""Settings with which nothing is cut off on a machine that is busy with other things."""
+
+
+def patient_suite(folder: Path) -> str:
+    """The starter suite, copied to a new folder, with the same patience."""
+    shutil.copytree(asset("benchmarks", "starter"), folder)
+    file = folder / "suite.toml"
+    text = file.read_text()
+    assert "\ntimeout_s = 120\n" in text and "\ntest_timeout_s = 30\n" in text
+    text = text.replace("\ntimeout_s = 120\n", "\ntimeout_s = 900\n")
+    file.write_text(text.replace("\ntest_timeout_s = 30\n", "\ntest_timeout_s = 200\n"))
+    return str(folder)
 
 
 class Plan:

@@ -9,7 +9,7 @@ from dgm.archive.snapshots import write_folder
 from dgm.config import resolve
 from dgm.domain import AgentId, Evaluate, Expand, TaskId, Verdict
 from tests.e2e.fields import ancestor, specialist
-from tests.e2e.planned import begun, performed
+from tests.e2e.planned import PATIENT, begun, patient_suite, performed
 
 pytestmark = pytest.mark.sandbox
 
@@ -43,17 +43,19 @@ QUICK = ("ledger-shares-add-up-to-more", "schedule-neighbours-reported")
 A, B, CHILD = map(AgentId, (1, 2, 3))
 
 
-def crossed(folder, seed, tasks):
+def crossed(folder, scratch, tasks):
     """A run of the ancestor, the two made of it, their crossover, and the evaluations of these three; closed."""
-    write_folder(ancestor(), seed)
+    (scratch / "seed").mkdir()
+    write_folder(ancestor(), scratch / "seed")
     flags = {
-        "seed_agent": str(seed),
+        "seed_agent": str(scratch / "seed"),
+        "benchmark": patient_suite(scratch / "suite"),
         "operator": "self-edit+crossover",
         "sandbox": "bubblewrap",
         "model": "offline",
         "workers": 2,
     }
-    settings = resolve(None, [], flags)
+    settings = resolve(None, PATIENT, flags)
     made = [
         (specialist(fields, change), f"works on {fields[0]} and the like")
         for fields, change in ((FIRST, "line-ends"), (SECOND, "log-results"))
@@ -74,12 +76,12 @@ def crossed(folder, seed, tasks):
     return agents, solved
 
 
-def check(dgm, seed, name, tasks, least):
+def check(dgm, scratch, name, tasks, least):
     """The whole of it: who solves what, what is in the repository, and what the commands print."""
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
     run = dgm.archive / name
-    agents, solved = crossed(run, seed, tasks)
+    agents, solved = crossed(run, scratch, tasks)
     assert solved[A] == {task for task in tasks if task in OF_FIRST}
     assert solved[B] == {task for task in tasks if task in OF_SECOND}
     assert len(solved[CHILD]) >= least, sorted(set(tasks) - solved[CHILD])

@@ -17,7 +17,7 @@ from dgm.meta.contract import PARTS, read_contract
 from dgm.meta.parts import frozen_changes
 from tests.e2e.fields import ancestor, specialist
 from tests.e2e.hosted import KEY, PROVIDERS
-from tests.e2e.planned import begun, performed
+from tests.e2e.planned import PATIENT, begun, performed
 from tests.wire_server import Talkative, WireServer
 from tests.wire_server.talkative import COMPLAINT, NOWHERE, UNOFFERED
 
@@ -44,11 +44,12 @@ def by(request, tmp_path, monkeypatch):
         write_folder(ancestor(), seed)
         flags = {"seed_agent": str(seed), "operator": f"self-edit+{operator}", "sandbox": "bubblewrap"}
         if request.param == "offline":
-            opened.append(made(tmp_path, resolve(None, [], {**flags, "model": "offline"}), what))
+            opened.append(made(tmp_path, resolve(None, PATIENT, {**flags, "model": "offline"}), what))
             return opened[-1]
         monkeypatch.setenv(provider.key_env, KEY)
         with WireServer(key=KEY, models=(provider.own_name,), brain=Talkative()) as server:
-            settings = resolve(None, provider.words(server.url)[3::2], {**flags, "model": provider.model})
+            reached = provider.words(server.url)[3::2]
+            settings = resolve(None, [*PATIENT, *reached], {**flags, "model": provider.model})
             opened.append(made(tmp_path, settings, what))
         return opened[-1]
 
