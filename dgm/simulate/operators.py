@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from dgm.archive.events import AgentBorn
 from dgm.archive.tree import Tree
-from dgm.domain import SEED, ActionId, Agent, Born, Budget, Cost, Stillborn
+from dgm.domain import SEED, ActionId, Agent, Born, Budget, Cost, Outcome, Stillborn
 from dgm.errors import Infrastructure
 from dgm.protocols import Needs
-from dgm.search.orders import ExpandOrder
+from dgm.search.orders import ExpandOrder, Order
 from dgm.simulate.chances import key_of, uniform
 from dgm.simulate.durations import log_normal
 from dgm.simulate.dynamics import Dynamics
@@ -116,7 +116,11 @@ class EquippedWorker(SimulatedWorker):
         self.natures = EquippedNatures(world, tree)
         self._equipped = world
 
-    async def _expand(self, order: ExpandOrder) -> Born | Stillborn:
+    async def perform(self, order: Order) -> Outcome:
+        """As ``Performer``."""
+        return await (self._make(order) if isinstance(order, ExpandOrder) else super().perform(order))
+
+    async def _make(self, order: ExpandOrder) -> Born | Stillborn:
         what, world = order.action, self._equipped
         parents = [self.natures.of(parent) for parent in order.parents]
         child = world.bred(what.operator, parents, order.child_number)
