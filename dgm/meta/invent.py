@@ -15,7 +15,7 @@ from dgm.meta.answers import asked
 from dgm.meta.contract import Contract, read_contract
 from dgm.meta.drafting import Changes, Unfit, applied, read_changes
 from dgm.meta.evidence import budgeted
-from dgm.meta.evidence.folder import plain
+from dgm.meta.evidence.layout import plain
 from dgm.meta.making import Making
 from dgm.protocols import Brief, Completed, Member, Needs, Proposal, Workbench
 
