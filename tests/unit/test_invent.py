@@ -278,7 +278,7 @@ class Offline(Bench):
         return FITS
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(10))
 def test_the_offline_model_writes_several_changes_at_once(number):
     bench = Offline("")
     members = [member(7, MORE_OUTPUT, f"Show more of a long output. (number {number})")]

@@ -90,6 +90,8 @@ def _counts(asked: Sequence[str], most: int) -> tuple[int, int]:
         if text.startswith(_UNFIT):
             continue
         stands = wanted
-        more = not text.startswith(_FAILED) and digest[number % len(digest)] % 2
-        wanted = min(most, stands + 1) if more else max(0, stands - 1)
+        failed = text.startswith(_FAILED)
+        more = not failed and digest[number % len(digest)] % 2
+        # Only what fails is taken back to nothing at all.
+        wanted = min(most, stands + 1) if more else max(0 if failed else 1, stands - 1)
     return stands, wanted
