@@ -15,7 +15,7 @@ from dgm.archive.repository import patch
 from dgm.archive.snapshots import write_folder
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry, Snapshot
-from dgm.errors import AgentFault, Infrastructure
+from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import Gateway
 from dgm.messages import Reply, Request, RequestRefused
@@ -66,7 +66,7 @@ class SandboxWorkbench:
 
         Raises:
             AgentFault: stages ``contract``, ``size`` and ``patch``: what it left cannot be used; stage ``time``: the
-                allowance has none left.
+                allowance has none left; stage ``evidence``: that cannot be laid out.
             Infrastructure: the sandbox or the model failed.
         """
         contract = read_contract(job.source)
@@ -169,7 +169,10 @@ class SandboxWorkbench:
         beside = self.gateway.folder
         folder = Path(await asyncio.to_thread(mkdtemp, prefix=f"{beside.name}-evidence-", dir=beside.parent))
         try:
-            await asyncio.to_thread(_laid_out, job.evidence, folder)
+            try:
+                await asyncio.to_thread(_laid_out, job.evidence, folder)
+            except UserError as error:
+                raise AgentFault("evidence", str(error)) from error
             yield (Mount(folder, EVIDENCE_FOLDER),)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, True)

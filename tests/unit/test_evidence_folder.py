@@ -4,9 +4,11 @@ import json
 
 import pytest
 
+from dgm.archive.snapshots import write_folder
 from dgm.domain import Agent, AgentId, Entry, Evaluation, Tally, TaskId, Verdict
 from dgm.messages import Exchange, Message, Reply, Request, Role, Tool
 from dgm.meta.evidence import Subject, budgeted, manifest, reading, whole
+from dgm.meta.evidence.layout import plain
 from dgm.protocols import Case, Circumstances, Member
 
 
@@ -101,6 +103,35 @@ def test_links_and_odd_names_of_a_source_become_text():
     assert files["agents/2/source/a%0Ab.py"].data == b"1"
     assert files["agents/2/source/caf%E9.py"].data == b"2"
     assert files["agents/2/source/run.sh"] == Entry(b"3")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["x\n", "x%0A/y"],
+        ["x\n/y", "x%0A"],
+        ["\x01" * 90, "\x01" * 90 + "b"],
+        ["\x01" * 90 + "/a", "\x01" * 90 + "/b", "\x01" * 89],
+        ["\u00e9\u200b" * 60, "long/" * 300 + "a", "long/" * 300 + "b"],
+        ["100%.py", "x%~y", "a%zz"],
+    ],
+)
+def test_odd_names_can_be_laid_out_beside_any_others(names, tmp_path):
+    odd = {name: Entry(name.encode("utf-8", "surrogateescape")) for name in names}
+    shown = plain(odd)
+    assert sorted(shown.values()) == sorted(entry.data for entry in odd.values())
+    assert all(name.isprintable() for name in shown)
+    assert all(len(part.encode()) <= 255 for name in shown for part in name.split("/"))
+    write_folder({name: Entry(data) for name, data in shown.items()}, tmp_path)
+    assert sum(path.is_file() for path in tmp_path.rglob("*")) == len(names)
+
+
+def test_a_name_with_a_per_cent_sign_stays_where_it_cannot_be_mistaken():
+    assert set(plain({"100%.py": Entry(b""), "a%0Ab": Entry(b""), "a%~b": Entry(b"")})) == {
+        "100%.py",
+        "a%250Ab",
+        "a%25~b",
+    }
 
 
 BASH = Tool("bash", "Run a command.")

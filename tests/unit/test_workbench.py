@@ -161,3 +161,17 @@ def test_why_an_agent_was_refused_is_told():
     bench = SandboxWorkbench(place.open, place, ActionId(1), SandboxSpec("python"), LimitSettings())
     job = Job(JobKind.SOLVE, "p", SOURCE, {"a.py": Entry(b"1")}, "python", "/work/repo", 6.0)
     assert asyncio.run(bench.work(job)).refused == ("context_length_exceeded",)
+
+
+def test_evidence_that_cannot_be_laid_out_makes_one_expansion_fail_and_not_the_search(tmp_path):
+    place = Place(Completed(0, b""))
+    place.folder = tmp_path / "gateway"
+    bench = SandboxWorkbench(
+        place.open, place, ActionId(1), SandboxSpec("python"), LimitSettings(), evidence_shown=True
+    )
+    evidence = {"a": Entry(b"1"), "a/b": Entry(b"2")}
+    job = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/repo", 6.0, evidence=evidence)
+    with pytest.raises(AgentFault) as caught:
+        asyncio.run(bench.work(job))
+    assert caught.value.stage == "evidence"
+    assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,9 @@ Nothing is cut to a summary. What does not fit into the folder's bound is left o
 are last in the order first; the index names it.
 """
 
+import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -18,6 +20,12 @@ INDEX = "README.md"
 LINK = 0o120000
 LEAST_CUT = 4000
 """Bytes: a file of which less than this would fit is left out, not cut."""
+MOST_PART, MOST_PATH = 255, 1000
+"""Bytes of a file's name, as file systems have it, and of a path below an agent's source."""
+_KEPT = 180
+"""Bytes that are kept of a name that is too long."""
+_TAKEN = re.compile(r"%(?:[0-9A-F]{2}|~)")
+"""What a name that was written out holds, and no name that was left as it is."""
 
 _HEAD = """# Evidence
 
@@ -110,7 +118,11 @@ def _name(case: Case) -> str:
 
 
 def plain(source: Snapshot) -> dict[str, bytes]:
-    """An agent's files as nothing but text to read: links say where they lead, odd names are written out."""
+    """An agent's files as nothing but text to read: links say where they lead, odd names are written out.
+
+    No two names become one, no file's name becomes a folder's, and none is longer than ``MOST_PART`` bytes a part and
+    ``MOST_PATH`` in all.
+    """
     return {_printable(path): _plain(entry) for path, entry in sorted(source.items())}
 
 
@@ -119,7 +131,20 @@ def _plain(entry: Entry) -> bytes:
 
 
 def _printable(path: str) -> str:
-    return path if path.isprintable() else quote(os.fsencode(path))
+    written = "/".join(_short(_part(part), part, MOST_PART) for part in path.split("/"))
+    return _short(written, path, MOST_PATH)
+
+
+def _part(name: str) -> str:
+    return name if name.isprintable() and not _TAKEN.search(name) else quote(os.fsencode(name))
+
+
+def _short(written: str, name: str, most_bytes: int) -> str:
+    """What is written for a name, or one part of at most ``MOST_PART`` bytes that stands for it."""
+    if len(written.encode()) <= most_bytes:
+        return written
+    start = written.replace("/", "%2F").encode()[:_KEPT].decode("utf-8", "ignore")
+    return f"{start}%~{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}"
 
 
 def _told(member: Member) -> bytes:
