@@ -1,10 +1,11 @@
 """Passes one child through vetting: what it is held against, and the sandboxes and the model that it needs."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dgm.archive.repository import tree_id
-from dgm.domain import Digest, Snapshot, TaskId
+from dgm.domain import CommitId, Digest, Snapshot, TaskId
 from dgm.gateway.server import DRY_RUN
 from dgm.meta.prompts import frozen
 from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
@@ -43,7 +44,7 @@ class Vetting:
             parent=brief.parents[0].source,
             known=self._twin,
             syntax=lambda: dict(self.order.known_syntax),
-            edits=lambda: self._edits(brief),
+            edits=lambda: edits_before(self.order, brief, self.by.run.repository.diff),
             limits=limits,
             vetting=settings.vetting,
             gates=settings.gates,
@@ -58,20 +59,32 @@ class Vetting:
     def _twin(self, child: Snapshot) -> str | None:
         return self.order.known.get(tree_id(child))
 
-    def _edits(self, brief: Brief) -> list[Edit]:
-        diff, parent = self.by.run.repository.diff, self.order.parents[0].commit
-        made = [Edit(name, diff(parent, commit)) for name, commit in self.order.siblings.items()]
-        members = [*brief.parents, *brief.members]
-        return [
-            *made,
-            *(Edit(f"agent {member.agent.id}", member.change) for member in members if member.change),
-        ]
-
     def _judge(self) -> Judge:
         settings = self.by.settings
         bench = replace(self.bench, allowance=None)
         prompts = frozen(self.by.run.config, str(self.by.run.folder / "run.json"))
         return Judge(bench, prompts, settings.operators.retries, settings.evidence.prompt_chars)
+
+
+def edits_before(order: ExpandOrder, brief: Brief, diff: Callable[[CommitId, CommitId], bytes]) -> list[Edit]:
+    """What the child's edit of its first parent must not be a near copy of: see the gate ``novelty``.
+
+    Of a child of several parents the siblings only: what it takes from the others is what they, or the agents before
+    them, changed, and is meant to be the same.
+
+    Args:
+        order: that the child is made for.
+        brief: that the operator had.
+        diff: the patch from one commit to another.
+    """
+    parents = {parent.commit for parent in order.parents}
+    made = [
+        Edit(name, diff(order.parents[0].commit, commit))
+        for name, commit in order.siblings.items()
+        if commit not in parents
+    ]
+    shown = [] if len(parents) > 1 else [*brief.parents, *brief.members]
+    return made + [Edit(f"agent {member.agent.id}", member.change) for member in shown if member.change]
 
 
 class _Probes:
