@@ -13,7 +13,10 @@ from dgm.messages import Message, Reply, RequestRefused, Role
 from dgm.meta.diagnose import Diagnose
 from dgm.meta.making import Making
 from dgm.meta.prompts import Prompts, shipped
+from dgm.models.offline import editor, quoted
 from dgm.models.offline.catalogue import CATALOGUE
+from dgm.models.offline.diagnosing import weighed
+from dgm.models.offline.edits.kind import Group, Signal
 from dgm.models.offline.model import decide
 from dgm.protocols import Brief, Case, Circumstances, Completed, JobKind, Member, Work
 
@@ -183,19 +186,35 @@ def offline(*cases, **more):
 
 
 @pytest.mark.parametrize(
-    ("traces", "signal"),
+    ("traces", "sign"),
     [
-        ({"log": b"step 10\nstep limit reached", "patch": b"p"}, "step limit reached"),
-        ({"conversation": b"## tool\n\nx [output truncated]\n", "patch": b"p"}, "output truncated"),
-        ({"conversation": b"## assistant\n\nDONE", "patch": b"p"}, "said DONE but wrong"),
-        ({"log": b"Traceback (most recent call last):\n  x", "patch": b"p"}, "crashed"),
-        ({}, "empty patch"),
+        ({"log": b"step 10\nstep limit reached", "patch": b"p"}, "it reached its step limit"),
+        ({"conversation": b"## tool\n\nx [output truncated]\n", "patch": b"p"}, "output that had been cut"),
+        ({"conversation": b"## assistant\n\nDONE", "patch": b"p"}, "it said that it was done"),
+        ({"log": b"Traceback (most recent call last):\n  x", "patch": b"p"}, "ended by an error of its own"),
+        ({}, "it left no change at all"),
     ],
 )
-def test_the_offline_model_proposes_what_the_signs_speak_for(traces, signal):
-    for number in range(5):
-        _, kinds = offline(case("a-task", **traces, failures=b"FAILED %d" % number))
-        assert any(signal in kind.raised_by for kind in kinds)
+def test_the_offline_model_says_which_signs_it_saw(traces, sign):
+    answer, kinds = offline(case("a-task", **traces, failures=b"FAILED"))
+    assert sign in answer["problem"]
+    assert ";" not in answer["problem"]
+    assert kinds
+
+
+@pytest.mark.parametrize("signal", Signal)
+def test_a_diagnosis_of_the_offline_model_knows_no_more_of_what_helps_than_its_editor(signal):
+    files = {path: entry.data.decode() for path, entry in SEED.items() if path.endswith(".py")}
+    raised = editor.signals(f"{signal}: 3 of 3")[signal]
+    weights = weighed([signal], files)
+    assert weights == {
+        kind: kind.weight * (raised if signal in kind.raised_by else 1)
+        for kind in CATALOGUE
+        if kind.transform(files)
+    }
+    drawn = [quoted.drawn(weights, f"failure {number}") for number in range(200)]
+    assert 5 <= sum(kind.group is Group.HARMFUL for kind in drawn) <= 80
+    assert any(signal in kind.raised_by for kind in drawn)
 
 
 def test_the_offline_model_proposes_only_what_the_source_has_not():

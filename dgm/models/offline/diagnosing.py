@@ -1,6 +1,7 @@
-"""Writes an issue about an agent from one failure: signs in what is quoted of it, and a change that they call for.
+"""Writes an issue about an agent from one failure: signs in what is quoted of it, and a change.
 
-Which change helps is not known here any more than to the editor: it is drawn from those that the signs speak for.
+Which change helps is not known here any more than to the editor: it is drawn from all that apply, with the weights
+that the editor has where every failure shows these signs.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dgm.messages import Request
 from dgm.models.offline import quoted
 from dgm.models.offline.catalogue import CATALOGUE
+from dgm.models.offline.editor import MOST_RAISED
 from dgm.models.offline.edits.kind import Kind, Signal
 
 _SAID = {
@@ -59,8 +61,9 @@ def _too_long(text: str, told: str) -> bool:
 
 
 def weighed(signals: list[Signal], files: Mapping[str, str]) -> dict[Kind, float]:
-    """The kinds of change that apply and that any of the signs speaks for, with their weights; else all that apply."""
+    """The kinds of change that apply, with their weights; those that any of the signs speaks for weigh more."""
     possible = quoted.applicable(CATALOGUE, files) or list(CATALOGUE)
-    called = {kind: kind.weight * len(kind.raised_by.intersection(signals)) for kind in possible}
-    fitting = {kind: weight for kind, weight in called.items() if weight}
-    return fitting or {kind: kind.weight for kind in possible}
+    return {
+        kind: kind.weight * (MOST_RAISED if kind.raised_by.intersection(signals) else 1.0)
+        for kind in possible
+    }
