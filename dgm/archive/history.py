@@ -6,9 +6,13 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dgm.archive.events import ActionStarted, Recorded, TaskGraded
+from dgm.archive.events import ActionStarted, ChildProposed, Recorded, TaskGraded
 from dgm.archive.run import Run
-from dgm.domain import ActionId, AgentId, Evaluation
+from dgm.domain import ActionId, AgentId, Born, Evaluation
+
+_PROPOSED = (
+    "SELECT seq, at, kind, action, body FROM events WHERE kind = 'child_proposed' AND seq <= ? ORDER BY seq"
+)
 
 
 def evaluations_of(run: Run, agent: AgentId, before: ActionId | None = None) -> Mapping[ActionId, Evaluation]:
@@ -30,6 +34,20 @@ def evaluations_of(run: Run, agent: AgentId, before: ActionId | None = None) -> 
 def _first_start(run: Run, action: ActionId) -> int | None:
     starts = [item.seq for item in run.store.of_action(action) if isinstance(item.event, ActionStarted)]
     return starts[0] if starts else None
+
+
+def unborn(run: Run) -> Mapping[ActionId, Born]:
+    """Children that a person was asked about and that are no agents, by action: those that wait, and the rejected.
+
+    An expansion that was ordered meanwhile may name them: its edit is compared with theirs.
+    """
+    born = {agent.action for agent in run.tree.agents}
+    events = (run.store.decoded(row).event for row in run.store.query(_PROPOSED, (run.tree.seq,)))
+    return {
+        event.action: event.outcome
+        for event in events
+        if isinstance(event, ChildProposed) and event.action not in born
+    }
 
 
 def state(run: Run) -> str:

@@ -23,6 +23,7 @@ from dgm import __version__
 from dgm.archive.container import MEMBER, SUFFIX, Manifest, describe, write_container
 from dgm.archive.exchange import base_of
 from dgm.archive.git_process import GitObjects, run_git
+from dgm.archive.history import unborn
 from dgm.archive.lock import unwritable
 from dgm.archive.objects import make_repository, parse_tree
 from dgm.archive.run import Run
@@ -123,7 +124,7 @@ class _Part:
         with Run.open(self._folder) as run:
             agents = [agent.commit for agent in run.tree.agents]
             named = {f"agents/{agent}": commit for agent, commit in enumerate(agents)}
-            waiting = {f"waiting/{action}": one.child.commit for action, one in run.tree.waiting.items()}
+            waiting = {f"waiting/{action}": child.commit for action, child in unborn(run).items()}
             self._check_sources(run.name, {**named, **waiting})
             rows = itertools.islice(run.store.rows(), run.tree.seq)
             _write_log(self._draft / "events.db", (self._row(row, run.traces) for row in rows))
@@ -173,7 +174,11 @@ class _Part:
         with GitObjects(self._folder / "agents.git") as objects:
             for who, commit in named.items():
                 agent = who.removeprefix("agents/")
-                where = f"agent {agent}" if agent.isdecimal() else f"the child that waits ({who})"
+                where = (
+                    f"agent {agent}"
+                    if agent.isdecimal()
+                    else f"the child that a person was asked about ({who})"
+                )
                 for name, data in _new_files(objects, objects.tree_of(commit), seen):
                     head = os.fsencode(name) + b"\n"
                     found = self._scrubber.first(head + data, self._least)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, ModelCalled, Recorded, TaskGraded
 from dgm.archive.git_process import GitObjects
+from dgm.archive.history import unborn
 from dgm.archive.journal import read_reply, read_request
 from dgm.archive.run import Run
 from dgm.archive.unpacking import unpack
@@ -106,11 +107,11 @@ def _faults(run: Run, refs: Mapping[AgentId, CommitId], objects: GitObjects) -> 
         if found != expected:
             yield f"agent {agent.id}", f"its commit has parents {found}, the log says {expected}"
     asked = run.repository.waiting_refs()
-    for action, one in run.tree.waiting.items():
+    for action, child in unborn(run).items():
         where = f"the child of action {action}"
-        if asked.get(action) != one.child.commit:
-            yield where, f"its ref is {asked.get(action)}, the log says {one.child.commit}"
-        expected = tuple(run.tree.agents[parent].commit for parent in one.child.parents)
-        found = objects.parents_of(one.child.commit)
+        if asked.get(action) != child.commit:
+            yield where, f"its ref is {asked.get(action)}, the log says {child.commit}"
+        expected = tuple(run.tree.agents[parent].commit for parent in child.parents)
+        found = objects.parents_of(child.commit)
         if found != expected:
             yield where, f"its commit has parents {found}, the log says {expected}"

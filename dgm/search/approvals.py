@@ -8,7 +8,7 @@ import logging
 from dataclasses import dataclass
 
 from dgm.archive.approvals import NoAnswer, Waiting, forget, read_answer, show
-from dgm.archive.events import ChildProposed
+from dgm.archive.events import AgentBorn, ChildProposed
 from dgm.archive.run import Run
 from dgm.config import GateSettings
 from dgm.domain import ActionId, Born
@@ -64,9 +64,14 @@ class Approvals:
         return None
 
     def done(self, action: ActionId) -> None:
-        """Removes what was only there while the child waited; the log says what became of it."""
-        self._run.repository.forget_waiting(action)
+        """Removes what was only there while the child waited; the log says what became of it.
+
+        The commit of one that was not born stays: an expansion that was ordered meanwhile names it.
+        """
         forget(self._run.folder, action)
+        kinds = {type(recorded.event) for recorded in self._run.store.of_action(action)}
+        if ChildProposed not in kinds or AgentBorn in kinds:
+            self._run.repository.forget_waiting(action)
 
     def _answered(self, action: ActionId, one: Waiting) -> Decided | None:
         try:

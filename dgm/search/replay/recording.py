@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dgm.archive.approvals import Waiting
 from dgm.archive.events import ActionStarted, ChildProposed, Event, Recorded
+from dgm.archive.history import unborn
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
 from dgm.archive.store import Row
@@ -100,12 +101,15 @@ class _Layered(Traces):
 
 
 class _Both(AgentRepository):
-    """A repository of its own that reads the recorded run's agents where they are: not all have stand-ins."""
+    """A repository of its own that reads the recorded run's children where they are: not all have stand-ins."""
 
     def __init__(self, folder: Path, recorded: Run) -> None:
         super().__init__(folder)
         self._recorded = recorded.repository
-        self._theirs = {agent.commit for agent in recorded.tree.agents}
+        self._theirs = {
+            *(agent.commit for agent in recorded.tree.agents),
+            *(child.commit for child in unborn(recorded).values()),
+        }
 
     def source(self, commit: CommitId) -> Snapshot:
         return self._recorded.source(commit) if commit in self._theirs else super().source(commit)
