@@ -47,11 +47,14 @@ class NoAnswer(ValueError):
 def put_answer(run: Path, action: ActionId, answer: Answer) -> None:
     """Answers for the child of an action; an earlier answer that nobody has read yet is replaced.
 
+    Of the reason the first ``MOST_CHARS`` characters are kept.
+
     Raises:
         UserError: the run's folder is read-only, or something else lies where the answers do.
         Infrastructure: the disk is full or failing.
     """
-    text = " ".join(["yes" if answer.yes else "no", *answer.reason.split()])
+    reason = " ".join(answer.reason.split())[:MOST_CHARS]
+    text = f"{'yes' if answer.yes else 'no'} {reason}".rstrip()
     write_durably(_place(run, str(action)), text.encode("utf-8", "replace") + b"\n")
 
 

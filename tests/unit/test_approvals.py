@@ -250,6 +250,11 @@ def test_answers_are_read_whatever_way_a_person_writes_them(tmp_path):
     assert read_answer(tmp_path, ActionId(6)) == Answer(False, "two lines ?")
 
 
+def test_a_reason_of_any_length_is_taken(tmp_path):
+    put_answer(tmp_path, ActionId(1), Answer(True, "very " * MOST_BYTES + "good"))
+    assert read_answer(tmp_path, ActionId(1)) == Answer(True, ("very " * 60)[:299])
+
+
 def stopped_with_one_waiting(run):
     run.append(RunStarted(Budget(evaluations=3), TASKS))
     searched(run, 1)
