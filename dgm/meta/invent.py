@@ -38,7 +38,8 @@ class Invent:
         """Asks for a draft, lets it be looked over and mended, and proposes what there is in the end.
 
         Raises:
-            AgentFault: stage ``answer``: there was no usable answer; stage ``edit``: none could be applied.
+            AgentFault: stage ``answer``: there was no usable answer; ``edit``: none could be applied; ``unchanged``:
+                the draft changes nothing.
             Infrastructure: the sandbox or the model failed.
         """
         prompts, settings = self.making.prompts, self.making.settings
@@ -59,6 +60,8 @@ class Invent:
                 raise
             draft.log.append(f"no more answers: {fault}")
         if not draft.usable:
+            if not draft.trouble:
+                raise AgentFault("unchanged", "the draft changes nothing in the parent's source")
             raise AgentFault("edit", f"no draft could be applied. {draft.trouble}")
         return Proposal(
             draft.source, draft.rationale, "\n".join(draft.log).encode("utf-8", "replace") + b"\n"
@@ -84,7 +87,7 @@ class _Draft:
 
     Attributes:
         trouble: why the last answer could not be applied; empty where it could.
-        usable: an answer was applied.
+        usable: an answer that changes something was applied.
     """
 
     def __init__(self, parent: Snapshot, system: str, bench: Workbench, retries: int) -> None:

@@ -175,6 +175,13 @@ def test_a_draft_that_never_applies_is_no_child():
     assert len(bench.asked) == 1 + 2 + 3
 
 
+@pytest.mark.parametrize("answers", [[SAME], [said(edits=[NOWHERE]), SAME]])
+def test_a_draft_that_changes_nothing_is_unchanged_and_not_unfit(answers):
+    with pytest.raises(AgentFault, match="the draft changes nothing in the parent's source") as fault:
+        made(Bench(*answers))
+    assert fault.value.stage == "unchanged"
+
+
 def test_a_later_answer_that_does_not_apply_leaves_the_draft():
     bench = Bench(said(edits=[STEPS]), said(edits=[STEPS]))
     assert made(bench, debugging=0).source == MORE_STEPS
@@ -306,5 +313,5 @@ def test_the_offline_model_takes_the_last_change_back_where_the_check_fails():
 
 
 def test_the_offline_model_leaves_what_it_does_not_see_whole():
-    with pytest.raises(AgentFault, match="no draft could be applied"):
+    with pytest.raises(AgentFault, match="the draft changes nothing"):
         made(Offline(""), chars=1_000)
