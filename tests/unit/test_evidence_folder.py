@@ -7,7 +7,7 @@ import pytest
 from dgm.archive.snapshots import write_folder
 from dgm.domain import Agent, AgentId, Entry, Evaluation, Tally, TaskId, Verdict
 from dgm.messages import Exchange, Message, Reply, Request, Role, Tool
-from dgm.meta.evidence import Subject, budgeted, manifest, reading, whole
+from dgm.meta.evidence import Subject, budgeted, folder, manifest, reading, whole
 from dgm.meta.evidence.layout import plain
 from dgm.protocols import Case, Circumstances, Member
 
@@ -132,6 +132,17 @@ def test_a_name_with_a_per_cent_sign_stays_where_it_cannot_be_mistaken():
         "a%250Ab",
         "a%25~b",
     }
+
+
+@pytest.mark.parametrize("task", ["../../x", "a//b", "/etc/x", "..", "a/b"])
+def test_a_tasks_name_is_one_folder_whatever_is_in_it(task, tmp_path):
+    for files in (
+        whole(Subject([member(4)], [], [case(4, task)]), 1_000_000),
+        folder([case(4, task)], 1_000),
+    ):
+        write_folder(files, tmp_path / "evidence")
+        (problem,) = (path for path in files if path.endswith("problem.md"))
+        assert problem.removeprefix("cases/").count("/") == 1
 
 
 BASH = Tool("bash", "Run a command.")

@@ -1,6 +1,7 @@
 """The folder of evidence, flat: an index, and one folder a case."""
 
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from dgm.domain import Entry, Snapshot
 from dgm.meta.evidence.cases import cut
@@ -19,11 +20,16 @@ def folder(cases: Sequence[Case], transcript_bytes: int) -> Snapshot:
     files: dict[str, Entry] = {}
     index = ["# Evidence", "", "One folder a problem, as far as this agent has worked on it.", ""]
     for case in cases:
-        name = f"{case.evaluation.task}-{case.evaluation.attempt}"
+        name = folder_name(case)
         index.append(f"- `{name}/`: {case.evaluation.verdict}: {case.evaluation.reason}")
         files |= {f"{name}/{file}": Entry(data) for file, data in _case(case, transcript_bytes).items()}
     files["README.md"] = Entry(("\n".join(index) + "\n").encode())
     return files
+
+
+def folder_name(case: Case) -> str:
+    """Of a case's folder; one part, whatever is in the task's name."""
+    return f"{quote(case.evaluation.task, safe='')}-{case.evaluation.attempt}"
 
 
 def _case(case: Case, transcript_bytes: int) -> dict[str, bytes]:

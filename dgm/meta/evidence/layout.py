@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from dgm.domain import AgentId, Entry, Snapshot
 from dgm.meta.evidence.cases import cut
-from dgm.meta.evidence.flat import FILES
+from dgm.meta.evidence.flat import FILES, folder_name
 from dgm.protocols import Case, Member
 
 INDEX = "README.md"
@@ -75,7 +75,7 @@ def whole(about: Subject, folder_bytes: int) -> Snapshot:
 
 def _case_folders(about: Subject) -> tuple[str, ...]:
     """Where the first parent's cases stand: of these as much is shown as goes in."""
-    return tuple(f"cases/{_name(case)}/" for case in about.cases_of(about.parents[0].agent.id))
+    return tuple(f"cases/{folder_name(case)}/" for case in about.cases_of(about.parents[0].agent.id))
 
 
 def _files(about: Subject) -> Iterator[tuple[str, bytes]]:
@@ -108,13 +108,9 @@ def _change(member: Member) -> Iterator[tuple[str, bytes]]:
 
 def _cases(place: str, cases: Sequence[Case]) -> Iterator[tuple[str, bytes]]:
     for case in cases:
-        folder = f"{place}/{_name(case)}"
+        folder = f"{place}/{folder_name(case)}"
         yield f"{folder}/problem.md", case.problem.encode()
         yield from ((f"{folder}/{file}", case.traces[name]) for name, file in FILES.items())
-
-
-def _name(case: Case) -> str:
-    return f"{case.evaluation.task}-{case.evaluation.attempt}"
 
 
 def plain(source: Snapshot) -> dict[str, bytes]:
@@ -189,7 +185,7 @@ def _index(about: Subject, wanted: Mapping[str, bytes], left: Sequence[str]) -> 
 
 
 def _line(place: str, case: Case, wanted: Mapping[str, bytes]) -> str:
-    folder = f"{place}/{_name(case)}/"
+    folder = f"{place}/{folder_name(case)}/"
     size = sum(len(wanted[f"{folder}{file}"]) for file in ("problem.md", *FILES.values()))
     evaluation = case.evaluation
     return f"- `{folder}`: {evaluation.verdict}: {evaluation.reason} ({size} bytes)"
