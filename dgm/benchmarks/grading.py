@@ -29,6 +29,9 @@ MASKED_FROM = 12
 RAISED = re.compile(rb"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Iteration)(?::|$)")
 QUOTED = re.compile(rb"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'")
 """Texts in a test's source."""
+PIECE = 24
+"""Bytes of a hidden test, white space left out, that are masked wherever they stand."""
+MASK = b"[text of a hidden test]"
 SHOWN_LINE, SHOWN_LIMIT = 200, 4000
 """Bytes of one failed test, and of all of them."""
 
@@ -157,26 +160,63 @@ def masked(log: bytes, hidden: Snapshot) -> bytes:
 def shown(log: bytes, failed: Sequence[str], hidden: Snapshot) -> bytes:
     """What an agent may later learn of its failure: each failed test's name and the last line of its traceback.
 
-    Graded code can read the hidden tests and print what it likes, so nothing else of the log is passed on, a line that
-    holds any line of a hidden test is left out, and of the rest whatever a hidden test has in quotes.
+    Graded code can read the hidden tests and print what it likes, so nothing else of the log is passed on. A line that
+    holds any line of a hidden test is left out, however long and with whatever white space; of the rest are masked
+    what a hidden test has in quotes and every ``PIECE`` of it. Of several reports on a test the last counts. Text that
+    graded code disguises, as by base64, is not found.
     """
-    secret = [line.strip() for entry in hidden.values() for line in entry.data.split(b"\n")]
-    secret = [line for line in secret if len(line) >= MASKED_FROM]
+    secret = Secret(hidden)
     said: dict[bytes, bytes] = {}
     for part in log.split(b"FAIL: ")[1:]:
         name, _, traceback = part.partition(b"\n")
         lines = [line for line in traceback.split(b"\n") if RAISED.match(line)]
-        last = _unquoted(lines[0], hidden)[:SHOWN_LINE] if lines else b""
-        said.setdefault(name, b"" if any(line in last for line in secret) else last)
+        said[name] = secret.kept_from(lines[0])[:SHOWN_LINE] if lines else b""
     rows = (test.encode() + b"  " + said.get(test.encode(), b"") for test in failed)
     return b"".join(b"FAILED " + row.rstrip() + b"\n" for row in rows)[:SHOWN_LIMIT]
 
 
-def _unquoted(line: bytes, hidden: Snapshot) -> bytes:
-    quoted = {text for entry in hidden.values() for pair in QUOTED.findall(entry.data) for text in pair}
-    for text in sorted((text for text in quoted if len(text) >= MASKED_FROM), key=len, reverse=True):
-        line = line.replace(text, b"[text of a hidden test]")
-    return line
+class Secret:
+    """The text of hidden tests, to be kept from agents."""
+
+    def __init__(self, hidden: Snapshot) -> None:
+        sources = [entry.data for entry in hidden.values()]
+        quoted = {text for source in sources for pair in QUOTED.findall(source) for text in pair}
+        self._quoted = sorted((text for text in quoted if len(text) >= MASKED_FROM), key=len, reverse=True)
+        lines = {line.strip() for source in sources for line in source.split(b"\n")}
+        # Of a line that is little else than a quoted text nothing is left to hide.
+        own = {line for line in lines if len(self._unquoted(line).replace(MASK, b"")) >= MASKED_FROM}
+        self._lines = own | {bare for line in own if len(bare := _bare(line)) >= MASKED_FROM}
+        self._pieces = {
+            bare[at : at + PIECE] for bare in map(_bare, lines) for at in range(len(bare) - PIECE + 1)
+        }
+
+    def kept_from(self, line: bytes) -> bytes:
+        """The line with what is secret masked; nothing where it holds a whole line of a hidden test."""
+        bare = _bare(line)
+        if any(each in line or each in bare for each in self._lines):
+            return b""
+        return self._without_pieces(self._unquoted(line))
+
+    def _unquoted(self, line: bytes) -> bytes:
+        for text in self._quoted:
+            line = line.replace(text, MASK)
+        return line
+
+    def _without_pieces(self, line: bytes) -> bytes:
+        places = [at for at in range(len(line)) if not line[at : at + 1].isspace()]
+        bare = _bare(line)
+        kept, done = [], 0
+        for at in range(len(places) - PIECE + 1):
+            if bare[at : at + PIECE] in self._pieces:
+                begin, end = places[at], places[at + PIECE - 1] + 1
+                if begin >= done:
+                    kept += [line[done:begin], MASK]
+                done = end
+        return b"".join([*kept, line[done:]])
+
+
+def _bare(line: bytes) -> bytes:
+    return b"".join(line.split())
 
 
 def _unresolved(reason: str) -> Grade:

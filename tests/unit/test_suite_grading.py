@@ -298,6 +298,33 @@ def test_what_a_hidden_test_has_in_quotes_is_left_out_of_what_agents_learn():
     )
 
 
+LONG = b"self.assertEqual(solve([" + b",".join(b"%d" % n for n in range(100)) + b"]), 123456)"
+HIDING = {"t.py": Entry(b"    " + LONG + b'\n    self.assertEqual(solve("a text of some length"), 987654)\n')}
+MASKED = b"[text of a hidden test]"
+
+
+@pytest.mark.parametrize(
+    ("line", "rest"),
+    [
+        (b"StolenError: " + LONG, b""),
+        (b"StolenError: " + LONG.replace(b",", b", "), b""),
+        (b"StolenError: " + LONG[:150], b"StolenError: " + MASKED),
+        (b"StolenError: x " + LONG[60:160].replace(b",", b" ,") + b" y", b"StolenError: x " + MASKED + b" y"),
+        (b'StolenError: self.assertEqual(solve("a text of some length"), 987654)', b""),
+        (b'StolenError: self.assertEqual(solve("a text', b"StolenError: " + MASKED),
+        (b"AssertionError: 1 != 123456", b"AssertionError: 1 != 123456"),
+    ],
+)
+def test_neither_a_hidden_line_nor_a_piece_of_one_is_shown(line, rest):
+    log = b"FAIL: t.A.b\nTraceback\n" + line + b"\n"
+    assert shown(log, ["t.A.b"], HIDING) == (b"FAILED t.A.b  " + rest).rstrip() + b"\n"
+
+
+def test_of_two_reports_on_a_test_the_last_counts():
+    log = b"FAIL: t.A.b\nStolenError: c2VsZg==\nFAIL: t.A.b\nTraceback\nAssertionError: 1 != 2\n"
+    assert shown(log, ["t.A.b"], HIDING) == b"FAILED t.A.b  AssertionError: 1 != 2\n"
+
+
 def test_code_that_kills_the_runner_is_unresolved(suite):
     text = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"
     graded = grade(suite, library(text))
