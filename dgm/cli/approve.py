@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import click
 
-from dgm.archive.approvals import Answer, Waiting, put_answer
+from dgm.archive.approvals import Answer, put_answer
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
 from dgm.archive.finding import find_run
 from dgm.archive.history import writer
 from dgm.archive.run import Run
 from dgm.cli.approve_rows import child_lines, child_record, diff_of, number_of
 from dgm.cli.arguments import as_json, run_argument
-from dgm.cli.output import emit_json, neutral
+from dgm.cli.output import emit_json, show_patch
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.simulate import PLAN as SIMULATION
@@ -139,7 +139,7 @@ def _ask(run: Run) -> None:
         if record["answer"]:
             continue
         sys.stdout.write("\n".join(child_lines(record, time.time())) + "\n")
-        _show(run, one)
+        show_patch(diff_of(run, one))
         said = _prompted()
         if said.key == "q":
             break
@@ -163,15 +163,6 @@ def _prompted() -> _Said:
     if key != "n":
         return _Said(key)
     return _Said(key, click.prompt("why not (may be empty)", default="", show_default=False))
-
-
-def _show(run: Run, one: Waiting) -> None:
-    from rich.syntax import Syntax
-
-    from dgm.cli.output import console
-
-    text = neutral(diff_of(run, one).decode("utf-8", "replace"))
-    console().print(Syntax(text, "diff", background_color="default"))
 
 
 def _say_when(run: Run) -> None:

@@ -16,7 +16,7 @@ from dgm.archive.operator_accounts import aims_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
 from dgm.cli.making_rows import making_lines, making_record
-from dgm.cli.output import emit_json, neutral, one_line
+from dgm.cli.output import emit_json, neutral, one_line, show_patch
 from dgm.cli.rows import agent_text, interval_text, operator_text, tally_text, tree_lines, usage_text
 from dgm.domain import ActionId, Agent, AgentId, Evaluation, Usage
 from dgm.errors import UserError
@@ -153,18 +153,11 @@ def diff(run_name: str, agent_name: str, other_name: str | None, as_json: bool) 
         agent = find_agent(run, agent_name)
         parent = agent.parents[0] if agent.parents else AgentId(0)
         other = find_agent(run, other_name) if other_name else run.tree.agents[parent]
-        patch = run.repository.diff(other.commit, agent.commit).decode("utf-8", "replace")
+        patch = run.repository.diff(other.commit, agent.commit)
     if as_json:
-        emit_json({"from": other.id, "to": agent.id, "patch": patch})
+        emit_json({"from": other.id, "to": agent.id, "patch": patch.decode("utf-8", "replace")})
         return
-    if not sys.stdout.isatty():
-        sys.stdout.write(neutral(patch))
-        return
-    from rich.syntax import Syntax
-
-    from dgm.cli.output import console
-
-    console().print(Syntax(neutral(patch), "diff", background_color="default"))
+    show_patch(patch)
 
 
 @click.command()

@@ -34,6 +34,17 @@ def neutral(text: str) -> str:
     )
 
 
+def show_patch(patch: bytes) -> None:
+    """Prints a patch, neutralised: in colour and with long lines wrapped on a terminal, as it is elsewhere."""
+    text = neutral(patch.decode("utf-8", "replace"))
+    if not sys.stdout.isatty():
+        sys.stdout.write(text)
+        return
+    from rich.syntax import Syntax
+
+    console().print(Syntax(text, "diff", background_color="default", word_wrap=True))
+
+
 def one_line(text: str, width: int) -> str:
     """The text neutralised, on one line, at most ``width`` characters."""
     flat = " ".join(neutral(text).split())

@@ -1,5 +1,7 @@
 """What reaches the terminal: trees, tallies, neutral text, complaints."""
 
+import os
+import pty
 import subprocess
 import sys
 
@@ -17,6 +19,25 @@ from tests.unit.worlds import Log
 
 def test_escape_sequences_and_direction_marks_are_shown_not_obeyed():
     assert neutral("a\x1b[31mb\u202ec\x07\td\n") == "a\\x1b[31mb\\x202ec\\x07\td\n"
+
+
+@pytest.mark.parametrize("line", ["+" + "word " * 40 + "the_end", "+" + "x" * 200 + "the_end"])
+def test_the_end_of_a_long_line_of_a_patch_is_shown_on_a_narrow_terminal(line):
+    ours, theirs = pty.openpty()
+    code = f"from dgm.cli.output import show_patch; show_patch({line.encode()!r} + b'\\x1b[31m')"
+    environment = {**os.environ, "TERM": "dumb", "COLUMNS": "40"}
+    shown = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    said = b""
+    try:
+        while chunk := os.read(ours, 10_000):
+            said += chunk
+    except OSError:
+        pass  # what a terminal says when nobody is on its other end
+    os.close(ours)
+    assert shown.wait(60) == 0, said
+    flat = "".join(piece.strip() for piece in said.decode().splitlines())
+    assert flat.replace(" ", "") == line.replace(" ", "") + "\\x1b[31m"
 
 
 def test_one_line_is_one_short_line():
@@ -86,3 +107,8 @@ def test_every_command_has_a_help_of_its_own(name):
     )
     assert done.returncode == 0
     assert done.stdout.startswith(f"Usage: dgm {name}")
+
+
+def test_a_complaint_neutralises_what_it_quotes(capsys):
+    complain(UserError("agent.toml: unknown key '\x1b]0;owned\x07\r'"))
+    assert capsys.readouterr().err == "dgm: agent.toml: unknown key '\\x1b]0;owned\\x07\\x0d'\n"
