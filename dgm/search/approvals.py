@@ -48,10 +48,16 @@ class Approvals:
         self._tidied = False
 
     def propose(self, action: ActionId, child: Born) -> ChildProposed:
-        """The event that a child waits, whose commit and diff are then there to be looked at."""
-        self._run.repository.name_waiting(action, child.commit)
+        """The event that a child waits, whose commit and diff are then there to be looked at.
+
+        An answer that is there already is taken where it can only be for this child: the process died in between.
+        """
+        repository = self._run.repository
+        if repository.waiting_refs().get(action) != child.commit:
+            forget(self._run.folder, action)
+            repository.name_waiting(action, child.commit)
         parent = self._run.tree.agents[child.parents[0]]
-        show(self._run.folder, action, self._run.repository.diff(parent.commit, child.commit))
+        show(self._run.folder, action, repository.diff(parent.commit, child.commit))
         return ChildProposed(action, child)
 
     def due(self, now: float) -> Decided | None:

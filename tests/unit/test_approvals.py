@@ -194,6 +194,19 @@ def test_nothing_is_lost_or_done_twice_whenever_the_process_dies(run, moment, ye
         assert verify(folder)["agents"] == 1 + yes
 
 
+@pytest.mark.parametrize(("numbers", "born"), [([], True), ([99], False)])
+def test_an_answer_from_before_a_crash_is_only_taken_for_the_child_that_it_was_for(run, numbers, born):
+    with pytest.MonkeyPatch.context() as patched:
+        killed_at(run, "after the diff", patched)
+        with pytest.raises(BaseExceptionGroup):
+            searched(run, 1)
+    run.append(RunStarted(Budget(evaluations=3), TASKS))
+    put_answer(run.folder, ActionId(1), Answer(True))
+    searched(run, 1, numbers=numbers)
+    assert [agent.rationale for agent in run.tree.agents[1:]] == (["child 1"] if born else [])
+    assert list(run.tree.waiting) == ([] if born else [1])
+
+
 def test_of_two_twins_that_were_made_at_once_the_second_is_not_even_asked_about(run):
     searched(run, 2, answering(run, {ActionId(1): Answer(True)}), numbers=[7, 7])
     dead = events(run, AgentStillborn)[0].outcome
