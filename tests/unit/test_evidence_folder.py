@@ -1,6 +1,7 @@
 """The folder of evidence about several agents, and what is known of its reading."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -143,6 +144,13 @@ def test_a_tasks_name_is_one_folder_whatever_is_in_it(task, tmp_path):
         write_folder(files, tmp_path / "evidence")
         (problem,) = (path for path in files if path.endswith("problem.md"))
         assert problem.removeprefix("cases/").count("/") == 1
+
+
+def test_half_a_surrogate_pair_in_a_rationale_is_shown_as_a_question_mark():
+    odd = replace(member(2), agent=replace(member(2).agent, rationale="x \ud800 y"))
+    files = whole(Subject([member(4)], [odd], [case(4)]), 1_000_000)
+    assert b"why: x ? y\n" in files["agents/2/README.md"].data
+    assert b"by self-edit: x ? y\n" in files["README.md"].data
 
 
 BASH = Tool("bash", "Run a command.")

@@ -153,7 +153,7 @@ def _told(member: Member) -> bytes:
         f"- what was changed and why: {agent.rationale or 'not said'}",
         f"- solved {member.own.resolved} of {member.own.n} evaluations",
     ]
-    return ("\n".join(lines) + "\n").encode()
+    return _text(lines)
 
 
 def _descent(member: Member) -> str:
@@ -163,7 +163,7 @@ def _descent(member: Member) -> str:
 
 def _verdicts(member: Member) -> bytes:
     rows = [f"- {task}: {verdict}" for task, verdict in sorted(member.verdicts.items())]
-    return ("\n".join(["# What it solved, first attempts", "", *rows]) + "\n").encode()
+    return _text(["# What it solved, first attempts", "", *rows])
 
 
 def _index(about: Subject, wanted: Mapping[str, bytes], left: Sequence[str]) -> bytes:
@@ -181,7 +181,12 @@ def _index(about: Subject, wanted: Mapping[str, bytes], left: Sequence[str]) -> 
     if left:
         lines += ["", "## Left out for want of room", ""]
         lines += [f"- `{path}` ({len(wanted[path])} bytes)" for path in left]
-    return ("\n".join(lines) + "\n").encode()
+    return _text(lines)
+
+
+def _text(lines: Sequence[str]) -> bytes:
+    """What models wrote may hold half a surrogate pair, which has no UTF-8."""
+    return ("\n".join(lines) + "\n").encode("utf-8", "replace")
 
 
 def _line(place: str, case: Case, wanted: Mapping[str, bytes]) -> str:
