@@ -147,7 +147,8 @@ def _source(member: Member, parent: Member) -> bytes:
     files = {path: data for path, data in plain(member.source).items() if b"\0" not in data}
     same: Sequence[str] = []
     if member is not parent:
-        same = sorted(path for path in files if member.source.get(path) == parent.source.get(path))
+        own = plain(parent.source)
+        same = [path for path, data in files.items() if own.get(path) == data]
     shown = [f"--- {path}\n".encode() + data for path, data in files.items() if path not in same]
     as_parent = f"(as in agent {parent.agent.id}: {', '.join(same)})\n".encode() if same else b""
     return as_parent + b"\n".join(shown)

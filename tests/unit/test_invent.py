@@ -125,6 +125,15 @@ def test_members_are_shown_as_they_differ_from_the_parent():
     assert "- agent 9: solved 0 of 0; made by self-edit\n" in first
 
 
+def test_a_new_file_with_an_unprintable_name_is_shown():
+    new = {"agent/n\u200b.py": Entry(b"import a_new_tool\n")}
+    bench = Bench(said(edits=[STEPS]), SAME)
+    made(bench, members=[member(4, {**SEED, **new}), member(5, {**SEED, "n\u200b": SEED["README.md"]})])
+    first = questions(bench)[0]
+    assert "--- agent/n%E2%80%8B.py\nimport a_new_tool\n" in first
+    assert "--- n%E2%80%8B\n" in first
+
+
 def test_what_is_shown_keeps_to_the_budget():
     bench = Bench(said(edits=[STEPS]), SAME)
     made(bench, [member(7, {**SEED, "notes.md": Entry(b"x" * 50_000)})], chars=4_000)
