@@ -70,7 +70,10 @@ class Tree:
         self.expansions_in_flight = 0
         """Those that run, or wait to be performed again; not those whose child waits for a person."""
         self.barren = array("q")
-        """Stillborn children with the agent as first parent, since the last one that was born."""
+        """Stillborn children with the agent as first parent, since the last one that was born.
+
+        Those that a person, or a time-out in a person's place, decided on do not count: they could be made.
+        """
         self.depths = array("q")
         """Steps to the seed, along first parents."""
         self.evaluations = 0
@@ -224,7 +227,7 @@ class Tree:
             case AgentStillborn(action, dead):
                 self._forget(action)
                 self._stillborn[dead.stage] = self._stillborn.get(dead.stage, 0) + 1
-                self.barren[dead.parents[0]] += 1
+                self.barren[dead.parents[0]] += not dead.decided
             case ActionLost(action, _, final):
                 self._lose(action, final)
             case RunStarted(budget, tasks):

@@ -138,6 +138,18 @@ def test_stillborn_children_are_counted_by_stage() -> None:
     dead = Stillborn((SEED,), "op", "check", "does not start")
     tree = tree_of(born(0), AgentStillborn(ActionId(1), dead), AgentStillborn(ActionId(2), dead))
     assert tree.stillborn == {"check": 2}
+    assert list(tree.barren) == [2]
+
+
+@pytest.mark.parametrize(
+    ("stage", "by"), [("rejected", "a person"), ("expired", "time-out"), ("duplicate", "a person")]
+)
+def test_what_was_decided_of_a_child_does_not_make_its_parent_barren(stage: str, by: str) -> None:
+    dead = Stillborn((SEED,), "op", stage, "no", decided=by)
+    failed = Stillborn((SEED,), "op", "check", "does not start")
+    tree = tree_of(born(0), AgentStillborn(ActionId(1), failed), AgentStillborn(ActionId(2), dead))
+    assert tree.stillborn == {"check": 1, stage: 1}
+    assert list(tree.barren) == [1]
 
 
 def test_spend_is_the_sum_of_model_calls_and_of_nothing_else() -> None:
