@@ -43,7 +43,9 @@ class Purpose(StrEnum):
     EVALUATING = "evaluating"
     """Work on tasks, lost and invalid tries included."""
     STILLBORN = "stillborn"
-    """An expansion with the agent as first parent that gave no child: stillborn, lost, or still under way."""
+    """An expansion with the agent as first parent that gave no child: stillborn, or lost."""
+    UNFINISHED = "unfinished"
+    """One that may still give a child: under way, to be performed again, or its child waits for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,8 @@ class Accounts:
         self._calls: dict[ActionId, dict[RoleAndModel, Usage]] = {}
         for action, role, model, *counts in run.store.query(_CALLS, (self._until,)):
             self._calls.setdefault(ActionId(action), {})[role, model] = Usage(*counts)
+        tree = run.tree
+        open_yet = {*tree.waiting, *tree.pending, *tree.to_redo()}
         births = {agent.action: agent.id for agent in run.tree.agents}
         self._lines: list[list[Line]] = [[] for _ in run.tree.agents]
         self._own: list[list[ActionId]] = [[] for _ in run.tree.agents]
@@ -120,12 +124,13 @@ class Accounts:
             elif action in births:
                 self._lines[births[action]].append(Line(action, Purpose.MAKING, by))
             else:
-                self._lines[parent].append(Line(action, Purpose.STILLBORN, by))
+                purpose = Purpose.UNFINISHED if action in open_yet else Purpose.STILLBORN
+                self._lines[parent].append(Line(action, purpose, by))
 
         self._totals = [sum((line.usage for line in lines), Usage()) for lines in self._lines]
 
     def of(self, agent: AgentId) -> Account:
-        """What the agent took: to make it, to evaluate it, and for its children that did not live."""
+        """What the agent took: to make it, to evaluate it, and for its children that did not live or do not yet."""
         return Account(self._lines[agent])
 
     def clade(self, agent: AgentId) -> Usage:

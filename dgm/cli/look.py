@@ -104,6 +104,7 @@ def _account_lines(accounts: Accounts, agent: AgentId) -> list[str]:
         f"  making it           {usage_text(account.of(Purpose.MAKING))}",
         f"  evaluating it       {usage_text(account.of(Purpose.EVALUATING))}",
         f"  stillborn children  {usage_text(account.of(Purpose.STILLBORN))}",
+        f"  unfinished children {usage_text(account.of(Purpose.UNFINISHED))}",
         f"  its clade in all    {usage_text(accounts.clade(agent))}",
         *(["refused by the gateway:", *shown[:REFUSALS]] if shown else []),
         *([f"  and {len(shown) - REFUSALS} more"] if len(shown) > REFUSALS else []),

@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.accounts import Accounts, Purpose
+from dgm.archive.events import AgentStillborn, ChildProposed
 from dgm.archive.run import Run
-from dgm.domain import ActionId, AgentId, Evaluate, Usage
+from dgm.domain import ActionId, AgentId, Born, Evaluate, Expand, Stillborn, Usage
 from tests.unit.paid_run import IMPROVE, ONE, SOLVE, TASKS, PaidRun, small
 
 
@@ -32,8 +33,33 @@ def test_an_agent_is_made_evaluated_and_has_children_that_do_not_live(paid: Paid
     found = {
         agent: [calls(accounts.of(AgentId(agent)).of(purpose)) for purpose in Purpose] for agent in range(3)
     }
-    # Making; evaluating, invalid and lost tries included; stillborn children, and what is under way.
-    assert found == {0: [0, 3, 4], 1: [2, 4, 0], 2: [5, 0, 2]}
+    # Making; evaluating, invalid and lost tries included; stillborn children; what is under way.
+    assert found == {0: [0, 3, 4, 0], 1: [2, 4, 0, 0], 2: [5, 0, 0, 2]}
+
+
+def test_a_child_that_waits_is_unfinished_until_it_is_said_to_be_stillborn(paid: PaidRun) -> None:
+    action = paid.start(Expand((AgentId(1),), "self-edit"))
+    paid.call(action, 3, IMPROVE)
+    child = Born((AgentId(1),), "self-edit", paid.run.tree.agents[1].commit, "")
+    paid.run.append(ChildProposed(action, child))
+
+    def found() -> list[int]:
+        account = Accounts(paid.run).of(AgentId(1))
+        return [calls(account.of(purpose)) for purpose in (Purpose.STILLBORN, Purpose.UNFINISHED)]
+
+    assert found() == [0, 3]
+    dead = Stillborn((AgentId(1),), "self-edit", "rejected", "too long", decided="a person")
+    paid.run.append(AgentStillborn(action, dead))
+    assert found() == [3, 0]
+
+
+def test_an_expansion_that_is_to_be_performed_again_is_unfinished(paid: PaidRun) -> None:
+    action = Accounts(paid.run).of(AgentId(2)).lines[-1].action
+    paid.lost(action)
+    assert calls(Accounts(paid.run).of(AgentId(2)).of(Purpose.UNFINISHED)) == 2
+    paid.again(action, Expand((AgentId(2),), "self-edit"))
+    paid.lost(action, final=True)
+    assert calls(Accounts(paid.run).of(AgentId(2)).of(Purpose.STILLBORN)) == 2
 
 
 def test_a_clade_counts_each_descendant_once(paid: PaidRun) -> None:
