@@ -58,11 +58,11 @@ class LimitSettings(Section):
     """Bounds on a single action."""
 
     calls: Count = 80
-    """Model calls of one action."""
+    """Model calls of one action: of each try at a task, of all that makes a child, and of all that vets it."""
     tokens: Count = 4_000_000
-    """Tokens of one action."""
+    """Tokens of one action; the call that crosses it is still answered."""
     usd: Positive | None = None
-    """Money for the model calls of one action; the agent is told when it is spent."""
+    """Money for the model calls of one action; the agent is told when it is spent. Counted as ``calls``."""
     output_tokens: Count = 16_000
     """Of one reply, reasoning included; a larger wish is cut down to this."""
     child_calls: Count | None = None

@@ -1,4 +1,4 @@
-"""What the making of one child may still take, over all jobs and questions of one performance.
+"""What the making of one child, or its vetting, may still take, over all jobs and questions of one performance.
 
 A reply that is served from the journal counts like one that is paid for, so that an expansion that is performed again
 is cut off at the same call.
@@ -21,7 +21,9 @@ LEAST_S = 1.0
 
 
 class Allowance:
-    """One child's; begins when it is made.
+    """One child's, for its making or for its vetting; begins when it is made.
+
+    All leases together have what the gateway lends to one action, and what the settings say of a child beside that.
 
     Attributes:
         turn: held by whoever takes of it, so that two at once cannot both take the rest.
@@ -35,24 +37,23 @@ class Allowance:
         self.turn = asyncio.Lock()
 
     @classmethod
-    def of(cls, limits: LimitSettings) -> Self | None:
-        """None where the settings set no limit."""
-        own = (limits.child_calls, limits.child_tokens, limits.child_usd, limits.child_s)
-        return None if all(limit is None for limit in own) else cls(limits)
+    def of_vetting(cls, limits: LimitSettings) -> Self:
+        """Without what the settings say of a child's making."""
+        making = ("child_calls", "child_tokens", "child_usd", "child_s")
+        return cls(limits.model_copy(update=dict.fromkeys(making)))
 
     def rest(self, own: CallLimits) -> CallLimits:
-        """The limits of the next lease: its own, cut down to what is left."""
+        """The limits of the next lease: what is left of those of one action, and of those of a child."""
         used = sum((lease.usage for lease in self._leases), Usage())
+        answered = sum(lease.calls for lease in self._leases)
         limits = self._limits
-        if limits.child_calls is not None:
-            answered = sum(lease.calls for lease in self._leases)
-            own = replace(own, calls=min(own.calls, limits.child_calls - answered))
-        if limits.child_tokens is not None:
-            own = replace(own, tokens=min(own.tokens, limits.child_tokens - used.tokens))
-        if limits.child_usd is not None:
-            left = limits.child_usd - used.usd
-            own = replace(own, usd=left if own.usd is None else min(own.usd, left))
-        return own
+        usd = [limit for limit in (own.usd, limits.child_usd) if limit is not None]
+        return replace(
+            own,
+            calls=min(own.calls, limits.child_calls or own.calls) - answered,
+            tokens=min(own.tokens, limits.child_tokens or own.tokens) - used.tokens,
+            usd=min(usd) - used.usd if usd else None,
+        )
 
     def takes(self, lease: Lease) -> None:
         """From here on, what the lease is answered counts."""

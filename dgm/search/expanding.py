@@ -48,8 +48,7 @@ class Expanding:
         brief = await asyncio.to_thread(briefing.brief, order)
         traces |= await asyncio.to_thread(briefing.shown, brief)
         operator = self.by.operators[order.action.operator]
-        allowance = Allowance.of(self.by.settings.limits)
-        bench = self.by.bench(order.id, allowance=allowance)
+        bench = self.by.bench(order.id, allowance=Allowance(self.by.settings.limits))
         try:
             proposal = await operator.make(brief, bench)
         except AgentFault:

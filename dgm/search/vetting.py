@@ -10,6 +10,7 @@ from dgm.gateway.server import DRY_RUN
 from dgm.meta.prompts import frozen
 from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
 from dgm.protocols import Brief, Grade, Proposal
+from dgm.search.allowance import Allowance
 from dgm.search.attempt import Attempt
 from dgm.search.equipment import Equipment
 from dgm.search.orders import ExpandOrder
@@ -21,7 +22,7 @@ PROBE = "probe"
 
 @dataclass(frozen=True, slots=True)
 class Vetting:
-    """Of one child. What it takes is bounded by its own settings, not by what the child's making may take."""
+    """Of one child. Its judge and its probes share what one action may take, whatever the child's making took."""
 
     by: Equipment
     order: ExpandOrder
@@ -37,9 +38,9 @@ class Vetting:
         """
         settings, limits = self.by.settings, self.by.settings.limits
         dry = self.by.bench(self.order.id, DRY_RUN)
-        rooms = Stages(
-            dry, self.by.spec.image, limits.check_s, self.order.action.probes, _Probes(self, traces)
-        )
+        bench = replace(self.bench, allowance=Allowance.of_vetting(limits))
+        probes = _Probes(self.by, replace(bench, role=PROBE), traces)
+        rooms = Stages(dry, self.by.spec.image, limits.check_s, self.order.action.probes, probes)
         subject = Subject(
             parent=brief.parents[0].source,
             known=self._twin,
@@ -48,7 +49,7 @@ class Vetting:
             limits=limits,
             vetting=settings.vetting,
             gates=settings.gates,
-            judge=self._judge() if settings.gates.novelty == "model" else None,
+            judge=self._judge(bench) if settings.gates.novelty == "model" else None,
         )
         record = Record()
         try:
@@ -59,9 +60,8 @@ class Vetting:
     def _twin(self, child: Snapshot) -> str | None:
         return self.order.known.get(tree_id(child))
 
-    def _judge(self) -> Judge:
+    def _judge(self, bench: SandboxWorkbench) -> Judge:
         settings = self.by.settings
-        bench = replace(self.bench, allowance=None)
         prompts = frozen(self.by.run.config, str(self.by.run.folder / "run.json"))
         return Judge(bench, prompts, settings.operators.retries, settings.evidence.prompt_chars)
 
@@ -90,16 +90,16 @@ def edits_before(order: ExpandOrder, brief: Brief, diff: Callable[[CommitId, Com
 class _Probes:
     """Tries of one child, numbered in their traces (``probe-1-patch`` …)."""
 
-    def __init__(self, of: Vetting, traces: dict[str, Digest]) -> None:
-        self._of = of
+    def __init__(self, by: Equipment, bench: SandboxWorkbench, traces: dict[str, Digest]) -> None:
+        self._by = by
+        self._bench = bench
         self._traces = traces
         self._tried = 0
 
     async def __call__(self, child: Snapshot, task: TaskId) -> Grade:
-        bench = replace(self._of.bench, role=PROBE, allowance=None)
         self._tried += 1
         left: dict[str, Digest] = {}
         try:
-            return await Attempt(self._of.by, bench, task, left).graded(child)
+            return await Attempt(self._by, self._bench, task, left).graded(child)
         finally:
             self._traces.update({f"probe-{self._tried}-{name}": digest for name, digest in left.items()})

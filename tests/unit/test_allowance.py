@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dgm.assemble import call_limits
 from dgm.config import LimitSettings
 from dgm.domain import Entry, Usage
 from dgm.errors import AgentFault
@@ -35,7 +36,7 @@ async def answered(bench, most=6):
 
 
 def bench_of(opened, limits, place=None, clock=None):
-    allowance = Allowance(limits, clock) if clock else Allowance.of(limits)
+    allowance = Allowance(limits, clock) if clock else Allowance(limits)
     return SandboxWorkbench(
         place.open if place else None, opened, ACTION, SandboxSpec("python"), limits, None, allowance
     )
@@ -49,13 +50,18 @@ def bench_of(opened, limits, place=None, clock=None):
         ({"child_usd": 0.0114}, 3),  # an answer costs 0.000145, its worst case is about 0.011
         ({}, 6),
         ({"child_calls": 50, "usd": 0.5}, 6),
+        ({"calls": 3}, 3),
+        ({"calls": 3, "child_calls": 5}, 3),
+        ({"tokens": 250}, 3),
+        ({"usd": 0.0114}, 3),
     ],
 )
 def test_questions_end_where_the_child_has_had_its_share(tmp_path, limits, count):
     async def scenario():
         script, journal = Script(Reply("x", usage=Usage(1, 95, 5))), MemoryJournal()
-        async with gateway(tmp_path / "g", script, journal) as opened:
-            found = await answered(bench_of(opened, LimitSettings(**limits)))
+        own = LimitSettings(**limits)
+        async with gateway(tmp_path / "g", script, journal, limits=call_limits(own)) as opened:
+            found = await answered(bench_of(opened, own))
         assert found == (count, "action_limit_exceeded" if count < 6 else "")
         assert len(journal.paid) == count
 
@@ -143,5 +149,13 @@ def test_a_job_has_the_time_that_is_left_and_none_is_begun_without():
     assert len(place.times) == 2
 
 
-def test_without_a_setting_there_is_no_allowance():
-    assert Allowance.of(LimitSettings(usd=1.0, calls=3)) is None
+def test_vetting_has_as_much_again_and_not_what_is_said_of_making():
+    place = Place()
+    limits = LimitSettings(calls=3, child_calls=1, child_tokens=5, child_usd=0.001, child_s=1)
+    vetting = Allowance.of_vetting(limits)
+    for _ in range(2):
+        vetting.takes(place)
+    assert vetting.seconds(300.0) == 300.0
+    assert vetting.rest(call_limits(LimitSettings(calls=5, usd=1.0))) == CallLimits(
+        calls=1, tokens=4_000_000 - 40, usd=pytest.approx(0.98)
+    )
