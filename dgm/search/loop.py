@@ -180,11 +180,16 @@ class Search:
             last = self._patience.last_reason
             return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {last}")
         self._append(RunPaused(reason))
+        left_s = self._settings.limits.pause_s
         while reason:
+            self._hear()
+            wait_s = min(left_s, self._answers_s) if self._asking else left_s
             try:
-                await asyncio.wait_for(self._finished.get(), self._settings.limits.pause_s)
+                await asyncio.wait_for(self._finished.get(), wait_s)
             except TimeoutError:
-                reason = await self._supply.outage()
+                left_s -= wait_s
+            if left_s <= 0.0:
+                reason, left_s = await self._supply.outage(), self._settings.limits.pause_s
             over = self._over()
             if over is not None:
                 return over
