@@ -48,6 +48,20 @@ def test_damaged_prompts_are_named(texts):
         frozen({"prompts": texts}, "run.json")
 
 
+@pytest.mark.parametrize("text", ["costs 5 $", "Mend ${it", "$ it"])
+def test_a_prompt_that_is_no_template_is_named(text):
+    with pytest.raises(ArchiveCorrupt, match=r"run\.json: the prompt 'self-edit' has a '\$' without a name"):
+        frozen({"prompts": {"self-edit": text}}, "run.json")
+
+
+def test_a_prompt_that_names_what_there_is_not_is_named():
+    prompts = frozen({"prompts": {"self-edit": "Mend $nosuch."}}, "run.json")
+    with pytest.raises(
+        ArchiveCorrupt, match=r"run\.json: the prompt 'self-edit' names \$nosuch, which has no"
+    ):
+        prompts.fill("self-edit", {"what": "it"})
+
+
 def test_a_new_run_is_begun_with_the_words_of_its_time(tmp_path):
     parts = Parts(SimpleNamespace(name="bubblewrap"), SimpleNamespace(version="1"))
     assert record_of(tmp_path / "run", Settings(), parts)["prompts"] == shipped()

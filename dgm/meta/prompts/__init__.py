@@ -16,16 +16,22 @@ KEY = "prompts"
 class Prompts:
     """The prompts of one run."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
+    def __init__(self, texts: Mapping[str, str], where: str = "the prompts") -> None:
+        """``where`` is the texts' place, for messages."""
         self._texts = texts
+        self._where = where
 
     def fill(self, name: str, values: Mapping[str, object]) -> str:
         """A prompt with ``$name`` replaced by the value of that name; values that it does not name are left out.
 
         Raises:
-            KeyError: there is no such prompt, or it names a value that is not given.
+            KeyError: there is no such prompt.
+            ArchiveCorrupt: it names a value that is not given.
         """
-        return Template(self._texts[name]).substitute(values)
+        text = Template(self._texts[name])
+        if unknown := sorted({*text.get_identifiers()} - values.keys()):
+            raise _damaged(self._where, name, f"names ${unknown[0]}, which has no value")
+        return text.substitute(values)
 
 
 def shipped() -> Mapping[str, str]:
@@ -51,4 +57,11 @@ def frozen(config: Mapping[str, object], where: str) -> Prompts:
     texts = config.get(KEY, {})
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise ArchiveCorrupt(f"{where}: its {KEY} are not a table of texts; restore it from a copy")
-    return Prompts({**shipped(), **texts})
+    for name, text in texts.items():
+        if not Template(text).is_valid():
+            raise _damaged(where, name, "has a '$' without a name after it ('$$' stands for one)")
+    return Prompts({**shipped(), **texts}, where)
+
+
+def _damaged(where: str, name: str, what: str) -> ArchiveCorrupt:
+    return ArchiveCorrupt(f"{where}: the prompt {name!r} {what}; restore it from a copy")
