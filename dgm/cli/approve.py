@@ -17,10 +17,13 @@ from dgm.archive.history import writer
 from dgm.archive.run import Run
 from dgm.cli.approve_rows import child_lines, child_record, diff_of, number_of
 from dgm.cli.arguments import as_json, run_argument
-from dgm.cli.output import emit_json, show_patch
+from dgm.cli.output import emit_json, one_line, show_patch
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.simulate import PLAN as SIMULATION
+
+WIDTH = 300
+"""Characters at most of why a child waits no longer."""
 
 
 @click.command()
@@ -105,7 +108,7 @@ def _found(run: Run, name: str) -> ActionId:
     action = number_of(name)
     if action in run.tree.waiting and action is not None:
         return action
-    raise UserError(f"{run.name}: child {name}: {_why_not(run, action)}")
+    raise UserError(f"{run.name}: child {name}: {one_line(_why_not(run, action), WIDTH)}")
 
 
 def _why_not(run: Run, action: ActionId | None) -> str:
@@ -147,7 +150,7 @@ def _ask(run: Run) -> None:
             continue
         run.follow()
         if action not in run.tree.waiting:
-            sys.stdout.write(f"too late: child {action} {_why_not(run, action)}\n")
+            sys.stdout.write(f"too late: child {action} {one_line(_why_not(run, action), WIDTH)}\n")
             continue
         put_answer(run.folder, action, Answer(said.key == "y", said.reason))
         answered += 1

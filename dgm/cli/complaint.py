@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from dgm.cli.output import neutral
 from dgm.errors import DgmError, UserError
 
 FAILED = 1
@@ -49,5 +50,6 @@ def complain(error: BaseException) -> int:
 
 
 def _say(text: str) -> None:
-    line = " ".join(text.split("\n"))
+    # What it quotes may be an agent's, or a file's that an agent wrote.
+    line = neutral(" ".join(text.split("\n")))
     sys.stderr.write(f"dgm: {line}\n")
