@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping
 
+from dgm.config.making import GateSettings, OperatorSettings
 from dgm.config.settings import Settings
 from dgm.errors import UserError
+
+_WITHOUT_PARTS = ("self-edit", "diagnose", "compare", "crossover", "invent")
+"""Operators whose aim is not chosen by ``operators.parts``; that of a plug-in may be."""
 
 Found = tuple[str, str] | None
 """A key with its value, and what is wrong with it."""
@@ -19,7 +23,8 @@ def check_together(settings: Settings, origin: Mapping[str, str]) -> None:
     Raises:
         UserError: some of them do not go together.
     """
-    for found in (_expansion_cost(settings), _operators(settings), _weights(settings), _waiting(settings)):
+    for look in (_expansion_cost, _operators, _weights, _of_operators, _novelty, _waiting):
+        found = look(settings)
         if found:
             key, wrong = found
             name = key.partition(" ")[0]
@@ -70,6 +75,31 @@ def _weights(settings: Settings) -> Found:
         return (
             f"operators.weights.{name} = {weight:g}",
             "a bandit has no weights; use operators.choice = 'fixed'",
+        )
+    return None
+
+
+def _of_operators(settings: Settings) -> Found:
+    """A value of one's own that only operators read which are not named."""
+    names, asked, usual = settings.operator_names, settings.operators, OperatorSettings()
+    if asked.parts != usual.parts and all(name in _WITHOUT_PARTS for name in names):
+        return f"operators.parts = {asked.parts!r}", "no operator of this run has parts; name module too"
+    counts = {
+        "reflections": (asked.reflections, usual.reflections),
+        "debugging": (asked.debugging, usual.debugging),
+    }
+    for key, (value, default) in counts.items():
+        if value != default and "invent" not in names:
+            return f"operators.{key} = {value}", "only the operator invent reads it; name invent too"
+    return None
+
+
+def _novelty(settings: Settings) -> Found:
+    gates = settings.gates
+    if gates.novelty == "off" and gates.novelty_threshold != GateSettings().novelty_threshold:
+        return (
+            f"gates.novelty_threshold = {gates.novelty_threshold:g}",
+            "nothing is compared; set gates.novelty = 'similarity' or 'model' too",
         )
     return None
 

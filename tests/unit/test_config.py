@@ -64,5 +64,54 @@ def test_a_cost_of_expansions_is_taken_of_the_budget_that_there_is(limits):
     assert resolve(None, ["budget.expansion_cost=500", *limits], {}).budget.expansion_cost == 500
 
 
+@pytest.mark.parametrize("weight", ["1e308", "2e9", "inf", "0"])
+def test_a_weight_of_an_operator_is_bounded(weight):
+    both = ["operator=self-edit+diagnose", "operators.weights.diagnose=1e9"]
+    assert resolve(None, both, {}).operators.weights == {"diagnose": 1e9}
+    with pytest.raises(UserError, match=r"operators\.weights\.diagnose"):
+        resolve(None, [*both, f"operators.weights.diagnose={weight}"], {})
+
+
 def test_plain_text_needs_no_quotes():
     assert resolve(None, ["policy.name=random"], {}).policy.name == "random"
+
+
+@pytest.mark.parametrize(
+    ("assignments", "key", "message"),
+    [
+        (["operators.parts='bandit'"], "operators.parts = 'bandit'", "no operator of this run has parts"),
+        (
+            ["operator=self-edit+diagnose+invent", "operators.parts='bandit'"],
+            "operators.parts = 'bandit'",
+            "name module too",
+        ),
+        (["operators.reflections=1"], "operators.reflections = 1", "only the operator invent reads it"),
+        (
+            ["operator=self-edit+module", "operators.debugging=0"],
+            "operators.debugging = 0",
+            "name invent too",
+        ),
+        (["gates.novelty_threshold=0.5"], "gates.novelty_threshold = 0.5", "nothing is compared"),
+    ],
+)
+def test_a_setting_that_nothing_reads_is_refused(assignments, key, message):
+    with pytest.raises(UserError) as error:
+        resolve(None, assignments, {})
+    assert str(error.value).startswith(f"--set: {key}: ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "assignments",
+    [
+        ["operator=self-edit+module", "operators.parts='bandit'"],
+        ["operator=self-edit+of-a-plug-in", "operators.parts='bandit'"],
+        ["operator=self-edit+invent", "operators.reflections=1", "operators.debugging=0"],
+        ["gates.novelty='similarity'", "gates.novelty_threshold=0.5"],
+        ["gates.novelty='model'", "gates.novelty_threshold=0.5"],
+        ["operators.parts='round-robin'", "operators.reflections=2", "operators.debugging=3"],
+        ["gates.novelty_threshold=0.9"],
+    ],
+)
+def test_a_setting_that_is_read_or_is_the_default_is_taken(assignments):
+    resolve(None, assignments, {})
