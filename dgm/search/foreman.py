@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dgm.archive.approvals import Waiting
-from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
+from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
 from dgm.archive.history import evaluations_of
 from dgm.archive.lineage import common_ancestor
 from dgm.archive.run import Run
@@ -54,10 +54,10 @@ class Foreman:
 
     def append(self, event: Event) -> Recorded:
         """Raises as ``Run.append``."""
-        ended = event.action if isinstance(event, AgentBorn | AgentStillborn) else NO_ACTION
-        waited = ended in self.tree.waiting
         recorded = self._run.append(event)
-        if waited:
+        ended = _ended(event)
+        # Not only of one that waited: the process may have died between the diff and the event that it waits.
+        if ended and self._settings.gates.approve:
             self._approvals.done(ended)
         return recorded
 
@@ -144,6 +144,15 @@ class Foreman:
         event = self._run.birth(child, action, decided)
         self.known.add(event, content)
         return event
+
+
+def _ended(event: Event) -> ActionId:
+    """The expansion that has come to its end with the event; ``NO_ACTION`` where none has."""
+    match event:
+        case AgentBorn(action=action) | AgentStillborn(action=action) | ActionLost(action=action, final=True):
+            return action
+        case _:
+            return NO_ACTION
 
 
 def _standing(tree: Tree, agent: AgentId, past: Mapping[ActionId, Evaluation]) -> Standing:

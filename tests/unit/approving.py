@@ -64,9 +64,9 @@ def settings(**gates):
     return Settings(workers=1, gates={"approve": True, **gates}, vetting={"syntax": False})
 
 
-def searched(run, children=1, on_event=lambda _: None, numbers=(), now=None, **gates):
+def searched(run, children=1, on_event=lambda _: None, numbers=(), now=None, maker=Maker, **gates):
     """One session: how it ended, and the worker."""
-    worker = Maker(run, numbers)
+    worker = maker(run, numbers)
     around = Surroundings(on_event, answers_s=0.001, **({"now": now} if now else {}))
     made = Search(Foreman(run, settings(**gates)), Plan(children), worker, settings(**gates), around)
 

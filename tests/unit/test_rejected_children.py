@@ -2,15 +2,15 @@
 
 import pytest
 
-from dgm.archive.approvals import Answer
+from dgm.archive.approvals import Answer, put_answer
 from dgm.archive.packing import pack
 from dgm.archive.run import Run
 from dgm.archive.unpacking import unpack
 from dgm.archive.verifying import verify, verify_file
-from dgm.domain import ActionId
+from dgm.domain import ActionId, Born, Stillborn
 from dgm.errors import ArchiveCorrupt
 from dgm.search.replay.recording import Beside, Orders
-from tests.unit.approving import NOBODY, answering, founded, searched, settings
+from tests.unit.approving import NOBODY, Maker, answering, founded, killed_at, left_over, searched, settings
 
 
 @pytest.fixture
@@ -42,6 +42,27 @@ def test_an_unpacked_run_still_has_the_edit_of_a_rejected_sibling(run, tmp_path)
 def test_a_replay_into_a_run_of_its_own_reads_the_edit_where_it_is(run, tmp_path):
     with founded(tmp_path / "live") as live:
         assert edits(run, Beside(run, live, live.folder).repository) == edits(run, run.repository)
+
+
+class Dead(Maker):
+    """Makes children that do not start."""
+
+    async def perform(self, order):
+        made = await super().perform(order)
+        return Stillborn(made.parents, "op", "check", "no") if isinstance(made, Born) else made
+
+
+def test_of_an_expansion_that_comes_to_nothing_when_it_is_performed_again_nothing_stays(tmp_path):
+    with founded(tmp_path / "again") as made:
+        with pytest.MonkeyPatch.context() as patched:
+            killed_at(made, "after the diff", patched)
+            with pytest.raises(BaseExceptionGroup):
+                searched(made, 1)
+        put_answer(made.folder, ActionId(1), Answer(True))
+        assert left_over(made)[0] == ["1", "1.diff"]
+        searched(made, 1, maker=Dead)
+        assert dict(made.tree.stillborn) == {"check": 1}
+        assert left_over(made) == ([], {})
 
 
 def test_the_commit_of_a_rejected_child_hangs_on_a_ref(run):
