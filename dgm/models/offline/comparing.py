@@ -19,9 +19,8 @@ def answer(request: Request) -> str:
     if not ideas:
         return diagnosing.issue(text, parts, "failed: the agent's ")
     kind = quoted.drawn({kind: kind.weight for kind in ideas}, text)
-    others = ", ".join(sorted({ideas[kind]}))
     return quoted.issue(
-        f"A relative (agent {others}) solves what this agent does not; it differs in what was changed in it.",
+        f"A relative (agent {ideas[kind]}) solves what this agent does not; it differs in what was changed in it.",
         "The agent lacks what a relative has that solves more.",
         kind,
     )

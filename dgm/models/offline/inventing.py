@@ -17,8 +17,6 @@ from dgm.models.offline.edits.source import edits
 from dgm.models.offline.moves import Edit
 
 _TITLE = re.compile(r"agent \d+'s source")
-_FILE = re.compile(r"^--- (\S.*)\n", re.M)
-_CUT = re.compile(r"\[\.\.\. \d+ bytes left out \.\.\.\]")
 _MEMBER = re.compile(r"^- agent \d+: (.+)", re.M)
 _COMPLAINT = "That cannot be used: "
 _FAILED = "The draft does not pass"
@@ -59,15 +57,7 @@ def _answer(thought: str, rationale: str, made: Sequence[Edit]) -> str:
 def _parent(parts: Mapping[str, str]) -> dict[str, str]:
     """The Python files of the agent that is shown first; empty where not all of them are shown."""
     shown = next((text for title, text in parts.items() if _TITLE.fullmatch(title)), "")
-    if _CUT.search(shown):
-        return {}
-    pieces = _FILE.split("\n" + shown)[1:]
-    files = dict(zip(pieces[::2], pieces[1::2], strict=True))
-    return {
-        path: text.rstrip("\n") + "\n"
-        for path, text in files.items()
-        if path.endswith(".py") and text.strip()
-    }
+    return quoted.python_files(shown)
 
 
 def _ideas(opening: str, files: Files) -> Sequence[Kind]:

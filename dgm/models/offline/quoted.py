@@ -34,13 +34,21 @@ def parts(text: str) -> dict[str, str]:
 
 
 def source(quoted: Mapping[str, str]) -> dict[str, str]:
-    """The agent's Python files; empty where not all of its source is shown."""
-    text = quoted.get(_SOURCE, "")
-    if _CUT.search(text):
+    """The agent's Python files, as ``python_files`` has them."""
+    return python_files(quoted.get(_SOURCE, ""))
+
+
+def python_files(shown: str) -> dict[str, str]:
+    """The Python files of a source that is quoted, each below its path, but for empty ones; none where any is cut."""
+    if _CUT.search(shown):
         return {}
-    pieces = _FILE.split("\n" + text)[1:]
+    pieces = _FILE.split("\n" + shown)[1:]
     files = dict(zip(pieces[::2], pieces[1::2], strict=True))
-    return {path: content.rstrip("\n") + "\n" for path, content in files.items() if path.endswith(".py")}
+    return {
+        path: text.rstrip("\n") + "\n"
+        for path, text in files.items()
+        if path.endswith(".py") and text.strip()
+    }
 
 
 def applicable(kinds: Iterable[Kind], files: Mapping[str, str]) -> list[Kind]:
