@@ -67,7 +67,7 @@ class OperatorLine:
     seconds: float = 0.0
     """Wall time of those that ended."""
     vetting: dict[str, StageTime] = field(default_factory=dict)
-    """By stage, in the order of the first that came to it."""
+    """By stage, in the order of the stages."""
 
     @property
     def unfinished(self) -> int:
@@ -127,6 +127,8 @@ def operators_of(run: Run) -> Sequence[OperatorLine]:
             case ChildProposed(action, outcome) if action in of and action in tree.waiting:
                 of[action].waiting += 1
                 _timed(of[action], run, outcome.cost)
+    for line in lines.values():
+        line.vetting = _run(line.vetting)
     return list(lines.values())
 
 
@@ -142,19 +144,28 @@ def stage_times(run: Run, cost: Cost) -> Mapping[str, StageTime]:
     Raises:
         ArchiveCorrupt: the trace is missing or damaged.
     """
+    return _run(_stages(run, cost))
+
+
+def _stages(run: Run, cost: Cost) -> dict[str, StageTime]:
+    """Skipped ones too, without a run: all children pass the same stages, so that the first names them in order."""
     found: dict[str, StageTime] = {}
     if VETTING in cost.traces:
         for ran in json.loads(run.traces.get(cost.traces[VETTING]))["stages"]:
+            stage = found.setdefault(ran["stage"], StageTime())
             if ran["result"] != "skipped":
-                stage = found.setdefault(ran["stage"], StageTime())
                 stage.runs += 1
                 stage.seconds += ran["seconds"]
     return found
 
 
+def _run(stages: Mapping[str, StageTime]) -> dict[str, StageTime]:
+    return {name: took for name, took in stages.items() if took.runs}
+
+
 def _timed(line: OperatorLine, run: Run, cost: Cost) -> None:
     line.seconds += cost.seconds
-    for name, took in stage_times(run, cost).items():
+    for name, took in _stages(run, cost).items():
         stage = line.vetting.setdefault(name, StageTime())
         stage.runs += took.runs
         stage.seconds += took.seconds

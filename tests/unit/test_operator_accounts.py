@@ -77,7 +77,11 @@ class Made:
         return action, what
 
     def cost(self, **stages):
-        ran = [{"stage": stage, "seconds": s, "result": "passed"} for stage, s in stages.items()]
+        """Seconds by stage; None for a skipped one."""
+        ran = [
+            {"stage": stage, "seconds": s or 0.001, "result": "skipped" if s is None else "passed"}
+            for stage, s in stages.items()
+        ]
         ran.append({"stage": "probe", "seconds": 9.0, "result": "skipped"})
         return Cost(CALL, 2.0, {"vetting": self.run.traces.put(json.dumps({"stages": ran}).encode())})
 
@@ -154,6 +158,12 @@ def test_a_stage_of_vetting_has_its_mean_time_and_a_skipped_one_none(made):
         "check": (3, 3.5),
         "improve": (1, 3.0),
     }
+
+
+def test_stages_are_in_their_order_although_the_first_child_skipped_one(made):
+    made.child((0,), "invent", duplicate=0.1, novelty=None, check=1.0)
+    made.child((0,), "invent", duplicate=0.1, novelty=0.5, check=1.0)
+    assert list(line(made, "invent").vetting) == ["duplicate", "novelty", "check"]
 
 
 def test_what_is_under_way_and_what_waits_are_told_apart(made):
