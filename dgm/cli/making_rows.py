@@ -23,8 +23,8 @@ def making_lines(run: Run, agent: Agent) -> list[str]:
     """
     cost = _birth(run, agent)
     lines = []
-    if stages := stage_times(run, cost):
-        lines.append(f"vetting    {vetting_text(stages)}")
+    if stages := vetting_text(stage_times(run, cost)):
+        lines.append(f"vetting    {stages}")
     if offered := _json(run, cost, "evidence"):
         read = _json(run, cost, "reading")
         most = sorted(read, key=lambda path: (-read[path][0], path))

@@ -1,6 +1,7 @@
 """What a report says of operators: a line each for people, a document each for programs."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from dgm.archive.operator_accounts import Gain, OperatorLine, StageTime
@@ -8,38 +9,45 @@ from dgm.cli.output import one_line
 from dgm.search.summary import spend_record
 from dgm.stats.better import JUDGED
 
-HEADER = (
-    "operator",
-    "tried",
-    "born",
-    "judged",
-    "better",
-    "mean gain [95 %]",
-    "spend",
-    "per better child",
-    "s each",
-)
+HEADER = ("operator", "tried", "born", "judged", "better", "mean gain [95 %]")
 NOTE = (
-    f"  gain: own rate minus the best parent's, in points, of children with {JUDGED} verdicts; parents are chosen for "
-    "high rates, so gains are biased down, for all operators alike"
+    f"  gain: own rate minus the best parent's, in points, of children with {JUDGED}",
+    "  verdicts; parents are chosen for high rates, so gains are biased down, for all",
+    "  operators alike",
 )
+WIDTH = 80
+"""Columns of the table."""
+NAME = 24
+"""Characters of an operator's name that are shown."""
+_FIRM = "\N{NO-BREAK SPACE}"
+SHOWN_S = 0.005
+"""Stages of vetting with a smaller mean are left out, but for programs."""
 
 
 def operator_lines(lines: Sequence[OperatorLine]) -> list[str]:
-    """For people; nothing where there was no expansion."""
+    """For people, at most ``WIDTH`` wide; nothing where there was no expansion."""
     if not lines:
         return []
     rows = [HEADER, *map(_row, lines)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADER))]
+    last = len(HEADER) - 1
     shown = ["operators:"]
     for number, row in enumerate(rows):
         cells = [
-            cell.ljust(width) if place in (0, 5) else cell.rjust(width)
+            cell.ljust(width) if place in (0, last) else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         shown.append("  " + "  ".join(cells).rstrip())
-        shown += _further(lines[number - 1]) if number else []
-    return [*shown, NOTE]
+        for text in _further(lines[number - 1]) if number else ():
+            shown += _wrapped(text)
+    return [*shown, *NOTE]
+
+
+def _wrapped(text: str) -> list[str]:
+    """Broken behind commas only, so that a number keeps its unit."""
+    whole = text.replace(" ", _FIRM).replace(f",{_FIRM}", ", ")
+    lines = wrap(whole, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
+    return [line.replace(_FIRM, " ") for line in lines]
 
 
 def operator_records(lines: Sequence[OperatorLine]) -> list[dict[str, Any]]:
@@ -48,27 +56,18 @@ def operator_records(lines: Sequence[OperatorLine]) -> list[dict[str, Any]]:
 
 
 def vetting_text(stages: Mapping[str, StageTime]) -> str:
-    """``check 1.2 s, improve 0.8 s``: means per run of a stage, in the order of the stages."""
-    return ", ".join(f"{name} {took.seconds / took.runs:.2f} s" for name, took in stages.items())
+    """``check 1.2 s, improve 0.8 s``: means per run of a stage, in the order of the stages; empty if all are short."""
+    means = {name: took.seconds / took.runs for name, took in stages.items()}
+    return ", ".join(f"{name} {mean:.2f} s" for name, mean in means.items() if mean >= SHOWN_S)
 
 
 def _row(line: OperatorLine) -> tuple[str, ...]:
-    ended = line.tried - line.unfinished
-    return (
-        one_line(line.operator, 40),
-        str(line.tried),
-        str(line.born),
-        str(line.judged),
-        str(line.better),
-        gain_text(line.gain),
-        _spend_text(line, 1),
-        _spend_text(line, line.better) if line.better else "–",
-        f"{line.seconds / ended:.1f}" if ended else "–",
-    )
+    counts = (line.tried, line.born, line.judged, line.better)
+    return (one_line(line.operator, NAME), *map(str, counts), gain_text(line.gain))
 
 
 def _further(line: OperatorLine) -> list[str]:
-    found = []
+    found = [_took(line)]
     if line.waiting or line.unfinished:
         found.append(f"waiting for a person {line.waiting}, unfinished {line.unfinished}")
     if line.stillborn:
@@ -76,9 +75,15 @@ def _further(line: OperatorLine) -> list[str]:
         found.append("stillborn: " + ", ".join(f"{stage} {count}" for stage, count in dead))
     if line.aims:
         found.append("aims: " + ", ".join(f"{one_line(aim, 40)} {count}" for aim, count in line.aims.items()))
-    if line.vetting:
-        found.append("vetting, mean: " + vetting_text(line.vetting))
-    return [f"    {text}" for text in found]
+    if stages := vetting_text(line.vetting):
+        found.append("vetting, mean: " + stages)
+    return found
+
+
+def _took(line: OperatorLine) -> str:
+    ended = line.tried - line.unfinished
+    better = f" ({_spend_text(line, line.better)} a better child)" if line.better else ""
+    return f"spend {_spend_text(line, 1)}{better}" + (f", {line.seconds / ended:.1f} s each" if ended else "")
 
 
 def gain_text(gain: Gain | None) -> str:

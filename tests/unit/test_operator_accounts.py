@@ -188,12 +188,27 @@ def test_people_get_a_table(made):
     shown = operator_lines(operators_of(made.run))
     module = next(each for each in shown if each.startswith("  module"))
     assert module.split()[:6] == ["module", "3", "2", "2", "1", "-2.5"]
-    assert "0.0600 USD" in module
     assert "    stillborn: check 1" in shown
     assert "    aims: context 1, tools 1" in shown
     assert "    vetting, mean: check 1.17 s, improve 3.00 s" in shown
-    assert "biased down" in shown[-1]
+    assert "    spend 0.0600 USD (0.0600 USD a better child), 2.0 s each" in shown
+    assert "biased down" in " ".join(shown[-3:])
     assert operator_lines([]) == []
+
+
+def test_the_table_fits_80_columns_and_leaves_stages_out_that_take_no_time(made):
+    long = "plug-in-" + "x" * 40
+    stages = ("patch", "duplicate", "syntax", "novelty", "check", "improve")
+    for number in range(12):
+        child = made.child((0,), long, aim=f"some-aim-{number}", **dict.fromkeys(stages, 1234.5), size=0.0049)
+        made.grade(child, 0, 0, 0, 0, number)
+        made.dies((0,), long, f"stage-{number}")
+    shown = operator_lines(operators_of(made.run))
+    assert max(map(len, shown)) <= 80
+    assert "size" not in "\n".join(shown)
+    assert "improve 1234.50 s" in " ".join(" ".join(shown).split())
+    record = operator_records(operators_of(made.run))[-1]
+    assert record["vetting"]["size"] == {"runs": 12, "seconds": pytest.approx(12 * 0.0049)}
 
 
 def test_programs_get_the_same(made):
