@@ -66,7 +66,8 @@ class LimitSettings(Section):
     output_tokens: Count = 16_000
     """Of one reply, reasoning included; a larger wish is cut down to this."""
     child_calls: Count | None = None
-    """Model calls for making one child, over all agents at work on it and all questions of its operator."""
+    """Model calls for making one child, over all agents at work on it and all questions of its operator, where they are
+    to be fewer than ``calls``."""
     child_tokens: Count | None = None
     """Tokens for making one child; the call that crosses it is still answered."""
     child_usd: Positive | None = None
