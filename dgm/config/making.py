@@ -7,14 +7,16 @@ from pydantic import Field
 
 from dgm.config.section import Count, Positive, Section
 
+Weight = Annotated[float, Field(gt=0, le=1e9)]
+
 
 class OperatorSettings(Section):
     """Which operator makes the next child, where ``operator`` names several, and how patient they are."""
 
     choice: Literal["fixed", "bandit"] = "fixed"
     """fixed: by ``weights``; bandit: by what each one's children were worth per unit of spend."""
-    weights: Mapping[str, Positive] = {}
-    """Operator → how often it is chosen, relative to the others; 1 where it is not named."""
+    weights: Mapping[str, Weight] = {}
+    """Operator → how often it is chosen, relative to the others, at most 1e9; 1 where it is not named."""
     parts: Literal["round-robin", "bandit"] = "round-robin"
     """Of ``module``: which part of the scaffold comes next."""
     retries: Annotated[int, Field(ge=0, le=10)] = 2
