@@ -77,7 +77,7 @@ class Attempt:
         self.traces["patch"] = keep(work.patch)
         self.traces["log"] = keep(done.output)
         self.traces["conversation"] = keep(said)
-        self.traces["circumstances"] = keep(json.dumps(asdict(signs)).encode())
+        self.traces["circumstances"] = self.by.keep_whole(json.dumps(asdict(signs)).encode())
 
 
 def _bad_end(completed: Completed) -> str:

@@ -15,7 +15,7 @@ from dgm.search.orders import ExpandOrder, Standing
 SHOWN = ("patch", "failures", "log", "conversation")
 """Traces of an evaluation that become evidence."""
 PROBE = "probe"
-"""The role of calls by a child on trial, which read nothing of the evidence."""
+"""The role of model calls that a child makes before it is born; they read nothing of the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Briefing:
 
     def shown(self, brief: Brief) -> Mapping[str, Digest]:
         """Keeps what the folder of evidence holds; nothing where there is none."""
-        return {"evidence": self.by.keep(manifest(brief.evidence))} if brief.evidence else {}
+        return {"evidence": self.by.keep_whole(manifest(brief.evidence))} if brief.evidence else {}
 
     def read(self, action: ActionId, brief: Brief) -> Mapping[str, Digest]:
         """Keeps what the expansion's models were shown of the folder; nothing where there is none.
@@ -62,7 +62,7 @@ class Briefing:
             return {}
         calls = (call for call in self.by.run.store.calls(action) if call.role != PROBE)
         said = [Exchange(call.number, read_request(self.by.run, call.request), Reply("")) for call in calls]
-        return {"reading": self.by.keep(reading(brief.evidence, brief.parents[0].source, said))}
+        return {"reading": self.by.keep_whole(reading(brief.evidence, brief.parents[0].source, said))}
 
     def _folder(self, about: Subject, own: list[Case]) -> Snapshot:
         settings = self.by.settings.evidence

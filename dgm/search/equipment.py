@@ -47,8 +47,12 @@ class Equipment:
         )
 
     def keep(self, data: bytes) -> Digest:
-        """Keeps a trace, which an event is to name."""
+        """Keeps a trace, which an event is to name; the middle of a long one is cut out."""
         return self.run.traces.put(data, self.settings.limits.patch_bytes)
+
+    def keep_whole(self, data: bytes) -> Digest:
+        """Keeps a trace that a program is to read, as JSON, and that is not long for what an agent wrote."""
+        return self.run.traces.put(data, limit=None)
 
     def usage(self, action: ActionId) -> Usage:
         """What the action's model calls took so far, over all its tries."""

@@ -12,12 +12,10 @@ from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
 from dgm.protocols import Brief, Grade, Proposal
 from dgm.search.allowance import Allowance
 from dgm.search.attempt import Attempt
+from dgm.search.briefing import PROBE
 from dgm.search.equipment import Equipment
 from dgm.search.orders import ExpandOrder
 from dgm.search.workbench import SandboxWorkbench
-
-PROBE = "probe"
-"""The role of model calls that a child makes before it is born."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class Vetting:
         try:
             return await vet(proposal, subject, rooms, record)
         finally:
-            traces["vetting"] = await asyncio.to_thread(self.by.keep, record.data())
+            traces["vetting"] = await asyncio.to_thread(self.by.keep_whole, record.data())
 
     def _twin(self, child: Snapshot) -> str | None:
         return self.order.known.get(tree_id(child))

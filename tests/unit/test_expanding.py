@@ -91,9 +91,9 @@ def grade(run, agent, task, verdict):
     run.append(TaskGraded(action, Evaluation(AgentId(agent), task, 0, verdict, "because", 0.0, cost)))
 
 
-def expanded(run, what, child=None, **evidence):
+def expanded(run, what, child=None, limits=None, **evidence):
     """The outcome of an expansion, and what the operator was told."""
-    settings = Settings(evidence=evidence)
+    settings = Settings(evidence=evidence, limits=limits or {})
     operator = Listening(AgentFault("answer", "nothing came of it") if child is None else child)
     action = run.tree.next_action
     run.append(ActionStarted(action, what))
@@ -152,6 +152,15 @@ def test_what_the_folder_held_and_what_was_read_of_it_are_kept(run):
     assert json.loads(run.traces.get(outcome.cost.traces["reading"])) == {}
     outcome, _ = expanded(run, Expand((AgentId(3),), "listening"))
     assert "evidence" not in outcome.cost.traces
+
+
+def test_traces_that_programs_read_back_are_never_cut(run):
+    what = Expand((AgentId(1),), "listening", (ActionId(3),))
+    outcome, brief = expanded(run, what, source(0, 1, 3), {"patch_bytes": 20})
+    kept = outcome.cost.traces
+    assert json.loads(run.traces.get(kept["evidence"])).keys() == brief.evidence.keys()
+    assert json.loads(run.traces.get(kept["reading"])) == {}
+    assert json.loads(run.traces.get(kept["vetting"]))["stages"][-1]["result"] == "failed"
 
 
 @pytest.mark.parametrize(("parents", "ancestor"), [((3, 2), (0,)), ((2, 3), (0,)), ((3, 1), (0, 1))])
