@@ -48,8 +48,9 @@ def approve(
     run's folder; approvals/CHILD.diff holds the child's diff.
     """
     wanted = {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)}
-    if set(yes) & set(no):
-        raise UserError(f"--yes and --no {min(set(yes) & set(no))}: say one of them")
+    both = {*map(number_of, yes)} & {*map(number_of, no)} - {None}
+    if both:
+        raise UserError(f"--yes and --no {both.pop()}: say one of them")
     if wanted and only_list:
         raise UserError("--list: asks and answers nothing; leave it out, or --yes and --no")
     if reason is not None and not wanted:

@@ -108,6 +108,7 @@ def test_an_answer_is_a_file_and_nothing_else(folder, capsys):
         (["--no", 1], "child 1: was born as agent 1 already (a person)"),
         (["--no", 4], "child 4: was stillborn already (rejected: too\\x1b[31m long x x"),
         (["--yes", 2, "--no", 2], "--yes and --no 2: say one of them"),
+        (["--yes", 3, "--no", "03"], "--yes and --no 3: say one of them"),
         (["--yes", 2, "--no", 7], "child 7: no such child waits"),
         (["--yes", 2, "--list"], "--list: asks and answers nothing"),
         (["--reason", "so"], "--reason: goes with --yes CHILD or --no CHILD"),
