@@ -2,7 +2,8 @@
 
 Whoever answers writes ``approvals/<action>``, by ``dgm approve`` or by hand: ``yes`` or ``no`` as the first word, then
 the reason. Only the process that writes the run's log reads it, so that no answer is lost, whether anything runs or
-not. Beside it lies what is asked about, ``approvals/<action>.diff``.
+not. Beside it lies what is asked about, ``approvals/<action>.diff``, byte for byte: for programs, as a terminal might
+act upon what an agent wrote. ``dgm approve`` shows it to people.
 """
 
 import stat
@@ -85,6 +86,11 @@ def read_answer(run: Path, action: ActionId) -> Answer | None:
 def show(run: Path, action: ActionId, diff: bytes) -> None:
     """Puts a child's diff where a person finds it; raises as ``put_answer``."""
     write_durably(_place(run, f"{action}.diff"), diff)
+
+
+def shown(run: Path, action: ActionId) -> bool:
+    """Whether a child's diff lies where a person finds it."""
+    return (run / FOLDER / f"{action}.diff").exists()
 
 
 def forget(run: Path, action: ActionId) -> None:

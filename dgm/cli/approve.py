@@ -45,7 +45,8 @@ def approve(
 
     The search goes on elsewhere while they wait, and takes an answer within a second; where nothing runs, when the run
     is resumed. An answer may also be written by hand, as yes or no and a reason, into the file approvals/CHILD of the
-    run's folder; approvals/CHILD.diff holds the child's diff.
+    run's folder. approvals/CHILD.diff beside it holds the child's diff as its agent made it: for programs to read, not
+    for a terminal, which may act upon what is in it; this command shows it safely.
     """
     wanted = {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)}
     both = {*map(number_of, yes)} & {*map(number_of, no)} - {None}

@@ -7,7 +7,7 @@ before that event, and the answer outlives every crash: it is read again until t
 import logging
 from dataclasses import dataclass
 
-from dgm.archive.approvals import NoAnswer, Waiting, forget, read_answer, show
+from dgm.archive.approvals import NoAnswer, Waiting, forget, read_answer, show, shown
 from dgm.archive.events import AgentBorn, ChildProposed
 from dgm.archive.run import Run
 from dgm.config import GateSettings
@@ -56,8 +56,7 @@ class Approvals:
         if repository.waiting_refs().get(action) != child.commit:
             forget(self._run.folder, action)
             repository.name_waiting(action, child.commit)
-        parent = self._run.tree.agents[child.parents[0]]
-        show(self._run.folder, action, repository.diff(parent.commit, child.commit))
+        self._show(action, child)
         return ChildProposed(action, child)
 
     def due(self, now: float) -> Decided | None:
@@ -78,6 +77,10 @@ class Approvals:
         kinds = {type(recorded.event) for recorded in self._run.store.of_action(action)}
         if ChildProposed not in kinds or AgentBorn in kinds:
             self._run.repository.forget_waiting(action)
+
+    def _show(self, action: ActionId, child: Born) -> None:
+        parent = self._run.tree.agents[child.parents[0]]
+        show(self._run.folder, action, self._run.repository.diff(parent.commit, child.commit))
 
     def _answered(self, action: ActionId, one: Waiting) -> Decided | None:
         try:
@@ -100,7 +103,7 @@ class Approvals:
         return Decided(action, one.child, self._settings.on_timeout == "accept", TIME_OUT, why)
 
     def _tidy(self) -> None:
-        """Removes what a process left that died between an event and ``done``."""
+        """Removes what a process left that died between an event and ``done``; shows what an unpacked run has not."""
         if self._tidied:
             return
         self._tidied = True
@@ -109,3 +112,6 @@ class Approvals:
             # One that is to be made again will be asked about, and may be answered for already.
             if not any(action in those for those in (tree.waiting, tree.pending, tree.to_redo())):
                 self.done(action)
+        for action, one in tree.waiting.items():
+            if not shown(self._run.folder, action):
+                self._show(action, one.child)

@@ -281,6 +281,8 @@ def test_a_run_is_packed_and_unpacked_with_its_waiting_children(tmp_path, run):
     unpack(tmp_path / "a.dgm", tmp_path / "back")
     with Run.open(tmp_path / "back", write=True) as back:
         assert dict(back.tree.waiting) == dict(run.tree.waiting)
+        assert Foreman(back, settings()).answered(0.0) is None
+        assert (back.folder / FOLDER / "1.diff").read_bytes() == (run.folder / FOLDER / "1.diff").read_bytes()
         put_answer(back.folder, ActionId(1), Answer(True))
         back.append(RunStarted(Budget(evaluations=5), TASKS))
         searched(back, 1)
