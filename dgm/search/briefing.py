@@ -1,7 +1,7 @@
 """What an operator is told when it makes a child, and the record of that: the brief, and two traces of the evidence."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from dgm.archive.journal import read_request
@@ -14,8 +14,6 @@ from dgm.search.orders import ExpandOrder, Standing
 
 SHOWN = ("patch", "failures", "log", "conversation")
 """Traces of an evaluation that become evidence."""
-PROBE = "probe"
-"""The role of model calls that a child makes before it is born; they read nothing of the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +50,21 @@ class Briefing:
         """Keeps what the folder of evidence holds; nothing where there is none."""
         return {"evidence": self.by.keep_whole(manifest(brief.evidence))} if brief.evidence else {}
 
-    def read(self, action: ActionId, brief: Brief) -> Mapping[str, Digest]:
+    def read(self, action: ActionId, brief: Brief, heard: Collection[int]) -> Mapping[str, Digest]:
         """Keeps what the expansion's models were shown of the folder; nothing where there is none.
+
+        Args:
+            action: the expansion.
+            brief: of its operator.
+            heard: numbers of the calls that its operator was answered. An earlier try may have come as far as vetting,
+                whose calls do not count.
 
         Raises:
             ArchiveCorrupt: a recorded request is missing or damaged.
         """
         if not brief.evidence:
             return {}
-        calls = (call for call in self.by.run.store.calls(action) if call.role != PROBE)
+        calls = (call for call in self.by.run.store.calls(action) if call.number in heard)
         said = [Exchange(call.number, read_request(self.by.run, call.request), Reply("")) for call in calls]
         return {"reading": self.by.keep_whole(reading(brief.evidence, brief.parents[0].source, said))}
 

@@ -51,7 +51,7 @@ class Equipment:
         return self.run.traces.put(data, self.settings.limits.patch_bytes)
 
     def keep_whole(self, data: bytes) -> Digest:
-        """Keeps a trace that a program is to read, as JSON, and that is not long for what an agent wrote."""
+        """Keeps a trace that is read back as JSON: cut, it could not be read."""
         return self.run.traces.put(data, limit=None)
 
     def usage(self, action: ActionId) -> Usage:

@@ -52,9 +52,9 @@ class Expanding:
         try:
             proposal = await operator.make(brief, bench)
         except AgentFault:
-            traces |= await asyncio.to_thread(briefing.read, order.id, brief)
+            traces |= await asyncio.to_thread(briefing.read, order.id, brief, bench.heard)
             raise
-        traces |= await asyncio.to_thread(briefing.read, order.id, brief)
+        traces |= await asyncio.to_thread(briefing.read, order.id, brief, bench.heard)
         traces["log"] = await asyncio.to_thread(self.by.keep, proposal.log)
         if proposal.stated:
             traces["statement"] = await asyncio.to_thread(self.by.keep, proposal.stated.encode())

@@ -12,10 +12,12 @@ from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
 from dgm.protocols import Brief, Grade, Proposal
 from dgm.search.allowance import Allowance
 from dgm.search.attempt import Attempt
-from dgm.search.briefing import PROBE
 from dgm.search.equipment import Equipment
 from dgm.search.orders import ExpandOrder
 from dgm.search.workbench import SandboxWorkbench
+
+PROBE = "probe"
+"""The role of model calls that a child makes before it is born."""
 
 
 @dataclass(frozen=True, slots=True)

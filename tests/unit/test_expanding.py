@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from dgm.archive.codec import decode, encode
-from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
+from dgm.archive.events import ActionStarted, ModelCalled, RunStarted, TaskGraded
+from dgm.archive.exchange import encode_request
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
@@ -24,9 +25,11 @@ from dgm.domain import (
     Tally,
     Task,
     TaskId,
+    Usage,
     Verdict,
 )
 from dgm.errors import AgentFault
+from dgm.messages import Message, Request, Role
 from dgm.protocols import Proposal, SandboxSpec
 from dgm.search.foreman import Foreman
 from dgm.search.worker import Worker
@@ -94,7 +97,8 @@ def grade(run, agent, task, verdict):
 def expanded(run, what, child=None, limits=None, **evidence):
     """The outcome of an expansion, and what the operator was told."""
     settings = Settings(evidence=evidence, limits=limits or {})
-    operator = Listening(AgentFault("answer", "nothing came of it") if child is None else child)
+    child = AgentFault("answer", "nothing came of it") if child is None else child
+    operator = child if isinstance(child, Listening) else Listening(child)
     action = run.tree.next_action
     run.append(ActionStarted(action, what))
     if TASKS[2] not in run.tree.tried(AgentId(1)):
@@ -161,6 +165,25 @@ def test_traces_that_programs_read_back_are_never_cut(run):
     assert json.loads(run.traces.get(kept["evidence"])).keys() == brief.evidence.keys()
     assert json.loads(run.traces.get(kept["reading"])) == {}
     assert json.loads(run.traces.get(kept["vetting"]))["stages"][-1]["result"] == "failed"
+
+
+def test_what_an_earlier_try_asked_when_it_vetted_was_not_read_by_the_editor(run):
+    read_by = {1: "# What it solved, first attempts", 2: "- what was changed and why: why"}
+
+    class Repeated(Listening):
+        """Is answered the first of two calls that were paid for when the expansion was first performed."""
+
+        async def make(self, brief, bench):
+            for number, text in read_by.items():
+                asked = run.traces.put(encode_request(Request((Message(Role.USER, text),))))
+                run.append(ModelCalled(bench.action, number, "m", "diagnose", asked, asked, Usage()))
+            bench.heard.add(1)
+            return await super().make(brief, bench)
+
+    what = Expand((AgentId(1),), "listening", (ActionId(3),))
+    outcome, _ = expanded(run, what, Repeated(source(0, 1, 3)))
+    found = json.loads(run.traces.get(outcome.cost.traces["reading"]))
+    assert {path: counts[0] for path, counts in found.items()} == {"agents/1/verdicts.md": 1}
 
 
 @pytest.mark.parametrize(("parents", "ancestor"), [((3, 2), (0,)), ((2, 3), (0,)), ((3, 1), (0, 1))])
