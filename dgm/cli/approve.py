@@ -28,7 +28,9 @@ WIDTH = 300
 
 @click.command()
 @run_argument
-@click.option("--list", "only_list", is_flag=True, help="Print who waits, and ask nothing.")
+@click.option(
+    "--list", "only_list", is_flag=True, help="Print who waits, and ask nothing; --json alone does the same."
+)
 @click.option("--yes", "yes", metavar="CHILD", multiple=True, help="Let this child live; may be repeated.")
 @click.option("--no", "no", metavar="CHILD", multiple=True, help="Reject this child; may be repeated.")
 @click.option("--reason", help="Why; goes with --yes and --no.")

@@ -180,3 +180,8 @@ def test_a_person_is_asked_child_by_child_with_the_diff(folder):
     assert b"+child" in shown
     assert b"\x1b[31m 2" not in shown
     assert answers(folder) == {2: Answer(False, "not now"), 3: Answer(True)}
+
+
+def test_help_says_what_json_alone_does(capsys):
+    said = " ".join(dgm(capsys, "--help").split())
+    assert "Print who waits, and ask nothing; --json alone does the same." in said
