@@ -5,7 +5,7 @@ Only answers are written, never the run's log, so that this works beside a runni
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import click
@@ -140,11 +140,15 @@ class _Said:
 def _ask(run: Run) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError("nobody can be asked here; use --list, --yes CHILD or --no CHILD --reason TEXT")
-    answered = 0
-    for action, one in list(run.tree.waiting.items()):
+    seen: set[ActionId] = set()
+    asked = answered = 0
+    while (action := _next(run, seen)) is not None:
+        seen.add(action)
+        one = run.tree.waiting[action]
         record = child_record(run, action, one)
         if record["answer"]:
             continue
+        asked += 1
         sys.stdout.write("\n".join(child_lines(record, time.time())) + "\n")
         show_patch(diff_of(run, one))
         said = _prompted()
@@ -160,8 +164,16 @@ def _ask(run: Run) -> None:
         answered += 1
     if answered:
         _say_when(run)
+    elif asked:
+        sys.stdout.write(f"{run.name}: nothing was answered\n")
     else:
-        sys.stdout.write(f"{run.name}: no child waits that was answered for\n")
+        sys.stdout.write(f"{run.name}: no child waits{' without an answer' if seen else ''}\n")
+
+
+def _next(run: Run, seen: Collection[ActionId]) -> ActionId | None:
+    """Of those that wait by now: others may be decided, and begin to wait, while a person reads."""
+    run.follow()
+    return next((action for action in run.tree.waiting if action not in seen), None)
 
 
 def _prompted() -> _Said:

@@ -156,30 +156,53 @@ def test_status_says_that_children_wait(folder, capsys):
     assert "waiting      2 children wait for you: dgm approve asks" in capsys.readouterr().out
 
 
-def test_a_person_is_asked_child_by_child_with_the_diff(folder):
+def talk(folder, *words):
+    """What is shown to a person who says the words; between them, functions are called while a question is open."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "dumb"}
     asked = subprocess.Popen(
         [sys.executable, "-m", "dgm", "approve", "asks"],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env=environment,
+        env={**os.environ, "TERM": "dumb"},
         cwd=ROOT,
     )
     os.close(theirs)
-    os.write(ours, b"x\nn\nnot now\ny\n")
     shown = b""
     try:
+        for word in words:
+            if callable(word):
+                while b"skip or quit" not in shown:
+                    shown += os.read(ours, 10_000)
+                word()
+            else:
+                os.write(ours, word)
         while chunk := os.read(ours, 10_000):
             shown += chunk
     except OSError:
         pass  # what a terminal says when nobody is on its other end
     assert asked.wait(60) == 0, shown
     os.close(ours)
+    return shown
+
+
+def test_a_person_is_asked_child_by_child_with_the_diff(folder):
+    shown = talk(folder, b"x\nn\nnot now\ny\n")
     assert b"+child" in shown
     assert b"\x1b[31m 2" not in shown
     assert answers(folder) == {2: Answer(False, "not now"), 3: Answer(True)}
+
+
+def test_a_child_that_is_decided_while_a_person_reads_is_not_asked_about(folder):
+    def expires():
+        with Run.open(folder, write=True) as run:
+            dead = Stillborn((AgentId(0),), "op", "expired", "nobody answered", decided="a time-out")
+            run.append(AgentStillborn(ActionId(3), dead))
+
+    shown = talk(folder, expires, b"s\n")
+    assert b"child 2 of 0" in shown
+    assert b"child 3 of 0" not in shown
+    assert b"asks: nothing was answered" in shown
 
 
 def test_help_says_what_json_alone_does(capsys):
