@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-from dgm.archive.approvals import Answer, put_answer
+from dgm.archive.approvals import Answer, NoAnswer, put_answer, read_answer
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
 from dgm.archive.finding import find_run
 from dgm.archive.history import writer
@@ -89,6 +89,7 @@ def _print(run: Run, *, as_json: bool) -> None:
 def _answer(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool) -> None:
     # All are looked up before the first is answered: a slip of the pen in the third changes nothing.
     answers = {_found(run, name): Answer(yes, reason) for name, yes in wanted.items()}
+    before = {action: _unread(run, action) for action in answers}
     for action, answer in answers.items():
         put_answer(run.folder, action, answer)
     if as_json:
@@ -96,7 +97,12 @@ def _answer(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool)
             {
                 "run": run.name,
                 "answered": [
-                    {"child": action, "answer": "yes" if answer.yes else "no", "reason": answer.reason}
+                    {
+                        "child": action,
+                        "answer": "yes" if answer.yes else "no",
+                        "reason": answer.reason,
+                        "instead_of": before[action] or None,
+                    }
                     for action, answer in answers.items()
                 ],
                 "read": "soon" if writer(run.folder) else "when the run is resumed",
@@ -104,8 +110,18 @@ def _answer(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool)
         )
         return
     for action, answer in answers.items():
-        sys.stdout.write(f"child {action}: {'yes' if answer.yes else 'no'}\n")
+        instead = f", instead of: {one_line(before[action], WIDTH)}" if before[action] else ""
+        sys.stdout.write(f"child {action}: {'yes' if answer.yes else 'no'}{instead}\n")
     _say_when(run)
+
+
+def _unread(run: Run, action: ActionId) -> str:
+    """What was answered already and is replaced; empty where nothing was."""
+    try:
+        earlier = read_answer(run.folder, action)
+    except NoAnswer:
+        return ""
+    return f"{'yes' if earlier.yes else 'no'} {earlier.reason}".rstrip() if earlier else ""
 
 
 def _found(run: Run, name: str) -> ActionId:

@@ -95,7 +95,8 @@ def test_an_answer_is_a_file_and_nothing_else(folder, capsys):
     assert (folder / "events.db").read_bytes() == log
     assert "answered already, and not read yet: no it only renames" in dgm(capsys, "asks", "--list")
     document = json.loads(dgm(capsys, "asks", "--yes", 2, "--json"))
-    assert document["answered"] == [{"child": 2, "answer": "yes", "reason": ""}]
+    instead = "no it only renames"
+    assert document["answered"] == [{"child": 2, "answer": "yes", "reason": "", "instead_of": instead}]
     assert answers(folder)[2] == Answer(True)
 
 
@@ -154,6 +155,13 @@ def test_status_says_that_children_wait(folder, capsys):
     with pytest.raises(SystemExit):
         main(["status", "asks"])
     assert "waiting      2 children wait for you: dgm approve asks" in capsys.readouterr().out
+
+
+def test_an_answer_that_is_replaced_is_told(folder, capsys):
+    assert "child 2: yes\n" in dgm(capsys, "asks", "--yes", 2, "--reason", "looks\x1b[31m good")
+    assert "child 2: no, instead of: yes looks\\x1b[31m good\n" in dgm(capsys, "asks", "--no", 2)
+    (folder / FOLDER / "2").write_text("perhaps")
+    assert "child 2: yes\n" in dgm(capsys, "asks", "--yes", 2)
 
 
 def talk(folder, *words):
