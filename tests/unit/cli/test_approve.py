@@ -207,7 +207,7 @@ def test_a_child_that_is_decided_while_a_person_reads_is_not_asked_about(folder)
             dead = Stillborn((AgentId(0),), "op", "expired", "nobody answered", decided="a time-out")
             run.append(AgentStillborn(ActionId(3), dead))
 
-    shown = talk(folder, expires, b"s\n")
+    shown = talk(folder, expires, b"s\nq\n")
     assert b"child 2 of 0" in shown
     assert b"child 3 of 0" not in shown
     assert b"asks: nothing was answered" in shown
