@@ -58,7 +58,8 @@ class LimitSettings(Section):
     """Bounds on a single action."""
 
     calls: Count = 80
-    """Model calls of one action: of each try at a task, of all that makes a child, and of all that vets it."""
+    """Model calls of one action: of each try at a task, probes of a child among them, and of all that makes
+    a child."""
     tokens: Count = 4_000_000
     """Tokens of one action; the call that crosses it is still answered."""
     usd: Positive | None = None

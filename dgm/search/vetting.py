@@ -22,7 +22,7 @@ PROBE = "probe"
 
 @dataclass(frozen=True, slots=True)
 class Vetting:
-    """Of one child. Its judge and its probes share what one action may take, whatever the child's making took."""
+    """Of one child. Its judge, and each of its probes, may take what one action may, whatever making it took."""
 
     by: Equipment
     order: ExpandOrder
@@ -100,6 +100,8 @@ class _Probes:
         self._tried += 1
         left: dict[str, Digest] = {}
         try:
-            return await Attempt(self._by, self._bench, task, left).graded(child)
+            limits = self._by.settings.limits
+            bench = replace(self._bench, allowance=Allowance.of_vetting(limits))
+            return await Attempt(self._by, bench, task, left).graded(child)
         finally:
             self._traces.update({f"probe-{self._tried}-{name}": digest for name, digest in left.items()})

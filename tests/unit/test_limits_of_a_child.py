@@ -1,4 +1,4 @@
-"""Making a child has the limits of one action, however many questions it takes; vetting it has them once more."""
+"""Making a child has the limits of one action, however many questions it takes; its judge has them once more."""
 
 import asyncio
 
