@@ -35,7 +35,7 @@ def test_tree_show_and_lineage_agree(dgm, searched):
     best = dgm.json("status", "small")["best"]
     lineage = dgm.json("lineage", "small", "best")["lineage"]
     assert lineage[0]["id"] == 0
-    assert lineage[-1] == best == agents[best["id"]]
+    assert {**lineage[-1], **best} == lineage[-1] == agents[best["id"]]
     shown = dgm.json("show", "small", "0")
     assert {key: shown[key] for key in AGENT} == {key: agents[0][key] for key in AGENT}
     assert len(shown["evaluations"]) == shown["own"]["n"]

@@ -41,7 +41,12 @@ def without_times(document):
 def test_what_there_is_is_listed(dgm):
     listed = dgm.json("simulate", "--list")
     assert {"lineage", "hgm", "oracle"} <= {policy["name"] for policy in listed["policies"]}
-    assert {family["group"] for family in listed["families"]} == {"reported", "reserved", "tuning"}
+    assert {family["group"] for family in listed["families"]} == {
+        "reported",
+        "reserved",
+        "tuning",
+        "choosing",
+    }
     assert all(item["about"] for item in (*listed["policies"], *listed["families"]))
     assert "low-retention" in dgm("simulate", "--list").stdout
 
