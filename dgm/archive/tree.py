@@ -169,6 +169,11 @@ class Tree:
         """The agents that name this one as a parent, by birth."""
         return self._children[agent]
 
+    def first_parent(self, agent: AgentId) -> AgentId | None:
+        """The parent whose line the agent stands on; ``None`` for a seed."""
+        parents = self._agents[agent].parents
+        return parents[0] if parents else None
+
     def depth(self, agent: AgentId) -> int:
         """Steps to the seed, along first parents."""
         return self.depths[agent]

@@ -1,0 +1,88 @@
+"""Text that others wrote, made safe and measured: nothing in it moves a cursor, a column or a line.
+
+Widths are in cells of a terminal: a wide character takes two, a combining one none.
+"""
+
+import re
+from enum import StrEnum, auto
+
+ELLIPSIS = "…"
+# Categories Cc, Cf, Cs, Co, Zl and Zp up to Unicode 16, but line feed and tab. A test compares.
+_unsafe = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u2064\u2066-\u206f\ud800-\uf8ff\ufeff\ufff9-\ufffb\U000110bd\U000110cd"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f"
+    "\U000f0000-\U000ffffd\U00100000-\U0010fffd]"
+)
+
+
+class Side(StrEnum):
+    """Where a text stands in its column."""
+
+    LEFT = auto()
+    RIGHT = auto()
+
+
+def neutral(text: str) -> str:
+    """The text with control and formatting characters (escape sequences, bidi marks …) made visible.
+
+    Line feeds and tabs stay as they are.
+    """
+    return _unsafe.sub(_escaped, text)
+
+
+def cells(text: str) -> int:
+    """How many cells of a terminal the neutralised text takes; line feeds and tabs take none."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(neutral(text))
+
+
+def one_line(text: str, width: int) -> str:
+    """The text neutralised, on one line, runs of blanks as one, at most ``width`` cells; ``…`` where it is cut."""
+    return cut(" ".join(neutral(text).split()), width)
+
+
+def fit(text: str, width: int, side: Side = Side.LEFT) -> str:
+    """The text neutralised, on one line, of exactly ``width`` cells: filled with blanks, or cut with a ``…``.
+
+    Args:
+        text: any text; line feeds and tabs become blanks.
+        width: 0 or more.
+        side: where a text that is shorter stands; one that is longer always loses its end.
+    """
+    text = cut(neutral(text).replace("\n", " ").replace("\t", " "), width)
+    blanks = " " * (width - cells(text))
+    return text + blanks if side is Side.LEFT else blanks + text
+
+
+def cut(text: str, width: int) -> str:
+    """The beginning of a neutralised line in at most ``width`` cells, ``…`` included; never half a character."""
+    if cells(text) <= width:
+        return text
+    if width <= 0:
+        return ""
+    return text[: _end(text, width - 1)] + ELLIPSIS
+
+
+def _end(text: str, room: int) -> int:
+    """Where the longest beginning of whole characters ends that takes at most ``room`` cells."""
+    if text.isascii():
+        return room
+    end = 0
+    while end < len(text):
+        after = end + 1
+        # Marks that combine belong to what stands before them, and one of them can make that wide.
+        while after < len(text) and not cells(text[after]):
+            after += 1
+        room -= cells(text[end:after])
+        if room < 0:
+            break
+        end = after
+    return end
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\x{ord(found[0]):02x}"

@@ -1,0 +1,64 @@
+"""A line of text as pieces with a tone each; what a tone looks like is left to terminal, browser and page."""
+
+from collections.abc import Iterable
+from enum import StrEnum, auto
+from typing import NamedTuple
+
+
+class Tone(StrEnum):
+    """What a piece of text means. No meaning hangs on a tone alone: the text says it too, or a mark does."""
+
+    PLAIN = auto()
+    DIM = auto()
+    """Of less weight: guides, units, what hardly anybody reads."""
+    STRONG = auto()
+    """Headings, and what a row is about."""
+    GOOD = auto()
+    BAD = auto()
+    WARN = auto()
+    MARK = auto()
+    """The best agent, and what a person has marked or looked for."""
+    KEY = auto()
+    """Names of facts, and keys to press."""
+    ADDED = auto()
+    REMOVED = auto()
+    HUNK = auto()
+    CODE_COMMENT = auto()
+    CODE_KEYWORD = auto()
+    CODE_STRING = auto()
+    CODE_NUMBER = auto()
+    CODE_NAME = auto()
+    """Names where they are defined."""
+    CODE_BUILTIN = auto()
+    CODE_DECORATOR = auto()
+    CODE_OPERATOR = auto()
+
+
+class Span(NamedTuple):
+    """A piece of one line; no line breaks and no control characters in it."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+Line = tuple[Span, ...]
+
+
+def line(*pieces: str | Span) -> Line:
+    """A line of pieces, a string being a plain one; empty ones are left out."""
+    spans = (Span(piece) if isinstance(piece, str) else piece for piece in pieces)
+    return tuple(span for span in spans if span.text)
+
+
+def joined(parts: Iterable[Line], between: str) -> Line:
+    """The lines as one, with the same text between each two; empty ones are left out."""
+    spans: list[Span] = []
+    for part in parts:
+        if part:
+            spans += [Span(between), *part] if spans else part
+    return tuple(spans)
+
+
+def plain(line: Line) -> str:
+    """The line's text, blanks at its end cut."""
+    return "".join(span.text for span in line).rstrip(" ")

@@ -1,0 +1,84 @@
+"""Small texts that every list is made of: tallies, intervals, amounts, bars, marks."""
+
+from collections.abc import Iterator, Mapping
+
+from dgm.domain import Tally, Usage, Verdict
+from dgm.show.safe import cells, fit, one_line
+from dgm.show.spans import Tone
+from dgm.stats import wilson
+
+BAR = 8
+BEST = "★"
+MARKED = "◆"
+EVALUATING = "●"
+EXPANDING = "✎"
+WAITING = "⏸"
+BARREN = "†"
+UNTRIED = "·"
+VERDICT_MARKS: Mapping[Verdict, str] = {
+    Verdict.RESOLVED: "✓",
+    Verdict.UNRESOLVED: "✗",
+    Verdict.INVALID: "?",
+}
+VERDICT_TONES: Mapping[Verdict, Tone] = {
+    Verdict.RESOLVED: Tone.GOOD,
+    Verdict.UNRESOLVED: Tone.BAD,
+    Verdict.INVALID: Tone.WARN,
+}
+OPERATOR_WIDTH = 80
+AIM_WIDTH = 40
+_ROLE_WIDTH = 80
+
+
+def tally_text(tally: Tally) -> str:
+    """``5/12 42%``; a dash where nothing was evaluated."""
+    return f"{tally.resolved}/{tally.n} {tally.rate:.0%}" if tally.n else "–"
+
+
+def interval_text(tally: Tally) -> str:
+    """The 95 % Wilson interval, as ``19–68%``; empty where nothing was evaluated."""
+    low, high = wilson(tally)
+    return f"{low:.0%}–{high:.0%}".replace("%–", "–") if tally.n else ""
+
+
+def mcnemar_text(p: float, mid_p: float) -> str:
+    """``exact McNemar p = 0.375 (mid-p 0.219)``."""
+    return f"exact McNemar p = {p:.3f} (mid-p {mid_p:.3f})"
+
+
+def usage_text(usage: Usage) -> str:
+    """``12 model calls, 34,567 tokens, 0.0123 USD``."""
+    calls = "1 model call" if usage.calls == 1 else f"{usage.calls:,} model calls"
+    return f"{calls}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
+
+
+def usd_text(limit: float) -> str:
+    """A limit as people write it: ``0.50``, ``12.00``, ``0.0025``."""
+    return f"{limit:.2f}" if limit == round(limit, 2) else f"{limit:g}"
+
+
+def usage_lines(by: Mapping[tuple[str, str], Usage], indent: str) -> Iterator[str]:
+    """A line for each role and model, the dearest first."""
+    names = {key: one_line(" ".join(key), _ROLE_WIDTH) for key in by}
+    width = max(map(cells, names.values()), default=0)
+    for key, usage in sorted(by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0])):
+        yield f"{indent}{fit(names[key], width)}  {usage_text(usage)}"
+
+
+def bar(rate: float, width: int = BAR) -> str:
+    """A small bar of ``width`` cells for a rate; below 0 and above 1 it is empty and full."""
+    full = round(min(max(rate, 0.0), 1.0) * width)
+    return "█" * full + "░" * (width - full)
+
+
+def operator_text(operator: str, aim: str) -> str:
+    """``module:context``; the operator alone where there was no aim."""
+    name = one_line(operator, OPERATOR_WIDTH)
+    return f"{name}:{one_line(aim, AIM_WIDTH)}" if aim else name
+
+
+def clock(seconds: float) -> str:
+    """``4:07``, or ``1:04:07`` from an hour."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
