@@ -1,0 +1,1 @@
+"""What a finished or running search found, for others to read: one page, figures, and the same facts for programs."""

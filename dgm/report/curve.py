@@ -1,0 +1,113 @@
+"""How good the best agent was believed to be, over evaluations, spend and time.
+
+The best of a moment is the agent with the highest lower credible bound, whatever policy the run has: that is a rule
+which every run can be compared by. The bound falls as well as rises, and so does the curve.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dgm.archive.run import Run
+from dgm.domain import AgentId, Tally
+from dgm.stats import lower_bound
+
+_ROWS = """
+SELECT at, kind,
+    CASE kind WHEN 'task_graded' THEN json_extract(body, '$.agent') END,
+    CASE kind WHEN 'task_graded' THEN json_extract(body, '$.verdict')
+              WHEN 'model_called' THEN json_extract(body, '$.usage[1]') + json_extract(body, '$.usage[2]') END,
+    CASE kind WHEN 'model_called' THEN json_extract(body, '$.usage[3]') END
+FROM events WHERE seq <= ? ORDER BY seq
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The best agent of a moment."""
+
+    evaluations: int
+    """Resolved and unresolved ones until then."""
+    usd: float
+    tokens: int
+    seconds: float
+    """Wall time of the sessions; what lies between two sessions is left out."""
+    agent: AgentId
+    raw: float
+    """Its rate."""
+    lower: float
+    """The rate that it exceeds with a probability of 99 %, as in ``dgm.stats.lower_bound``."""
+
+
+def curve(run: Run, most: int = 400) -> Sequence[Point]:
+    """At most ``most`` points, where something of the best agent changed, and the end of the run as the last.
+
+    Empty where there was no verdict yet.
+    """
+    points = list(_points(run))
+    if len(points) <= most:
+        return points
+    step = (len(points) - 1) / (most - 1)
+    return [points[round(n * step)] for n in range(most)]
+
+
+def _points(run: Run) -> Iterator[Point]:
+    watch, best = _Watch(), _Best()
+    usd, tokens, evaluations = 0.0, 0, 0
+    shown = last = None
+    for at, kind, agent, said, cost in run.store.query(_ROWS, (run.tree.seq,)):
+        watch.passed(at, begins=kind == "run_started")
+        if kind == "model_called":
+            tokens += said
+            usd += cost
+        elif kind == "task_graded" and said in ("resolved", "unresolved"):
+            evaluations += 1
+            best.graded(agent, said == "resolved")
+            found = best.now()
+            if found != shown:
+                shown = found
+                last = Point(evaluations, usd, tokens, watch.seconds, *found)
+                yield last
+    if shown and last:
+        end = Point(evaluations, usd, tokens, watch.seconds, *shown)
+        if end != last:
+            yield end
+
+
+class _Watch:
+    """Wall time as ``Tree.wall_seconds`` counts it."""
+
+    def __init__(self) -> None:
+        self._closed = self._start = self._last = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return self._closed + self._last - self._start
+
+    def passed(self, at: float, *, begins: bool) -> None:
+        if begins:
+            self._closed = self.seconds
+            self._start = self._last = at
+        if not self._start:
+            self._start = at
+        self._last = max(self._last, at)
+
+
+class _Best:
+    """The agent with the highest lower bound while verdicts arrive; ties as ``dgm.policies.best_belief`` breaks them."""
+
+    def __init__(self) -> None:
+        self._tallies: dict[int, Tally] = {}
+        self._heap: list[tuple[float, int, int, Tally]] = []
+
+    def graded(self, agent: int, resolved: bool) -> None:
+        tally = self._tallies.get(agent, Tally()) + Tally(int(resolved), int(not resolved))
+        self._tallies[agent] = tally
+        heapq.heappush(self._heap, (-lower_bound(tally), -tally.n, agent, tally))
+
+    def now(self) -> tuple[AgentId, float, float]:
+        """Agent, rate and bound; what is no longer so is dropped on the way."""
+        while self._tallies[self._heap[0][2]].n != -self._heap[0][1]:
+            heapq.heappop(self._heap)
+        bound, _, agent, tally = self._heap[0]
+        return AgentId(agent), tally.rate, -bound

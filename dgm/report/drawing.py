@@ -1,0 +1,148 @@
+"""Pictures as SVG: shapes, axes with ticks, and the two ways in which a picture is shown.
+
+On the page colours come from the page's style and what the pointer shows from its script; a file of its own brings
+its style along and has ``<title>`` elements instead.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dgm.report.markup import Html, Value, h, joined, number
+
+STYLE = """
+text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1d2228 }
+.grid { stroke: #dfe3e6 } .axis { stroke: #8a929a } .soft { fill: #5b646d } .strong { font-weight: 600 }
+.halo { paint-order: stroke; stroke: #fff; stroke-width: 3px; stroke-linejoin: round } .track { stroke: #dfe3e6 }
+.lower { fill: none; stroke: #1f5fa8 } .raw { fill: none; stroke: #9aa3ab } .band { fill: #1f5fa8; fill-opacity: .1 }
+.seed { stroke: #b0601f } .seedtext { fill: #94501a } .lowertext { fill: #1f5fa8 }
+.edge { fill: none; stroke: #c3c9ce } .edge2 { fill: none; stroke: #c3c9ce; stroke-dasharray: 3 3 }
+.line { fill: none; stroke: #1d2228 } .node { stroke: #1d2228; stroke-width: .7 } .none { fill: #fff }
+.star { fill: #d29a00; stroke: #1d2228; stroke-width: .6 }
+.good { fill: #1a7f4b } .bad { fill: #b3402a } .goodbox { fill: #cfeadb } .badbox { fill: #f6d9d2 } .nobox { fill: #f0f2f3 }
+.interval { stroke: #1f5fa8 } .dot { fill: #1f5fa8 } .seeddot { fill: #b0601f } .seedline { stroke: #b0601f }
+.c0 { fill: #00224e } .c1 { fill: #2b446e } .c2 { fill: #575d6d } .c3 { fill: #7d7c78 }
+.c4 { fill: #a59c74 } .c5 { fill: #d2bf61 } .c6 { fill: #fee838 }
+"""
+"""Of a picture in a file of its own, for white paper."""
+SHADES = 7
+"""``c0`` to ``c6``: samples of the map cividis (J. R. Nuñez, C. R. Anderton and R. S. Renslow, PLOS ONE 13(7):e0199239
+(2018)), whose lightness rises evenly, so that it is read by everyone, and in greys too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One element; ``tip`` is what the pointer shows."""
+
+    tag: str
+    attributes: Mapping[str, Value]
+    text: str = ""
+    tip: str = ""
+
+
+@dataclass(slots=True)
+class Drawing:
+    """A picture of ``width`` by ``height`` pixels in its natural size."""
+
+    title: str
+    width: float
+    height: float
+    shapes: list[Shape] = field(default_factory=list)
+
+    def add(self, tag: str, attributes: Mapping[str, Value], text: str = "", tip: str = "") -> None:
+        """Puts a shape on top of the others."""
+        self.shapes.append(Shape(tag, attributes, text, tip))
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, kind: str, width: float = 1) -> None:
+        """A straight line."""
+        self.add("line", {"class": kind, "x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke-width": width})
+
+    def text(self, x: float, y: float, text: str, kind: str = "", size: float = 11, anchor: str = "start") -> None:
+        """A text whose foot is at ``y``; ``anchor`` is ``start``, ``middle`` or ``end``."""
+        where = None if anchor == "start" else anchor
+        self.add(
+            "text", {"class": kind or None, "x": x, "y": y, "font-size": size, "text-anchor": where}, text
+        )
+
+    def html(self) -> Html:
+        """For the page."""
+        return self._whole({"role": "img", "aria-label": self.title}, [_on_page(shape) for shape in self.shapes])
+
+    def file(self) -> bytes:
+        """For a file of its own."""
+        known = {"xmlns": "http://www.w3.org/2000/svg", "width": self.width, "height": self.height}
+        paper = h("rect", {"width": self.width, "height": self.height, "fill": "#fff"})
+        shapes = [h("title", {}, self.title), h("style", {}, Html(STYLE)), paper]
+        return self._whole(known, [*shapes, *map(_in_file, self.shapes)]).encode() + b"\n"
+
+    def _whole(self, attributes: Mapping[str, Value], shapes: Sequence[Html]) -> Html:
+        box = f"0 0 {number(self.width)} {number(self.height)}"
+        return h("svg", {"viewBox": box, **attributes}, joined(*shapes))
+
+
+def _on_page(shape: Shape) -> Html:
+    tip = {"data-t": shape.tip} if shape.tip else {}
+    return h(shape.tag, {**shape.attributes, **tip}, shape.text)
+
+
+def _in_file(shape: Shape) -> Html:
+    title = [h("title", {}, shape.tip)] if shape.tip else []
+    return h(shape.tag, shape.attributes, *title, shape.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """A field of a drawing in which x runs from 0 to ``x_max`` and y from 0 to 1."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+    x_max: float
+
+    def x(self, value: float) -> float:
+        """In pixels."""
+        return self.left + self.width * (value / self.x_max if self.x_max else 0)
+
+    def y(self, share: float) -> float:
+        """In pixels."""
+        return self.top + self.height * (1 - share)
+
+    def draw(self, drawing: Drawing, x_name: str, unit: str = "") -> None:
+        """Lines at each quarter, ticks below, and the name of x."""
+        foot = self.top + self.height
+        for quarter in range(5):
+            y = self.y(quarter / 4)
+            drawing.line(self.left, y, self.left + self.width, y, "axis" if quarter == 0 else "grid")
+            drawing.text(self.left - 6, y + 4, f"{25 * quarter}%", "soft", 10, "end")
+        for tick in ticks(self.x_max):
+            drawing.line(self.x(tick), foot, self.x(tick), foot + 4, "axis")
+            drawing.text(self.x(tick), foot + 15, short(tick) + unit, "soft", 10, "middle")
+        drawing.text(self.left + self.width / 2, foot + 30, x_name, "soft", 11, "middle")
+
+
+def ticks(highest: float, most: int = 5) -> list[float]:
+    """Round numbers (1, 2 or 5 times a power of ten) from 0 to ``highest``, at most ``most`` steps."""
+    if not highest > 0 or not math.isfinite(highest):
+        return [0.0]
+    rough = highest / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    return [n * step for n in range(int(highest / step * (1 + 1e-9)) + 1)]
+
+
+def short(value: float) -> str:
+    """``0.05``, ``250``, ``1.5k``, ``2M``."""
+    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return number(value / limit, 1) + letter
+    return number(value, 4) if value < 1 else number(value)
+
+
+def stairs(points: Sequence[tuple[float, float]]) -> str:
+    """A path that keeps each height until the next point."""
+    if not points:
+        return ""
+    steps = [f"M{number(points[0][0])} {number(points[0][1])}"]
+    steps += [f"H{number(x)}V{number(y)}" for x, y in points[1:]]
+    return "".join(steps)

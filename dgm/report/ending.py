@@ -1,0 +1,229 @@
+"""The second half of the page: the best agent's line, the tasks, the spend, the failures, and how to do it again."""
+
+from collections.abc import Mapping, Sequence
+
+from dgm.archive.accounts import Purpose
+from dgm.domain import Usage, Verdict
+from dgm.report import patches
+from dgm.report.facts import Report
+from dgm.report.markup import Html, h
+from dgm.report.section import Section, lead, paragraph, points, table
+from dgm.report.steps import Step
+from dgm.show.safe import one_line
+from dgm.show.words import (
+    BEST,
+    UNTRIED,
+    VERDICT_MARKS,
+    interval_text,
+    operator_text,
+    tally_text,
+    usage_text,
+)
+
+DIFF_BYTES = 20_000
+"""Of HTML for one step's diff."""
+DIFFS_BYTES = 600_000
+"""For all of them."""
+PRINTED = 120
+"""Lines of a diff up to which it is printed; a longer one only where it was opened."""
+PURPOSES = {
+    Purpose.MAKING: "making agents that were born",
+    Purpose.EVALUATING: "evaluating agents",
+    Purpose.STILLBORN: "expansions that gave no agent",
+    Purpose.UNFINISHED: "expansions that are not at their end",
+}
+
+
+def all_of(report: Report) -> Sequence[Section]:
+    """In their order."""
+    return [lineage(report), tasks(report), spend(report), failures(report), reproduce(report)]
+
+
+def lineage(report: Report) -> Section:
+    """From the seed to the best agent, with diffs."""
+    steps = report.line.steps
+    room = min(DIFF_BYTES, DIFFS_BYTES // max(1, len(steps) - 1))
+    shown = [_step(report, step, room) for step in steps]
+    if report.line.left_out:
+        shown.insert(1, paragraph(f"… {report.line.left_out:,} steps are left out …"))
+    said = (
+        "The best agent is the seed."
+        if len(report.line.agents) == 1
+        else "Each step from the seed to the best agent: why it was made, what it changed, and how it did against its "
+        "parent on the search tasks that both tried. Single steps rest on few tasks; none of them is a finding."
+    )
+    return Section("lineage", "The best agent, step by step", [lead(said), *shown])
+
+
+def _step(report: Report, step: Step, room: int) -> Html:
+    agent = step.agent
+    kind = operator_text(agent.operator, step.aim)
+    others = f" of {' and '.join(map(str, agent.parents))}" if len(agent.parents) > 1 else ""
+    star = f" {BEST} best" if agent.id == report.best else ""
+    parts = [
+        h("h3", {}, f"Agent {agent.id}{star} ", h("small", {}, h("bdi", {}, kind), others)),
+        h("p", {"class": "why", "dir": "auto"}, one_line(agent.rationale, 300) or "no rationale was given"),
+        h("p", {"class": "small"}, *_numbers(step)),
+    ]
+    if agent.parents:
+        parts.append(_diff(report, step, room))
+    return h("article", {"class": "step", "id": f"agent-{agent.id}"}, *parts)
+
+
+def _numbers(step: Step) -> list[str]:
+    said: list[str] = [f"own {tally_text(step.own)}"]
+    if step.own.n:
+        said.append(f" ({interval_text(step.own)})")
+    said.append(f", clade {tally_text(step.clade)}")
+    pairs = step.against
+    if pairs and step.gain is not None:
+        sign = "plus" if step.gain > 0 else "minus" if step.gain < 0 else "soft"
+        said += [
+            f"; on {pairs.first.n} tasks that its parent tried too: ",
+            h("strong", {"class": sign}, points(step.gain)),
+            f" ({len(pairs.gained)} gained, {len(pairs.lost)} lost)",
+        ]
+    elif pairs:
+        said.append("; no task that its parent tried too")
+    return said
+
+
+def _diff(report: Report, step: Step, room: int) -> Html:
+    if step.damage:
+        return patches.none(one_line(step.damage, 200))
+    command = f"dgm diff {one_line(report.run['run'], 100)} {step.agent.id}"
+    found = patches.shown(step.patch, room, command)
+    files = "1 file" if found.files == 1 else f"{found.files:,} files"
+    summary = h("summary", {}, f"What it changed: {files}, +{found.added:,} −{found.removed:,} lines")
+    printed = {"data-p": ""} if found.lines <= PRINTED else {}
+    return h("details", printed, summary, found.html)
+
+
+def tasks(report: Report) -> Section:
+    """Which tasks the line resolved."""
+    found = report.matrix
+    if not found.rows:
+        return Section("tasks", "Tasks along this line", [lead("The run has no tasks yet.")])
+    head = [h("th", {}, "task"), *(h("th", {"scope": "col"}, str(agent)) for agent in found.agents)]
+    head.append(h("th", {"scope": "col"}, "all agents"))
+    rows = []
+    for row in found.rows:
+        cells = [_cell(verdict) for verdict in row.verdicts]
+        everyone = h("td", {"class": "s"}, f"{row.solved:,} of {row.tried:,}" if row.tried else "not tried")
+        name = h("th", {"scope": "row"}, h("bdi", {}, one_line(row.task, 80)))
+        rows.append(h("tr", {}, name, *cells, everyone))
+    left_out = [
+        f"{count:,} {what} are left out."
+        for count, what in (
+            (found.agents_left_out, "agents between the first two of these columns"),
+            (found.tasks_left_out, "tasks that would come last"),
+        )
+        if count
+    ]
+    marks = VERDICT_MARKS
+    return Section(
+        "tasks",
+        "Tasks along this line",
+        [
+            lead(
+                f"First attempts of the agents from the seed to the best: {marks[Verdict.RESOLVED]} resolved, "
+                f"{marks[Verdict.UNRESOLVED]} not resolved, {UNTRIED} not tried. Tasks are in the order in which the line first "
+                f"resolves them; the last column counts the whole archive. {' '.join(left_out)}"
+            ),
+            h(
+                "div",
+                {"class": "wide"},
+                h("table", {"class": "cells"}, h("thead", {}, h("tr", {}, *head)), h("tbody", {}, *rows)),
+            ),
+        ],
+    )
+
+
+def _cell(verdict: Verdict | None) -> Html:
+    if verdict is None:
+        return h("td", {}, UNTRIED)
+    return h("td", {"class": "y" if verdict is Verdict.RESOLVED else "x"}, VERDICT_MARKS[verdict])
+
+
+def spend(report: Report) -> Section:
+    """What the search took, by whom and what for."""
+    if not report.spend.calls:
+        return Section("spend", "Spend", [lead("No model was called.")])
+    dearest = sorted(report.by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0]))
+    who = [
+        (h("bdi", {}, one_line(role, 60)), h("bdi", {}, one_line(model, 120)), *_amounts(usage))
+        for (role, model), usage in dearest
+    ]
+    head = ("calls", "input tokens", "of these cached", "output tokens", "USD")
+    parts = [
+        lead(f"The search took {usage_text(report.spend)}, failed and stillborn work included."),
+        table(("role", "model", *head), who, numbers=(2, 3, 4, 5, 6)),
+        _by_purpose(report.purposes),
+    ]
+    if report.found:
+        parts.append(paragraph(f"The holdout examination took {usage_text(report.found.spend)} on top of that."))
+    return Section("spend", "Spend", parts)
+
+
+def _by_purpose(purposes: Mapping[Purpose, Usage]) -> Html:
+    rows = [
+        (PURPOSES[purpose], f"{usage.calls:,}", f"{usage.tokens:,}", f"{usage.usd:.4f}")
+        for purpose, usage in purposes.items()
+    ]
+    return table(("what for", "calls", "tokens", "USD"), rows, numbers=(1, 2, 3))
+
+
+def _amounts(usage: Usage) -> tuple[str, ...]:
+    counts = (usage.calls, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+    return (*(f"{count:,}" for count in counts), f"{usage.usd:.4f}")
+
+
+def failures(report: Report) -> Section:
+    """What went wrong, by kind."""
+    found = report.failures
+    dead = [(f"{operator}: {stage}", count) for (operator, stage), count in found.stillborn.items()]
+    parts = [
+        *_kinds("Tasks not resolved, by reason", report.unresolved),
+        *_kinds("Expansions without a child, by operator and stage", dead),
+        *_kinds("Evaluations that the infrastructure failed (performed again, and counted nowhere)", found.invalid),
+        *_kinds("Actions that ended without an outcome", found.lost),
+        *_kinds("What the gateway refused to agents", list(found.refused.items())),
+    ]
+    said = "# stands for a number." if parts else "Nothing went wrong."
+    return Section("failures", "Failures by kind", [lead(said), *parts])
+
+
+def _kinds(name: str, counts: Sequence[tuple[str, int]]) -> list[Html]:
+    if not counts:
+        return []
+    rows = [(f"{count:,}", h("bdi", {}, one_line(what, 200))) for what, count in counts]
+    return [h("h3", {}, name), table(("times", "kind"), rows, numbers=(0,))]
+
+
+def reproduce(report: Report) -> Section:
+    """Command, versions, seeds, commits."""
+    found = report.reproduction
+    facts = [
+        ("random seed", str(found.seed)),
+        ("sandbox", found.sandbox),
+        ("sessions", "1" if found.sessions == 1 else f"{found.sessions:,} (the run was resumed)"),
+        *((f"version of {name}", value) for name, value in found.versions.items()),
+        *((f"commit of agent {agent}", commit) for agent, commit in found.commits.items()),
+    ]
+    rows = [(name, h("bdi", {}, one_line(value, 120))) for name, value in facts]
+    parts = [table(("", ""), rows)]
+    if found.command:
+        budget = "; resuming it may have changed its budget" if found.sessions > 1 else ""
+        parts = [
+            paragraph(f"The same search with the same settings{budget}:"),
+            h("pre", {"class": "command"}, found.command),
+            paragraph(
+                "With several workers the order in which steps end is not in the seed's hand, so another run is "
+                "another sample. What this one decided and graded can be checked from its record, without a model:"
+            ),
+            h("pre", {"class": "command"}, "\n".join(found.replays)),
+            *parts,
+        ]
+    else:
+        parts.insert(0, paragraph("This is not a search of its own that dgm run would begin; its settings are in run.json."))
+    return Section("reproduce", "How to reproduce it", parts)

@@ -1,0 +1,181 @@
+"""Everything that a report says, gathered once and as plain values; how it is shown is left to the other modules."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from dgm.archive.accounts import Purpose
+from dgm.archive.failures import FailureCounts, failures
+from dgm.archive.history import state
+from dgm.archive.operator_accounts import OperatorLine
+from dgm.archive.run import Run
+from dgm.domain import ActionId, Agent, AgentId, Tally, Usage
+from dgm.report.curve import Point, curve
+from dgm.report.headline import Findings, Verdict, note, verdict
+from dgm.report.layout import Picture, placed
+from dgm.report.matrix import Matrix, matrix
+from dgm.report.reasons import unresolved
+from dgm.report.reproduce import Reproduction, reproduction
+from dgm.report.steps import Line, line
+from dgm.report.traces import missing_traces
+from dgm.search.summary import chosen_record, run_summary
+
+_STARTS = """
+SELECT DISTINCT action, json_extract(body, '$.task') IS NULL
+FROM events WHERE kind = 'action_started' AND seq <= ?
+"""
+_FIRST_AND_LAST = "SELECT min(at), max(at) FROM events WHERE seq <= ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a report leaves out."""
+
+    points: int = 400
+    """Of the curve."""
+    nodes: int = 2_000
+    """Of the tree."""
+    steps: int = 60
+    """Of the best agent's line."""
+    tasks: int = 200
+    agents: int = 24
+    """Of the matrix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An agent with what the tree says of it."""
+
+    agent: Agent
+    own: Tally
+    clade: Tally
+    children: int
+    aim: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The facts."""
+
+    run: Mapping[str, Any]
+    """``run_summary``."""
+    began: str
+    """Of the first and the last event, as ``2026-11-22 10:43`` in UTC."""
+    ended: str
+    tasks: int
+    """Of the search."""
+    members: Sequence[Member]
+    """All agents."""
+    best: AgentId
+    chosen: Mapping[str, Any] | None
+    """``chosen_record``."""
+    found: Findings | None
+    verdict: Verdict
+    curve: Sequence[Point]
+    tree: Picture
+    operators: Sequence[OperatorLine]
+    line: Line
+    matrix: Matrix
+    spend: Usage
+    by: Mapping[tuple[str, str], Usage]
+    """By role and model."""
+    purposes: Mapping[Purpose, Usage]
+    failures: FailureCounts
+    unresolved: Sequence[tuple[str, int]]
+    """Verdicts by kind of reason."""
+    reproduction: Reproduction
+    note: str
+    damage: Sequence[str]
+    """What is not there, a sentence each."""
+
+
+def gather(
+    run: Run,
+    best: AgentId,
+    found: Findings | None,
+    operators: Sequence[OperatorLine],
+    limits: Limits = Limits(),  # noqa: B008  (a value that cannot change)
+) -> Report:
+    """Reads what a report needs of a run that has an agent.
+
+    Args:
+        run: as far as its tree has read the log.
+        best: the agent that it recommends.
+        found: what its examination says.
+        operators: what came of its operators.
+        limits: what is left out.
+
+    Raises:
+        ArchiveCorrupt: the log is damaged.
+    """
+    tree = run.tree
+    path = line(run, best, limits.steps)
+    first, last = run.store.query(_FIRST_AND_LAST, (tree.seq,))[0]
+    return Report(
+        run=run_summary(run),
+        began=_date(first),
+        ended=_date(last),
+        tasks=len(tree.tasks),
+        members=[_member(run, agent) for agent in tree.agents],
+        best=best,
+        chosen=chosen_record(run, best),
+        found=found,
+        verdict=verdict(found, best, run.name),
+        curve=curve(run, limits.points),
+        tree=placed(tree, best, limits.nodes),
+        operators=operators,
+        line=path,
+        matrix=matrix(tree, path.agents, limits.tasks, limits.agents),
+        spend=tree.spend,
+        by=dict(tree.spend_by),
+        purposes=_purposes(run),
+        failures=failures(run),
+        unresolved=unresolved(run),
+        reproduction=reproduction(run, best),
+        note=note(run),
+        damage=[*missing_traces(run), *_missing_diffs(path)],
+    )
+
+
+def is_going_on(report: Report) -> bool:
+    """Whether a process still writes the run."""
+    return report.run["state"] in ("running", "paused")
+
+
+def _member(run: Run, agent: Agent) -> Member:
+    tree = run.tree
+    own, clade = tree.own(agent.id), tree.clade(agent.id)
+    return Member(agent, own, clade, len(tree.children(agent.id)), tree.aim(agent.id))
+
+
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _purposes(run: Run) -> Mapping[Purpose, Usage]:
+    """As ``Accounts`` has them, over all agents."""
+    tree = run.tree
+    births = {agent.action for agent in tree.agents}
+    open_yet = {*tree.waiting, *tree.pending, *tree.to_redo()}
+    found: dict[Purpose, Usage] = {}
+    for number, expands in run.store.query(_STARTS, (tree.seq,)):
+        action = ActionId(number)
+        purpose = (
+            Purpose.EVALUATING
+            if not expands
+            else Purpose.MAKING
+            if action in births
+            else Purpose.UNFINISHED
+            if action in open_yet
+            else Purpose.STILLBORN
+        )
+        found[purpose] = found.get(purpose, Usage()) + tree.spend_of(action)
+    return {purpose: found[purpose] for purpose in Purpose if purpose in found}
+
+
+def _missing_diffs(path: Line) -> list[str]:
+    damaged = [step for step in path.steps if step.damage]
+    if not damaged:
+        return []
+    return [f"not there: {len(damaged)} of {len(path.steps) - 1} diffs ({damaged[0].damage})"]

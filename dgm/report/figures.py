@@ -1,0 +1,201 @@
+"""The pictures of a report, each a function of its facts; None where there is nothing to draw yet."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from dgm.archive.durable import write_all_durably
+from dgm.domain import AgentId, Tally, Verdict
+from dgm.errors import UserError
+from dgm.report.curve import Point
+from dgm.report.drawing import Axes, Drawing, short, stairs
+from dgm.report.facts import Report
+from dgm.report.markup import Value
+from dgm.report.tree_picture import tree_picture
+from dgm.show.safe import one_line
+from dgm.show.words import UNTRIED, VERDICT_MARKS, interval_text, tally_text
+from dgm.stats import wilson
+
+WIDTH, HEIGHT = 360, 236
+
+
+def progress_evaluations(report: Report) -> Drawing | None:
+    """The best agent over evaluations."""
+    return _progress(report, "evaluations", lambda point: point.evaluations)
+
+
+def progress_spend(report: Report) -> Drawing | None:
+    """The best agent over what the model calls cost: money, or tokens where none was paid."""
+    if report.spend.usd:
+        return _progress(report, "USD spent", lambda point: point.usd)
+    return _progress(report, "tokens used", lambda point: point.tokens)
+
+
+def progress_time(report: Report) -> Drawing | None:
+    """The best agent over wall time."""
+    seconds = report.curve[-1].seconds if report.curve else 0
+    unit, name = (3600, "hours") if seconds >= 3 * 3600 else (60, "minutes") if seconds >= 180 else (1, "seconds")
+    return _progress(report, name, lambda point: point.seconds / unit)
+
+
+def _progress(report: Report, name: str, x: Callable[[Point], float]) -> Drawing | None:
+    points = report.curve
+    if not points:
+        return None
+    drawing = Drawing(f"the best agent's rate over {name}", WIDTH, HEIGHT)
+    axes = Axes(40, 30, WIDTH - 56, HEIGHT - 72, x(points[-1]))
+    axes.draw(drawing, name)
+    places = [axes.x(x(point)) for point in points]
+    raw = [(at, axes.y(point.raw)) for at, point in zip(places, points, strict=True)]
+    lower = [(at, axes.y(point.lower)) for at, point in zip(places, points, strict=True)]
+    seed = report.members[0].own
+    if seed.n:
+        y = axes.y(seed.rate)
+        drawing.add("line", _dotted(axes.left, axes.left + axes.width, y))
+    drawing.add("path", {"class": "raw", "d": stairs(raw), "stroke-width": 1.2})
+    drawing.add("path", {"class": "lower", "d": stairs(lower), "stroke-width": 2.2, "stroke-linejoin": "round"})
+    _spots(drawing, points, lower, x, name)
+    _key(drawing, bool(seed.n))
+    return drawing
+
+
+def _dotted(left: float, right: float, y: float) -> Mapping[str, Value]:
+    return {"class": "seed", "x1": left, "x2": right, "y1": y, "y2": y, "stroke-dasharray": "2 3"}
+
+
+def _key(drawing: Drawing, seed: bool) -> None:
+    """What the lines are, above them."""
+    drawing.line(40, 11, 58, 11, "lower", 2.2)
+    drawing.text(63, 15, "lower bound", "lowertext", 10.5)
+    drawing.line(136, 11, 154, 11, "raw", 1.2)
+    drawing.text(159, 15, "rate so far", "soft", 10.5)
+    if seed:
+        drawing.add("line", _dotted(226, 244, 11))
+        drawing.text(249, 15, "seed's rate now", "seedtext", 10.5)
+
+
+def _spots(
+    drawing: Drawing,
+    points: Sequence[Point],
+    places: Sequence[tuple[float, float]],
+    x: Callable[[Point], float],
+    name: str,
+) -> None:
+    """Where another agent became the best: what the pointer shows."""
+    before: AgentId | None = None
+    for point, (at, y) in zip(points, places, strict=True):
+        if point.agent != before:
+            tip = (
+                f"agent {point.agent} is the best\n{short(x(point))} {name}\n"
+                f"rate {point.raw:.0%}, lower bound {point.lower:.0%}"
+            )
+            drawing.add("circle", {"class": "dot", "cx": at, "cy": y, "r": 2.6}, tip=tip)
+        before = point.agent
+
+
+def holdout(report: Report) -> Drawing | None:
+    """Rates and 95 % intervals of the examination."""
+    if report.found is None or not report.found.comparison.first.n:
+        return None
+    pairs = report.found.comparison
+    rows = [("seed", pairs.first, "seed"), (f"best ({report.best})", pairs.second, "")]
+    drawing = Drawing("rates on the holdout tasks with 95 % intervals", 640, 70 + 34 * len(rows))
+    axes = Axes(90, 10, 380, 34 * len(rows), 1)
+    for quarter in range(5):
+        at = axes.x(quarter / 4)
+        drawing.line(at, axes.top, at, axes.top + axes.height, "grid")
+        drawing.text(at, axes.top + axes.height + 18, f"{25 * quarter}%", "soft", 11, "middle")
+    drawing.text(axes.left + axes.width / 2, axes.top + axes.height + 38, "resolved", "soft", 12, "middle")
+    for number, (name, tally, kind) in enumerate(rows):
+        y = axes.top + 34 * number + 17
+        drawing.text(axes.left - 10, y + 4, name, "strong", 13, "end")
+        _interval(drawing, axes, y, tally, kind)
+        said = f"{tally_text(tally)}  ({interval_text(tally)})"
+        drawing.text(axes.left + axes.width + 12, y + 4, said, "", 12)
+    return drawing
+
+
+def _interval(drawing: Drawing, axes: Axes, y: float, tally: Tally, kind: str) -> None:
+    low, high = wilson(tally)
+    drawing.line(axes.x(low), y, axes.x(high), y, f"{kind}line" if kind else "interval", 3)
+    drawing.add("circle", {"class": f"{kind}dot" if kind else "dot", "cx": axes.x(tally.rate), "cy": y, "r": 6})
+
+
+def operators(report: Report) -> Drawing | None:
+    """The mean gain of each operator's children with its 95 % interval, in points."""
+    lines = [line for line in report.operators if line.gain is not None]
+    if not lines:
+        return None
+    gains = [line.gain for line in lines if line.gain]
+    ends = [abs(end) for gain in gains for end in (gain.mean, gain.low, gain.high) if end is not None]
+    reach = max(0.1, *ends)
+    drawing = Drawing("mean gain of each operator's children, in points", 640, 66 + 30 * len(lines))
+    left, width, top = 190, 330, 10
+    middle = left + width / 2
+    foot = top + 30 * len(lines)
+    for share in (-1, -0.5, 0, 0.5, 1):
+        at = middle + share * width / 2
+        drawing.line(at, top, at, foot, "grid" if share else "axis")
+        drawing.text(at, foot + 16, f"{100 * reach * share:+.0f}" if share else "0", "soft", 11, "middle")
+    drawing.text(middle, foot + 36, "own rate minus the best parent's, in points", "soft", 12, "middle")
+    for number, (line, gain) in enumerate(zip(lines, gains, strict=True)):
+        y = top + 30 * number + 15
+        drawing.text(left - 12, y + 4, one_line(line.operator, 24), "", 12, "end")
+        if gain.low is not None and gain.high is not None:
+            ends = [middle + end / reach * width / 2 for end in (gain.low, gain.high)]
+            drawing.line(ends[0], y, ends[1], y, "interval", 3)
+        drawing.add("circle", {"class": "dot", "cx": middle + gain.mean / reach * width / 2, "cy": y, "r": 5})
+        drawing.text(left + width + 14, y + 4, f"{line.better} of {line.judged} better", "soft", 12)
+    return drawing
+
+
+def matrix(report: Report) -> Drawing | None:
+    """Search tasks × agents on the best one's line."""
+    found = report.matrix
+    if not found.rows:
+        return None
+    left, top, side = 250, 30, 18
+    width = left + side * len(found.agents) + 12
+    drawing = Drawing("search tasks by agents on the best one's line", width, top + side * len(found.rows) + 10)
+    for column, agent in enumerate(found.agents):
+        drawing.text(left + side * column + side / 2, top - 8, str(agent), "soft", 9, "middle")
+    for number, row in enumerate(found.rows):
+        y = top + side * number
+        drawing.text(left - 8, y + 13, one_line(row.task, 38), "", 11, "end")
+        for column, verdict in enumerate(row.verdicts):
+            x = left + side * column
+            box, ink = {Verdict.RESOLVED: ("goodbox", "good"), Verdict.UNRESOLVED: ("badbox", "bad")}.get(
+                verdict or Verdict.INVALID, ("nobox", "soft")
+            )
+            drawing.add("rect", {"class": box, "x": x, "y": y, "width": side - 1, "height": side - 1})
+            sign = VERDICT_MARKS[verdict] if verdict else UNTRIED
+            drawing.text(x + side / 2 - 0.5, y + 13, sign, ink, 11, "middle")
+    return drawing
+
+
+FIGURES: Mapping[str, Callable[[Report], Drawing | None]] = {
+    "holdout": holdout,
+    "progress-evaluations": progress_evaluations,
+    "progress-spend": progress_spend,
+    "progress-time": progress_time,
+    "tree": tree_picture,
+    "operators": operators,
+    "matrix": matrix,
+}
+"""By the name of their file."""
+
+
+def write(report: Report, folder: Path) -> Sequence[Path]:
+    """Writes each figure that can be drawn to ``folder/NAME.svg``; files of other names stay.
+
+    Raises:
+        UserError: the folder cannot be made or written.
+        Infrastructure: the disk is full or failing.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--figures {folder}: a file, not a folder; name a folder, which may be a new one")
+    if not folder.parent.is_dir():
+        raise UserError(f"--figures {folder}: there is no folder {folder.parent}; make it first")
+    drawn = {name: figure(report) for name, figure in FIGURES.items()}
+    files = {folder / f"{name}.svg": drawing.file() for name, drawing in drawn.items() if drawing}
+    write_all_durably(files)
+    return list(files)

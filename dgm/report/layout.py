@@ -1,0 +1,96 @@
+"""Where each agent of the tree stands in a picture of it; what it looks like is left to ``figures``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An agent that is drawn."""
+
+    agent: AgentId
+    depth: int
+    """Steps to the seed, along first parents."""
+    row: float
+    """Leaves stand at 0, 1, 2 …, an agent in the middle of its children."""
+    hidden: int
+    """Children of it that are not drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The tree along first parents, parents before children."""
+
+    nodes: Sequence[Node]
+    second: Sequence[tuple[AgentId, AgentId]]
+    """Second parent and child, where both are drawn."""
+    line: Sequence[AgentId]
+    """From a root to the best agent."""
+    rows: int
+    """Leaves that are drawn."""
+    left_out: int
+    """Agents that are not drawn."""
+
+
+def placed(tree: Tree, best: AgentId, most: int = 2_000) -> Picture:
+    """The whole tree; above ``most`` agents the line of the best and the agents with the largest clades."""
+    line = _line(tree, best)
+    chosen = _chosen(tree, line, most)
+    children: dict[AgentId, list[AgentId]] = {agent: [] for agent in chosen}
+    hidden = dict.fromkeys(chosen, 0)
+    roots: list[AgentId] = []
+    for agent in tree.agents:
+        if not agent.parents:
+            roots += [agent.id] if agent.id in children else []
+        elif agent.id in children:
+            children[agent.parents[0]].append(agent.id)
+        elif agent.parents[0] in hidden:
+            hidden[agent.parents[0]] += 1
+    order = _preorder(roots, children)
+    rows: dict[AgentId, float] = {}
+    leaves = 0
+    for agent_id in order:
+        if not children[agent_id]:
+            rows[agent_id] = leaves
+            leaves += 1
+    for agent_id in reversed(order):
+        if below := children[agent_id]:
+            rows[agent_id] = (rows[below[0]] + rows[below[-1]]) / 2
+    nodes = [Node(agent, tree.depth(agent), rows[agent], hidden[agent]) for agent in order]
+    second = [
+        (parent, agent.id)
+        for agent in tree.agents
+        for parent in agent.parents[1:]
+        if agent.id in rows and parent in rows and parent != agent.parents[0]
+    ]
+    return Picture(nodes, second, line, leaves, len(tree.agents) - len(nodes))
+
+
+def _line(tree: Tree, best: AgentId) -> list[AgentId]:
+    line = [best]
+    while parents := tree.agents[line[-1]].parents:
+        line.append(parents[0])
+    return line[::-1]
+
+
+def _chosen(tree: Tree, line: Sequence[AgentId], most: int) -> set[AgentId]:
+    """A parent's clade holds its child's and its id is lower, so that no agent is chosen without its parents."""
+    everyone = [agent.id for agent in tree.agents]
+    if len(everyone) <= most:
+        return set(everyone)
+    sizes = tree.clade_resolved, tree.clade_unresolved
+    everyone.sort(key=lambda agent: (-sizes[0][agent] - sizes[1][agent], agent))
+    return {*line, *everyone[: max(0, most - len(line))]}
+
+
+def _preorder(roots: Sequence[AgentId], children: dict[AgentId, list[AgentId]]) -> list[AgentId]:
+    order: list[AgentId] = []
+    waiting = list(reversed(roots))
+    while waiting:
+        agent = waiting.pop()
+        order.append(agent)
+        waiting += reversed(children[agent])
+    return order

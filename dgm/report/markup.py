@@ -1,0 +1,56 @@
+"""HTML and SVG by one function that escapes, so that nothing of a run can become a tag.
+
+What a run holds was written by models and by authors of tasks. No other module of the report writes a ``<``.
+"""
+
+from collections.abc import Mapping
+from html import escape
+
+from dgm.show.safe import neutral
+
+Value = str | int | float | None
+NOTHING: Mapping[str, Value] = {}
+VOID = frozenset({"meta", "br"})
+# Allowed in a text, and in no XML document; neutral() leaves them alone, for they are no control characters.
+_NONCHARACTERS = {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
+
+
+class Html(str):
+    """Text that is markup already; only ``h`` and ``joined`` make it of anything else than a shipped file."""
+
+    __slots__ = ()
+
+
+def h(tag: str, attributes: Mapping[str, Value] = NOTHING, *children: str) -> Html:
+    """An element.
+
+    Args:
+        tag: its name.
+        attributes: those that are None are left out; an empty text stands without a value.
+        *children: ``Html`` is taken as it is, any other text is neutralised and escaped.
+    """
+    said = "".join(_attribute(name, value) for name, value in attributes.items() if value is not None)
+    if tag in VOID:
+        return Html(f"<{tag}{said}>")
+    return Html(f"<{tag}{said}>{joined(*children)}</{tag}>")
+
+
+def joined(*children: str) -> Html:
+    """Several one behind the other; what is not ``Html`` is escaped."""
+    return Html("".join(child if isinstance(child, Html) else escaped(child) for child in children))
+
+
+def escaped(text: str) -> Html:
+    """A text that holds no markup, whatever stands in it: for content and for quoted attributes, in HTML and in XML."""
+    return Html(escape(neutral(text).translate(_NONCHARACTERS), quote=True))
+
+
+def _attribute(name: str, value: Value) -> str:
+    return f' {name}="{escaped(number(value) if isinstance(value, float) else str(value))}"'
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number as SVG and people read it: no exponent, no needless zeros."""
+    text = f"{value:.{digits}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text

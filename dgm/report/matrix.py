@@ -1,0 +1,67 @@
+"""Which search tasks each agent on the best one's line resolved: what a line gains, keeps and loses on the way."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId, TaskId, Verdict
+
+SIGNS = {Verdict.RESOLVED: "✓", Verdict.UNRESOLVED: "✗", None: "·"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One task."""
+
+    task: TaskId
+    verdicts: Sequence[Verdict | None]
+    """Of first attempts, by column; None: no verdict."""
+    solved: int
+    """Agents of the whole archive that resolved it at the first attempt."""
+    tried: int
+    """Agents with a verdict on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Tasks × agents."""
+
+    agents: Sequence[AgentId]
+    rows: Sequence[Row]
+    """Sorted by the first column that resolves a task; then those that were tried, then those that were not."""
+    agents_left_out: int
+    tasks_left_out: int
+
+
+def matrix(tree: Tree, line: Sequence[AgentId], tasks: int = 200, agents: int = 24) -> Matrix:
+    """The matrix of ``line``; at most so many tasks and agents, of the line its seed and its end."""
+    columns = list(line) if len(line) <= agents else [line[0], *line[len(line) - agents + 1 :]]
+    solved: dict[TaskId, int] = {}
+    tried: dict[TaskId, int] = {}
+    for agent in tree.agents:
+        for task, verdict in tree.verdicts(agent.id).items():
+            if verdict is not None and verdict is not Verdict.INVALID:
+                tried[task] = tried.get(task, 0) + 1
+                solved[task] = solved.get(task, 0) + (verdict is Verdict.RESOLVED)
+    rows = [
+        Row(
+            task,
+            [_graded(tree.verdict(agent, task)) for agent in columns],
+            solved.get(task, 0),
+            tried.get(task, 0),
+        )
+        for task in tree.tasks
+    ]
+    rows.sort(key=lambda row: _place(row, len(columns)))
+    return Matrix(columns, rows[:tasks], len(line) - len(columns), max(0, len(rows) - tasks))
+
+
+def _graded(verdict: Verdict | None) -> Verdict | None:
+    return None if verdict is Verdict.INVALID else verdict
+
+
+def _place(row: Row, columns: int) -> tuple[int, int]:
+    first = next((n for n, verdict in enumerate(row.verdicts) if verdict is Verdict.RESOLVED), None)
+    if first is not None:
+        return first, -row.solved
+    return columns + all(verdict is None for verdict in row.verdicts), -row.solved

@@ -1,0 +1,116 @@
+"""The report as one HTML file that asks nothing of anybody: no network, no font, no script but its own.
+
+A content security policy holds the browser to that: it runs the one script and the one style whose hashes it names.
+The same run gives the same bytes, so there is no date of making.
+"""
+
+import base64
+import hashlib
+from importlib.resources import files
+
+from dgm.report import ending, sections
+from dgm.report.facts import Report, is_going_on
+from dgm.report.markup import Html, h, joined
+from dgm.show.safe import one_line
+
+LIMIT = 2_000_000
+"""Bytes that a page of 1,000 agents stays below."""
+
+
+def page(report: Report) -> bytes:
+    """The whole file, in UTF-8."""
+    style, script = _asset("page.css"), _asset("page.js")
+    policy = (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    parts = [*sections.all_of(report), *ending.all_of(report)]
+    head = h(
+        "head",
+        {},
+        h("meta", {"charset": "utf-8"}),
+        h("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
+        h("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        h("meta", {"name": "referrer", "content": "no-referrer"}),
+        h("title", {}, f"dgm report: {one_line(report.run['run'], 100)}"),
+        h("style", {}, style),
+    )
+    main = h(
+        "main",
+        {},
+        _header(report),
+        h("nav", {"aria-label": "Contents"}, *(h("a", {"href": f"#{part.id}"}, part.title) for part in parts)),
+        *(part.html() for part in parts),
+        _footer(report),
+    )
+    tip = h("div", {"id": "tip", "role": "tooltip", "hidden": ""})
+    document = h("html", {"lang": "en"}, head, h("body", {}, main, tip, h("script", {}, script)))
+    return joined(Html("<!DOCTYPE html>\n"), document, "\n").encode()
+
+
+def _asset(name: str) -> Html:
+    return Html(files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _header(report: Report) -> Html:
+    run = report.run
+    dates = report.began if report.began == report.ended else f"{report.began} to {_end(report)}"
+    return h(
+        "header",
+        {},
+        h("p", {"class": "over"}, "A search for better coding agents"),
+        h("h1", {}, h("bdi", {}, one_line(run["run"], 120))),
+        h(
+            "p",
+            {"class": "sub"},
+            h("bdi", {}, one_line(run["benchmark"], 160)),
+            " with ",
+            h("bdi", {}, one_line(run["model"], 200)),
+            f", policy {one_line(run['policy'], 60)}; {dates} UTC; ",
+            f"{one_line(_state(run['state']), 160)}",
+        ),
+        *_notes(report),
+    )
+
+
+def _end(report: Report) -> str:
+    same_day = report.began.split()[0] == report.ended.split()[0]
+    return report.ended.split()[1] if same_day else report.ended
+
+
+def _state(state: str) -> str:
+    known = {
+        "running": "it is still going on",
+        "paused": "it waits for its models' provider",
+        "interrupted": "its process died before it ended",
+        "goal": "it ended at its goal",
+    }
+    return known.get(state, f"it ended: {state}")
+
+
+def _notes(report: Report) -> list[Html]:
+    notes = [f"Note: {report.note}."]
+    if is_going_on(report):
+        notes.append(
+            f"The run is still going on: this is how it stood after {report.run['evaluations']['graded']:,} evaluations."
+        )
+    elif report.run["state"] == "interrupted":
+        under_way = report.run["running"]
+        what = f"; {under_way} actions were under way" if under_way else ""
+        notes.append(f"The run was cut off{what}. dgm resume goes on with it.")
+    notes += [one_line(damage, 300) for damage in report.damage]
+    return [h("aside", {"class": "note"}, *(h("p", {}, text) for text in notes))]
+
+
+def _footer(report: Report) -> Html:
+    made = report.reproduction.versions.get("dgm", "")
+    return h(
+        "footer",
+        {},
+        f"Made by dgm report from the run's own log; nothing on this page is fetched from anywhere. The run was begun "
+        f"with dgm {one_line(made, 60)}. Times are in UTC.",
+    )

@@ -1,0 +1,92 @@
+"""A diff on the page: lines with a mark and a shade each, binary files by their size, and no more than fits."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dgm.report.markup import Html, escaped, h, joined
+
+LONGEST = 1_000
+"""Characters of a line that are shown."""
+_literal = re.compile(r"(?:literal|delta) (\d+)$").match
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A diff as it stands on the page."""
+
+    html: Html
+    files: int
+    added: int
+    removed: int
+    lines: int
+    """That are shown."""
+
+
+def shown(patch: bytes, room: int, whole: str) -> Shown:
+    """A diff in at most about ``room`` bytes of HTML; where it is longer, its middle is left out.
+
+    Args:
+        patch: as git writes it.
+        room: bytes.
+        whole: the command that prints all of it.
+    """
+    files = added = removed = 0
+    lines: list[Html] = []
+    for kind, text in _lines(patch):
+        files += kind == "strong"
+        added += kind == "ins"
+        removed += kind == "del"
+        line = text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+        lines.append(h(kind, {}, line + "\n") if kind else escaped(line + "\n"))
+    kept = _fitting(lines, room, whole)
+    return Shown(h("pre", {"class": "diff"}, h("code", {}, *kept)), files, added, removed, len(kept))
+
+
+def _lines(patch: bytes) -> Iterator[tuple[str, str]]:
+    """Each line that is shown, with the name of its element; none for a line that did not change."""
+    inside = False
+    for line in patch.decode("utf-8", "replace").split("\n"):
+        if line.startswith("diff --git "):
+            inside = False
+            yield "strong", _path(line)
+        elif line.startswith("@@"):
+            inside = True
+            yield "b", line
+        elif inside:
+            if line:
+                yield {"+": "ins", "-": "del", "\\": "b"}.get(line[0], ""), line
+        elif found := _literal(line):
+            yield "b", f"binary, {int(found[1]):,} bytes"
+        elif line.startswith(("new file", "deleted file", "old mode", "new mode", "Binary")):
+            yield "b", line
+
+
+def _path(line: str) -> str:
+    """Of ``diff --git a/X b/X``, where both names are the same: X, as git quotes it."""
+    names = line.removeprefix("diff --git ")
+    half = names[len(names) // 2 + 1 :]
+    return half.replace("b/", "", 1)
+
+
+def _fitting(lines: Sequence[Html], room: int, whole: str) -> Sequence[Html]:
+    sizes = [len(line.encode()) for line in lines]
+    if sum(sizes) <= room:
+        return lines
+    head = _count(sizes, room * 3 // 4)
+    tail = _count(sizes[head:][::-1], room // 4)
+    cut = h("b", {}, f"… {len(lines) - head - tail:,} lines left out; {whole} prints them all …\n")
+    return [*lines[:head], cut, *lines[len(lines) - tail :]]
+
+
+def _count(sizes: Sequence[int], room: int) -> int:
+    for count, size in enumerate(sizes):
+        room -= size
+        if room < 0:
+            return count
+    return len(sizes)
+
+
+def none(why: str) -> Html:
+    """In the place of a diff that cannot be read."""
+    return joined(h("p", {"class": "soft"}, f"The diff is not there: {why}"))

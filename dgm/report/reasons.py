@@ -1,0 +1,26 @@
+"""Why tasks were not resolved, by kind: reasons of verdicts with ``#`` for their numbers."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+from dgm.archive.failures import MOST, OTHERS, kind_of
+from dgm.archive.run import Run
+
+# The first condition spares reading the JSON of every verdict; half a surrogate pair is read here and not in SQL, which
+# cannot hand it out.
+_UNRESOLVED = """
+SELECT body FROM events WHERE seq <= ? AND kind = 'task_graded' AND body LIKE '%"verdict":"unresolved"%'
+"""
+
+
+def unresolved(run: Run) -> Sequence[tuple[str, int]]:
+    """Kinds of reasons with their counts, the commonest first; what is rare as ``others``."""
+    counts: Counter[str] = Counter()
+    for (body,) in run.store.query(_UNRESOLVED, (run.tree.seq,)):
+        graded = json.loads(body)
+        if graded["verdict"] == "unresolved":
+            counts[kind_of(graded["reason"])] += 1
+    kinds = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(count for _, count in kinds[MOST:])
+    return [*kinds[:MOST], *([(OTHERS, rest)] if rest else [])]

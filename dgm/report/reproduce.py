@@ -1,0 +1,125 @@
+"""What it takes to do a run again: the command, and the versions, seeds and commits that it was made with."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dgm.archive.run import Run
+from dgm.config import Settings, as_made, validated
+from dgm.domain import AgentId, CommitId
+from dgm.search.evaluating import PLAN as EVALUATION
+from dgm.search.exam import FOLDER
+from dgm.simulate import PLAN as SIMULATION
+
+FLAGS: Mapping[str, str] = {
+    "benchmark": "--benchmark",
+    "model": "--model",
+    "policy.name": "--policy",
+    "operator": "--operator",
+    "workers": "--workers",
+    "sandbox": "--sandbox",
+    "seed": "--seed",
+    "seed_agent": "--seed-agent",
+    "budget.evaluations": "--max-evaluations",
+    "budget.agents": "--max-agents",
+    "budget.usd": "--max-usd",
+    "budget.tokens": "--max-tokens",
+    "budget.hours": "--max-hours",
+}
+"""Settings with an option of their own; all others go by ``--set``."""
+ALWAYS = ("benchmark", "model", "seed")
+"""Said although they are as by default, because what a default is may change."""
+_SESSIONS = "SELECT count(*) FROM events WHERE kind = 'run_started' AND seq <= ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """How to do a run again."""
+
+    command: str
+    """Empty where the run is no search of its own."""
+    replays: Sequence[str]
+    """Commands that check the record without paying for models."""
+    versions: Mapping[str, str]
+    seed: int
+    commits: Mapping[AgentId, CommitId]
+    """Of seed and best agent."""
+    sandbox: str
+    sessions: int
+    """How often a process began to write it; more than one where it was resumed."""
+
+
+def reproduction(run: Run, best: AgentId) -> Reproduction:
+    """The facts of a run.
+
+    Raises:
+        UserError: its settings are not what dgm wrote.
+    """
+    config = run.config
+    name = shlex.quote(run.name)
+    replays = [f"dgm replay {name} decisions", f"dgm replay {name} lineage {best}"]
+    replays.append(f"dgm replay {name} evaluations {best}")
+    own = _is_search(run)
+    agents = run.tree.agents
+    return Reproduction(
+        command(config) if own else "",
+        replays if own else [],
+        {name: str(value) for name, value in config.get("versions", {}).items()},
+        config["settings"]["seed"],
+        {agent: agents[agent].commit for agent in dict.fromkeys((agents[0].id, best))},
+        str(config.get("sandbox", "")),
+        run.store.query(_SESSIONS, (run.tree.seq,))[0][0],
+    )
+
+
+def _is_search(run: Run) -> bool:
+    made_otherwise = SIMULATION in run.config or EVALUATION in run.config
+    return not made_otherwise and run.folder.name != FOLDER
+
+
+def command(config: Mapping[str, Any]) -> str:
+    """The ``dgm run`` that gives the frozen settings of ``config`` again, as one line of a shell.
+
+    Raises:
+        UserError: they are not what dgm wrote.
+    """
+    frozen = validated(as_made(config["settings"]), {"": "run.json"})
+    usual = Settings().model_dump(mode="json")
+    words = ["dgm", "run"]
+    for path, value in _leaves(frozen.model_dump(mode="json")):
+        key = ".".join(path)
+        if value == _at(usual, path) and key not in ALWAYS:
+            continue
+        if key in FLAGS:
+            words += [FLAGS[key], str(value)]
+        else:
+            words += ["--set", f"{'.'.join(map(_part, path))}={_toml(value)}"]
+    return shlex.join(words)
+
+
+def _leaves(table: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*prefix, name))
+        elif value is not None:
+            # TOML has no null, and no setting is None that is something else by default.
+            yield (*prefix, name), value
+
+
+def _at(table: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401  (any value of a settings file)
+    for name in path:
+        table = table.get(name) if isinstance(table, dict) else None
+    return table
+
+
+def _part(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)
+
+
+def _toml(value: Any) -> str:  # noqa: ANN401  (any value of a settings file)
+    """As ``--set`` reads it: JSON is TOML but for the surrogates, which settings from TOML cannot hold."""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

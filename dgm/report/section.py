@@ -1,0 +1,72 @@
+"""What sections of the page are made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgm.domain import Tally
+from dgm.report.drawing import Axes, Drawing
+from dgm.report.markup import NOTHING, Html, h
+from dgm.stats import wilson
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page with a heading that can be linked to."""
+
+    id: str
+    title: str
+    parts: Sequence[Html]
+
+    def html(self) -> Html:
+        """The whole."""
+        return h("section", {"id": self.id}, h("h2", {}, self.title), *self.parts)
+
+
+def paragraph(*pieces: str) -> Html:
+    """A paragraph."""
+    return h("p", {}, *pieces)
+
+
+def lead(text: str) -> Html:
+    """What a section shows, below its heading."""
+    return h("p", {"class": "lead"}, text)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Html:
+    """A table that scrolls by itself where the page is narrow.
+
+    Args:
+        head: names of the columns.
+        rows: cells; ``Html`` is taken as it is.
+        numbers: columns that stand to the right.
+    """
+    kind = [{"class": "n"} if place in numbers else NOTHING for place in range(len(head))]
+    names = h("tr", {}, *(h("th", known, name) for known, name in zip(kind, head, strict=True)))
+    lines = [h("tr", {}, *(h("td", known, cell) for known, cell in zip(kind, row, strict=True))) for row in rows]
+    return h("div", {"class": "wide"}, h("table", {}, h("thead", {}, names), h("tbody", {}, *lines)))
+
+
+def figure(drawing: Drawing | None, caption: str, kind: str = "wide") -> Html:
+    """A picture with its caption; the caption alone where there is nothing to draw."""
+    picture = [h("div", {"class": kind}, drawing.html())] if drawing else []
+    return h("figure", {}, *picture, h("figcaption", {}, caption))
+
+
+def interval_bar(tally: Tally, kind: str = "") -> Html:
+    """A rate as a dot and its 95 % interval as a line, between 0 and 1; empty without a verdict."""
+    if not tally.n:
+        return h("span", {})
+    low, high = wilson(tally)
+    drawing = Drawing(f"{tally.rate:.0%}, 95 % interval {low:.0%} to {high:.0%}", 170, 18)
+    axes = Axes(5, 0, 160, 18, 1)
+    drawing.line(axes.left, 9, axes.left + axes.width, 9, "track", 1)
+    drawing.line(axes.x(low), 9, axes.x(high), 9, f"{kind}line" if kind else "interval", 3)
+    drawing.add("circle", {"class": f"{kind}dot" if kind else "dot", "cx": axes.x(tally.rate), "cy": 9, "r": 4.5})
+    return h("span", {"class": "bar"}, drawing.html())
+
+
+def points(share: float) -> str:
+    """``+8 points``; a real minus."""
+    said = round(100 * share)
+    sign = "+" if said > 0 else "−" if said < 0 else "±"
+    return f"{sign}{abs(said)} point{'' if abs(said) == 1 else 's'}"

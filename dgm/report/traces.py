@@ -1,0 +1,34 @@
+"""How many of the traces that a run's events name are still in its folder."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from dgm.archive.run import Run
+
+_NAMED = """
+SELECT DISTINCT trace.value FROM events, json_each(events.body, '$.traces') AS trace
+WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn', 'child_proposed') AND seq <= ?
+"""
+
+
+def missing_traces(run: Run) -> Sequence[str]:
+    """A sentence where some are not there; what they hold is not looked at (``dgm archive verify`` does)."""
+    named = {digest for (digest,) in run.store.query(_NAMED, (run.tree.seq,))}
+    there = len(named & _present(run.folder / "traces"))
+    if there == len(named):
+        return []
+    return [f"not there: traces of evaluations and of agents' making ({there:,} of {len(named):,} are)"]
+
+
+def _present(folder: Path) -> set[str]:
+    """One look at each folder instead of one at each trace."""
+    found: set[str] = set()
+    try:
+        parts = [part for part in os.scandir(folder) if part.is_dir()]
+    except OSError:
+        return found
+    for part in parts:
+        with os.scandir(part.path) as files:
+            found.update(part.name + file.name.removesuffix(".z") for file in files)
+    return found

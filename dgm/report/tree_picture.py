@@ -1,0 +1,212 @@
+"""The archive as a picture: depth to the right, size of a clade as area, its rate (CMP) as colour, the best one's line."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dgm.domain import AgentId, Tally
+from dgm.report.drawing import SHADES, Drawing
+from dgm.report.facts import Member, Report
+from dgm.report.layout import Node
+from dgm.report.markup import number
+from dgm.show.safe import one_line
+from dgm.show.words import BEST, interval_text, operator_text, tally_text
+
+WIDTH = 960
+MARGIN = 26
+LEGEND = 54
+ROW = 24
+"""Pixels between leaves, where there is room."""
+TALLEST = 820
+"""Without the legend."""
+WIDEST_STEP = 130
+LABELLED = 140
+"""Agents up to which each has its id beside it; above, only those on the best one's line."""
+LARGEST = 15
+SMALLEST = 2.2
+SHAPES = ("circle", "square", "diamond", "triangle", "hexagon", "cross")
+"""By operator, in the order of their first children; the sixth is for all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How agents look."""
+
+    x: float
+    """Pixels of a step."""
+    y: float
+    """Pixels of a row."""
+    largest: int
+    """Verdicts of the largest clade."""
+    radius: float
+    """Of the largest clade."""
+    low: float
+    """Rates from here to ``high`` are shaded."""
+    high: float
+    shapes: Mapping[str, str]
+
+    def place(self, node: Node) -> tuple[float, float]:
+        """The middle of a node."""
+        return MARGIN + node.depth * self.x, MARGIN + node.row * self.y
+
+    def size(self, clade: Tally) -> float:
+        """The radius; areas are proportional to the verdicts on a clade, but for the smallest."""
+        return max(SMALLEST, self.radius * math.sqrt(clade.n / self.largest)) if self.largest else SMALLEST
+
+    def shade(self, clade: Tally) -> str:
+        """A class of ``drawing.STYLE``; ``none`` without a verdict."""
+        if not clade.n:
+            return "none"
+        share = (clade.rate - self.low) / (self.high - self.low)
+        return f"c{min(SHADES - 1, max(0, int(share * SHADES)))}"
+
+
+def tree_picture(report: Report) -> Drawing:
+    """The picture; in its tooltips stands what ``dgm tree`` says of an agent."""
+    picture = report.tree
+    scale = _scale(report)
+    depth = max(node.depth for node in picture.nodes)
+    height = 2 * MARGIN + max(0, picture.rows - 1) * scale.y
+    width = max(640.0, min(WIDTH, 2 * MARGIN + depth * scale.x + 20))
+    drawing = Drawing("the tree of agents", width, height + LEGEND)
+    places = {node.agent: scale.place(node) for node in picture.nodes}
+    _edges(drawing, report, places)
+    on_line = set(picture.line)
+    labelled = len(picture.nodes) <= LABELLED
+    for node in picture.nodes:
+        member = report.members[node.agent]
+        x, y = places[node.agent]
+        radius = scale.size(member.clade)
+        kind = f"node {scale.shade(member.clade)}"
+        form = scale.shapes.get(member.agent.operator, SHAPES[-1])
+        _mark(drawing, form, (x, y, radius), kind, _tip(member, node))
+        if node.agent == report.best:
+            star = _star(x, y - radius - 9, 7)
+            drawing.add("path", {"class": "star", "d": star}, tip=f"agent {node.agent}: the best agent")
+        if labelled or node.agent in on_line:
+            kind = "strong halo" if node.agent in on_line else "soft halo"
+            if member.children > node.hidden:
+                drawing.text(x, y + radius + 10.5, str(node.agent), kind, 10, "middle")
+            else:
+                drawing.text(x + radius + 4, y + 3.5, str(node.agent), kind, 10)
+    _legend(drawing, scale, height)
+    return drawing
+
+
+def _scale(report: Report) -> Scale:
+    picture = report.tree
+    depth = max(node.depth for node in picture.nodes)
+    step = min(WIDEST_STEP, (WIDTH - 2 * MARGIN - 20) / max(1, depth))
+    row = min(ROW, TALLEST / max(1, picture.rows - 1))
+    clades = [report.members[node.agent].clade for node in picture.nodes]
+    rates = [clade.rate for clade in clades if clade.n]
+    low = math.floor(10 * min(rates, default=0)) / 10
+    high = math.ceil(10 * max(rates, default=1)) / 10
+    operators = dict.fromkeys(member.agent.operator for member in report.members if member.agent.parents)
+    shapes = dict(zip(operators, SHAPES[:-1], strict=False))
+    return Scale(
+        step,
+        row,
+        max(clade.n for clade in clades),
+        min(LARGEST, max(6.0, row * 0.75)),
+        low,
+        max(high, low + 0.1),
+        {report.members[0].agent.operator: SHAPES[0], **shapes},
+    )
+
+
+def _edges(drawing: Drawing, report: Report, places: Mapping[AgentId, tuple[float, float]]) -> None:
+    thick = set(zip(report.tree.line, report.tree.line[1:], strict=False))
+    thin, best = [], []
+    for node in report.tree.nodes:
+        parents = report.members[node.agent].agent.parents
+        if parents:
+            path = _bend(places[parents[0]], places[node.agent])
+            (best if (parents[0], node.agent) in thick else thin).append(path)
+    second = [_bend(places[parent], places[child]) for parent, child in report.tree.second]
+    for kind, paths, width in (("edge", thin, 1.1), ("edge2", second, 1.1), ("line", best, 2.6)):
+        if paths:
+            drawing.add("path", {"class": kind, "d": "".join(paths), "stroke-width": width})
+
+
+def _bend(start: tuple[float, float], end: tuple[float, float]) -> str:
+    middle = number((start[0] + end[0]) / 2, 1)
+    y1, y2 = number(start[1], 1), number(end[1], 1)
+    return f"M{number(start[0], 1)} {y1}C{middle} {y1} {middle} {y2} {number(end[0], 1)} {y2}"
+
+
+def _tip(member: Member, node: Node) -> str:
+    agent = member.agent
+    parents = f" of {' and '.join(map(str, agent.parents))}" if agent.parents else ""
+    lines = [
+        f"agent {agent.id}: {operator_text(agent.operator, member.aim)}{parents}",
+        f"own {tally_text(member.own)}  {interval_text(member.own)}".rstrip(),
+        f"clade (CMP) {tally_text(member.clade)}" + (f", {member.children} children" if member.children else ""),
+        one_line(agent.rationale, 90),
+    ]
+    if node.hidden:
+        lines.append(f"{node.hidden} children are not drawn")
+    return "\n".join(line for line in lines if line)
+
+
+def _mark(drawing: Drawing, form: str, where: tuple[float, float, float], kind: str, tip: str) -> None:
+    x, y, radius = where
+    if form == "circle":
+        drawing.add("circle", {"class": kind, "cx": number(x, 1), "cy": number(y, 1), "r": number(radius, 1)}, tip=tip)
+        return
+    drawing.add("path", {"class": kind, "d": _shape(form, x, y, radius)}, tip=tip)
+
+
+def _shape(form: str, x: float, y: float, radius: float) -> str:
+    """Of about the area of a circle with this radius."""
+    if form == "cross":
+        a, b = radius * 1.1, radius * 0.4
+        corners = [(-b, -a), (b, -a), (b, -b), (a, -b), (a, b), (b, b), (b, a), (-b, a), (-b, b), (-a, b), (-a, -b)]
+        return _polygon([(x + dx, y + dy) for dx, dy in [*corners, (-b, -b)]])
+    count, turn, grow = {
+        "square": (4, math.pi / 4, 1.25),
+        "diamond": (4, 0.0, 1.25),
+        "triangle": (3, -math.pi / 2, 1.45),
+        "hexagon": (6, 0.0, 1.1),
+    }[form]
+    angles = [turn + 2 * math.pi * n / count for n in range(count)]
+    return _polygon([(x + grow * radius * math.cos(a), y + grow * radius * math.sin(a)) for a in angles])
+
+
+def _star(x: float, y: float, radius: float) -> str:
+    corners = []
+    for n in range(10):
+        reach = radius if n % 2 == 0 else radius * 0.42
+        angle = -math.pi / 2 + math.pi * n / 5
+        corners.append((x + reach * math.cos(angle), y + reach * math.sin(angle)))
+    return _polygon(corners)
+
+
+def _polygon(corners: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{number(x, 1)} {number(y, 1)}" for x, y in corners) + "Z"
+
+
+def _legend(drawing: Drawing, scale: Scale, top: float) -> None:
+    y = top + 14
+    drawing.text(MARGIN, y + 10, "clade's rate (CMP)", "soft", 11)
+    left = MARGIN + 108
+    drawing.text(left, y + 10, f"{scale.low:.0%}", "soft", 11)
+    for shade in range(SHADES):
+        drawing.add("rect", {"class": f"node c{shade}", "x": left + 34 + 16 * shade, "y": y, "width": 16, "height": 12})
+    drawing.text(left + 34 + 16 * SHADES + 5, y + 10, f"{scale.high:.0%}", "soft", 11)
+    x = left + 34 + 16 * SHADES + 62
+    for verdicts in (scale.largest // 16, scale.largest):
+        if verdicts:
+            radius = scale.size(Tally(verdicts))
+            drawing.add("circle", {"class": "node none", "cx": x, "cy": y + 6, "r": radius})
+            said = f"{verdicts} verdicts"
+            drawing.text(x + radius + 5, y + 10, said, "soft", 11)
+            x += radius + 5 + 6.2 * len(said) + 24
+    drawing.add("path", {"class": "star", "d": _star(x, y + 6, 7)})
+    drawing.text(x + 12, y + 10, f"best agent ({BEST}), its line thick", "soft", 11)
+    x = MARGIN
+    for operator, form in list(scale.shapes.items())[: len(SHAPES)]:
+        said = one_line(operator, 24)
+        _mark(drawing, form, (x + 6, y + 28, 5.5), "node none", "")
+        drawing.text(x + 17, y + 32, said, "soft", 11)
+        x += 17 + 6.4 * len(said) + 22
