@@ -2,16 +2,26 @@
 
 from typing import TYPE_CHECKING
 
+from dgm.archive.lineage import Lineage
 from dgm.archive.tree import Tree
+from dgm.domain import AgentId
 
 if TYPE_CHECKING:
     import networkx
 
 
-def to_networkx(tree: Tree) -> "networkx.DiGraph[int]":
-    """A node per agent, an edge from each parent to the child; attributes are numbers and strings."""
+def to_networkx(tree: Tree, best: AgentId | None = None) -> "networkx.DiGraph[int]":
+    """A node per agent, an edge from each parent to the child (``order`` 0: the lineage parent).
+
+    Attributes are numbers, truth values and strings; the strings are as agents wrote them.
+
+    Args:
+        tree: the agents.
+        best: which agent is ``best``, with the agents from the seed to it as its ``lineage``; None: neither is said.
+    """
     import networkx
 
+    lineage = set() if best is None else {agent.id for agent in Lineage(tree, best).agents}
     graph: networkx.DiGraph[int] = networkx.DiGraph()
     for agent in tree.agents:
         own, clade = tree.own(agent.id), tree.clade(agent.id)
@@ -25,6 +35,7 @@ def to_networkx(tree: Tree) -> "networkx.DiGraph[int]":
             own_unresolved=own.unresolved,
             clade_resolved=clade.resolved,
             clade_unresolved=clade.unresolved,
+            **({} if best is None else {"best": agent.id == best, "lineage": agent.id in lineage}),
         )
         for order, parent in enumerate(agent.parents):
             graph.add_edge(int(parent), int(agent.id), order=order)

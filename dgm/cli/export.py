@@ -1,13 +1,16 @@
-"""``dgm export``: an agent's source as a folder of its own, or its patches as SWE-bench's predictions."""
+"""``dgm export``: a run, or an agent of it, in forms that other programs read."""
 
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from dgm.archive.run import Run
-from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
+from dgm.cli.arguments import as_json, find_agent, open_run, run_argument
+from dgm.cli.export_targets import alone, whole_run
 from dgm.cli.output import emit_json
 from dgm.domain import Agent, TaskId
 from dgm.errors import UserError
@@ -16,21 +19,27 @@ from dgm.search.predictions import Exported
 from dgm.search.predictions import export as export_predictions
 from dgm.search.summary import models_of
 
+FC = TypeVar("FC", bound=Callable[..., Any])
+
 SWEBENCH = "swebench:"
 IN_MIXED = "swebench-"
 """Begins the ids of SWE-bench's tasks in a mixed benchmark, up to the slash."""
 
 
+def _path(name: str, metavar: str, words: str) -> Callable[[FC], FC]:
+    return click.option(name, type=click.Path(path_type=Path), metavar=metavar, help=words)
+
+
 @click.command()
 @run_argument
-@agent_argument
+@click.argument("agent_name", metavar="[AGENT]", required=False)
 @click.argument("target", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--predictions",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write AGENT's patches to this new .jsonl or .json file, in SWE-bench's format.",
-)
+@_path("--tree", "FILE", "Write the tree of agents: .graphml, .gexf or .dot.")
+@_path("--evaluations", "FILE", "Write a row for each evaluation: .csv or .parquet.")
+@_path("--spend", "FILE", "Write a row for each model call: .csv or .parquet.")
+@_path("--repository", "DIR", "Make a git repository with a branch for each agent.")
+@_path("--standalone", "DIR", "Make a folder from which AGENT (default: best) runs by itself.")
+@_path("--predictions", "FILE", "Write AGENT's patches in SWE-bench's format: .jsonl or .json.")
 @click.option(
     "--evaluation",
     metavar="FOLDER",
@@ -39,23 +48,55 @@ IN_MIXED = "swebench-"
 @as_json
 def export(
     run_name: str,
-    agent_name: str,
+    agent_name: str | None,
     target: Path | None,
+    tree: Path | None,
+    evaluations: Path | None,
+    spend: Path | None,
+    repository: Path | None,
+    standalone: Path | None,
     predictions: Path | None,
     evaluation: str | None,
     as_json: bool,
 ) -> None:
-    """Copy AGENT's source to the new folder DIR; it can be a --seed-agent, or run by itself."""
-    if (target is None) == (predictions is None):
-        raise UserError("say what to export: a new folder DIR for the source, or --predictions FILE")
-    if evaluation and predictions is None:
+    """Copy AGENT's source to the new folder DIR, where it can be a --seed-agent; or write one of what the options name.
+
+    Nothing that exists is written over. AGENT is an id, 'best', 'seed' or the start of a commit.
+    """
+    whole = {"tree": tree, "evaluations": evaluations, "spend": spend, "repository": repository}
+    of_agent = {"DIR": target, "standalone": standalone, "predictions": predictions}
+    asked = {what: path for what, path in {**whole, **of_agent}.items() if path is not None}
+    if len(asked) != 1:
+        raise UserError(_what_to_say(list(asked)))
+    ((what, path),) = asked.items()
+    if what in whole and agent_name is not None:
+        raise UserError(f"--{what} is of the whole run; leave out {agent_name!r}")
+    if what == "predictions" and agent_name is None:
+        raise UserError("--predictions: say whose, for example: dgm export RUN best --predictions FILE")
+    if evaluation and what != "predictions":
         raise UserError("--evaluation says which patches are exported; give --predictions FILE too")
     with open_run(run_name) as run:
-        agent = find_agent(run, agent_name)
-        if predictions:
-            _predictions(run, agent, predictions, evaluation, as_json=as_json)
-        elif target:
-            _source(run, agent, target, as_json=as_json)
+        if what in whole:
+            whole_run(run, what, path, as_json=as_json)
+            return
+        agent = find_agent(run, agent_name or "best")
+        match what:
+            case "predictions":
+                _predictions(run, agent, path, evaluation, as_json=as_json)
+            case "standalone":
+                alone(run, agent, path, as_json=as_json)
+            case _:
+                _source(run, agent, path, as_json=as_json)
+
+
+def _what_to_say(asked: Sequence[str]) -> str:
+    if asked:
+        said = " and ".join(what if what == "DIR" else f"--{what}" for what in asked)
+        return f"{said}: one at a time"
+    return (
+        "say what to export: AGENT and a new folder DIR for its source, or one of --tree, --evaluations, --spend, "
+        "--repository, --standalone and --predictions"
+    )
 
 
 def _source(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:

@@ -158,7 +158,7 @@ class HostileRun:
         """One evaluation with all its traces."""
         who, what = AgentId(agent), TASKS[task]
         action = self.start(Evaluate(who, what, attempt))
-        reason = KINDS[(agent + task) % len(KINDS)]
+        reason = KINDS[(self.run.tree.evaluations + self.run.tree.invalid) % len(KINDS)]
         cost = self.cost("patch", "log", "conversation", "circumstances", "tests", "failures")
         self.run.append(TaskGraded(action, Evaluation(who, what, attempt, verdict, reason, 0.5, cost)))
 

@@ -1,0 +1,75 @@
+"""What ``dgm export`` can write beside an agent's source, and what it says of each."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dgm.archive.run import Run
+from dgm.cli.output import emit_json
+from dgm.domain import Agent
+from dgm.export.branches import write_repository
+from dgm.export.graphs import write_tree
+from dgm.export.standalone import write_standalone
+from dgm.export.table_files import write_table
+from dgm.export.tables import EVALUATIONS, SPEND
+
+Said = tuple[dict[str, Any], str]
+"""For programs, and for people."""
+
+
+def whole_run(run: Run, what: str, target: Path, *, as_json: bool) -> None:
+    """Writes the ``tree``, the ``evaluations``, the ``spend`` or the ``repository`` of a run to a new path.
+
+    Raises:
+        UserError: nothing can be written there, or not in that format.
+        ArchiveCorrupt: something in the run is damaged.
+    """
+    _say(_WRITERS[what](run, target), as_json=as_json)
+
+
+def alone(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
+    """Writes an agent as a new folder that runs by itself; raises as ``whole_run``."""
+    count = write_standalone(run, agent, target)
+    record = {"agent": agent.id, "commit": agent.commit, "folder": str(target), "files": count}
+    how = f'python3 {target / "run.py"} --repo PATH "what is to be done"'
+    _say((record, f"agent {agent.id} ({count} files) is in {target}; start it with {how}"), as_json=as_json)
+
+
+def _tree(run: Run, target: Path) -> Said:
+    count = write_tree(run, target)
+    return {"file": str(target), "agents": count}, f"a tree of {count} agents is in {target}"
+
+
+def _evaluations(run: Run, target: Path) -> Said:
+    count = write_table(run, EVALUATIONS, target)
+    return {"file": str(target), "rows": count}, f"{count} evaluations are in {target}"
+
+
+def _spend(run: Run, target: Path) -> Said:
+    count = write_table(run, SPEND, target)
+    return {"file": str(target), "rows": count}, f"{count} model calls are in {target}"
+
+
+def _repository(run: Run, target: Path) -> Said:
+    best, count = write_repository(run, target), len(run.tree.agents)
+    return (
+        {"folder": str(target), "branches": count, "checked_out": f"agents/{best}"},
+        f"{count} branches are in {target}; agents/{best}, the best one, is checked out",
+    )
+
+
+_WRITERS: dict[str, Callable[[Run, Path], Said]] = {
+    "tree": _tree,
+    "evaluations": _evaluations,
+    "spend": _spend,
+    "repository": _repository,
+}
+
+
+def _say(said: Said, *, as_json: bool) -> None:
+    record, line = said
+    if as_json:
+        emit_json(record)
+    else:
+        sys.stdout.write(line + "\n")

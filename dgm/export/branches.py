@@ -1,0 +1,66 @@
+"""``agents.git`` as an ordinary clone: a branch per agent, the best one checked out, no way back to this machine.
+
+Objects are copied by git's plumbing and the rest is written here, so that neither a hook, a filter nor a setting of an
+agent's tree, of the user or of the machine takes part.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from dgm.archive.git_process import run_git
+from dgm.archive.run import Run
+from dgm.domain import Agent, AgentId
+from dgm.errors import UserError
+from dgm.export.fresh import new_folder
+from dgm.search.best import best_of
+
+_CONFIG = """[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+"""
+_PLAIN = "* -text !eol !filter !ident !working-tree-encoding\n"
+"""For the first checkout only: files are as the agents left them, byte for byte."""
+
+
+def write_repository(run: Run, target: Path) -> AgentId:
+    """Makes a new git repository with a branch ``agents/N`` for each agent; returns the one that is checked out.
+
+    Children that wait for a person are no agents and are left out.
+
+    Raises:
+        UserError: the run has no agent, git is not installed, or the folder cannot be made.
+        ArchiveCorrupt: a commit is missing or damaged.
+        Infrastructure: git takes longer than two minutes for one step.
+    """
+    agents = run.tree.agents
+    if not agents:
+        raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
+    best = best_of(run)
+    with new_folder(target) as draft:
+        git = draft / ".git"
+        for part in ("objects/pack", "objects/info", "refs/heads", "refs/tags", "info"):
+            (git / part).mkdir(parents=True)
+        (git / "config").write_text(_CONFIG)
+        (git / "HEAD").write_text(f"ref: refs/heads/agents/{best}\n")
+        _copy_objects(run, agents, git)
+        (git / "packed-refs").write_text(_refs(agents))
+        (git / "info" / "attributes").write_text(_PLAIN)
+        run_git(git, "--work-tree=..", "read-tree", "-u", "--reset", "HEAD")
+        (git / "info" / "attributes").unlink()
+    return best
+
+
+def _copy_objects(run: Run, agents: Iterable[Agent], git: Path) -> None:
+    commits = "".join(f"{agent.commit}\n" for agent in agents).encode()
+    pack = (git / "objects" / "pack" / "pack").absolute()
+    run_git(run.folder / "agents.git", "pack-objects", "--quiet", "--revs", str(pack), given=commits)
+
+
+def _refs(agents: Iterable[Agent]) -> str:
+    """What git writes as ``packed-refs``: sorted by name, and no ref a tag that would have to be peeled."""
+    lines = sorted((f"refs/heads/agents/{agent.id}", agent.commit) for agent in agents)
+    return "# pack-refs with: peeled fully-peeled sorted \n" + "".join(
+        f"{commit} {ref}\n" for ref, commit in lines
+    )

@@ -1,0 +1,76 @@
+"""New files and folders that appear whole or not at all, and never in the place of something that is there."""
+
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dgm.errors import UserError
+
+
+def suffix_of(target: Path, known: Sequence[str], what: str) -> str:
+    """The target's suffix in small letters, one of ``known``.
+
+    Raises:
+        UserError: it has another one, or none.
+    """
+    suffix = target.suffix.lower()
+    if suffix not in known:
+        said = f"{', '.join(known[:-1])} or {known[-1]}"
+        raise UserError(f"{target}: the end of the name says how {what} is written; end it with {said}")
+    return suffix
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[Path]:
+    """A scratch path beside ``target``, which gets its name when all went well and is removed otherwise.
+
+    Raises:
+        UserError: something is there already, or nothing can be written there.
+    """
+    draft = _draft(target)
+    try:
+        with _said(target):
+            yield draft
+            _check_absent(target)
+            draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """As ``new_file``, with a folder that is made here; an empty folder may be there already."""
+    draft = _draft(target)
+    try:
+        with _said(target):
+            draft.mkdir()
+            yield draft
+            _check_absent(target)
+            draft.replace(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _draft(target: Path) -> Path:
+    _check_absent(target)
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        raise UserError(f"{target}: there is no folder {parent}; make it first")
+    return parent / f".dgm-{secrets.token_hex(6)}"
+
+
+def _check_absent(target: Path) -> None:
+    if target.is_dir() and not target.is_symlink() and not any(target.iterdir()):
+        return
+    if target.exists() or target.is_symlink():
+        raise UserError(f"{target}: already exists; choose another name, or remove it first")
+
+
+@contextmanager
+def _said(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,136 @@
+"""The tree as GraphML, GEXF or DOT; the same run gives the same bytes with the same networkx.
+
+Text that others wrote is neutralised, since one control character in a rationale makes a file that no reader of XML
+takes.
+"""
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dgm.archive.events import AgentBorn
+from dgm.archive.graph import to_networkx
+from dgm.archive.run import Run
+from dgm.errors import UserError
+from dgm.export.fresh import new_file, suffix_of
+from dgm.search.best import best_of
+from dgm.show.safe import neutral
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
+
+_BIRTHS = "SELECT seq, at, kind, action, body FROM events WHERE kind = 'agent_born' AND seq <= ? ORDER BY seq"
+_NO_XML = re.compile("[\ufffe\uffff]")
+"""Beside control characters, which ``neutral`` sees to: what XML cannot hold."""
+
+
+def write_tree(run: Run, target: Path) -> int:
+    """Writes the run's agents into a new file, in the format that its name ends with; returns how many there are.
+
+    Raises:
+        UserError: the run has no agent, the name ends with no known format, or the file cannot be made.
+    """
+    write = _FORMATS[suffix_of(target, tuple(_FORMATS), "the tree")]
+    if not run.tree.agents:
+        raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
+    graph = graph_of(run)
+    with new_file(target) as draft:
+        draft.write_bytes(write(graph, run))
+    return len(graph)
+
+
+def graph_of(run: Run) -> "DiGraph[int]":
+    """``to_networkx`` with the best agent, each node's label, birth, aim and decision, and safe text.
+
+    A node's attributes: ``label``, ``commit``, ``operator``, ``aim``, ``rationale``, ``decided`` (who let it be born,
+    where that was asked), ``born_at`` (Unix time), ``depth``, ``children``, ``own_resolved``, ``own_unresolved``,
+    ``clade_resolved``, ``clade_unresolved``, ``best``, ``lineage``. An empty text is left out.
+    """
+    tree = run.tree
+    graph = to_networkx(tree, best_of(run))
+    for born, at in _births(run):
+        node = graph.nodes[int(born.id)]
+        own = tree.own(born.id)
+        node["label"] = f"{born.id} {born.operator} {own.resolved}/{own.n}"
+        node["children"] = len(tree.children(born.id))
+        node["born_at"] = at
+        node["decided"], node["aim"] = born.decided, tree.aim(born.id)
+    for _, node in graph.nodes(data=True):
+        for name, value in list(node.items()):
+            if isinstance(value, str):
+                node[name] = _safe(value)
+                if not value:
+                    del node[name]
+    return graph
+
+
+def _births(run: Run) -> Iterator[tuple[AgentBorn, float]]:
+    for row in run.store.query(_BIRTHS, (run.tree.seq,)):
+        recorded = run.store.decoded((row[0], row[1], row[2], row[3], row[4]))
+        if isinstance(recorded.event, AgentBorn):
+            yield recorded.event, recorded.at
+
+
+def _safe(text: str) -> str:
+    return _NO_XML.sub("\ufffd", neutral(text))
+
+
+def _graphml(graph: "DiGraph[int]", _run: Run) -> bytes:
+    from networkx import write_graphml_xml
+
+    buffer = io.BytesIO()
+    # Not ``write_graphml``: it takes another writer, with other bytes, where lxml happens to be installed.
+    write_graphml_xml(graph, buffer, named_key_ids=True)
+    return buffer.getvalue()
+
+
+def _gexf(graph: "DiGraph[int]", run: Run) -> bytes:
+    from networkx import write_gexf
+
+    buffer = io.BytesIO()
+    write_gexf(graph, buffer)
+    last = max((recorded.at for recorded in run.store.read(run.tree.seq - 1, 1)), default=0.0)
+    # networkx writes today's date, in the first lines.
+    day = b'lastmodifieddate="%s"' % datetime.fromtimestamp(last, UTC).date().isoformat().encode()
+    return re.sub(rb'lastmodifieddate="[^"]*"', day, buffer.getvalue(), count=1)
+
+
+def _dot(graph: "DiGraph[int]", _run: Run) -> bytes:
+    """Not by networkx, whose writer needs another package; crossovers are diamonds, the best lineage is thick."""
+    lines = ["digraph archive {", "  node [shape=ellipse];"]
+    for number, node in graph.nodes(data=True):
+        drawn: dict[str, Any] = {}
+        if graph.in_degree(number) != 1:
+            drawn["shape"] = "diamond" if graph.in_degree(number) else "box"
+        if node["lineage"]:
+            drawn["penwidth"] = 3
+        if node["best"]:
+            drawn["peripheries"] = 2
+        lines.append(f"  {number} [{_attributes({**node, **drawn})}];")
+    for parent, child, edge in graph.edges(data=True):
+        drawn = {"style": "dashed"} if edge["order"] else {}
+        thick = graph.nodes[parent]["lineage"] and graph.nodes[child]["lineage"] and not edge["order"]
+        drawn |= {"penwidth": 3} if thick else {}
+        lines.append(f"  {parent} -> {child} [{_attributes({**edge, **drawn})}];")
+    return "\n".join([*lines, "}", ""]).encode()
+
+
+def _attributes(given: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_quoted(value)}" for name, value in given.items())
+
+
+def _quoted(value: object) -> str:
+    """As a quoted string of the DOT language, in which a backslash begins an escape wherever it is drawn."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", " ")
+    return f'"{text}"'
+
+
+_FORMATS: dict[str, Callable[["DiGraph[int]", Run], bytes]] = {
+    ".graphml": _graphml,
+    ".gexf": _gexf,
+    ".dot": _dot,
+}

@@ -1,0 +1,96 @@
+"""One agent as a folder that runs by itself: its source, a program that starts it, and where it is from."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from dgm.archive.run import Run
+from dgm.archive.snapshots import write_folder
+from dgm.domain import Agent, Tally
+from dgm.errors import AgentFault, UserError
+from dgm.export.fresh import new_folder
+from dgm.meta.contract import Contract, read_contract
+from dgm.search.summary import models_of
+from dgm.show.safe import neutral
+
+_NO_SERVER = ("offline", "recorded", "auto")
+"""Models that no server offers."""
+
+
+def write_standalone(run: Run, agent: Agent, target: Path) -> int:
+    """Makes a new folder with the agent's source in ``agent/`` and what starts it; returns the number of its files.
+
+    Raises:
+        UserError: the agent has no usable contract, or the folder cannot be made.
+        ArchiveCorrupt: its source is damaged.
+    """
+    source = run.source(agent.id)
+    try:
+        contract = read_contract(source)
+    except AgentFault as fault:
+        raise UserError(f"agent {agent.id} cannot run by itself: {fault}") from fault
+    model = models_of(run)["solve"]
+    with new_folder(target) as draft:
+        write_folder(source, draft / "agent")
+        (draft / "run.py").write_bytes(_template("run.py"))
+        (draft / "run.py").chmod(0o755)
+        (draft / "README.md").write_text(_readme(run, agent, contract, model), encoding="utf-8")
+        origin = _origin(run, agent, contract, model)
+        (draft / "agent.json").write_text(json.dumps(origin, indent=2) + "\n", encoding="utf-8")
+    return len(source)
+
+
+def _template(name: str) -> bytes:
+    return files("dgm.export").joinpath(name).read_bytes()
+
+
+def _readme(run: Run, agent: Agent, contract: Contract, model: str) -> str:
+    packages = ""
+    if contract.requires:
+        needed = " ".join(f"'{name}'" for name in contract.requires)
+        packages = (
+            f"It needs packages: `python3 -m pip install --target packages {needed}`, in this folder.\n\n"
+        )
+    said = {
+        "agent": agent.id,
+        "run": _in_line(run.name),
+        "commit": agent.commit,
+        "model": _in_line(model),
+        "own": _tally(run.tree.own(agent.id)),
+        "seed": _tally(run.tree.own(run.tree.agents[0].id)),
+        "packages": packages,
+    }
+    return Template(_template("standalone.md").decode()).substitute(said)
+
+
+def _in_line(text: str) -> str:
+    """As code in Markdown, so that nothing in it is read as markup."""
+    text = " ".join(neutral(text).replace("`", "'").split())
+    return f"`{text}`"
+
+
+def _tally(tally: Tally) -> str:
+    return f"{tally.resolved} of {tally.n}"
+
+
+def _origin(run: Run, agent: Agent, contract: Contract, model: str) -> dict[str, Any]:
+    _, _, name = model.partition("/")
+    own, seed = run.tree.own(agent.id), run.tree.own(run.tree.agents[0].id)
+    return {
+        "command": contract.command,
+        "requires": contract.requires,
+        "model": "" if model in _NO_SERVER else name or model,
+        "run": run.name,
+        "agent": agent.id,
+        "commit": agent.commit,
+        "parents": agent.parents,
+        "operator": agent.operator,
+        "rationale": agent.rationale,
+        "searched_with": model,
+        "benchmark": run.config["settings"]["benchmark"],
+        "dgm": run.config["versions"].get("dgm", ""),
+        "own": {"resolved": own.resolved, "unresolved": own.unresolved},
+        "seed": {"resolved": seed.resolved, "unresolved": seed.unresolved},
+    }

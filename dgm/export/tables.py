@@ -1,0 +1,149 @@
+"""Evaluations and model calls as tables: a row per event, in the order of the log.
+
+Rows are read from the log in pieces, so that a long run needs no more memory than a short one but for who paid what.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dgm.archive.accounts import Accounts
+from dgm.archive.events import Event, ModelCalled, TaskGraded
+from dgm.archive.run import Run
+from dgm.domain import ActionId, AgentId
+
+PIECE = 50_000
+"""Rows that are held at once."""
+_EVENTS = """
+SELECT seq, at, kind, action, body FROM events WHERE kind = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?
+"""
+
+Cell = int | float | str | None
+
+
+class Kind(StrEnum):
+    """What a column holds."""
+
+    WHOLE = "int64"
+    NUMBER = "float64"
+    TEXT = "string"
+    """Neutralised: control and formatting characters are written out."""
+    TIME = "time"
+    """Seconds since 1970; in CSV as ISO 8601 in UTC, in Parquet as a timestamp in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns, and the rows of a run for them."""
+
+    columns: Sequence[tuple[str, Kind]]
+    rows: Callable[[Run], Iterator[tuple[Cell, ...]]]
+
+
+def _evaluations(run: Run) -> Iterator[tuple[Cell, ...]]:
+    for seq, at, event in _events(run, "task_graded"):
+        if isinstance(event, TaskGraded):
+            done, usage = event.outcome, event.outcome.cost.usage
+            yield (
+                seq,
+                at,
+                event.action,
+                done.agent,
+                done.task,
+                done.attempt,
+                done.verdict.value,
+                done.score,
+                done.reason,
+                done.cost.seconds,
+                usage.calls,
+                usage.input_tokens,
+                usage.output_tokens,
+                usage.usd,
+            )
+
+
+def _spend(run: Run) -> Iterator[tuple[Cell, ...]]:
+    payers = _payers(run)
+    for seq, at, event in _events(run, "model_called"):
+        if isinstance(event, ModelCalled):
+            agent, purpose = payers.get(event.action, (None, ""))
+            usage = event.usage
+            yield (
+                seq,
+                at,
+                event.action,
+                event.number,
+                agent,
+                purpose,
+                event.role,
+                event.model,
+                usage.input_tokens,
+                usage.output_tokens,
+                usage.cached_tokens,
+                usage.written_tokens,
+                usage.reasoning_tokens,
+                usage.usd,
+                event.seconds,
+            )
+
+
+EVALUATIONS = Table(
+    (
+        ("event", Kind.WHOLE),
+        ("graded_at", Kind.TIME),
+        ("action", Kind.WHOLE),
+        ("agent", Kind.WHOLE),
+        ("task", Kind.TEXT),
+        ("attempt", Kind.WHOLE),
+        ("verdict", Kind.TEXT),
+        ("score", Kind.NUMBER),
+        ("reason", Kind.TEXT),
+        ("seconds", Kind.NUMBER),
+        ("calls", Kind.WHOLE),
+        ("input_tokens", Kind.WHOLE),
+        ("output_tokens", Kind.WHOLE),
+        ("usd", Kind.NUMBER),
+    ),
+    _evaluations,
+)
+"""Every verdict, ``invalid`` ones included; tokens and money are those of its action over all its tries until then."""
+SPEND = Table(
+    (
+        ("event", Kind.WHOLE),
+        ("called_at", Kind.TIME),
+        ("action", Kind.WHOLE),
+        ("number", Kind.WHOLE),
+        ("agent", Kind.WHOLE),
+        ("purpose", Kind.TEXT),
+        ("role", Kind.TEXT),
+        ("model", Kind.TEXT),
+        ("input_tokens", Kind.WHOLE),
+        ("output_tokens", Kind.WHOLE),
+        ("cached_tokens", Kind.WHOLE),
+        ("written_tokens", Kind.WHOLE),
+        ("reasoning_tokens", Kind.WHOLE),
+        ("usd", Kind.NUMBER),
+        ("seconds", Kind.NUMBER),
+    ),
+    _spend,
+)
+"""Every model call; ``agent`` and ``purpose`` are those of ``dgm.archive.accounts``."""
+
+
+def _events(run: Run, kind: str) -> Iterator[tuple[int, float, Event]]:
+    """As far as the run's tree has read the log."""
+    # Not the SQL views: what JSON can spell and no text can hold (half a surrogate pair, NUL) ends or cuts their rows.
+    after = 0
+    while rows := run.store.query(_EVENTS, (kind, after, run.tree.seq, PIECE)):
+        for seq, at, named, action, body in rows:
+            after = seq
+            yield seq, at, run.store.decoded((seq, at, named, action, body)).event
+
+
+def _payers(run: Run) -> dict[ActionId, tuple[AgentId, str]]:
+    accounts = Accounts(run)
+    return {
+        line.action: (agent.id, line.purpose.value)
+        for agent in run.tree.agents
+        for line in accounts.of(agent.id).lines
+    }
