@@ -4,12 +4,13 @@ Every model call of a run is in exactly one account of exactly one agent, so tha
 spend. They are added up in SQL, from the log alone, as far as the run's tree has read it.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from dgm.archive.run import Run
-from dgm.domain import ActionId, AgentId, Usage
+from dgm.domain import ActionId, AgentId, Evaluate, Usage
 
 RoleAndModel = tuple[str, str]
 
@@ -22,11 +23,21 @@ SELECT action, json_extract(body, '$.role') AS role, json_extract(body, '$.model
     sum(coalesce(json_extract(body, '$.usage[4]'), 0)),
     sum(coalesce(json_extract(body, '$.usage[5]'), 0)),
     sum(coalesce(json_extract(body, '$.usage[6]'), 0))
-FROM events WHERE kind = 'model_called' AND seq <= ? GROUP BY action, role, model ORDER BY action, min(seq)
+FROM events WHERE kind = 'model_called' AND seq <= ? {which} GROUP BY action, role, model ORDER BY action, min(seq)
 """
+_OF_ACTIONS = "AND action IN (SELECT value FROM json_each(?))"
 _STARTS = """
 SELECT DISTINCT action, json_extract(body, '$.agent'), json_extract(body, '$.parents[0]')
 FROM events WHERE kind = 'action_started' AND seq <= ? ORDER BY action
+"""
+_EVALUATED = """
+SELECT action FROM events WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'
+    AND json_extract(body, '$.agent') = ? AND seq <= ?
+"""
+_STARTS_OF = """
+SELECT DISTINCT action, json_extract(body, '$.agent') FROM events
+WHERE kind = 'action_started' AND seq <= :until
+    AND :agent IN (json_extract(body, '$.agent'), json_extract(body, '$.parents[0]'))
 """
 _REFUSALS = """
 SELECT json_extract(body, '$.code') AS code, json_extract(body, '$.message') AS message, count(*), min(action)
@@ -107,7 +118,7 @@ class Accounts:
         self._run = run
         self._until = run.tree.seq
         self._calls: dict[ActionId, dict[RoleAndModel, Usage]] = {}
-        for action, role, model, *counts in run.store.query(_CALLS, (self._until,)):
+        for action, role, model, *counts in run.store.query(_CALLS.format(which=""), (self._until,)):
             self._calls.setdefault(ActionId(action), {})[role, model] = Usage(*counts)
         tree = run.tree
         open_yet = {*tree.waiting, *tree.pending, *tree.to_redo()}
@@ -159,3 +170,49 @@ class Accounts:
             new = [child for child in tree.children(member) if child not in seen]
             seen.update(new)
             waiting += new
+
+
+def account_of(run: Run, agent: AgentId, *, whole: bool) -> Account:
+    """What one agent took, as ``Accounts.of``, without the accounts of all others.
+
+    Args:
+        run: the run.
+        agent: the agent.
+        whole: whether every start of an action is looked at, which reads the whole log. Without, what was lost and
+            given up is left out, and so are stillborn children.
+    """
+    tree, until = run.tree, run.tree.seq
+    purposes = {
+        ActionId(action): Purpose.EVALUATING for (action,) in run.store.query(_EVALUATED, (agent, until))
+    }
+    open_yet = {**tree.pending, **tree.to_redo()}
+    if whole:
+        starts = run.store.query(_STARTS_OF, {"until": until, "agent": agent})
+    else:
+        starts = [
+            (action, what.agent if isinstance(what, Evaluate) else None)
+            for action, what in open_yet.items()
+            if agent == (what.agent if isinstance(what, Evaluate) else what.parents[0])
+        ]
+        starts += [
+            (action, None) for action, child in tree.waiting.items() if child.child.parents[0] == agent
+        ]
+    unfinished = {*tree.waiting, *open_yet}
+    born = {tree.agents[child].action for child in tree.children(agent)}
+    for action, evaluated in starts:
+        if evaluated is not None:
+            purposes[action] = Purpose.EVALUATING
+        elif action not in born:
+            purposes[action] = Purpose.UNFINISHED if action in unfinished else Purpose.STILLBORN
+    if tree.agents[agent].parents:
+        purposes[tree.agents[agent].action] = Purpose.MAKING
+    calls = _calls_of(run, sorted(purposes))
+    return Account([Line(action, purposes[action], calls.get(action, {})) for action in sorted(purposes)])
+
+
+def _calls_of(run: Run, actions: Sequence[ActionId]) -> Mapping[ActionId, Mapping[RoleAndModel, Usage]]:
+    found: dict[ActionId, dict[RoleAndModel, Usage]] = {}
+    rows = run.store.query(_CALLS.format(which=_OF_ACTIONS), (run.tree.seq, json.dumps(actions)))
+    for action, role, model, *counts in rows:
+        found.setdefault(ActionId(action), {})[role, model] = Usage(*counts)
+    return found

@@ -7,7 +7,7 @@ Two kinds of event are nearly all of a long run; of those only the first few fie
 import gc
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dgm.archive.store import EventStore, Row
@@ -22,8 +22,18 @@ _graded = re.compile(r'\{"agent":(\d+),"task":"([^"\\]*)","attempt":(\d+),"verdi
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
-def fold(store: EventStore, tree: Tree) -> None:
+PAUSE_ROWS = 256
+"""Rows between two calls of ``pause``."""
+
+
+def fold(store: EventStore, tree: Tree, pause: Callable[[], None] | None = None) -> None:
     """Brings the tree up to the end of the log.
+
+    Args:
+        store: the log.
+        tree: is not to be read before this returns.
+        pause: called after every ``PAUSE_ROWS`` rows, by the thread that folds. It may wait, to let other threads
+            at the interpreter, or raise, to end the fold; a tree that was not folded to the end is of no use.
 
     Raises:
         ArchiveCorrupt: an event cannot be read, or cannot follow what came before; names its number.
@@ -32,10 +42,18 @@ def fold(store: EventStore, tree: Tree) -> None:
     gc.disable()
     try:
         with tree.many():
-            _fold_rows(store, tree, store.rows(tree.seq))
+            rows = store.rows(tree.seq)
+            _fold_rows(store, tree, rows if pause is None else _pausing(rows, pause))
     finally:
         if collecting:
             gc.enable()
+
+
+def _pausing(rows: Iterable[Row], pause: Callable[[], None]) -> Iterator[Row]:
+    for number, row in enumerate(rows, 1):
+        yield row
+        if not number % PAUSE_ROWS:
+            pause()
 
 
 def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:

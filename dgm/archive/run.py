@@ -107,9 +107,12 @@ class Run:
                 self.tree.apply(item)
         return recorded
 
-    def follow(self) -> Sequence[Recorded]:
-        """For readers: folds what was appended since, and returns it (empty when nothing was)."""
-        new = list(self.store.read(self.tree.seq))
+    def follow(self, most: int | None = None) -> Sequence[Recorded]:
+        """For readers: folds what was appended since, and returns it (empty when nothing was).
+
+        With ``most`` at most so many events; whatever is left comes with the next call.
+        """
+        new = list(self.store.read(self.tree.seq, most))
         for recorded in new:
             self.tree.apply(recorded)
         return new

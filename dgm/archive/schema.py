@@ -5,6 +5,15 @@ from dgm.archive.events import SCHEMA_VERSION
 APPLICATION_ID = 0x64676D65
 """``dgme`` in the file's header: tells ``file`` and us that a database is a run's."""
 
+INDICES = """
+CREATE INDEX IF NOT EXISTS births ON events(json_extract(body, '$.id'), json_extract(body, '$.parents'))
+    WHERE kind = 'agent_born';
+CREATE INDEX IF NOT EXISTS resolved ON events(json_extract(body, '$.agent'))
+    WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') = 'resolved';
+"""
+"""By these an outline of a long run is read without the log itself. Runs that an older dgm made have them from the
+next time they are written."""
+
 SCHEMA = f"""
 CREATE TABLE events(
     seq INTEGER PRIMARY KEY,
@@ -18,6 +27,7 @@ CREATE UNIQUE INDEX graded_once
     ON events(json_extract(body, '$.agent'), json_extract(body, '$.task'), json_extract(body, '$.attempt'))
     WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid';
 CREATE UNIQUE INDEX called_once ON events(action, json_extract(body, '$.number')) WHERE kind = 'model_called';
+{INDICES.strip()}
 CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
     BEGIN SELECT raise(ABORT, 'events are append-only'); END;
 CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events

@@ -6,9 +6,10 @@ number of readers in other processes while it writes. What the events mean is le
 
 import shutil
 import sqlite3
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -16,12 +17,13 @@ from typing import Any, Self
 from dgm.archive.codec import decode, encode
 from dgm.archive.events import SCHEMA_VERSION, Event, ModelCalled, Recorded
 from dgm.archive.lock import WriterLock
-from dgm.archive.schema import APPLICATION_ID, SCHEMA
+from dgm.archive.schema import APPLICATION_ID, INDICES, SCHEMA
 from dgm.errors import ArchiveCorrupt, DgmError, Infrastructure, UserError
 
 Row = tuple[int, float, str, int | None, str]
 """``seq``, ``at``, ``kind``, ``action``, ``body``."""
 _CHUNK = 5_000
+_NEWEST = "SELECT coalesce(max(seq), 0) FROM events"
 _COLUMNS = "SELECT seq, at, kind, action, body FROM events"
 
 
@@ -36,7 +38,7 @@ class EventStore:
         self._lock = lock
         self._clock = clock
         with _translating(path):
-            self._last = int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+            self._last = int(connection.execute(_NEWEST).fetchone()[0])
 
     @classmethod
     def open(cls, path: Path, *, write: bool, clock: Callable[[], float] = time.time) -> Self:
@@ -89,18 +91,22 @@ class EventStore:
         self._last += len(rows)
         return recorded
 
-    def rows(self, after: int = 0) -> Iterator[Row]:
+    def rows(self, after: int = 0, most: int | None = None) -> Iterator[Row]:
         """The undecoded events after ``after``, in order, up to the last one there is when it gets there.
+
+        At most ``most`` of them; None for no limit.
 
         No transaction stays open between rows, so a slow reader never holds up the writer.
 
         Raises:
             ArchiveCorrupt: an event cannot be read, or is missing.
         """
-        query = f"{_COLUMNS} WHERE seq > ? ORDER BY seq LIMIT {_CHUNK}"
-        while True:
+        query = f"{_COLUMNS} WHERE seq > ? ORDER BY seq LIMIT ?"
+        left = sys.maxsize if most is None else most
+        while left > 0:
+            wanted = min(_CHUNK, left)
             with _translating(self._path):
-                chunk = self._connection.execute(query, (after,)).fetchall()
+                chunk = self._connection.execute(query, (after, wanted)).fetchall()
             whole = not chunk or chunk[-1][0] == after + len(chunk)
             for number, row in enumerate(chunk, after + 1) if not whole else ():
                 if row[0] != number:
@@ -109,12 +115,24 @@ class EventStore:
                     )
             yield from chunk
             after += len(chunk)
-            if len(chunk) < _CHUNK:
+            left -= len(chunk)
+            if len(chunk) < wanted:
                 return
 
-    def read(self, after: int = 0) -> Iterator[Recorded]:
+    def read(self, after: int = 0, most: int | None = None) -> Iterator[Recorded]:
         """The events after ``after``, as ``rows``; called again with the last ``seq`` it follows a writer."""
-        return map(self.decoded, self.rows(after))
+        return map(self.decoded, self.rows(after, most))
+
+    @contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """All that is read inside is of the log as it is now, whatever is appended meanwhile; for short work."""
+        with _translating(self._path):
+            self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with _translating(self._path):
+                self._connection.execute("COMMIT")
 
     def of_action(self, action: int) -> Sequence[Recorded]:
         """All events of one action, in order."""
@@ -141,7 +159,14 @@ class EventStore:
         events = [self.decoded(row).event for row in rows]
         return [event for event in events if isinstance(event, ModelCalled)]
 
-    def query(self, sql: str, parameters: Sequence[float | str] = ()) -> Sequence[tuple[Any, ...]]:
+    def newest(self) -> int:
+        """Number of the last event there is now, whoever appended it; 0 for none."""
+        with _translating(self._path):
+            return int(self._connection.execute(_NEWEST).fetchone()[0])
+
+    def query(
+        self, sql: str, parameters: Sequence[float | str] | Mapping[str, float | str] = ()
+    ) -> Sequence[tuple[Any, ...]]:
         """The rows of a SQL query over the table ``events`` and the views ``agents``, ``evaluations`` and ``spend``.
 
         Views are as the run was made with them; a run made by an older dgm may lack a column.
@@ -240,6 +265,7 @@ def _open_to_write(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         _check_pages(path, connection)
+        connection.executescript(INDICES)
     except BaseException:
         connection.close()
         raise

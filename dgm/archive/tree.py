@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from dgm.archive.approvals import Waiting
+from dgm.archive.clades import add_news
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -99,6 +100,7 @@ class Tree:
         self._waiting: dict[ActionId, Waiting] = {}
         self._restarts: dict[ActionId, int] = {}
         self._child_numbers: dict[ActionId, int] = {}
+        self._aims: dict[ActionId, str] = {}
         self._stillborn: dict[str, int] = {}
         self._spend = Spend()
         self._closed_seconds = self._session_start = self._last_at = 0.0
@@ -156,6 +158,10 @@ class Tree:
     def child_number(self, action: ActionId) -> int:
         """How many expansions of the same first parent were started before this one."""
         return self._child_numbers[action]
+
+    def aim(self, agent: AgentId) -> str:
+        """What the agent was to be better at, in its operator's word; empty where that was not said."""
+        return self._aims.get(self._agents[agent].action, "")
 
     def own(self, agent: AgentId) -> Tally:
         """The agent's own verdicts."""
@@ -272,6 +278,8 @@ class Tree:
             self._child_numbers[action] = self.expansions[what.parents[0]]
             self.expansions[what.parents[0]] += 1
             self.expansions_begun += 1
+            if what.aim:
+                self._aims[action] = sys.intern(what.aim)
 
     def graded(self, action: ActionId, agent: AgentId, task: TaskId, attempt: int, verdict: Verdict) -> None:
         """Folds a ``TaskGraded``; an invalid one is to be performed again."""
@@ -303,12 +311,11 @@ class Tree:
             yield
         finally:
             self._deferred = False
-            for agent in range(len(self._agents)):
-                resolved, unresolved = self.own_resolved[agent], self.own_unresolved[agent]
-                if agent < len(before[0]):
-                    resolved, unresolved = resolved - before[0][agent], unresolved - before[1][agent]
-                if resolved or unresolved:
-                    self._add_to_clades(AgentId(agent), resolved, unresolved)
+            own, clade = (
+                (self.own_resolved, self.own_unresolved),
+                (self.clade_resolved, self.clade_unresolved),
+            )
+            add_news([agent.parents for agent in self._agents], own, before, clade)
 
     def _add_to_clades(self, agent: AgentId, resolved: int, unresolved: int) -> None:
         column = self.clade_resolved

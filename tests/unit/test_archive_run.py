@@ -87,6 +87,16 @@ def test_reader_follows_the_writer(run: Run, folder: Path) -> None:
         assert reader.tree.own(SEED) == Tally(1, 0)
 
 
+def test_reader_that_is_far_behind_follows_in_steps(run: Run, folder: Path) -> None:
+    with Run.open(folder) as reader:
+        began = reader.tree.seq
+        run.append_many([ActionStarted(ActionId(n), Evaluate(SEED, TaskId(f"t{n}"))) for n in range(1, 6)])
+        assert [item.seq - began for item in reader.follow(most=2)] == [1, 2]
+        assert [item.seq - began for item in reader.follow(most=2)] == [3, 4]
+        assert [item.seq - began for item in reader.follow()] == [5]
+        assert list(reader.tree.pending) == [1, 2, 3, 4, 5]
+
+
 def test_outcome_of_an_action_is_found(run: Run) -> None:
     run.append(ActionStarted(ActionId(1), Evaluate(SEED, TaskId("a"))))
     assert run.outcome(ActionId(1)) is None

@@ -224,6 +224,7 @@ def test_damaged_event_is_named(filled: Path, seq: int, change: str) -> None:
         connection.execute("DROP TRIGGER events_are_never_deleted")
         connection.execute("DROP INDEX graded_once")
         connection.execute("DROP INDEX called_once")
+        connection.execute("DROP INDEX births")
         connection.execute(change)
         connection.commit()
     with pytest.raises(ArchiveCorrupt, match=rf"event {seq}\b|UTF-8"):

@@ -81,6 +81,22 @@ def test_children_of_both_parents_and_depth_along_the_first() -> None:
     assert [tree.depth(AgentId(n)) for n in range(5)] == [0, 1, 1, 2, 3]
 
 
+def test_the_line_of_an_agent_goes_by_its_first_parent() -> None:
+    tree = tree_of(*FAMILY)
+    assert [tree.first_parent(AgentId(agent)) for agent in range(5)] == [None, 0, 0, 1, 3]
+
+
+def test_an_agent_was_made_for_what_its_expansion_aimed_at() -> None:
+    order = Expand((SEED,), "module", aim="context")
+    tree = tree_of(
+        born(0), ActionStarted(ActionId(1), order), ActionStarted(ActionId(2), Expand((SEED,), "op"))
+    )
+    for agent in (1, 2):
+        event = AgentBorn(ActionId(agent), AgentId(agent), (SEED,), f"{agent:040x}", "op", "")
+        tree.apply(Recorded(10 + agent, 1.0, event))
+    assert [tree.aim(AgentId(agent)) for agent in range(3)] == ["", "context", ""]
+
+
 def test_started_evaluation_is_pending_and_its_task_tried() -> None:
     tree = tree_of(born(0), evaluate(1, 0))
     assert tree.pending == {1: Evaluate(SEED, A)}

@@ -1,0 +1,78 @@
+"""What went wrong in a run, counted by kind: for whoever asks where its evaluations and expansions went."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from dgm.archive.events import ActionLost, AgentStillborn, CallRefused, TaskGraded
+from dgm.archive.run import Run
+
+MOST = 12
+"""Different reasons that are counted on their own."""
+OTHERS = "others"
+
+# The first condition spares reading the JSON of every verdict.
+_FAILED = """
+SELECT seq, at, kind, action, body FROM events WHERE seq <= ? AND (
+    kind IN ('agent_stillborn', 'action_lost', 'call_refused')
+    OR kind = 'task_graded' AND body LIKE '%"verdict":"invalid"%'
+    AND json_extract(body, '$.verdict') = 'invalid'
+) ORDER BY seq
+"""
+_Key = TypeVar("_Key", str, tuple[str, str])
+_digits = re.compile(r"[0-9]+")
+_names = re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class FailureCounts:
+    """Of a run as far as its tree has read it; the commonest first, every reason on one line with ``#`` for numbers."""
+
+    stillborn: Mapping[tuple[str, str], int]
+    """Expansions without a child, by operator and stage."""
+    invalid: Sequence[tuple[str, int]]
+    """Evaluations that were broken by their surroundings, by reason; every try counts."""
+    lost: Sequence[tuple[str, int]]
+    """Actions that ended without an outcome, by reason; every try counts."""
+    refused: Mapping[str, int]
+    """What agents asked of the gateway in vain, by code."""
+
+
+def failures(run: Run) -> FailureCounts:
+    """Counts them, in one pass over the log.
+
+    Raises:
+        ArchiveCorrupt: an event is damaged; names its number.
+    """
+    stillborn: Counter[tuple[str, str]] = Counter()
+    invalid: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    for row in run.store.query(_FAILED, (run.tree.seq,)):
+        match run.store.decoded((row[0], row[1], row[2], row[3], row[4])).event:
+            case AgentStillborn(_, dead):
+                stillborn[dead.operator, dead.stage] += 1
+            case TaskGraded(_, graded):
+                invalid[kind_of(graded.reason)] += 1
+            case ActionLost(_, reason, _):
+                lost[kind_of(reason)] += 1
+            case CallRefused(_, _, _, code, _):
+                refused[code] += 1
+    return FailureCounts(_sorted(stillborn), _few(invalid), _few(lost), _sorted(refused))
+
+
+def kind_of(reason: str) -> str:
+    """The reason without what differs from case to case: numbers, names in hexadecimal digits, line breaks."""
+    return " ".join(_digits.sub("#", _names.sub("#", reason)).split())
+
+
+def _sorted(counts: Counter[_Key]) -> dict[_Key, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _few(counts: Counter[str]) -> list[tuple[str, int]]:
+    kinds = list(_sorted(counts).items())
+    rest = sum(count for _, count in kinds[MOST:])
+    return [*kinds[:MOST], *([(OTHERS, rest)] if rest else [])]

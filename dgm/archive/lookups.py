@@ -1,0 +1,121 @@
+"""Questions about a long run that the log answers without the tree, each bounded by what its reader has read.
+
+All of them read the log, so that they belong on a thread with a store of its own.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from dgm.archive.events import AgentBorn, Recorded
+from dgm.archive.store import EventStore
+from dgm.domain import ActionId, AgentId, Tally, TaskId, Verdict
+
+_ROW = "SELECT seq, at, kind, action, body FROM events"
+_ASKED_AT_ONCE = 500
+_VERDICTS = "kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'"
+_TRIED_BY = f"""
+SELECT json_extract(body, '$.agent') AS agent, json_extract(body, '$.attempt') AS attempt,
+    json_extract(body, '$.verdict'), action, seq
+FROM events INDEXED BY graded_once
+WHERE {_VERDICTS} AND json_extract(body, '$.task') = ? AND seq <= ? ORDER BY agent, attempt
+"""
+# From the two indices alone: the table is twenty times as large.
+_TASKS = f"""
+SELECT task, count(good), count(*) FROM (
+    SELECT seq, json_extract(body, '$.task') AS task FROM events INDEXED BY graded_once
+    WHERE {_VERDICTS} AND seq <= :until LIMIT -1
+) LEFT JOIN (
+    SELECT seq AS good FROM events INDEXED BY resolved
+    WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') = 'resolved' AND seq <= :until LIMIT -1
+) ON good = seq GROUP BY task ORDER BY task
+"""
+_NAMED = r"""
+SELECT json_extract(body, '$.id') AS id FROM events WHERE kind = 'agent_born' AND seq <= :until AND (
+    json_extract(body, '$.id') = :number
+    OR json_extract(body, '$.commit') LIKE :begins ESCAPE '\'
+    OR json_extract(body, '$.operator') LIKE :holds ESCAPE '\'
+    OR json_extract(body, '$.rationale') LIKE :holds ESCAPE '\'
+) ORDER BY id
+"""
+_TRIED = rf"""
+SELECT DISTINCT json_extract(body, '$.agent') AS agent FROM events INDEXED BY graded_once
+WHERE {_VERDICTS} AND seq <= :until AND json_extract(body, '$.task') LIKE :holds ESCAPE '\' ORDER BY agent
+"""
+
+
+class Try(NamedTuple):
+    """One verdict on a task."""
+
+    agent: AgentId
+    attempt: int
+    verdict: Verdict
+    action: ActionId
+    seq: int
+
+
+def births(store: EventStore, agents: Sequence[AgentId]) -> Mapping[AgentId, AgentBorn]:
+    """How agents were born: commit, operator, rationale; without those that are not there.
+
+    Raises:
+        ArchiveCorrupt: an event is damaged; names its number.
+    """
+    found: dict[AgentId, AgentBorn] = {}
+    for start in range(0, len(agents), _ASKED_AT_ONCE):
+        some = agents[start : start + _ASKED_AT_ONCE]
+        which = f"kind = 'agent_born' AND json_extract(body, '$.id') IN ({', '.join('?' * len(some))})"
+        for row in store.query(f"{_ROW} WHERE {which}", some):
+            event = store.decoded((row[0], row[1], row[2], row[3], row[4])).event
+            if isinstance(event, AgentBorn):
+                found[event.id] = event
+    return found
+
+
+def tried_by(store: EventStore, task: TaskId, until: int) -> Sequence[Try]:
+    """Every verdict on a task, by agent and attempt; invalid ones are none."""
+    return [
+        Try(agent, attempt, Verdict(verdict), action, seq)
+        for agent, attempt, verdict, action, seq in store.query(_TRIED_BY, (task, until))
+    ]
+
+
+def tasks_tried(store: EventStore, until: int) -> Mapping[TaskId, Tally]:
+    """Of each task that has a verdict how often it was resolved and how often not, by name; every attempt counts.
+
+    Raises:
+        UserError: the log has no index for it, see ``outline.has_indices``.
+    """
+    rows = store.query(_TASKS, {"until": until})
+    return {TaskId(task): Tally(good, n - good) for task, good, n in rows}
+
+
+def matching(store: EventStore, words: str, until: int) -> Sequence[AgentId]:
+    """The agents that words point to, by number.
+
+    Those are the agent of that number, those whose commit begins with the words, and those in whose operator or
+    rationale they occur, whatever the case of letters from a to z. Where there is none of them: the agents with a
+    verdict on a task in whose name the words occur.
+    """
+    words = words.strip()
+    if not words:
+        return []
+    quoted = words.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    number = int(words) if words.isascii() and words.isdigit() and len(words) < 16 else -1
+    asked = {"until": until, "number": number, "begins": f"{quoted}%", "holds": f"%{quoted}%"}
+    rows = store.query(_NAMED, asked) or store.query(_TRIED, {"until": until, "holds": asked["holds"]})
+    return [AgentId(row[0]) for row in rows]
+
+
+def nearest(found: Sequence[AgentId], after: AgentId, *, backwards: bool = False) -> AgentId | None:
+    """The next of some agents in order of their numbers, seen from one of them; behind the last comes the first."""
+    if not found:
+        return None
+    if backwards:
+        return found[bisect_left(found, after) - 1]
+    return found[bisect_right(found, after) % len(found)]
+
+
+def recent(store: EventStore, count: int, before: int | None = None) -> Sequence[Recorded]:
+    """The last events, at most ``count``, in the order of the log; with ``before`` those below that number."""
+    end = before if before is not None else store.newest() + 1
+    return list(store.read(max(0, end - 1 - count), min(count, end - 1)))

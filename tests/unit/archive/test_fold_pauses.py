@@ -1,0 +1,45 @@
+"""A fold lets others at the interpreter, and can be ended."""
+
+from pathlib import Path
+
+import pytest
+
+from dgm.archive.events import AgentBorn
+from dgm.archive.fold import PAUSE_ROWS, fold
+from dgm.archive.store import EventStore
+from dgm.archive.tree import Tree
+from dgm.domain import ActionId, AgentId
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> EventStore:
+    with EventStore.open(tmp_path / "events.db", write=True) as store:
+        parents = [(), *((AgentId(agent - 1),) for agent in range(1, 3 * PAUSE_ROWS + 7))]
+        store.append_many(
+            AgentBorn(ActionId(0), AgentId(agent), those, "c" * 40, "op", "")
+            for agent, those in enumerate(parents)
+        )
+    return EventStore.open(tmp_path / "events.db", write=False)
+
+
+def test_a_fold_pauses_every_few_rows_and_comes_to_the_same(store: EventStore) -> None:
+    calls: list[None] = []
+    paused, plain = Tree(), Tree()
+    fold(store, paused, lambda: calls.append(None))
+    fold(store, plain)
+    assert len(calls) == 3
+    assert paused.seq == plain.seq == store.last
+    assert paused.depths == plain.depths
+
+
+def test_a_fold_ends_where_its_pause_says_so(store: EventStore) -> None:
+    class Left(Exception):
+        pass
+
+    def leave() -> None:
+        raise Left
+
+    tree = Tree()
+    with pytest.raises(Left):
+        fold(store, tree, leave)
+    assert len(tree.agents) == PAUSE_ROWS
