@@ -126,7 +126,13 @@ class Page:
         self._seen = []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self(f"{domain}.enable")
-        self("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+        self(
+            "Network.emulateNetworkConditions",
+            offline=True,
+            latency=0,
+            downloadThroughput=-1,
+            uploadThroughput=-1,
+        )
         self(
             "Emulation.setDeviceMetricsOverride",
             width=size[0],
@@ -185,7 +191,8 @@ class Page:
 
     def pdf(self):
         """The page as it is printed on A4."""
-        answer = self("Page.printToPDF", printBackground=True, preferCSSPageSize=True, paperWidth=8.27, paperHeight=11.69)
+        paper = {"paperWidth": 8.27, "paperHeight": 11.69}
+        answer = self("Page.printToPDF", printBackground=True, **paper)
         return base64.b64decode(answer["data"])
 
 

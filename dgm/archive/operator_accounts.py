@@ -95,11 +95,15 @@ class OperatorLine:
         return Gain(mean, *paired_bootstrap(self.gains))
 
 
-def operators_of(run: Run) -> Sequence[OperatorLine]:
+def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
     """A line for each operator of the run, in the order of their first expansions; as the run's tree stands.
 
+    Args:
+        run: the run.
+        timed: whether the traces are read that say what each stage of vetting took.
+
     Raises:
-        ArchiveCorrupt: an event or a trace is damaged or missing.
+        ArchiveCorrupt: an event is damaged, or with ``timed`` a trace is damaged or missing.
     """
     tree = run.tree
     lines: dict[str, OperatorLine] = {}
@@ -119,14 +123,14 @@ def operators_of(run: Run) -> Sequence[OperatorLine]:
             case AgentBorn(action, child, cost=cost) if action in of:
                 of[action].born += 1
                 _judge(of[action], tree, child)
-                _timed(of[action], run, cost)
+                _took(of[action], run, cost, timed)
             case AgentStillborn(action, outcome) if action in of:
                 dead = of[action].stillborn
                 dead[outcome.stage] = dead.get(outcome.stage, 0) + 1
-                _timed(of[action], run, outcome.cost)
+                _took(of[action], run, outcome.cost, timed)
             case ChildProposed(action, outcome) if action in of and action in tree.waiting:
                 of[action].waiting += 1
-                _timed(of[action], run, outcome.cost)
+                _took(of[action], run, outcome.cost, timed)
     for line in lines.values():
         line.vetting = _run(line.vetting)
     return list(lines.values())
@@ -163,9 +167,9 @@ def _run(stages: Mapping[str, StageTime]) -> dict[str, StageTime]:
     return {name: took for name, took in stages.items() if took.runs}
 
 
-def _timed(line: OperatorLine, run: Run, cost: Cost) -> None:
+def _took(line: OperatorLine, run: Run, cost: Cost, timed: bool) -> None:
     line.seconds += cost.seconds
-    for name, took in _stages(run, cost).items():
+    for name, took in _stages(run, cost).items() if timed else ():
         stage = line.vetting.setdefault(name, StageTime())
         stage.runs += took.runs
         stage.seconds += took.seconds

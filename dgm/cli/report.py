@@ -3,34 +3,37 @@
 import asyncio
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from dgm import assemble
+from dgm.archive.durable import write_durably
 from dgm.archive.finding import find_run
-from dgm.archive.operator_accounts import operators_of
+from dgm.archive.operator_accounts import OperatorLine, operators_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
 from dgm.cli.operator_rows import operator_lines, operator_records
 from dgm.cli.output import emit_json
 from dgm.cli.progress import progress
-from dgm.cli.report_rows import exists, findings, holdout_lines, holdout_record, note, search_lines
-from dgm.cli.rows import usd_text
 from dgm.config import Settings
-from dgm.domain import Agent, Split
-from dgm.errors import UserError
+from dgm.domain import Agent, AgentId, Split
+from dgm.errors import ArchiveCorrupt, UserError
+from dgm.report.facts import Report, gather
+from dgm.report.figures import check_folder, write
+from dgm.report.headline import Findings, exists, findings
+from dgm.report.page import page
+from dgm.report.people import holdout_lines, note_line, search_lines
+from dgm.report.record import record
+from dgm.report.traces import missing_traces
 from dgm.search.best import best_of
 from dgm.search.budgets import Ending, Reason
 from dgm.search.exam import FOLDER, candidate
-from dgm.search.summary import (
-    accounts_record,
-    agent_record,
-    by_record,
-    chosen_record,
-    models_of,
-    spend_record,
-)
+from dgm.show.spans import plain
+from dgm.show.words import usd_text
+
+STDOUT = Path("-")
 
 
 @click.command()
@@ -42,44 +45,98 @@ from dgm.search.summary import (
     type=Amount(),
     help="Money for the holdout evaluations, earlier ones included (default: what the run's own limit leaves).",
 )
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the report as one HTML file that needs nothing else; - is stdout.",
+)
+@click.option(
+    "--figures",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write its figures to this folder as SVG.",
+)
 @as_json
-def report(run_name: str, holdout: bool, workers: int | None, max_usd: float | None, as_json: bool) -> int:
+def report(
+    run_name: str,
+    holdout: bool,
+    workers: int | None,
+    max_usd: float | None,
+    html: Path | None,
+    folder: Path | None,
+    as_json: bool,
+) -> int:
     """Compare the best agent with the seed: tallies of the search, its operators, and the holdout tasks one by one."""
+    _check_targets(html, folder, as_json=as_json)
     with Run.open(find_run(run_name, write=holdout)) as run:
         if not run.tree.agents:
-            raise UserError(f"run {run.name} has no agent yet")
+            raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
         settings = assemble.settings_of(run)
         if workers:
             settings = settings.model_copy(update={"workers": workers})
-        over = _examine(run, settings, max_usd, quiet=as_json) if holdout else None
+        quiet = as_json or html == STDOUT
+        over = _examine(run, settings, max_usd, quiet=quiet) if holdout else None
         best = run.tree.agents[best_of(run)]
         found = findings(run, best)
-        operators = operators_of(run)
+        operators = _operators(run)
+        written = []
+        if html or folder or as_json:
+            facts = gather(run, best.id, found, operators)
+            written = _written(facts, html, folder)
         if as_json:
-            emit_json(
-                {
-                    "run": run.name,
-                    "seed": agent_record(run, run.tree.agents[0]),
-                    "best": agent_record(run, best),
-                    "chosen": chosen_record(run, best.id),
-                    "models": models_of(run),
-                    "spend": {
-                        **spend_record(run.tree.spend),
-                        "by": by_record(run.tree.spend_by),
-                        "agents": accounts_record(run),
-                    },
-                    "operators": operator_records(operators),
-                    "holdout": holdout_record(found) if found else None,
-                }
-            )
-            return _code(over)
-        lines = [
-            *search_lines(run, best.id),
-            *operator_lines(operators),
-            *holdout_lines(run, found, best.id),
-        ]
-        sys.stdout.write("\n".join([*lines, note(run)]) + "\n")
+            emit_json(record(run, facts, operator_records(operators)))
+        elif html != STDOUT:
+            _say(run, best.id, found, operators)
+            sys.stdout.writelines(f"{line}\n" for line in written)
         return _code(over)
+
+
+def _operators(run: Run) -> Sequence[OperatorLine]:
+    """Without what vetting took, where the traces that say it are lost."""
+    try:
+        return operators_of(run)
+    except ArchiveCorrupt:
+        return operators_of(run, timed=False)
+
+
+def _say(run: Run, best: AgentId, found: Findings | None, operators: Sequence[OperatorLine]) -> None:
+    lines = [*map(plain, search_lines(run, best)), *operator_lines(operators)]
+    lines += map(plain, [*holdout_lines(run, found, best), note_line(run)])
+    lines += missing_traces(run)
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _check_targets(html: Path | None, folder: Path | None, *, as_json: bool) -> None:
+    """Before anything is paid for."""
+    if html == STDOUT:
+        if as_json:
+            raise UserError("--html - and --json both write to stdout; give --html a file")
+    elif html:
+        if html.is_dir():
+            raise UserError(f"--html {html}: a folder; name a file in it")
+        if html.exists() and not html.is_file():
+            raise UserError(f"--html {html}: not a file; name a file, which may be a new one")
+        if not html.parent.is_dir():
+            raise UserError(f"--html {html}: there is no folder {html.parent}; make it first")
+    if folder:
+        check_folder(folder)
+
+
+def _written(facts: Report, html: Path | None, folder: Path | None) -> list[str]:
+    """Writes what was asked for; a line each on where it is."""
+    said = []
+    if html == STDOUT:
+        sys.stdout.buffer.write(page(facts))
+    elif html:
+        data = page(facts)
+        write_durably(html, data)
+        said.append(f"report       {html} ({len(data) / 1000:,.0f} kB)")
+    if folder:
+        drawn = write(facts, folder)
+        said.append(f"figures      {len(drawn)} in {folder}: {', '.join(path.name for path in drawn)}")
+    return said
 
 
 def _code(over: Ending | None) -> int:

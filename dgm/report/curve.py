@@ -94,7 +94,7 @@ class _Watch:
 
 
 class _Best:
-    """The agent with the highest lower bound while verdicts arrive; ties as ``dgm.policies.best_belief`` breaks them."""
+    """The agent with the highest lower bound as verdicts arrive; ties as in ``dgm.policies.best_belief``."""
 
     def __init__(self) -> None:
         self._tallies: dict[int, Tally] = {}

@@ -19,7 +19,8 @@ text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-se
 .edge { fill: none; stroke: #c3c9ce } .edge2 { fill: none; stroke: #c3c9ce; stroke-dasharray: 3 3 }
 .line { fill: none; stroke: #1d2228 } .node { stroke: #1d2228; stroke-width: .7 } .none { fill: #fff }
 .star { fill: #d29a00; stroke: #1d2228; stroke-width: .6 }
-.good { fill: #1a7f4b } .bad { fill: #b3402a } .goodbox { fill: #cfeadb } .badbox { fill: #f6d9d2 } .nobox { fill: #f0f2f3 }
+.good { fill: #1a7f4b } .bad { fill: #b3402a } .goodbox { fill: #cfeadb } .badbox { fill: #f6d9d2 }
+.nobox { fill: #f0f2f3 }
 .interval { stroke: #1f5fa8 } .dot { fill: #1f5fa8 } .seeddot { fill: #b0601f } .seedline { stroke: #b0601f }
 .c0 { fill: #00224e } .c1 { fill: #2b446e } .c2 { fill: #575d6d } .c3 { fill: #7d7c78 }
 .c4 { fill: #a59c74 } .c5 { fill: #d2bf61 } .c6 { fill: #fee838 }
@@ -57,7 +58,9 @@ class Drawing:
         """A straight line."""
         self.add("line", {"class": kind, "x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke-width": width})
 
-    def text(self, x: float, y: float, text: str, kind: str = "", size: float = 11, anchor: str = "start") -> None:
+    def text(
+        self, x: float, y: float, text: str, kind: str = "", size: float = 11, anchor: str = "start"
+    ) -> None:
         """A text whose foot is at ``y``; ``anchor`` is ``start``, ``middle`` or ``end``."""
         where = None if anchor == "start" else anchor
         self.add(
@@ -66,7 +69,9 @@ class Drawing:
 
     def html(self) -> Html:
         """For the page."""
-        return self._whole({"role": "img", "aria-label": self.title}, [_on_page(shape) for shape in self.shapes])
+        return self._whole(
+            {"role": "img", "aria-label": self.title}, [_on_page(shape) for shape in self.shapes]
+        )
 
     def file(self) -> bytes:
         """For a file of its own."""

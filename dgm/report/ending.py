@@ -1,13 +1,13 @@
 """The second half of the page: the best agent's line, the tasks, the spend, the failures, and how to do it again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dgm.archive.accounts import Purpose
 from dgm.domain import Usage, Verdict
 from dgm.report import patches
 from dgm.report.facts import Report
 from dgm.report.markup import Html, h
-from dgm.report.section import Section, lead, paragraph, points, table
+from dgm.report.section import Section, facts, lead, paragraph, points, table
 from dgm.report.steps import Step
 from dgm.show.safe import one_line
 from dgm.show.words import (
@@ -127,8 +127,8 @@ def tasks(report: Report) -> Section:
         [
             lead(
                 f"First attempts of the agents from the seed to the best: {marks[Verdict.RESOLVED]} resolved, "
-                f"{marks[Verdict.UNRESOLVED]} not resolved, {UNTRIED} not tried. Tasks are in the order in which the line first "
-                f"resolves them; the last column counts the whole archive. {' '.join(left_out)}"
+                f"{marks[Verdict.UNRESOLVED]} not resolved, {UNTRIED} not tried. Tasks are in the order in which the "
+                f"line first resolves them; the last column counts the whole archive. {' '.join(left_out)}"
             ),
             h(
                 "div",
@@ -151,31 +151,36 @@ def spend(report: Report) -> Section:
         return Section("spend", "Spend", [lead("No model was called.")])
     dearest = sorted(report.by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0]))
     who = [
-        (h("bdi", {}, one_line(role, 60)), h("bdi", {}, one_line(model, 120)), *_amounts(usage))
+        ((h("bdi", {}, one_line(role, 60)), h("bdi", {}, one_line(model, 120))), usage)
         for (role, model), usage in dearest
     ]
-    head = ("calls", "input tokens", "of these cached", "output tokens", "USD")
+    why = [((PURPOSES[purpose],), usage) for purpose, usage in report.purposes.items()]
     parts = [
-        lead(f"The search took {usage_text(report.spend)}, failed and stillborn work included."),
-        table(("role", "model", *head), who, numbers=(2, 3, 4, 5, 6)),
-        _by_purpose(report.purposes),
+        lead(f"The search took {_amount(report.spend)}, failed and stillborn work included."),
+        _spend_table(("role", "model"), who, report.spend),
+        _spend_table(("what for",), why, Usage(usd=report.spend.usd)),
     ]
     if report.found:
-        parts.append(paragraph(f"The holdout examination took {usage_text(report.found.spend)} on top of that."))
+        parts.append(paragraph(f"The holdout examination took {_amount(report.found.spend)} on top of that."))
     return Section("spend", "Spend", parts)
 
 
-def _by_purpose(purposes: Mapping[Purpose, Usage]) -> Html:
-    rows = [
-        (PURPOSES[purpose], f"{usage.calls:,}", f"{usage.tokens:,}", f"{usage.usd:.4f}")
-        for purpose, usage in purposes.items()
-    ]
-    return table(("what for", "calls", "tokens", "USD"), rows, numbers=(1, 2, 3))
+def _amount(usage: Usage) -> str:
+    """As ``usage_text``; without money where there was none."""
+    return usage_text(usage) if usage.usd else usage_text(usage).rpartition(",")[0]
 
 
-def _amounts(usage: Usage) -> tuple[str, ...]:
-    counts = (usage.calls, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
-    return (*(f"{count:,}" for count in counts), f"{usage.usd:.4f}")
+def _spend_table(names: Sequence[str], rows: Sequence[tuple[Sequence[str], Usage]], whole: Usage) -> Html:
+    """Columns that ``whole`` has nothing of are left out."""
+    head = ["calls", "input tokens", *(["of these cached"] if whole.cached_tokens else []), "output tokens"]
+    head += ["USD"] if whole.usd else []
+    lines = []
+    for said, usage in rows:
+        cached = [usage.cached_tokens] if whole.cached_tokens else []
+        counts = [usage.calls, usage.input_tokens, *cached, usage.output_tokens]
+        usd = [f"{usage.usd:.4f}"] if whole.usd else []
+        lines.append((*said, *(f"{count:,}" for count in counts), *usd))
+    return table((*names, *head), lines, numbers=range(len(names), len(names) + len(head)))
 
 
 def failures(report: Report) -> Section:
@@ -185,7 +190,9 @@ def failures(report: Report) -> Section:
     parts = [
         *_kinds("Tasks not resolved, by reason", report.unresolved),
         *_kinds("Expansions without a child, by operator and stage", dead),
-        *_kinds("Evaluations that the infrastructure failed (performed again, and counted nowhere)", found.invalid),
+        *_kinds(
+            "Evaluations that the infrastructure failed (performed again, and counted nowhere)", found.invalid
+        ),
         *_kinds("Actions that ended without an outcome", found.lost),
         *_kinds("What the gateway refused to agents", list(found.refused.items())),
     ]
@@ -197,21 +204,21 @@ def _kinds(name: str, counts: Sequence[tuple[str, int]]) -> list[Html]:
     if not counts:
         return []
     rows = [(f"{count:,}", h("bdi", {}, one_line(what, 200))) for what, count in counts]
-    return [h("h3", {}, name), table(("times", "kind"), rows, numbers=(0,))]
+    return [h("h3", {}, name), table(("times", "kind"), rows, numbers=(0,), text=(1,))]
 
 
 def reproduce(report: Report) -> Section:
     """Command, versions, seeds, commits."""
     found = report.reproduction
-    facts = [
+    said = [
         ("random seed", str(found.seed)),
         ("sandbox", found.sandbox),
         ("sessions", "1" if found.sessions == 1 else f"{found.sessions:,} (the run was resumed)"),
         *((f"version of {name}", value) for name, value in found.versions.items()),
         *((f"commit of agent {agent}", commit) for agent, commit in found.commits.items()),
     ]
-    rows = [(name, h("bdi", {}, one_line(value, 120))) for name, value in facts]
-    parts = [table(("", ""), rows)]
+    rows = [(name, h("bdi", {}, one_line(value, 120))) for name, value in said]
+    parts = [facts(rows)]
     if found.command:
         budget = "; resuming it may have changed its budget" if found.sessions > 1 else ""
         parts = [
@@ -225,5 +232,10 @@ def reproduce(report: Report) -> Section:
             *parts,
         ]
     else:
-        parts.insert(0, paragraph("This is not a search of its own that dgm run would begin; its settings are in run.json."))
+        parts.insert(
+            0,
+            paragraph(
+                "This is not a search of its own that dgm run would begin; its settings are in run.json."
+            ),
+        )
     return Section("reproduce", "How to reproduce it", parts)

@@ -7,7 +7,6 @@ from typing import Any
 
 from dgm.archive.accounts import Purpose
 from dgm.archive.failures import FailureCounts, failures
-from dgm.archive.history import state
 from dgm.archive.operator_accounts import OperatorLine
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Tally, Usage
@@ -95,7 +94,7 @@ def gather(
     best: AgentId,
     found: Findings | None,
     operators: Sequence[OperatorLine],
-    limits: Limits = Limits(),  # noqa: B008  (a value that cannot change)
+    limits: Limits = Limits(),
 ) -> Report:
     """Reads what a report needs of a run that has an agent.
 

@@ -33,7 +33,9 @@ def progress_spend(report: Report) -> Drawing | None:
 def progress_time(report: Report) -> Drawing | None:
     """The best agent over wall time."""
     seconds = report.curve[-1].seconds if report.curve else 0
-    unit, name = (3600, "hours") if seconds >= 3 * 3600 else (60, "minutes") if seconds >= 180 else (1, "seconds")
+    unit, name = (
+        (3600, "hours") if seconds >= 3 * 3600 else (60, "minutes") if seconds >= 180 else (1, "seconds")
+    )
     return _progress(report, name, lambda point: point.seconds / unit)
 
 
@@ -52,7 +54,9 @@ def _progress(report: Report, name: str, x: Callable[[Point], float]) -> Drawing
         y = axes.y(seed.rate)
         drawing.add("line", _dotted(axes.left, axes.left + axes.width, y))
     drawing.add("path", {"class": "raw", "d": stairs(raw), "stroke-width": 1.2})
-    drawing.add("path", {"class": "lower", "d": stairs(lower), "stroke-width": 2.2, "stroke-linejoin": "round"})
+    drawing.add(
+        "path", {"class": "lower", "d": stairs(lower), "stroke-width": 2.2, "stroke-linejoin": "round"}
+    )
     _spots(drawing, points, lower, x, name)
     _key(drawing, bool(seed.n))
     return drawing
@@ -117,7 +121,9 @@ def holdout(report: Report) -> Drawing | None:
 def _interval(drawing: Drawing, axes: Axes, y: float, tally: Tally, kind: str) -> None:
     low, high = wilson(tally)
     drawing.line(axes.x(low), y, axes.x(high), y, f"{kind}line" if kind else "interval", 3)
-    drawing.add("circle", {"class": f"{kind}dot" if kind else "dot", "cx": axes.x(tally.rate), "cy": y, "r": 6})
+    drawing.add(
+        "circle", {"class": f"{kind}dot" if kind else "dot", "cx": axes.x(tally.rate), "cy": y, "r": 6}
+    )
 
 
 def operators(report: Report) -> Drawing | None:
@@ -155,7 +161,9 @@ def matrix(report: Report) -> Drawing | None:
         return None
     left, top, side = 250, 30, 18
     width = left + side * len(found.agents) + 12
-    drawing = Drawing("search tasks by agents on the best one's line", width, top + side * len(found.rows) + 10)
+    drawing = Drawing(
+        "search tasks by agents on the best one's line", width, top + side * len(found.rows) + 10
+    )
     for column, agent in enumerate(found.agents):
         drawing.text(left + side * column + side / 2, top - 8, str(agent), "soft", 9, "middle")
     for number, row in enumerate(found.rows):
@@ -184,6 +192,18 @@ FIGURES: Mapping[str, Callable[[Report], Drawing | None]] = {
 """By the name of their file."""
 
 
+def check_folder(folder: Path) -> None:
+    """Looks whether figures can be written there.
+
+    Raises:
+        UserError: it is no folder, or cannot be made.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--figures {folder}: a file, not a folder; name a folder, which may be a new one")
+    if not folder.parent.is_dir():
+        raise UserError(f"--figures {folder}: there is no folder {folder.parent}; make it first")
+
+
 def write(report: Report, folder: Path) -> Sequence[Path]:
     """Writes each figure that can be drawn to ``folder/NAME.svg``; files of other names stay.
 
@@ -191,10 +211,7 @@ def write(report: Report, folder: Path) -> Sequence[Path]:
         UserError: the folder cannot be made or written.
         Infrastructure: the disk is full or failing.
     """
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"--figures {folder}: a file, not a folder; name a folder, which may be a new one")
-    if not folder.parent.is_dir():
-        raise UserError(f"--figures {folder}: there is no folder {folder.parent}; make it first")
+    check_folder(folder)
     drawn = {name: figure(report) for name, figure in FIGURES.items()}
     files = {folder / f"{name}.svg": drawing.file() for name, drawing in drawn.items() if drawing}
     write_all_durably(files)

@@ -135,7 +135,9 @@ def verdict(found: Findings | None, best: AgentId, run: str) -> Verdict:
             "holdout tasks: no agent that it made is believed to be better.",
         )
     if is_better(pairs):
-        return Verdict(Answer.BETTER, f"{counts}: it is better than the seed (exact McNemar {p_text(pairs.p)}).")
+        return Verdict(
+            Answer.BETTER, f"{counts}: it is better than the seed (exact McNemar {p_text(pairs.p)})."
+        )
     if pairs.p < SIGNIFICANT:
         return Verdict(
             Answer.WORSE_SHOWN, f"{counts}: it is worse than the seed (exact McNemar {p_text(pairs.p)})."

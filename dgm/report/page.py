@@ -8,8 +8,10 @@ import base64
 import hashlib
 from importlib.resources import files
 
-from dgm.report import ending, sections
+from dgm.report import ending
+from dgm.report.answer import answer
 from dgm.report.facts import Report, is_going_on
+from dgm.report.growth import operators, progress, tree
 from dgm.report.markup import Html, h, joined
 from dgm.show.safe import one_line
 
@@ -24,7 +26,7 @@ def page(report: Report) -> bytes:
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    parts = [*sections.all_of(report), *ending.all_of(report)]
+    parts = [answer(report), progress(report), tree(report), operators(report), *ending.all_of(report)]
     head = h(
         "head",
         {},
@@ -39,7 +41,11 @@ def page(report: Report) -> bytes:
         "main",
         {},
         _header(report),
-        h("nav", {"aria-label": "Contents"}, *(h("a", {"href": f"#{part.id}"}, part.title) for part in parts)),
+        h(
+            "nav",
+            {"aria-label": "Contents"},
+            *(h("a", {"href": f"#{part.id}"}, part.title) for part in parts),
+        ),
         *(part.html() for part in parts),
         _footer(report),
     )
@@ -95,9 +101,8 @@ def _state(state: str) -> str:
 def _notes(report: Report) -> list[Html]:
     notes = [f"Note: {report.note}."]
     if is_going_on(report):
-        notes.append(
-            f"The run is still going on: this is how it stood after {report.run['evaluations']['graded']:,} evaluations."
-        )
+        graded = report.run["evaluations"]["graded"]
+        notes.append(f"The run is still going on: this is how it stood after {graded:,} evaluations.")
     elif report.run["state"] == "interrupted":
         under_way = report.run["running"]
         what = f"; {under_way} actions were under way" if under_way else ""

@@ -32,18 +32,36 @@ def lead(text: str) -> Html:
     return h("p", {"class": "lead"}, text)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Html:
+def table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Sequence[int] = (),
+    text: Sequence[int] = (),
+    kind: str = "",
+) -> Html:
     """A table that scrolls by itself where the page is narrow.
 
     Args:
         head: names of the columns.
         rows: cells; ``Html`` is taken as it is.
         numbers: columns that stand to the right.
+        text: columns of free text, which are given some width.
+        kind: class of the table.
     """
-    kind = [{"class": "n"} if place in numbers else NOTHING for place in range(len(head))]
-    names = h("tr", {}, *(h("th", known, name) for known, name in zip(kind, head, strict=True)))
-    lines = [h("tr", {}, *(h("td", known, cell) for known, cell in zip(kind, row, strict=True))) for row in rows]
-    return h("div", {"class": "wide"}, h("table", {}, h("thead", {}, names), h("tbody", {}, *lines)))
+    classes = {**dict.fromkeys(numbers, "n"), **dict.fromkeys(text, "text")}
+    known = [{"class": classes[place]} if place in classes else NOTHING for place in range(len(head))]
+    names = h("tr", {}, *(h("th", each, name) for each, name in zip(known, head, strict=True)))
+    lines = [
+        h("tr", {}, *(h("td", each, cell) for each, cell in zip(known, row, strict=True))) for row in rows
+    ]
+    whole = h("table", {"class": kind or None}, h("thead", {}, names), h("tbody", {}, *lines))
+    return h("div", {"class": "wide"}, whole)
+
+
+def facts(pairs: Sequence[tuple[str, str]]) -> Html:
+    """Names and values, without a head."""
+    rows = [h("tr", {}, h("td", {"class": "key"}, name), h("td", {}, value)) for name, value in pairs]
+    return h("div", {"class": "wide"}, h("table", {}, h("tbody", {}, *rows)))
 
 
 def figure(drawing: Drawing | None, caption: str, kind: str = "wide") -> Html:
@@ -61,7 +79,9 @@ def interval_bar(tally: Tally, kind: str = "") -> Html:
     axes = Axes(5, 0, 160, 18, 1)
     drawing.line(axes.left, 9, axes.left + axes.width, 9, "track", 1)
     drawing.line(axes.x(low), 9, axes.x(high), 9, f"{kind}line" if kind else "interval", 3)
-    drawing.add("circle", {"class": f"{kind}dot" if kind else "dot", "cx": axes.x(tally.rate), "cy": 9, "r": 4.5})
+    drawing.add(
+        "circle", {"class": f"{kind}dot" if kind else "dot", "cx": axes.x(tally.rate), "cy": 9, "r": 4.5}
+    )
     return h("span", {"class": "bar"}, drawing.html())
 
 

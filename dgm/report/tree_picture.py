@@ -1,4 +1,4 @@
-"""The archive as a picture: depth to the right, size of a clade as area, its rate (CMP) as colour, the best one's line."""
+"""The archive as a picture: depth to the right, a clade as area, its rate (CMP) as shade, the best one's line."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ WIDEST_STEP = 130
 LABELLED = 140
 """Agents up to which each has its id beside it; above, only those on the best one's line."""
 LARGEST = 15
-SMALLEST = 2.2
+SMALLEST = 2.6
 SHAPES = ("circle", "square", "diamond", "triangle", "hexagon", "cross")
 """By operator, in the order of their first children; the sixth is for all others."""
 
@@ -78,7 +78,7 @@ def tree_picture(report: Report) -> Drawing:
         x, y = places[node.agent]
         radius = scale.size(member.clade)
         kind = f"node {scale.shade(member.clade)}"
-        form = scale.shapes.get(member.agent.operator, SHAPES[-1])
+        form = scale.shapes.get(member.agent.operator, SHAPES[-1]) if member.agent.parents else SHAPES[0]
         _mark(drawing, form, (x, y, radius), kind, _tip(member, node))
         if node.agent == report.best:
             star = _star(x, y - radius - 9, 7)
@@ -111,7 +111,7 @@ def _scale(report: Report) -> Scale:
         min(LARGEST, max(6.0, row * 0.75)),
         low,
         max(high, low + 0.1),
-        {report.members[0].agent.operator: SHAPES[0], **shapes},
+        shapes,
     )
 
 
@@ -141,7 +141,8 @@ def _tip(member: Member, node: Node) -> str:
     lines = [
         f"agent {agent.id}: {operator_text(agent.operator, member.aim)}{parents}",
         f"own {tally_text(member.own)}  {interval_text(member.own)}".rstrip(),
-        f"clade (CMP) {tally_text(member.clade)}" + (f", {member.children} children" if member.children else ""),
+        f"clade (CMP) {tally_text(member.clade)}"
+        + (f", {member.children} children" if member.children else ""),
         one_line(agent.rationale, 90),
     ]
     if node.hidden:
@@ -152,7 +153,9 @@ def _tip(member: Member, node: Node) -> str:
 def _mark(drawing: Drawing, form: str, where: tuple[float, float, float], kind: str, tip: str) -> None:
     x, y, radius = where
     if form == "circle":
-        drawing.add("circle", {"class": kind, "cx": number(x, 1), "cy": number(y, 1), "r": number(radius, 1)}, tip=tip)
+        drawing.add(
+            "circle", {"class": kind, "cx": number(x, 1), "cy": number(y, 1), "r": number(radius, 1)}, tip=tip
+        )
         return
     drawing.add("path", {"class": kind, "d": _shape(form, x, y, radius)}, tip=tip)
 
@@ -161,7 +164,19 @@ def _shape(form: str, x: float, y: float, radius: float) -> str:
     """Of about the area of a circle with this radius."""
     if form == "cross":
         a, b = radius * 1.1, radius * 0.4
-        corners = [(-b, -a), (b, -a), (b, -b), (a, -b), (a, b), (b, b), (b, a), (-b, a), (-b, b), (-a, b), (-a, -b)]
+        corners = [
+            (-b, -a),
+            (b, -a),
+            (b, -b),
+            (a, -b),
+            (a, b),
+            (b, b),
+            (b, a),
+            (-b, a),
+            (-b, b),
+            (-a, b),
+            (-a, -b),
+        ]
         return _polygon([(x + dx, y + dy) for dx, dy in [*corners, (-b, -b)]])
     count, turn, grow = {
         "square": (4, math.pi / 4, 1.25),
@@ -192,7 +207,10 @@ def _legend(drawing: Drawing, scale: Scale, top: float) -> None:
     left = MARGIN + 108
     drawing.text(left, y + 10, f"{scale.low:.0%}", "soft", 11)
     for shade in range(SHADES):
-        drawing.add("rect", {"class": f"node c{shade}", "x": left + 34 + 16 * shade, "y": y, "width": 16, "height": 12})
+        drawing.add(
+            "rect",
+            {"class": f"node c{shade}", "x": left + 34 + 16 * shade, "y": y, "width": 16, "height": 12},
+        )
     drawing.text(left + 34 + 16 * SHADES + 5, y + 10, f"{scale.high:.0%}", "soft", 11)
     x = left + 34 + 16 * SHADES + 62
     for verdicts in (scale.largest // 16, scale.largest):
@@ -205,7 +223,7 @@ def _legend(drawing: Drawing, scale: Scale, top: float) -> None:
     drawing.add("path", {"class": "star", "d": _star(x, y + 6, 7)})
     drawing.text(x + 12, y + 10, f"best agent ({BEST}), its line thick", "soft", 11)
     x = MARGIN
-    for operator, form in list(scale.shapes.items())[: len(SHAPES)]:
+    for operator, form in scale.shapes.items() if len(scale.shapes) > 1 else ():
         said = one_line(operator, 24)
         _mark(drawing, form, (x + 6, y + 28, 5.5), "node none", "")
         drawing.text(x + 17, y + 32, said, "soft", 11)

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.events import TaskGraded
-from dgm.cli.report_rows import Findings, holdout_lines, holdout_record, search_lines
 from dgm.domain import AgentId, Evaluate, Evaluation, TaskId, Usage, Verdict
+from dgm.report.headline import Answer, Findings, holdout_record, verdict
+from dgm.report.people import holdout_lines, search_lines
 from dgm.search.exam import Comparison, paired
 from dgm.search.summary import chosen_record
+from dgm.show.spans import plain
 from dgm.stats import mcnemar_power, tasks_needed
 from tests.unit.paid_run import PaidRun
 
@@ -24,8 +26,12 @@ def twenty(gained: int, lost: int, both: int) -> Comparison:
     return paired((f"task-{n:02}", WORDS[one], WORDS[two]) for n, (one, two) in enumerate(kinds))
 
 
-def findings(pairs: Comparison) -> Findings:
-    return Findings(pairs, Usage(), {}, Usage(), Usage())
+def findings(pairs: Comparison, missing: int = 0) -> Findings:
+    return Findings(pairs, Usage(), {}, Usage(), Usage(), 20, missing)
+
+
+def text(lines) -> str:
+    return "\n".join(map(plain, lines))
 
 
 @pytest.fixture
@@ -46,7 +52,7 @@ def test_the_best_agents_rate_is_corrected_for_the_choice(searched) -> None:
     found = chosen_record(searched, AgentId(2))
     assert (found["agent"], found["evaluated"], found["rate"]) == (2, 4, 0.7)
     assert 0.4 < found["corrected_rate"] < 0.65  # 0.4 is the rate of all together
-    said = "\n".join(search_lines(searched, AgentId(2)))
+    said = text(search_lines(searched, AgentId(2)))
     share = f"{found['corrected_rate']:.0%}"
     assert f"best agent's rate: naive 70%, corrected for choosing the best of 4: {share}" in said
 
@@ -59,7 +65,7 @@ def test_nothing_is_corrected_where_there_was_no_choice(searched, tmp_path: Path
 
 
 def test_mid_p_difference_and_power_stand_beside_the_exact_p(searched) -> None:
-    said = "\n".join(holdout_lines(searched, findings(twenty(4, 1, 6)), AgentId(2)))
+    said = text(holdout_lines(searched, findings(twenty(4, 1, 6)), AgentId(2)))
     assert "4 gained, 1 lost; exact McNemar p = 0.375 (mid-p 0.219): the best agent is not shown" in said
     assert "difference: +15 points, " in said
     assert (
@@ -86,7 +92,7 @@ def test_the_same_stands_in_the_document() -> None:
 def test_tasks_that_all_went_alike_give_no_interval(searched, gained: int, lost: int) -> None:
     found = findings(twenty(gained, lost, 0))
     assert holdout_record(found)["difference"] == {"mean": (gained - lost) / 20, "interval": None}
-    assert "difference" not in "\n".join(holdout_lines(searched, found, AgentId(2)))
+    assert "difference" not in text(holdout_lines(searched, found, AgentId(2)))
 
 
 def test_many_losses_leave_room_for_the_gain() -> None:
@@ -98,7 +104,48 @@ def test_without_tasks_nothing_is_said_of_power_or_difference(searched) -> None:
     found = findings(paired([]))
     record = holdout_record(found)
     assert (record["difference"], record["power"], record["mcnemar_mid_p"]) == (None, None, 1.0)
-    assert "power" not in "\n".join(holdout_lines(searched, found, AgentId(2)))
+    assert "power" not in text(holdout_lines(searched, found, AgentId(2)))
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "answer", "words"),
+    [
+        (6, 0, Answer.BETTER, "it is better than the seed"),
+        (5, 0, Answer.NOT_SHOWN, "it is not shown to be better than the seed"),
+        (0, 0, Answer.NOT_SHOWN, "it is not shown to be better than the seed"),
+        (0, 5, Answer.NOT_SHOWN, "it is not shown to be better than the seed"),
+        (0, 6, Answer.WORSE_SHOWN, "it is worse than the seed"),
+    ],
+)
+def test_the_headline_says_no_more_than_the_test_shows(gained: int, lost: int, answer, words: str) -> None:
+    pairs = twenty(gained, lost, 4)
+    found = verdict(findings(pairs), AgentId(2), "run")
+    assert found.answer is answer
+    assert words in found.sentence
+    counts = f"the best agent resolves {4 + gained} and the seed {4 + lost}"
+    assert counts in found.sentence
+    assert holdout_record(findings(pairs))["shown_better"] == (answer is Answer.BETTER)
+
+
+def test_nothing_is_shown_before_the_last_verdict(searched) -> None:
+    found = findings(twenty(6, 0, 4), missing=1)
+    assert verdict(found, AgentId(2), "run").answer is Answer.NOT_EXAMINED
+    assert not holdout_record(found)["shown_better"]
+    said = text(holdout_lines(searched, found, AgentId(2)))
+    assert "not shown to be better" in said
+    assert "1 holdout evaluations are missing yet" in said
+
+
+def test_without_an_examination_nothing_is_shown() -> None:
+    found = verdict(None, AgentId(2), "my-run")
+    assert found.answer is Answer.NOT_EXAMINED
+    assert "dgm report my-run --holdout" in found.sentence
+
+
+def test_a_search_that_recommends_its_seed_says_so() -> None:
+    found = verdict(findings(twenty(0, 0, 4)), AgentId(0), "run")
+    assert found.answer is Answer.NOT_SHOWN
+    assert found.sentence.startswith("The search recommends the seed itself")
 
 
 @pytest.mark.parametrize(

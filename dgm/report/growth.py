@@ -1,0 +1,97 @@
+"""The middle of the page: how the search went on, the tree that it grew, and what came of its operators."""
+
+from dgm.archive.operator_accounts import OperatorLine
+from dgm.report import figures
+from dgm.report.facts import Report
+from dgm.report.markup import h
+from dgm.report.section import Section, figure, lead, points, table
+from dgm.report.tree_picture import tree_picture
+from dgm.show.safe import one_line
+from dgm.stats.better import JUDGED
+
+BEST_OF_A_MOMENT = (
+    "The best agent of each moment: the one with the highest rate that it exceeds with a probability of 99 % (lower "
+    "bound, on the search tasks). A dot marks a change of the best agent. A bound falls when the best agent fails, and "
+    "its plain rate jumps after few evaluations: that is why nobody should trust it."
+)
+HOW_TO_READ = (
+    "Each mark is an agent, its children to the right. Its area is the number of verdicts on its clade (itself and all "
+    "its descendants), its shade their rate: the clade's metaproductivity, CMP. The line of the best agent is thick. "
+    "Point at an agent to read about it; zoom with the buttons or with Ctrl and the wheel, and drag."
+)
+BIASED = (
+    f"Gain: own rate minus the best parent's, of children with {JUDGED} verdicts. Parents are chosen for high rates, "
+    "so gains are biased down, for all operators alike."
+)
+BUTTONS = (("in", "+", "zoom in"), ("out", "−", "zoom out"), ("all", "whole", "show the whole tree"))
+
+
+def progress(report: Report) -> Section:
+    """How good the best agent of each moment was believed to be."""
+    drawn = (
+        (figures.progress_evaluations(report), "over evaluations"),
+        (
+            figures.progress_spend(report),
+            "over spend" if report.spend.usd else "over tokens (no money was spent)",
+        ),
+        (figures.progress_time(report), "over wall time of the sessions"),
+    )
+    pictures = [
+        h("figure", {}, drawing.html(), h("figcaption", {}, caption)) for drawing, caption in drawn if drawing
+    ]
+    if not pictures:
+        return Section("progress", "Progress", [lead("No evaluation yet.")])
+    return Section("progress", "Progress", [lead(BEST_OF_A_MOMENT), h("div", {"class": "grid"}, *pictures)])
+
+
+def tree(report: Report) -> Section:
+    """The picture with zoom and tooltips."""
+    buttons = [
+        h("button", {"type": "button", "value": value, "aria-label": label}, sign)
+        for value, sign, label in BUTTONS
+    ]
+    left_out = report.tree.left_out
+    more = f" {left_out:,} agents of smaller clades are not drawn." if left_out else ""
+    tools = h("div", {"class": "tools", "hidden": ""}, *buttons)
+    zoom = h("div", {"class": "zoom"}, tools, tree_picture(report).html())
+    return Section("tree", "The tree of agents", [lead(HOW_TO_READ + more), zoom])
+
+
+def operators(report: Report) -> Section:
+    """What came of each operator's expansions."""
+    if not report.operators:
+        return Section("operators", "Operators", [lead("No expansion yet: every agent there is was given.")])
+    rows = [_operator_row(line) for line in report.operators]
+    head = ("operator", "tried", "born", "judged", "better", "mean gain, 95 %", "spent", "what else")
+    parts = [table(head, rows, numbers=(1, 2, 3, 4), text=(7,))]
+    if sum(line.gain is not None for line in report.operators) > 1:
+        parts.append(figure(figures.operators(report), "Mean gain of each operator's judged children."))
+    parts.append(h("p", {"class": "soft small"}, BIASED))
+    return Section("operators", "Operators", parts)
+
+
+def _operator_row(line: OperatorLine) -> tuple[str, ...]:
+    gain = line.gain
+    said = "–"
+    if gain:
+        said = points(gain.mean)
+        if gain.low is not None and gain.high is not None:
+            said += f" ({points(gain.low).split()[0]} to {points(gain.high).split()[0]})"
+    spent = f"{line.spend.usd:.4f} USD" if line.spend.usd else f"{line.spend.tokens:,} tokens"
+    numbers = (line.tried, line.born, line.judged, line.better)
+    return (h("bdi", {}, one_line(line.operator, 60)), *map(str, numbers), said, spent, _further(line))
+
+
+def _further(line: OperatorLine) -> str:
+    said = []
+    if line.waiting:
+        said.append(f"{line.waiting} wait for a person")
+    if line.unfinished:
+        said.append(f"{line.unfinished} unfinished")
+    dead = sorted(line.stillborn.items(), key=lambda item: (-item[1], item[0]))
+    if dead:
+        said.append("stillborn: " + ", ".join(f"{one_line(stage, 40)} {count}" for stage, count in dead[:8]))
+    aims = sorted(line.aims.items(), key=lambda item: (-item[1], item[0]))
+    if aims:
+        said.append("aims: " + ", ".join(f"{one_line(aim, 40)} {count}" for aim, count in aims[:8]))
+    return "; ".join(said) or "–"

@@ -1,0 +1,129 @@
+"""What a report says in a terminal: the search, the examination on held-out tasks, what both have cost."""
+
+from collections.abc import Iterator, Sequence
+
+from dgm.archive.run import Run
+from dgm.domain import AgentId, Tally, Usage
+from dgm.report.headline import (
+    POWERFUL,
+    WORTH_FINDING,
+    Findings,
+    difference_record,
+    is_better,
+    note,
+    power_record,
+    usd_each,
+)
+from dgm.search.exam import Comparison
+from dgm.search.summary import chosen_record
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import interval_text, mcnemar_text, tally_text, usage_lines, usage_text
+
+
+def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
+    """The search."""
+    lines = [
+        line(Span("on the search tasks (chosen on these, so they flatter the best agent):", Tone.STRONG))
+    ]
+    for name, agent in (("seed", AgentId(0)), ("best", best)):
+        own = run.tree.own(agent)
+        lines.append(
+            line("  ", Span(name, Tone.KEY), f"  agent {agent:<4} {tally_text(own):<12} ", _dim(own))
+        )
+    if chosen := chosen_record(run, best):
+        lines.append(
+            line(
+                f"  best agent's rate: naive {chosen['rate']:.0%}, corrected for choosing the best of "
+                f"{chosen['evaluated']}: {chosen['corrected_rate']:.0%}"
+            )
+        )
+    return [
+        *lines,
+        line("  best agent's last step: ", one_line(run.tree.agents[best].rationale, 80)),
+        line(f"  spent on the search: {usage_text(run.tree.spend)}"),
+        *map(_plain, usage_lines(run.tree.spend_by, "    ")),
+    ]
+
+
+def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> Sequence[Line]:
+    """The examination."""
+    if found is None:
+        again = f"run: dgm report {one_line(run.name, 100)} --holdout"
+        return [line(Span(f"holdout tasks: not evaluated for these two agents; {again}", Tone.WARN))]
+    pairs = found.comparison
+    title = f"on {pairs.first.n} holdout tasks, which nothing in the search has seen (95 % Wilson intervals):"
+    lines = [line(Span(title, Tone.STRONG))]
+    for name, agent, tally, usage in (
+        ("seed", 0, pairs.first, found.seed),
+        ("best", best, pairs.second, found.best),
+    ):
+        lines.append(_candidate(name, agent, tally, usage))
+    changed = f"{len(pairs.gained)} gained, {len(pairs.lost)} lost; {mcnemar_text(pairs.p, pairs.mid_p)}"
+    return [
+        *lines,
+        *_difference(pairs),
+        line(f"  {changed}: the best agent is ", _verdict(found)),
+        *_power(pairs),
+        *_incomplete(found),
+        line(f"  spent on the holdout tasks: {usage_text(found.spend)}"),
+        *map(_plain, usage_lines(found.by, "    ")),
+    ]
+
+
+def note_line(run: Run) -> Line:
+    """How far all this is to be trusted."""
+    return line(Span(f"note: {note(run)}", Tone.WARN))
+
+
+def _plain(text: str) -> Line:
+    return line(text)
+
+
+def _dim(tally: Tally, width: int = 0) -> Span:
+    return Span(f"{interval_text(tally):<{width}}", Tone.DIM)
+
+
+def _candidate(name: str, agent: int, tally: Tally, usage: Usage) -> Line:
+    each = usd_each(usage, tally)
+    cost = f"{usage.usd:.4f} USD" + (f", {each:.4f} for each resolved task" if each is not None else "")
+    return line(
+        "  ", Span(name, Tone.KEY), f"  agent {agent:<4} {tally_text(tally):<12} ", _dim(tally, 8), f" {cost}"
+    )
+
+
+def _verdict(found: Findings) -> Span:
+    if is_better(found.comparison) and not found.missing:
+        return Span("better than the seed", Tone.GOOD)
+    return Span("not shown to be better than the seed", Tone.WARN)
+
+
+def _difference(pairs: Comparison) -> Iterator[Line]:
+    found = difference_record(pairs)
+    if found and found["interval"]:
+        low, high = (round(100 * end) for end in found["interval"])
+        mean = round(100 * found["mean"])
+        yield line(f"  difference: {mean:+} points, {low:+} to {high:+} by a 95 % bootstrap over tasks")
+
+
+def _power(pairs: Comparison) -> Iterator[Line]:
+    found = power_record(pairs)
+    if found:
+        supposed = f"{found['gained']:.0%} gained, {found['lost']:.0%} lost"
+        shown = f"{pairs.first.n} tasks show a true gain of {WORTH_FINDING * 100:.0f} points ({supposed})"
+        needed = f"for {POWERFUL:.0%} it takes {found['tasks_for_80_percent']} tasks"
+        yield line(f"  power: {shown} with probability {found['power']:.0%}; {needed}")
+
+
+def _incomplete(found: Findings) -> Iterator[Line]:
+    if found.missing:
+        yield line(
+            Span(f"  {found.missing} holdout evaluations are missing yet: nothing is shown", Tone.WARN)
+        )
+    elif found.ungraded:
+        yield line(
+            Span(
+                f"  {found.ungraded} of {found.tasks} holdout tasks have no pair of verdicts (given up)",
+                Tone.WARN,
+            )
+        )

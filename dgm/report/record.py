@@ -1,0 +1,137 @@
+"""The facts of a report for programs; what was there before a page could be made keeps its names."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dgm.archive.run import Run
+from dgm.report.curve import Point
+from dgm.report.facts import Report
+from dgm.report.headline import holdout_record
+from dgm.report.steps import Step
+from dgm.search.exam import Comparison
+from dgm.search.summary import (
+    accounts_record,
+    agent_record,
+    by_record,
+    models_of,
+    spend_record,
+    tally_record,
+)
+
+
+def record(run: Run, report: Report, operators: list[dict[str, Any]]) -> dict[str, Any]:
+    """One document; ``operators`` are their records."""
+    seed, best = run.tree.agents[0], run.tree.agents[report.best]
+    return {
+        "run": run.name,
+        "state": report.run["state"],
+        "note": report.note,
+        "answer": report.verdict.answer.value,
+        "headline": report.verdict.sentence,
+        "seed": agent_record(run, seed),
+        "best": agent_record(run, best),
+        "chosen": report.chosen,
+        "models": models_of(run),
+        "spend": {
+            **spend_record(report.spend),
+            "by": by_record(report.by),
+            "purposes": {purpose.value: spend_record(usage) for purpose, usage in report.purposes.items()},
+            "agents": accounts_record(run),
+        },
+        "operators": operators,
+        "holdout": holdout_record(report.found) if report.found else None,
+        "curve": [_point(point) for point in report.curve],
+        "lineage": {
+            "agents": list(report.line.agents),
+            "steps": [_step(step) for step in report.line.steps],
+        },
+        "matrix": _matrix(report),
+        "failures": _failures(report),
+        "reproduce": _reproduce(report),
+        "not_there": list(report.damage),
+    }
+
+
+def _point(point: Point) -> dict[str, Any]:
+    return {
+        "evaluations": point.evaluations,
+        "usd": round(point.usd, 6),
+        "tokens": point.tokens,
+        "seconds": round(point.seconds, 3),
+        "agent": point.agent,
+        "rate": round(point.raw, 6),
+        "lower_bound": round(point.lower, 6),
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "agent": step.agent.id,
+        "parents": list(step.agent.parents),
+        "commit": step.agent.commit,
+        "operator": step.agent.operator,
+        "aim": step.aim,
+        "rationale": step.agent.rationale,
+        "own": tally_record(step.own),
+        "clade": tally_record(step.clade),
+        "against_parent": _against(step.against) if step.against else None,
+        "patch": None if step.damage else step.patch.decode("utf-8", "replace"),
+    }
+
+
+def _against(pairs: Comparison) -> dict[str, Any]:
+    return {
+        "tasks": pairs.first.n,
+        "parent": tally_record(pairs.first),
+        "agent": tally_record(pairs.second),
+        "gained": list(pairs.gained),
+        "lost": list(pairs.lost),
+    }
+
+
+def _matrix(report: Report) -> dict[str, Any]:
+    rows = [
+        {
+            "task": row.task,
+            "verdicts": [verdict.value if verdict else None for verdict in row.verdicts],
+            "resolved": row.solved,
+            "tried": row.tried,
+        }
+        for row in report.matrix.rows
+    ]
+    return {
+        "agents": list(report.matrix.agents),
+        "tasks": rows,
+        "left_out": {"agents": report.matrix.agents_left_out, "tasks": report.matrix.tasks_left_out},
+    }
+
+
+def _failures(report: Report) -> dict[str, Any]:
+    found = report.failures
+    return {
+        "unresolved": _counts(report.unresolved),
+        "stillborn": [
+            {"operator": operator, "stage": stage, "times": times}
+            for (operator, stage), times in found.stillborn.items()
+        ],
+        "invalid": _counts(found.invalid),
+        "lost": _counts(found.lost),
+        "refused": dict(found.refused),
+    }
+
+
+def _counts(kinds: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+    return [{"reason": what, "times": times} for what, times in kinds]
+
+
+def _reproduce(report: Report) -> dict[str, Any]:
+    found = report.reproduction
+    return {
+        "command": found.command or None,
+        "replays": list(found.replays),
+        "versions": dict(found.versions),
+        "seed": found.seed,
+        "commits": {str(agent): commit for agent, commit in found.commits.items()},
+        "sandbox": found.sandbox,
+        "sessions": found.sessions,
+    }

@@ -1,0 +1,35 @@
+"""Runs that reports are made of, without an engine."""
+
+from pathlib import Path
+
+import pytest
+
+from dgm.archive.operator_accounts import operators_of
+from dgm.archive.run import Run
+from dgm.report.facts import Limits, gather
+from dgm.report.headline import findings
+from dgm.search.best import best_of
+from tests.unit.hostile_run import hostile_folder  # noqa: F401  (a fixture)
+from tests.unit.paid_run import small
+
+
+def facts(run: Run, **limits: int):
+    """All that a report says of a run."""
+    best = best_of(run)
+    found = findings(run, run.tree.agents[best])
+    return gather(run, best, found, operators_of(run), Limits(**limits))
+
+
+@pytest.fixture
+def paid(tmp_path: Path):
+    """Three agents, every kind of failure, money spent; no examination."""
+    made = small(tmp_path / "paid")
+    yield made
+    made.run.close()
+
+
+@pytest.fixture(scope="module")
+def hostile(hostile_folder):  # noqa: F811
+    """The facts of a run in which every text is hostile."""
+    with Run.open(hostile_folder) as run:
+        yield facts(run)

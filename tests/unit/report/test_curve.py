@@ -1,0 +1,85 @@
+"""The curve of the best agent says what the tree said at each moment."""
+
+from random import Random
+
+import pytest
+
+from dgm.archive.events import AgentBorn, ModelCalled, RunStarted, TaskGraded
+from dgm.archive.run import Run
+from dgm.archive.tree import Tree
+from dgm.domain import ActionId, AgentId, Budget, Digest, Evaluation, TaskId, Usage, Verdict
+from dgm.policies.best_belief import best_belief
+from dgm.report.curve import curve
+from dgm.stats import lower_bound
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def random_run(tmp_path):
+    """600 verdicts on 8 agents in two sessions with a day between them."""
+    with Run.create(tmp_path / "run", {}) as run:
+        clock = run.store._clock = Clock()
+        rng = Random(7)
+        tasks = tuple(TaskId(f"t{n}") for n in range(700))
+        run.append(RunStarted(Budget(), tasks))
+        for agent in range(8):
+            parents = (AgentId(0),) if agent else ()
+            run.append(AgentBorn(ActionId(agent), AgentId(agent), parents, "0" * 40, "op", ""))
+        for number in range(600):
+            clock.now += 2
+            if number == 300:
+                clock.now += 86_400
+                run.append(RunStarted(Budget(), tasks, resumed=True))
+            nothing = Digest("0" * 64)
+            call = ModelCalled(ActionId(9 + number), 1, "m", "solve", nothing, nothing, Usage(1, 90, 10, 0.5))
+            run.append(call)
+            agent = AgentId(rng.randrange(8))
+            verdict = Verdict.RESOLVED if rng.random() < 0.1 * agent else Verdict.UNRESOLVED
+            verdict = Verdict.INVALID if number % 50 == 0 else verdict
+            run.append(TaskGraded(ActionId(9 + number), Evaluation(agent, tasks[number], 0, verdict, "")))
+        yield run
+
+
+def test_each_point_is_what_the_tree_believed(random_run) -> None:
+    points = {point.evaluations: point for point in curve(random_run, most=10_000)}
+    tree, last, checked = Tree(), None, 0
+    for recorded in random_run.store.read():
+        tree.apply(recorded)
+        if not isinstance(recorded.event, TaskGraded) or not tree.evaluations:
+            continue
+        last = points.get(tree.evaluations, last)
+        assert last is not None
+        best = best_belief(tree)
+        assert (last.agent, last.raw, last.lower) == (best, tree.own(best).rate, lower_bound(tree.own(best)))
+        checked += 1
+    assert checked > 580
+    assert len({point.agent for point in points.values()}) > 2
+
+
+def test_its_end_is_the_end_of_the_run(random_run) -> None:
+    end, tree = curve(random_run)[-1], random_run.tree
+    assert (end.evaluations, end.tokens, end.usd) == (588, tree.spend.tokens, tree.spend.usd)
+    assert end.seconds == pytest.approx(tree.wall_seconds) == pytest.approx(1200, abs=10)
+    assert end.agent == best_belief(tree)
+
+
+def test_few_points_keep_both_ends(random_run) -> None:
+    whole, few = curve(random_run, most=10_000), curve(random_run, most=20)
+    assert len(few) == 20
+    assert (few[0], few[-1]) == (whole[0], whole[-1])
+    assert set(few) <= set(whole)
+
+
+def test_a_run_without_a_verdict_has_no_curve(tmp_path) -> None:
+    with Run.create(tmp_path / "run", {}) as run:
+        run.append(RunStarted(Budget(), ()))
+        assert curve(run) == []
