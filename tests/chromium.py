@@ -11,6 +11,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections import deque
@@ -30,6 +31,14 @@ FLAGS = (
     "--hide-scrollbars",
     "--remote-debugging-pipe",
 )
+_LAUNCH = """
+import fcntl, os, sys
+away = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3]]
+os.dup2(away[0], 3)
+os.dup2(away[1], 4)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+"""Puts the two ends of the pipe where the browser looks for them."""
 
 
 def executable():
@@ -48,10 +57,8 @@ class Chromium:
         self.cut = _may_unshare()
         if self.cut:
             command = ["unshare", "-n", *command]
-        # The shell puts the two ends where the browser looks for them.
-        shell = ["sh", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "sh", *command]
         self._process = subprocess.Popen(
-            shell,
+            [sys.executable, "-c", _LAUNCH, str(to_browser), str(from_browser), *command],
             pass_fds=(to_browser, from_browser),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

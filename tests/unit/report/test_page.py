@@ -1,0 +1,151 @@
+"""The page as a file: what may stand in it, how large it gets, and what it says of runs that are hardly there."""
+
+import base64
+import hashlib
+import re
+import shutil
+
+import pytest
+
+from dgm.archive.events import RunStopped
+from dgm.archive.operator_accounts import operators_of
+from dgm.archive.run import Run
+from dgm.domain import AgentId
+from dgm.report.facts import gather
+from dgm.report.page import page
+from dgm.search.best import best_of
+from tests.unit.hostile_run import hostile as hostile_run
+from tests.unit.paid_run import PaidRun
+from tests.unit.report.conftest import facts
+from tests.unit.report.test_markup import Texts
+
+OURS = {
+    *(
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "script",
+        "body",
+        "main",
+        "header",
+        "nav",
+        "section",
+        "article",
+    ),
+    *(
+        "aside",
+        "footer",
+        "h1",
+        "h2",
+        "h3",
+        "p",
+        "a",
+        "b",
+        "bdi",
+        "strong",
+        "small",
+        "span",
+        "div",
+        "ul",
+        "li",
+    ),
+    *("dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "details"),
+    *("summary", "pre", "code", "ins", "del", "button", "svg", "line", "path", "circle", "rect", "text"),
+}
+
+
+@pytest.fixture(scope="module")
+def hostile_page(hostile) -> str:
+    return page(hostile).decode()
+
+
+def test_a_hostile_run_adds_no_element_and_no_attribute(hostile_page: str) -> None:
+    read = Texts(hostile_page)
+    assert set(read.tags) <= OURS
+    assert (read.tags.count("script"), read.tags.count("style"), read.tags.count("title")) == (1, 1, 1)
+    names = {name for name, _ in read.attributes}
+    assert not [name for name in names if name.startswith("on")]
+    assert "style" not in names
+    assert "src" not in names
+    links = [value or "" for name, value in read.attributes if name == "href"]
+    assert links
+    assert all(link.startswith("#") for link in links)
+
+
+def test_nothing_invisible_is_left_of_what_others_wrote(hostile_page: str) -> None:
+    strange = re.findall(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]", hostile_page
+    )
+    assert strange == []
+    assert "\\x1b[31mred" in hostile_page
+    assert "日本語" in hostile_page
+
+
+def test_the_policy_names_the_one_style_and_the_one_script(hostile_page: str) -> None:
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', hostile_page)
+    assert policy
+    said = policy[1].replace("&#x27;", "'")
+    assert said.startswith("default-src 'none'")
+    for tag in ("style", "script"):
+        text = hostile_page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in said
+
+
+def test_the_same_run_gives_the_same_bytes(paid) -> None:
+    assert page(facts(paid.run)) == page(facts(paid.run))
+
+
+def test_links_lead_to_sections_of_the_page(paid) -> None:
+    text = page(facts(paid.run)).decode()
+    targets = re.findall(r'href="#([a-z]+)"', text)
+    assert len(targets) == 9
+    assert all(f'<section id="{target}">' in text for target in targets)
+
+
+def test_a_run_without_an_evaluation_is_reported(tmp_path) -> None:
+    made = PaidRun(tmp_path / "new")
+    made.run.append(RunStopped("interrupted by a person"))
+    said = Texts(page(facts(made.run)).decode()).text
+    made.run.close()
+    assert "No evaluation yet." in said
+    assert "Nothing is shown yet" in said
+    assert "The best agent has no verdict on a search task yet." in said
+    assert "No model was called." in said
+    assert "No expansion yet" in said
+    assert "it ended: interrupted by a person" in said
+
+
+def test_a_run_that_was_cut_off_says_so(paid) -> None:
+    # The test's own process holds the run's lock: as for a run that another process goes on with.
+    assert "The run is still going on" in Texts(page(facts(paid.run)).decode()).text
+    folder = paid.run.folder
+    paid.run.close()
+    with Run.open(folder) as run:
+        said = Texts(page(facts(run)).decode()).text
+    assert "The run was cut off; 1 actions were under way." in said
+
+
+def test_lost_traces_are_named_once_and_diffs_stay(tmp_path) -> None:
+    made = hostile_run(tmp_path)
+    whole = page(facts(made.run)).decode()
+    shutil.rmtree(made.run.folder / "traces")
+    best = best_of(made.run)
+    found = gather(made.run, best, None, operators_of(made.run, timed=False))
+    text = page(found).decode()
+    made.run.close()
+    assert "not there: traces" not in whole
+    said = Texts(text).text
+    assert said.count("not there: traces of evaluations and of agents' making (0 of ") == 1
+    assert text.count("<details") == whole.count("<details") > 0
+
+
+def test_a_lost_repository_leaves_the_rest(paid) -> None:
+    shutil.rmtree(paid.run.folder / "agents.git")
+    found = gather(paid.run, AgentId(2), None, operators_of(paid.run))
+    said = Texts(page(found).decode()).text
+    assert said.count("not there: 2 of 2 diffs") == 1
+    assert said.count("The diff is not there") == 2
+    assert "Failures by kind" in said

@@ -1,0 +1,86 @@
+"""The command that a report prints gives the same settings again."""
+
+import shlex
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dgm.cli import run as cli
+from dgm.config import Settings, resolve
+from dgm.domain import AgentId
+from dgm.report.reproduce import FLAGS, command, reproduction
+
+OPTIONS = {option: key for key, option in FLAGS.items()}
+
+
+def resolved(line: str) -> Settings:
+    """The settings that ``dgm run`` would take from a command, by its own parser."""
+    seen = {}
+    program, name, *words = shlex.split(line)
+    assert (program, name) == ("dgm", "run")
+    context = cli.run.make_context("run", words)
+    flags = dict(context.params)
+    assignments = flags.pop("assignments")
+    for key in ("config", "name", "as_json"):
+        flags.pop(key)
+    seen.update(cli._dotted(flags))
+    return resolve(None, assignments, seen)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"model": "openai/x", "seed": 7, "workers": 9, "budget": {"usd": 2.5, "hours": 1.5, "agents": 8}},
+        {
+            "benchmark": "./my suite's",
+            "seed_agent": "/a b/$c",
+            "sandbox": "docker",
+            "operator": "self-edit+module",
+        },
+        {"policy": {"name": "lineage", "alpha": 0.7, "gate": "hgm"}},
+        {"operator": "self-edit+module", "operators": {"weights": {"self-edit": 2.0, "module": 0.5}}},
+        {
+            "models": {
+                "solve": 'a "quoted" \\ name',
+                "compatible": {"base_url": "http://h/v1", "stream": False},
+            }
+        },
+        {"models": {"prices": {"openai/gpt 1.5": {"input": 1.0, "output": 2.0, "cached_input": 0.1}}}},
+        {"benchmarks": {"polyglot": {"languages": ["go", "rust"], "attempts": 2}}},
+        {"benchmarks": {"swebench": {"images": {"*": "img:1", "a/b.c": "x"}}}},
+        {"vetting": {"probes": 0, "syntax": False}, "gates": {"approve": True, "approve_s": 60.0}},
+    ],
+)
+def test_the_command_gives_the_settings_again(given) -> None:
+    settings = Settings.model_validate(given)
+    assert resolved(command({"settings": settings.model_dump(mode="json")})) == settings
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(lambda text: text[0] != "-")
+)
+def test_any_name_is_quoted(name: str) -> None:
+    settings = Settings.model_validate({"benchmark": name, "models": {"solve": name}})
+    assert resolved(command({"settings": settings.model_dump(mode="json")})) == settings
+
+
+def test_what_is_as_by_default_is_left_out_but_for_what_may_change() -> None:
+    words = command({"settings": Settings(model="offline").model_dump(mode="json")})
+    assert words == "dgm run --benchmark starter --model offline --seed 0"
+
+
+def test_the_options_are_those_of_dgm_run() -> None:
+    shown = CliRunner().invoke(cli.run, ["--help"]).output
+    assert all(option in shown for option in OPTIONS)
+
+
+def test_commits_versions_and_sessions_stand_beside_it(paid) -> None:
+    found = reproduction(paid.run, AgentId(2))
+    agents = paid.run.tree.agents
+    assert found.commits == {0: agents[0].commit, 2: agents[2].commit}
+    assert (found.sessions, found.seed, found.sandbox) == (1, 0, "bubblewrap")
+    assert found.versions == {"benchmark": "1"}
+    assert found.replays[1] == "dgm replay paid lineage 2"
