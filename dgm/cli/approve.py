@@ -17,9 +17,10 @@ from dgm.archive.history import writer
 from dgm.archive.run import Run
 from dgm.cli.approve_rows import child_lines, child_record, diff_of, number_of
 from dgm.cli.arguments import as_json, run_argument
-from dgm.cli.output import emit_json, one_line, show_patch
+from dgm.cli.output import emit_json, show_patch
 from dgm.domain import ActionId
 from dgm.errors import UserError
+from dgm.show.safe import one_line
 from dgm.simulate import PLAN as SIMULATION
 
 WIDTH = 300

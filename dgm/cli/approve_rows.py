@@ -5,14 +5,8 @@ from typing import Any
 
 from dgm.archive.approvals import NoAnswer, Waiting, read_answer
 from dgm.archive.run import Run
-from dgm.cli.output import one_line
 from dgm.domain import ActionId
-
-
-def waiting_line(children: int, run: str) -> str:
-    """That children wait for a person, and what to do about it."""
-    who = "1 child waits" if children == 1 else f"{children} children wait"
-    return f"waiting      {who} for you: dgm approve {run}"
+from dgm.show.safe import one_line
 
 
 def diff_of(run: Run, one: Waiting) -> bytes:

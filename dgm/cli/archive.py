@@ -9,7 +9,8 @@ import click
 from dgm.archive.finding import archive_folders, find_packed, find_run, locate
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, run_argument
-from dgm.cli.output import emit_json, one_line
+from dgm.cli.output import emit_json
+from dgm.show.safe import one_line
 
 
 @click.group()

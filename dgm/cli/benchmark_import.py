@@ -7,8 +7,9 @@ import click
 
 from dgm.cli.arguments import as_json
 from dgm.cli.benchmark_look import Looking
-from dgm.cli.output import emit_json, neutral
+from dgm.cli.output import emit_json
 from dgm.errors import UserError
+from dgm.show.safe import neutral
 
 
 @click.command(name="import")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dgm.cli.arguments import as_json
-from dgm.cli.output import emit_json, neutral, one_line
+from dgm.cli.output import emit_json
 from dgm.domain import Snapshot, Split, Task, TaskId
+from dgm.show.safe import neutral, one_line
 
 if TYPE_CHECKING:
     from dgm.config import BenchmarksSettings

@@ -14,9 +14,10 @@ import click
 from dgm.cli.arguments import as_json
 from dgm.cli.benchmark_look import all_tasks, config_option, set_option, settings_of
 from dgm.cli.complaint import FAILED
-from dgm.cli.output import console, emit_json, neutral
+from dgm.cli.output import console, emit_json
 from dgm.domain import TaskId
 from dgm.errors import Infrastructure, UserError
+from dgm.show.safe import neutral
 
 if TYPE_CHECKING:
     from dgm.protocols import Benchmark, SandboxEngine

@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from dgm.cli.output import neutral
 from dgm.errors import DgmError, UserError
+from dgm.show.safe import neutral
 
 FAILED = 1
 USAGE = 2

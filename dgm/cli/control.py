@@ -10,15 +10,12 @@ import click
 
 from dgm.archive.finding import find_run
 from dgm.archive.history import state, writer
-from dgm.archive.run import Run
-from dgm.cli.approve_rows import waiting_line
 from dgm.cli.arguments import as_json, open_run, run_argument
-from dgm.cli.output import console, emit_json, one_line
-from dgm.cli.rows import interval_text, tally_text, usage_lines, usage_text, usd_text
-from dgm.domain import Tally, Usage
+from dgm.cli.output import console, emit_json
 from dgm.errors import UserError
-from dgm.search.budgets import budget_taken
-from dgm.search.summary import cached_share, run_summary
+from dgm.search.summary import run_summary
+from dgm.show.status import status_lines
+from dgm.show.terminal import write
 
 
 @click.command()
@@ -32,61 +29,12 @@ def status(run_name: str, watch: bool, as_json: bool) -> None:
             if as_json:
                 emit_json(run_summary(run))
             else:
-                sys.stdout.write("\n".join(status_lines(run)) + "\n")
+                write(status_lines(run))
             if not watch or state(run) not in ("running", "paused"):
                 return
             sys.stdout.flush()
             time.sleep(2.0)
             run.follow()
-
-
-def status_lines(run: Run) -> list[str]:
-    """The state of a run for people."""
-    facts = run_summary(run)
-    graded, budget = facts["evaluations"], facts["budget"]
-    goal = f" of {budget['evaluations']}" if budget["evaluations"] else ""
-    dead = ", ".join(f"{n} {stage}" for stage, n in facts["stillborn"].items())
-    verdicts = ", ".join(f"{graded[name]} {name}" for name in ("resolved", "unresolved", "invalid"))
-    lines = [
-        f"run          {facts['run']} ({facts['state']}, {facts['seconds']:.0f} s, {facts['running']} running)",
-        f"searches     {facts['benchmark']} with {facts['model']}, policy {facts['policy']}, in {facts['sandbox']}",
-        f"agents       {facts['agents']}" + (f"; stillborn: {dead}" if dead else ""),
-        f"evaluations  {graded['graded']}{goal}: {verdicts}",
-        *([f"budget       {taken}"] if (taken := budget_taken(run.tree)) else []),
-        *_spend_lines(run),
-    ]
-    if facts["paused"]:
-        lines.insert(1, f"paused       {one_line(facts['paused'], 200)}")
-    if facts["waiting"]:
-        lines.insert(3, waiting_line(facts["waiting"], facts["run"]))
-    if facts["refusals"]:
-        which = f"dgm log {facts['run']} --kind call_refused"
-        lines.append(f"refused      {facts['refusals']} requests of agents (which ones: {which})")
-    best = facts["best"]
-    if best:
-        own = Tally(best["own"]["resolved"], best["own"]["unresolved"])
-        lines.append(
-            f"best         agent {best['id']}: {tally_text(own)} {interval_text(own)}, "
-            f"lower bound {best['lower_bound']:.2f}  {one_line(best['rationale'], 60)}"
-        )
-    if "offline" in facts["models"].values():
-        lines.append(
-            "note         offline model: a repair program, not a language model; scores are a demonstration"
-        )
-    return lines
-
-
-def _spend_lines(run: Run) -> list[str]:
-    """What the run took and may take; by role and model where there are several."""
-    spend, by, limit = run.tree.spend, run.tree.spend_by, run.tree.budget.usd
-    of_limit = "" if limit is None else f" of {usd_text(limit)} USD, {max(0.0, limit - spend.usd):.4f} left"
-    text = usage_text(spend)
-    lines = [f"spend        {text.removesuffix(' USD') if of_limit else text}{of_limit}{_cached(spend)}"]
-    return [*lines, *usage_lines(by, " " * 15)] if len(by) > 1 else lines
-
-
-def _cached(usage: Usage) -> str:
-    return f" ({cached_share(usage):.0%} of the input was cached)" if usage.cached_tokens else ""
 
 
 @click.command()

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dgm.cli.output import neutral, one_line
-from dgm.cli.rows import interval_text, mcnemar_text, tally_text, usage_text
 from dgm.domain import Task, Usage
 from dgm.protocols import Benchmark
 from dgm.search.budgets import Ending
 from dgm.search.evaluating import Result, comparison
 from dgm.search.summary import spend_record, tally_record
+from dgm.show.safe import neutral, one_line
+from dgm.show.words import interval_text, mcnemar_text, tally_text, usage_text
 
 REASON_WIDTH = 160
 

@@ -1,30 +1,42 @@
 """``dgm tree``, ``show``, ``diff``, ``lineage`` and ``log``: read a run, also while it is written."""
 
+import json
+import shutil
 import sys
-from collections.abc import Collection, Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
+from dgm.archive.accounts import Accounts, Purpose, RoleAndModel
+from dgm.archive.codec import KINDS, encode
 from dgm.archive.events import Recorded
 from dgm.archive.history import evaluations_of
 from dgm.archive.lineage import Lineage
-from dgm.archive.operator_accounts import aims_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
-from dgm.cli.making_rows import making_lines, making_record
-from dgm.cli.output import emit_json, neutral, one_line, show_patch
-from dgm.cli.rows import agent_text, interval_text, operator_text, tally_text, tree_lines, usage_text
-from dgm.domain import ActionId, Agent, AgentId, Evaluation, Usage
+from dgm.cli.output import emit_json, show_patch
+from dgm.domain import Agent, AgentId, Evaluation, Usage
 from dgm.errors import UserError
 from dgm.search.best import best_of
 from dgm.search.summary import account_record, agent_record, by_record, run_summary, spend_record
+from dgm.show.agents import states_of
+from dgm.show.evaluations import evaluation_line
+from dgm.show.events import log_line
+from dgm.show.lineages import step_lines
+from dgm.show.making import making_lines, making_record
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spend import account_lines, fruitless_lines, refusal_lines
+from dgm.show.terminal import write
+from dgm.show.trees import best_line, tree_lines
+from dgm.show.words import interval_text, operator_text, tally_text
 
-REFUSALS = 10
-"""Different ones shown to people."""
+STARRED = 5_000
+"""Agents up to which ``tree`` finds the best one before its first line; above it is named in a last line."""
 
 
 @click.command()
@@ -37,13 +49,42 @@ def tree(run_name: str, depth: int | None, as_json: bool) -> None:
     """Print the archive as a tree of agents; ★ is the best-belief agent."""
     with open_run(run_name) as run:
         if as_json:
-            aims = aims_of(run)
-            agents = [_member_record(run, agent, aims) for agent in run.tree.agents]
+            agents = [_member_record(run, agent) for agent in run.tree.agents]
             emit_json({**run_summary(run), "agents": agents})
             return
-        best = best_of(run) if run.tree.agents else None
-        for line in tree_lines(run.tree, best, depth, aims_of(run)):
-            sys.stdout.write(line + "\n")
+        write(_tree_lines(run, depth), crop=True)
+
+
+def _tree_lines(run: Run, depth: int | None) -> Iterator[Line]:
+    tree, width = run.tree, _width()
+    if not tree.agents:
+        return
+    many = len(tree.agents) > STARRED
+    found = _found_meanwhile(run) if many else None
+    best = None if many else best_of(run)
+    for _, shown in tree_lines(tree, best, depth, width=width, states=states_of(tree)):
+        yield shown
+    if found is not None:
+        yield best_line(tree, found.result())
+
+
+def _found_meanwhile(run: Run) -> "Future[AgentId]":
+    """The best agent, looked for by a thread that keeps nobody from leaving."""
+    found: Future[AgentId] = Future()
+
+    def look() -> None:
+        try:
+            found.set_result(best_of(run))
+        except BaseException as error:  # noqa: BLE001  # raised where the result is asked for
+            found.set_exception(error)
+
+    threading.Thread(target=look, daemon=True).start()
+    return found
+
+
+def _width() -> int | None:
+    """Cells of a line on a terminal; None where the output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 @click.command()
@@ -58,7 +99,7 @@ def show(run_name: str, agent_name: str, as_json: bool) -> None:
         accounts = Accounts(run)
         account = accounts.of(agent.id)
         if as_json:
-            record = _member_record(run, agent, aims_of(run))
+            record = _member_record(run, agent)
             record["making"] = making_record(run, agent)
             record["cost"] = spend_record(account.of(Purpose.MAKING))
             record["spend"] = account_record(account, accounts.clade(agent.id))
@@ -68,63 +109,39 @@ def show(run_name: str, agent_name: str, as_json: bool) -> None:
             ]
             emit_json(record)
             return
-        for line in [*_agent_lines(run, agent), *_account_lines(accounts, agent.id), "evaluations:"]:
-            sys.stdout.write(line + "\n")
+        write(_agent_lines(run, agent))
+        write(account_lines(account, accounts.clade(agent.id)))
+        write(refusal_lines(accounts.refusals(agent.id)))
+        write([line(Span("evaluations:", Tone.STRONG))])
         for action, evaluation in evaluations.items():
-            sys.stdout.write(f"  {_evaluation_text(evaluation, accounts.action(action))}\n")
-        for line in _fruitless_lines(account, evaluations):
-            sys.stdout.write(line + "\n")
+            usage = sum(accounts.action(action).values(), Usage())
+            write([line("  ", *evaluation_line(evaluation, usage))])
+        write(fruitless_lines(account, evaluations))
 
 
-def _member_record(run: Run, agent: Agent, aims: Mapping[AgentId, str]) -> dict[str, Any]:
-    return {**agent_record(run, agent), "aim": aims.get(agent.id, "")}
+def _member_record(run: Run, agent: Agent) -> dict[str, Any]:
+    return {**agent_record(run, agent), "aim": run.tree.aim(agent.id)}
 
 
-def _agent_lines(run: Run, agent: Agent) -> list[str]:
-    own, clade = run.tree.own(agent.id), run.tree.clade(agent.id)
-    return [
-        f"agent      {agent.id}",
-        f"commit     {agent.commit}",
-        f"parents    {', '.join(map(str, agent.parents)) or '– (the seed)'}",
-        f"children   {', '.join(map(str, run.tree.children(agent.id))) or '–'}",
-        f"operator   {operator_text(agent.operator, aims_of(run).get(agent.id, ''))}",
-        f"rationale  {one_line(agent.rationale, 200)}",
-        *making_lines(run, agent),
-        f"own        {tally_text(own)}  {interval_text(own)}",
-        f"clade      {tally_text(clade)}  {interval_text(clade)}",
-    ]
+def _agent_lines(run: Run, agent: Agent) -> Sequence[Line]:
+    tree, own, clade = run.tree, run.tree.own(agent.id), run.tree.clade(agent.id)
+    facts = {
+        "agent": str(agent.id),
+        "commit": agent.commit,
+        "parents": ", ".join(map(str, agent.parents)) or "– (the seed)",
+        "children": ", ".join(map(str, tree.children(agent.id))) or "–",
+        "operator": operator_text(agent.operator, tree.aim(agent.id)),
+        "rationale": one_line(agent.rationale, 200),
+    }
+    tallies = {
+        name: f"{tally_text(tally)}  {interval_text(tally)}"
+        for name, tally in (("own", own), ("clade", clade))
+    }
+    return [*map(_fact, facts.items()), *making_lines(run, agent), *map(_fact, tallies.items())]
 
 
-def _account_lines(accounts: Accounts, agent: AgentId) -> list[str]:
-    account = accounts.of(agent)
-    refusals = accounts.refusals(agent)
-    shown = [f"  {each.times} times {one_line(f'{each.code}: {each.message}', 150)}" for each in refusals]
-    return [
-        "spend:",
-        f"  making it           {usage_text(account.of(Purpose.MAKING))}",
-        f"  evaluating it       {usage_text(account.of(Purpose.EVALUATING))}",
-        f"  stillborn children  {usage_text(account.of(Purpose.STILLBORN))}",
-        f"  unfinished children {usage_text(account.of(Purpose.UNFINISHED))}",
-        f"  its clade in all    {usage_text(accounts.clade(agent))}",
-        *(["refused by the gateway:", *shown[:REFUSALS]] if shown else []),
-        *([f"  and {len(shown) - REFUSALS} more"] if len(shown) > REFUSALS else []),
-    ]
-
-
-def _fruitless_lines(account: Account, evaluations: Collection[ActionId]) -> list[str]:
-    """What was paid for actions that gave neither the agent nor a verdict on it."""
-    lines = [
-        f"  action {line.action:<6} {line.purpose:<10}  {usage_text(line.usage)}"
-        for line in account.lines
-        if line.by and line.purpose is not Purpose.MAKING and line.action not in evaluations
-    ]
-    return ["paid for without a result (yet):", *lines] if lines else []
-
-
-def _evaluation_text(evaluation: Evaluation, by: Mapping[RoleAndModel, Usage]) -> str:
-    usage = sum(by.values(), Usage())
-    took = f"{evaluation.cost.seconds:6.1f} s  {usage.tokens:>9,} tokens  {usage.usd:7.4f} USD"
-    return f"{evaluation.verdict:<10} {took}  {evaluation.task}: {one_line(evaluation.reason, 100)}"
+def _fact(named: tuple[str, str]) -> Line:
+    return line(Span(f"{named[0]:<11}", Tone.KEY), named[1])
 
 
 def _evaluation_record(
@@ -171,19 +188,14 @@ def lineage(run_name: str, agent_name: str, patches: bool, as_json: bool) -> Non
     with open_run(run_name) as run:
         agent = find_agent(run, agent_name)
         steps = Lineage(run.tree, agent.id).agents
-        aims = aims_of(run)
         if as_json:
-            records = [_member_record(run, step, aims) for step in steps]
+            records = [_member_record(run, step) for step in steps]
             emit_json({"run": run.name, "agent": agent.id, "lineage": records})
             return
         for step in steps:
-            for parent in step.parents[1:]:
-                other = agent_text(run.tree, run.tree.agents[parent], None, aims.get(parent, ""))
-                sys.stdout.write(f"   with {other}\n")
-            sys.stdout.write(agent_text(run.tree, step, None, aims.get(step.id, "")) + "\n")
+            write((shown for _, shown in step_lines(run.tree, step.id, width=_width())), crop=True)
             if patches and step.parents:
-                before = run.tree.agents[step.parents[0]].commit
-                sys.stdout.write(neutral(run.repository.diff(before, step.commit).decode("utf-8", "replace")))
+                show_patch(run.repository.diff(run.tree.agents[step.parents[0]].commit, step.commit))
 
 
 @click.command()
@@ -193,27 +205,18 @@ def lineage(run_name: str, agent_name: str, patches: bool, as_json: bool) -> Non
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document a line and nothing else.")
 def log(run_name: str, after: int, kind: str | None, as_json: bool) -> None:
     """Print the events of a run, oldest first."""
-    from dgm.archive.codec import KINDS
-
     if kind is not None and kind not in KINDS:
         raise UserError(f"--kind {kind}: there are {', '.join(KINDS)}")
     with open_run(run_name) as run:
-        for recorded in run.store.read(after):
-            _print_event(recorded, kind, as_json)
+        found = (each for each in run.store.read(after) if kind is None or kind == encode(each.event)[0])
+        if as_json:
+            for recorded in found:
+                _print_record(recorded)
+            return
+        write(map(log_line, found), crop=True)
 
 
-def _print_event(recorded: Recorded, kind: str | None, as_json: bool) -> None:
-    import json
-
-    from dgm.archive.codec import encode
-
+def _print_record(recorded: Recorded) -> None:
     name, action, body = encode(recorded.event)
-    if kind and kind != name:
-        return
-    if as_json:
-        document = {"seq": recorded.seq, "at": recorded.at, "kind": name, "action": action}
-        sys.stdout.write(json.dumps({**document, "body": json.loads(body)}) + "\n")
-        return
-    at = datetime.fromtimestamp(recorded.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    number = "" if action is None else str(action)
-    sys.stdout.write(f"{recorded.seq:>7}  {at}  {name:<15} {number:>5}  {one_line(body, 120)}\n")
+    document = {"seq": recorded.seq, "at": recorded.at, "kind": name, "action": action}
+    sys.stdout.write(json.dumps({**document, "body": json.loads(body)}) + "\n")

@@ -1,15 +1,16 @@
-"""Printing: JSON for programs, Rich for people, and nothing that an agent wrote reaches the terminal raw."""
+"""Printing: JSON for programs, Rich for people, and patches; lists are written by ``dgm.show.terminal``."""
 
 import json
 import sys
-import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dgm.show.diffs import Patch
+from dgm.show.safe import neutral
+from dgm.show.terminal import colours, write
+
 if TYPE_CHECKING:
     from rich.console import Console
-
-SAFE = "\n\t"
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -26,26 +27,9 @@ def emit_json(document: Mapping[str, Any] | list[Any]) -> None:
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=True) + "\n")
 
 
-def neutral(text: str) -> str:
-    """The text with control and formatting characters (escape sequences, bidi marks …) made visible."""
-    return "".join(
-        c if c in SAFE or unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co"} else f"\\x{ord(c):02x}"
-        for c in text
-    )
-
-
 def show_patch(patch: bytes) -> None:
-    """Prints a patch, neutralised: in colour and with long lines wrapped on a terminal, as it is elsewhere."""
-    text = neutral(patch.decode("utf-8", "replace"))
-    if not sys.stdout.isatty():
-        sys.stdout.write(text)
-        return
-    from rich.syntax import Syntax
-
-    console().print(Syntax(text, "diff", background_color="default", word_wrap=True))
-
-
-def one_line(text: str, width: int) -> str:
-    """The text neutralised, on one line, at most ``width`` characters."""
-    flat = " ".join(neutral(text).split())
-    return flat if len(flat) <= width else flat[: width - 1] + "…"
+    """Prints a patch, neutralised: in colour on a terminal, which wraps long lines; byte for byte else."""
+    if colours(sys.stdout):
+        write(Patch(patch).lines())
+    else:
+        sys.stdout.write(neutral(patch.decode("utf-8", "replace")))

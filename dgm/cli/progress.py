@@ -10,26 +10,18 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dgm.archive.events import (
-    ActionLost,
-    AgentBorn,
-    AgentStillborn,
-    CallRefused,
-    ChildProposed,
-    Event,
-    Recorded,
-    RunPaused,
-    TaskGraded,
-)
+from dgm.archive.events import Recorded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.cli.approve_rows import waiting_line
-from dgm.cli.output import console, one_line
-from dgm.cli.rows import bar, interval_text, tally_text
+from dgm.cli.output import console
 from dgm.domain import AgentId
 from dgm.policies.best_belief import best_belief
 from dgm.search.budgets import budget_taken, evaluations_spent
 from dgm.search.loop import Search
+from dgm.show.events import agent_name, event_line
+from dgm.show.spans import plain
+from dgm.show.status import waiting_line
+from dgm.show.words import bar, clock, interval_text, tally_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,7 +51,7 @@ class Progress:
     def event(self, recorded: Recorded) -> None:
         """Takes note of one event."""
         self._facts = self._headline() if self.live is not None else []
-        text = _event_text(self._run, recorded.event, self._names)
+        text = plain(event_line(recorded.event, self._run.tree, self._run.name, self._names))
         if text:
             self.say(text)
 
@@ -79,7 +71,7 @@ class Progress:
         elapsed = time.monotonic() - self._began
         slots = f"{self._search.running} running" if self._search else "starting"
         lines = [
-            f"time         {_clock(elapsed)}{self._eta(elapsed)}  {slots}",
+            f"time         {clock(elapsed)}{self._eta(elapsed)}  {slots}",
             *self._facts,
             "",
             *self._recent,
@@ -104,11 +96,13 @@ class Progress:
             f"spend        {tree.spend.calls} calls  {tree.spend.tokens:,} tokens  {_money(tree)}",
         ]
         if tree.waiting:
-            lines.append(waiting_line(len(tree.waiting), self._run.name))
+            lines.append(plain(waiting_line(len(tree.waiting), self._run.name)))
         if tree.evaluations:
             best = best_belief(tree)
             own = tree.own(best)
-            lines.append(f"best         {_name(best, self._names)}  {tally_text(own)}  {interval_text(own)}")
+            lines.append(
+                f"best         {agent_name(best, self._names)}  {tally_text(own)}  {interval_text(own)}"
+            )
         return lines
 
     def _eta(self, elapsed: float) -> str:
@@ -117,49 +111,12 @@ class Progress:
         goal = self._run.tree.budget.evaluations
         if not goal or done < 3:
             return ""
-        return f", about {_clock(elapsed / done * max(goal - spent, 0))} left"
+        return f", about {clock(elapsed / done * max(goal - spent, 0))} left"
 
 
 def _money(tree: Tree) -> str:
     limit = tree.budget.usd
     return f"{tree.spend.usd:.4f}" + (f" of {limit:.2f} USD" if limit is not None else " USD")
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _name(agent: AgentId, names: Mapping[AgentId, str]) -> str:
-    return names.get(agent, f"agent {agent}")
-
-
-def _event_text(run: Run, event: Event, names: Mapping[AgentId, str]) -> str:
-    match event:
-        case AgentBorn():
-            parents = f" of {', '.join(map(str, event.parents))}" if event.parents else ""
-            return f"agent {event.id} is born{parents}: {one_line(event.rationale, 70)}"
-        case ChildProposed(action, child):
-            parents = " and ".join(map(str, child.parents))
-            said = one_line(child.rationale, 60)
-            return f"child {action} of {parents} waits for you (dgm approve {run.name}): {said}"
-        case AgentStillborn(_, dead):
-            return f"a child of {dead.parents[0]} is stillborn ({dead.stage}): {one_line(dead.reason, 60)}"
-        case TaskGraded(_, graded):
-            own = run.tree.own(graded.agent)
-            return (
-                f"{_name(graded.agent, names)} ({tally_text(own)}) {graded.verdict} {graded.task} "
-                f"in {graded.cost.seconds:.1f} s: {one_line(graded.reason, 60)}"
-            )
-        case ActionLost(action, reason, _):
-            return f"action {action} is lost: {one_line(reason, 80)}"
-        case RunPaused(reason):
-            return f"paused until the model's provider answers again: {one_line(reason, 120)}"
-        case CallRefused(action, _, _, code, message):
-            return f"action {action} was refused {one_line(code, 30)}: {one_line(message, 80)}"
-        case _:
-            return ""
 
 
 @contextmanager

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dgm.archive.run import Run
-from dgm.cli.output import one_line
-from dgm.cli.rows import interval_text, mcnemar_text, operator_text, tally_text
 from dgm.config import Settings
 from dgm.domain import Action, AgentId, Evaluate, Evaluation
 from dgm.replay import Divergence, EvaluationAgain, LiveEvaluations, LiveStep, Match, StepAgain
 from dgm.search.exam import Comparison
 from dgm.search.summary import tally_record
+from dgm.show.safe import one_line
+from dgm.show.words import interval_text, mcnemar_text, operator_text, tally_text
 
 WORDS = {Match.SAME: "identical", Match.DIFFERENT: "differs"}
 SHOWN = 300

@@ -14,7 +14,6 @@ from dgm.archive.operator_accounts import OperatorLine, operators_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
-from dgm.cli.operator_rows import operator_lines, operator_records
 from dgm.cli.output import emit_json
 from dgm.cli.progress import progress
 from dgm.config import Settings
@@ -30,6 +29,7 @@ from dgm.report.traces import missing_traces
 from dgm.search.best import best_of
 from dgm.search.budgets import Ending, Reason
 from dgm.search.exam import FOLDER, candidate
+from dgm.show.operators import operator_lines, operator_records
 from dgm.show.spans import plain
 from dgm.show.words import usd_text
 
@@ -102,7 +102,7 @@ def _operators(run: Run) -> Sequence[OperatorLine]:
 
 
 def _say(run: Run, best: AgentId, found: Findings | None, operators: Sequence[OperatorLine]) -> None:
-    lines = [*map(plain, search_lines(run, best)), *operator_lines(operators)]
+    lines = [*map(plain, search_lines(run, best)), *map(plain, operator_lines(operators))]
     lines += map(plain, [*holdout_lines(run, found, best), note_line(run)])
     lines += missing_traces(run)
     sys.stdout.write("\n".join(lines) + "\n")

@@ -15,7 +15,6 @@ from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT
 from dgm.cli.consent import ask_to_spend
-from dgm.cli.control import status_lines
 from dgm.cli.evaluation import placed
 from dgm.cli.output import emit_json
 from dgm.cli.progress import Progress, listen_for_signals, progress
@@ -27,6 +26,8 @@ from dgm.models.choose import AUTO, names_by_role
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.summary import run_summary
+from dgm.show.status import status_lines
+from dgm.show.terminal import write
 from dgm.simulate import PLAN as SIMULATION
 
 RESERVED = ("seed", "example")
@@ -170,7 +171,7 @@ def _go(made: Run, settings: Settings, parts: assemble.Parts, as_json: bool) -> 
     if as_json:
         emit_json({**run_summary(made), "ended": over.reason.value})
     else:
-        sys.stdout.write("\n".join(status_lines(made)) + "\n")
+        write(status_lines(made))
     _say_next(made, over)
     return EXIT.get(over.reason, 0)
 

@@ -229,8 +229,9 @@ def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:
 
 
 def _record(folder: Path, study: "Study", as_json: bool) -> int:
-    from dgm.cli.control import status_lines
     from dgm.search.summary import run_summary
+    from dgm.show.status import status_lines
+    from dgm.show.terminal import write
     from dgm.simulate.crew import quiet
     from dgm.simulate.recorded import open_recording, record
 
@@ -245,7 +246,7 @@ def _record(folder: Path, study: "Study", as_json: bool) -> int:
         if as_json:
             emit_json(run_summary(run))
         else:
-            sys.stdout.write("\n".join(status_lines(run)) + "\n")
+            write(status_lines(run))
     return 0
 
 

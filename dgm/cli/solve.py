@@ -11,13 +11,14 @@ from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, find_agent, open_run
 from dgm.cli.complaint import FAILED
 from dgm.cli.consent import ask_to_spend
-from dgm.cli.output import emit_json, neutral
+from dgm.cli.output import emit_json
 from dgm.config import Settings
 from dgm.errors import UserError
 from dgm.models.auto import settle
 from dgm.models.choose import AUTO
 from dgm.sandboxes.choose import EngineName
 from dgm.search.summary import spend_record
+from dgm.show.safe import neutral
 
 
 @click.command()

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from enum import StrEnum, auto
 from typing import NamedTuple
 
+from dgm.show.safe import ELLIPSIS, cells, cut
+
 
 class Tone(StrEnum):
     """What a piece of text means. No meaning hangs on a tone alone: the text says it too, or a mark does."""
@@ -62,3 +64,18 @@ def joined(parts: Iterable[Line], between: str) -> Line:
 def plain(line: Line) -> str:
     """The line's text, blanks at its end cut."""
     return "".join(span.text for span in line).rstrip(" ")
+
+
+def cropped(line: Line, width: int) -> Line:
+    """The line's beginning, at most ``width`` cells of it; ``…`` where it is cut."""
+    left = width
+    spans: list[Span] = []
+    for number, span in enumerate(line):
+        taken = cells(span.text)
+        more = any(later.text for later in line[number + 1 :])
+        if taken > left or (taken == left and more):
+            spans.append(Span(cut(span.text + ELLIPSIS * more, left), span.tone))
+            break
+        spans.append(span)
+        left -= taken
+    return tuple(span for span in spans if span.text)

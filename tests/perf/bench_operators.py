@@ -26,7 +26,6 @@ from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, Recorde
 from dgm.archive.operator_accounts import OperatorLine, operators_of
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.cli.operator_rows import gain_text, operator_lines, vetting_text
 from dgm.config import Settings
 from dgm.domain import Action, AgentId, Evaluate, Expand, Split, TaskId
 from dgm.policies.limits import fertile
@@ -35,6 +34,8 @@ from dgm.policies.rules import Kit, OneOperator
 from dgm.protocols import Needs
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
+from dgm.show.operators import gain_text, operator_lines, vetting_text
+from dgm.show.spans import plain
 
 FIRST = "self-edit"
 PREFERRED = 1e9
@@ -169,7 +170,7 @@ def main() -> None:
             policy = EveryChild(settings, assemble.needs_of(settings), given.expansions, tasks)
             asyncio.run(perform(run, settings, parts, policy))
             lines = operators_of(run)
-            print("\n".join(operator_lines(lines)))
+            print("\n".join(map(plain, operator_lines(lines))))
             print(HEADER)
             for line in lines:
                 if line.operator == given.operator:

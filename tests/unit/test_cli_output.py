@@ -1,4 +1,4 @@
-"""What reaches the terminal: trees, tallies, neutral text, complaints."""
+"""What reaches the terminal: patches, complaints, help."""
 
 import os
 import pty
@@ -10,15 +10,7 @@ import pytest
 
 from dgm.cli.commands import COMMANDS, help_text
 from dgm.cli.complaint import complain
-from dgm.cli.output import neutral, one_line
-from dgm.cli.rows import interval_text, tally_text, tree_lines
-from dgm.domain import Tally
 from dgm.errors import ArchiveBusy, Infrastructure, UserError
-from tests.unit.worlds import Log
-
-
-def test_escape_sequences_and_direction_marks_are_shown_not_obeyed():
-    assert neutral("a\x1b[31mb\u202ec\x07\td\n") == "a\\x1b[31mb\\x202ec\\x07\td\n"
 
 
 @pytest.mark.parametrize("line", ["+" + "word " * 40 + "the_end", "+" + "x" * 200 + "the_end"])
@@ -38,37 +30,6 @@ def test_the_end_of_a_long_line_of_a_patch_is_shown_on_a_narrow_terminal(line):
     assert shown.wait(60) == 0, said
     flat = "".join(piece.strip() for piece in said.decode().splitlines())
     assert flat.replace(" ", "") == line.replace(" ", "") + "\\x1b[31m"
-
-
-def test_one_line_is_one_short_line():
-    assert one_line("two\nlines  here", 100) == "two lines here"
-    assert one_line("x" * 50, 10) == "x" * 9 + "…"
-
-
-def test_tallies_read_as_counts_and_rates():
-    assert tally_text(Tally(5, 7)) == "5/12 42%"
-    assert tally_text(Tally()) == "–"
-    assert interval_text(Tally(5, 7)) == "19–68%"
-
-
-def test_a_tree_is_drawn_with_every_agent_once():
-    log = Log()
-    for parents in ((), (0,), (0,), (1,), (1, 2)):
-        log.born(*parents)
-    log.graded(0, [True, False])
-    lines = list(tree_lines(log.tree, best=0))
-    assert [line.split()[0] for line in lines] == ["0", "├─", "│", "│", "└─"]
-    assert "★" in lines[0]
-    assert "self-edit of 1 and 2" in lines[3]
-    assert len(list(tree_lines(log.tree, None, depth=1))) == 3
-
-
-def test_a_tree_of_ten_thousand_in_a_row_needs_no_recursion():
-    log = Log()
-    log.born()
-    for n in range(10_000):
-        log.born(n)
-    assert sum(1 for _ in tree_lines(log.tree, None)) == 10_001
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 import pytest
 
-from dgm.cli.control import status_lines
 from dgm.cli.progress import Progress
 from dgm.search.summary import run_summary
+from dgm.show.spans import plain
+from dgm.show.status import status_lines
 from dgm.simulate.recorded import open_recording, record
 from dgm.simulate.trial import Trial
 
@@ -33,12 +34,12 @@ def test_what_expansions_took_is_told(run_of, cost, priced):
     assert budget["expansion_cost"] == cost
     assert graded + cost * expansions == 30
     text = f"{graded} evaluations and {expansions} expansions{priced} took the budget of 30 evaluations"
-    assert f"budget       {text}" in status_lines(run)
+    assert f"budget       {text}" in map(plain, status_lines(run))
     assert f"budget       {text}" in Progress(run, quiet=True, names={})._headline()
 
 
 def test_nothing_changes_where_expansions_take_nothing(run_of):
     run = run_of(0.0)
     assert not {"expansion_cost", "expansions"} & set(run_summary(run)["budget"])
-    lines = [*status_lines(run), *Progress(run, quiet=True, names={})._headline()]
+    lines = [*map(plain, status_lines(run)), *Progress(run, quiet=True, names={})._headline()]
     assert not any(line.startswith("budget") for line in lines)

@@ -16,7 +16,6 @@ from dgm.archive.events import (
 from dgm.archive.operator_accounts import operators_of
 from dgm.archive.run import Run
 from dgm.cli.look import lineage, show, tree
-from dgm.cli.operator_rows import operator_lines, operator_records
 from dgm.cli.report import report
 from dgm.config import Settings
 from dgm.domain import (
@@ -35,6 +34,8 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
+from dgm.show.operators import operator_lines, operator_records
+from dgm.show.spans import plain
 
 TASKS = tuple(TaskId(f"task-{n}") for n in range(8))
 CALL = Usage(1, 1000, 100, 0.02)
@@ -185,7 +186,7 @@ def test_an_expansion_that_was_performed_again_counts_once(made):
 
 
 def test_people_get_a_table(made):
-    shown = operator_lines(operators_of(made.run))
+    shown = [plain(each) for each in operator_lines(operators_of(made.run))]
     module = next(each for each in shown if each.startswith("  module"))
     assert module.split()[:6] == ["module", "3", "2", "2", "1", "-2.5"]
     assert "    stillborn: check 1" in shown
@@ -203,7 +204,7 @@ def test_the_table_fits_80_columns_and_leaves_stages_out_that_take_no_time(made)
         child = made.child((0,), long, aim=f"some-aim-{number}", **dict.fromkeys(stages, 1234.5), size=0.0049)
         made.grade(child, 0, 0, 0, 0, number)
         made.dies((0,), long, f"stage-{number}")
-    shown = operator_lines(operators_of(made.run))
+    shown = [plain(each) for each in operator_lines(operators_of(made.run))]
     assert max(map(len, shown)) <= 80
     assert "size" not in "\n".join(shown)
     assert "improve 1234.50 s" in " ".join(" ".join(shown).split())

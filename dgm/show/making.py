@@ -1,21 +1,22 @@
 """How an agent was made, as ``dgm show`` tells it: what vetting took, and what was read of the evidence."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.archive.events import ActionStarted, AgentBorn
 from dgm.archive.operator_accounts import stage_times
 from dgm.archive.run import Run
-from dgm.cli.operator_rows import vetting_text
-from dgm.cli.output import one_line
 from dgm.domain import Agent, Cost, Expand
+from dgm.show.operators import vetting_text
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
 
 FILES = 5
 """Names of files that people are shown."""
 
 
-def making_lines(run: Run, agent: Agent) -> list[str]:
+def making_lines(run: Run, agent: Agent) -> Sequence[Line]:
     """For people; nothing of what was not noted.
 
     Raises:
@@ -24,18 +25,17 @@ def making_lines(run: Run, agent: Agent) -> list[str]:
     cost = _birth(run, agent)
     lines = []
     if stages := vetting_text(stage_times(run, cost)):
-        lines.append(f"vetting    {stages}")
+        lines.append(_fact("vetting", stages))
     if offered := _json(run, cost, "evidence"):
         read = _json(run, cost, "reading")
         most = sorted(read, key=lambda path: (-read[path][0], path))
         names = ", ".join(one_line(path, 60) for path in most[:FILES])
         more = f" and {len(most) - FILES} more" if len(most) > FILES else ""
-        lines.append(
-            f"read       {len(read)} of {len(offered)} files of evidence{': ' * bool(read)}{names}{more}"
-        )
+        told = f"{len(read)} of {len(offered)} files of evidence{': ' * bool(read)}{names}{more}"
+        lines.append(_fact("read", told))
     if stated := cost.traces.get("statement"):
         text = run.traces.get(stated).decode("utf-8", "replace")
-        lines.append(f"general    {one_line(text, 200)}")
+        lines.append(_fact("general", one_line(text, 200)))
     return lines
 
 
@@ -52,6 +52,10 @@ def making_record(run: Run, agent: Agent) -> dict[str, Any]:
         "read": {path: counts[0] for path, counts in _json(run, cost, "reading").items()},
         "traces": dict(cost.traces),
     }
+
+
+def _fact(name: str, text: str) -> Line:
+    return line(Span(f"{name:<11}", Tone.KEY), text)
 
 
 def _birth(run: Run, agent: Agent) -> Cost:

@@ -5,8 +5,9 @@ from textwrap import wrap
 from typing import Any
 
 from dgm.archive.operator_accounts import Gain, OperatorLine, StageTime
-from dgm.cli.output import one_line
 from dgm.search.summary import spend_record
+from dgm.show.safe import Side, cells, fit, one_line
+from dgm.show.spans import Line, Span, Tone, line
 from dgm.stats.better import JUDGED
 
 HEADER = ("operator", "tried", "born", "judged", "better", "mean gain [95 %]")
@@ -24,23 +25,24 @@ SHOWN_S = 0.005
 """Stages of vetting with a smaller mean are left out, but for programs."""
 
 
-def operator_lines(lines: Sequence[OperatorLine]) -> list[str]:
+def operator_lines(lines: Sequence[OperatorLine]) -> Sequence[Line]:
     """For people, at most ``WIDTH`` wide; nothing where there was no expansion."""
     if not lines:
         return []
     rows = [HEADER, *map(_row, lines)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(HEADER))]
+    widths = [max(cells(row[place]) for row in rows) for place in range(len(HEADER))]
     last = len(HEADER) - 1
-    shown = ["operators:"]
+    shown = [line(Span("operators:", Tone.STRONG))]
     for number, row in enumerate(rows):
-        cells = [
-            cell.ljust(width) if place in (0, last) else cell.rjust(width)
+        places = [
+            fit(cell, width, Side.LEFT if place in (0, last) else Side.RIGHT)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        shown.append("  " + "  ".join(cells).rstrip())
+        name, rest = places[0], "  ".join(places[1:]).rstrip()
+        shown.append(line("  ", Span(name, Tone.KEY if number else Tone.DIM), f"  {rest}"))
         for text in _further(lines[number - 1]) if number else ():
-            shown += _wrapped(text)
-    return [*shown, *NOTE]
+            shown += [line(Span(each, Tone.DIM)) for each in _wrapped(text)]
+    return [*shown, *(line(Span(each, Tone.DIM)) for each in NOTE)]
 
 
 def _wrapped(text: str) -> list[str]:
@@ -72,7 +74,7 @@ def _further(line: OperatorLine) -> list[str]:
         found.append(f"waiting for a person {line.waiting}, unfinished {line.unfinished}")
     if line.stillborn:
         dead = sorted(line.stillborn.items(), key=lambda item: (-item[1], item[0]))
-        found.append("stillborn: " + ", ".join(f"{stage} {count}" for stage, count in dead))
+        found.append("stillborn: " + ", ".join(f"{one_line(stage, 40)} {count}" for stage, count in dead))
     if line.aims:
         found.append("aims: " + ", ".join(f"{one_line(aim, 40)} {count}" for aim, count in line.aims.items()))
     if stages := vetting_text(line.vetting):

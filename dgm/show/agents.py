@@ -1,0 +1,196 @@
+"""One agent on one line, wherever agents are listed."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum, auto
+
+from dgm.archive.events import AgentBorn
+from dgm.archive.outline import Members
+from dgm.archive.tree import Tree
+from dgm.domain import Action, Agent, AgentId, Evaluate, Tally
+from dgm.policies.limits import BARREN as FRUITLESS
+from dgm.show.safe import cells, one_line
+from dgm.show.spans import Line, Span, Tone, joined, line
+from dgm.show.words import (
+    BARREN,
+    BEST,
+    EVALUATING,
+    EXPANDING,
+    MARKED,
+    WAITING,
+    bar,
+    interval_text,
+    operator_text,
+    tally_text,
+)
+
+RATIONALE_WIDTH = 60
+"""Cells of a rationale where nothing bounds the line."""
+_LEAST = 12
+"""Cells below which a rationale is left out."""
+
+
+class State(StrEnum):
+    """What an agent is doing, the most remarkable first."""
+
+    WAITS = auto()
+    """A child of it waits for a person."""
+    EXPANDING = auto()
+    EVALUATING = auto()
+    BARREN = auto()
+    """So many of its children in a row were stillborn that it gets no more."""
+    QUIET = auto()
+
+
+STATE_MARKS: Mapping[State, str] = {
+    State.WAITS: WAITING,
+    State.EXPANDING: EXPANDING,
+    State.EVALUATING: EVALUATING,
+    State.BARREN: BARREN,
+    State.QUIET: "",
+}
+_STATE_TONES = {State.WAITS: Tone.WARN, State.BARREN: Tone.DIM}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """What is known of an agent where it is listed; texts are as they were written, not neutralised."""
+
+    id: AgentId
+    operator: str
+    aim: str
+    own: Tally
+    clade: Tally | None
+    """None while it is not counted."""
+    children: int
+    state: State
+    best: bool
+    marked: bool
+    parents: tuple[AgentId, ...]
+    rationale: str
+
+
+def row_of(
+    members: Members,
+    born: Agent | AgentBorn,
+    *,
+    aim: str = "",
+    state: State = State.QUIET,
+    best: AgentId | None = None,
+    marked: Collection[AgentId] = (),
+) -> AgentRow:
+    """The row of an agent.
+
+    Args:
+        members: the tree, or an outline of it.
+        born: who it is.
+        aim: what it was made for, see ``Tree.aim``.
+        state: see ``states``.
+        best: the agent that gets a star; None while that is not known.
+        marked: agents that a person has marked.
+    """
+    return AgentRow(
+        born.id,
+        born.operator,
+        aim,
+        members.own(born.id),
+        members.clade(born.id),
+        len(members.children(born.id)),
+        state,
+        born.id == best,
+        born.id in marked,
+        born.parents,
+        born.rationale,
+    )
+
+
+def states(under_way: Iterable[Action], waiting_parents: Iterable[AgentId] = ()) -> dict[AgentId, State]:
+    """What agents are doing; those that do nothing are left out.
+
+    Args:
+        under_way: the actions of ``Tree.pending`` or ``Outline.in_flight``.
+        waiting_parents: first parents of the children of ``Tree.waiting``.
+    """
+    found: dict[AgentId, State] = {}
+    order = list(State)
+    for action in under_way:
+        who = action.agent if isinstance(action, Evaluate) else action.parents[0]
+        state = State.EVALUATING if isinstance(action, Evaluate) else State.EXPANDING
+        found[who] = min(found.get(who, state), state, key=order.index)
+    return {**found, **dict.fromkeys(waiting_parents, State.WAITS)}
+
+
+def states_of(tree: Tree) -> dict[AgentId, State]:
+    """The same for a whole tree, barren agents included."""
+    barren = {AgentId(agent): State.BARREN for agent, count in enumerate(tree.barren) if count >= FRUITLESS}
+    waiting = (one.child.parents[0] for one in tree.waiting.values())
+    return {**barren, **states(tree.pending.values(), waiting)}
+
+
+def agent_line(row: AgentRow, width: int | None = None) -> Line:
+    """The row as a line.
+
+    Args:
+        row: the agent.
+        width: cells that there are; what is of least use is left out until the line fits, and the end of the
+            rationale. None where nothing bounds it, as in a pipe: then it has no marks of a moment's state.
+    """
+    parts: dict[str, Line] = {
+        "id": _identity(row, moment=width is not None),
+        "bar": _bar(row.own.rate),
+        "own": line(Span("own ", Tone.DIM), tally_text(row.own)),
+        "interval": _interval(row.own),
+    }
+    if row.children:
+        parts["clade"] = line(Span("clade ", Tone.DIM), tally_text(row.clade) if row.clade else "counting …")
+        parts["clade interval"] = _interval(row.clade or Tally())
+        if width is not None:
+            parts["children"] = line(
+                Span("child " if row.children == 1 else "children ", Tone.DIM), str(row.children)
+            )
+    further = f" of {' and '.join(map(str, row.parents))}" if len(row.parents) > 1 else ""
+    parts["operator"] = line(Span(operator_text(row.operator, row.aim), Tone.KEY), further)
+    if width is None:
+        return _together({**parts, "rationale": line(one_line(row.rationale, RATIONALE_WIDTH))})
+    left = width - _width(_together(parts)) - 2
+    if left >= _LEAST:
+        return _together({**parts, "rationale": line(one_line(row.rationale, left))})
+    for name in ("clade interval", "children", "operator", "clade", "interval", "bar"):
+        if _width(_together(parts)) <= width:
+            break
+        parts.pop(name, None)
+    return _together(parts)
+
+
+def _together(parts: Mapping[str, Line]) -> Line:
+    """The parts two blanks apart; an interval stands closer to its tally."""
+    own, clade = joined([parts.get("own", ()), parts.get("interval", ())], " "), parts.get("clade", ())
+    groups = {**parts, "own": own}
+    if clade:
+        groups["clade"] = joined([clade, parts.get("clade interval", ())], " ")
+    names = ("id", "bar", "own", "clade", "children", "operator", "rationale")
+    return joined([groups[name] for name in names if name in groups], "  ")
+
+
+def _identity(row: AgentRow, *, moment: bool) -> Line:
+    mark = STATE_MARKS[row.state] if moment else ""
+    return line(
+        Span(str(row.id), Tone.STRONG),
+        *((Span(f" {BEST}", Tone.MARK),) if row.best else ()),
+        *((Span(f" {MARKED}", Tone.MARK),) if row.marked and moment else ()),
+        *((Span(f" {mark}", _STATE_TONES.get(row.state, Tone.GOOD)),) if mark else ()),
+    )
+
+
+def _bar(rate: float) -> Line:
+    drawn = bar(rate)
+    full = drawn.rstrip("░")
+    return line(Span(full, Tone.GOOD), Span(drawn[len(full) :], Tone.DIM))
+
+
+def _interval(tally: Tally) -> Line:
+    return line(Span(interval_text(tally), Tone.DIM))
+
+
+def _width(shown: Line) -> int:
+    return sum(cells(span.text) for span in shown)

@@ -1,0 +1,89 @@
+"""Colours of source code, a line at a time: what a line means by itself, whatever stands above it."""
+
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from dgm.show.safe import neutral
+from dgm.show.spans import Line, Span, Tone
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+_LEXERS = {
+    ".py": "python",
+    ".pyi": "python",
+    ".toml": "toml",
+    ".md": "markdown",
+    ".sh": "bash",
+    ".bash": "bash",
+    ".json": "json",
+    ".jsonl": "json",
+}
+TAB = 4
+"""Cells between tab stops."""
+LONGEST = 2_000
+"""Characters of a line that are coloured; a longer one is plain."""
+KEPT = 4_096
+"""Lines whose colours are remembered."""
+
+
+def coloured(path: str, text: str) -> Line:
+    """A line of a file in the colours of its language.
+
+    Python, TOML, Markdown, shell and JSON have colours, by the end of the name; other files are plain. A string or
+    comment that goes on over several lines is not known as such behind its first.
+
+    Args:
+        path: the file's name.
+        text: the line, without its end; neutralised here, tabs become blanks.
+    """
+    language = _LEXERS.get(PurePosixPath(path).suffix, "")
+    return _coloured(language, neutral(text.replace("\n", " ")).expandtabs(TAB))
+
+
+@lru_cache(KEPT)
+def _coloured(language: str, text: str) -> Line:
+    if not text:
+        return ()
+    if not language or len(text) > LONGEST:
+        return (Span(text),)
+    spans: list[Span] = []
+    for kind, piece in _lexer(language).get_tokens(text):
+        words = piece.replace("\n", "")
+        tone = _tone(str(kind))
+        if words and spans and spans[-1].tone is tone:
+            spans[-1] = Span(spans[-1].text + words, tone)
+        elif words:
+            spans.append(Span(words, tone))
+    return tuple(spans)
+
+
+@lru_cache
+def _lexer(language: str) -> "Lexer":
+    from pygments.lexers import get_lexer_by_name
+
+    return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+
+
+# The longest name first where one holds another; as Pygments names its kinds of token.
+_TONES = (
+    ("Token.Comment", Tone.CODE_COMMENT),
+    ("Token.Keyword.Constant", Tone.CODE_BUILTIN),
+    ("Token.Keyword", Tone.CODE_KEYWORD),
+    ("Token.Operator.Word", Tone.CODE_KEYWORD),
+    ("Token.Operator", Tone.CODE_OPERATOR),
+    ("Token.Literal.String", Tone.CODE_STRING),
+    ("Token.Literal.Number", Tone.CODE_NUMBER),
+    ("Token.Name.Decorator", Tone.CODE_DECORATOR),
+    ("Token.Name.Builtin", Tone.CODE_BUILTIN),
+    ("Token.Name.Function", Tone.CODE_NAME),
+    ("Token.Name.Class", Tone.CODE_NAME),
+    ("Token.Name.Tag", Tone.CODE_NAME),
+    ("Token.Generic.Heading", Tone.CODE_NAME),
+    ("Token.Generic.Subheading", Tone.CODE_NAME),
+)
+
+
+def _tone(kind: str) -> Tone:
+    return next((tone for begin, tone in _TONES if kind.startswith(begin)), Tone.PLAIN)

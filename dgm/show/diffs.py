@@ -1,0 +1,269 @@
+"""A patch as lines, parsed once and drawn when seen: a hundred thousand lines take a fraction of a second."""
+
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from dgm.show.code import TAB, coloured
+from dgm.show.safe import Side, cells, fit, neutral
+from dgm.show.spans import Line, Span, Tone, cropped, line
+
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@").match
+_ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
+_ESCAPED = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
+NUMBER = 5
+"""Cells of a line's number."""
+_BETWEEN = " │ "
+
+
+class Kind(IntEnum):
+    """What a line of a patch is."""
+
+    HEAD = 0
+    """Of a file: its names, modes and digests."""
+    HUNK = 1
+    SAME = 2
+    ADDED = 3
+    REMOVED = 4
+    NOTE = 5
+    """That a file ends without a line break."""
+    BINARY = 6
+    """The content of a file that is no text."""
+
+
+_TONES = {
+    Kind.HEAD: Tone.STRONG,
+    Kind.HUNK: Tone.HUNK,
+    Kind.ADDED: Tone.ADDED,
+    Kind.REMOVED: Tone.REMOVED,
+    Kind.NOTE: Tone.DIM,
+    Kind.BINARY: Tone.DIM,
+}
+
+
+@dataclass(slots=True)
+class ChangedFile:
+    """One file of a patch."""
+
+    path: str
+    """As it is after the change, or was before it where it is gone; not neutralised."""
+    line: int
+    """Where it begins in the patch, from 0."""
+    added: int = 0
+    removed: int = 0
+    binary: bool = False
+
+
+class Patch:
+    """The patch that ``git diff-tree -p`` writes; lines are numbered from 0.
+
+    The bytes stay as they are: a line is decoded (UTF-8, what is not replaced) and neutralised when it is asked for.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        """Parses; any bytes do, what is no patch is one long head."""
+        self._data = data
+        self._starts = array("q")
+        self._kinds = array("b")
+        self._old = array("q")
+        self._new = array("q")
+        self.files: list[ChangedFile] = []
+        self._parse()
+        self._pairs: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def kind(self, number: int) -> Kind:
+        """What a line is."""
+        return Kind(self._kinds[number])
+
+    def numbers(self, number: int) -> tuple[int, int]:
+        """A line's numbers in the file before and after the change, from 1; 0 where it is not there."""
+        return self._old[number], self._new[number]
+
+    def text(self, number: int) -> str:
+        """A whole line as it is written in the patch, neutralised, tabs expanded."""
+        start = self._starts[number]
+        end = self._starts[number + 1] - 1 if number + 1 < len(self) else len(self._data)
+        raw = self._data[start:end].removesuffix(b"\n").decode("utf-8", "replace")
+        if self._kinds[number] in (Kind.SAME, Kind.ADDED, Kind.REMOVED):
+            # The sign takes no part in where tabs stop.
+            return raw[:1] + neutral(raw[1:]).expandtabs(TAB)
+        return neutral(raw).expandtabs(TAB)
+
+    def file_at(self, number: int) -> ChangedFile | None:
+        """The file that a line belongs to."""
+        place = bisect_right(self.files, number, key=lambda file: file.line)
+        return self.files[place - 1] if place else None
+
+    def unified(self, number: int, *, numbered: bool = False) -> Line:
+        """A line with its sign in front; what is the same on both sides is in the colours of its language.
+
+        Args:
+            number: of the line.
+            numbered: whether the numbers in both files stand before it.
+        """
+        kind, text = self.kind(number), self.text(number)
+        gutter = self._gutter(number) if numbered else ""
+        if kind is Kind.SAME:
+            file = self.file_at(number)
+            return line(Span(gutter, Tone.DIM), " ", *coloured(file.path if file else "", text[1:]))
+        return line(Span(gutter, Tone.DIM), Span(text, _TONES[kind]))
+
+    def lines(self) -> Iterator[Line]:
+        """All of them, as ``unified``."""
+        return (self.unified(number) for number in range(len(self)))
+
+    @property
+    def rows(self) -> int:
+        """Lines there are side by side."""
+        return len(self._beside())
+
+    def beside(self, row: int, width: int) -> Line:
+        """A row of the patch side by side: before the change on the left, after it on the right.
+
+        Args:
+            row: from 0 to ``rows`` - 1.
+            width: cells of both sides together.
+        """
+        left, right = self._beside()[row]
+        if self.kind(max(left, right)) in (Kind.HEAD, Kind.HUNK, Kind.NOTE, Kind.BINARY):
+            return cropped(self.unified(max(left, right)), width)
+        half = max(0, width - len(_BETWEEN)) // 2
+        before = self._half(left, self._old, half) if left >= 0 else (Span(" " * half),)
+        after = self._half(right, self._new, half) if right >= 0 else ()
+        return line(*before, Span(_BETWEEN, Tone.DIM), *after)
+
+    def row_of(self, number: int) -> int:
+        """The row side by side in which a line stands."""
+        return next(row for row, pair in enumerate(self._beside()) if number in pair)
+
+    def _half(self, number: int, numbers: Sequence[int], width: int) -> Line:
+        kind, text = self.kind(number), self.text(number)
+        gutter = fit(str(numbers[number]), NUMBER, Side.RIGHT) + " " + text[:1]
+        shown = line(Span(gutter, _TONES.get(kind, Tone.DIM)), *self._code(number, kind, text[1:]))
+        whole = cropped(shown, width)
+        return (*whole, Span(" " * (width - sum(cells(span.text) for span in whole))))
+
+    def _code(self, number: int, kind: Kind, text: str) -> Line:
+        if kind is not Kind.SAME:
+            return (Span(text, _TONES[kind]),)
+        file = self.file_at(number)
+        return coloured(file.path if file else "", text)
+
+    def _gutter(self, number: int) -> str:
+        shown = (fit(str(each) if each else "", NUMBER, Side.RIGHT) for each in self.numbers(number))
+        return " ".join(shown) + " "
+
+    def _beside(self) -> list[tuple[int, int]]:
+        if not self._pairs and len(self):
+            self._pairs = list(_paired(self._kinds))
+        return self._pairs
+
+    def _parse(self) -> None:
+        start, old, new, old_left, new_left, binary = 0, 0, 0, 0, 0, False
+        data, end = self._data, len(self._data)
+        while start < end:
+            after = data.find(b"\n", start) + 1 or end
+            sign = data[start]
+            was_old, was_new = 0, 0
+            if old_left > 0 or new_left > 0:
+                if sign == _PLUS:
+                    kind, was_new = Kind.ADDED, new
+                elif sign == _MINUS:
+                    kind, was_old = Kind.REMOVED, old
+                elif sign == _BACKSLASH:
+                    kind = Kind.NOTE
+                else:
+                    kind, was_old, was_new = Kind.SAME, old, new
+                old, old_left = old + bool(was_old), old_left - bool(was_old)
+                new, new_left = new + bool(was_new), new_left - bool(was_new)
+                self._count(kind)
+            elif sign == _AT and (hunk := _HUNK(data, start)):
+                kind = Kind.HUNK
+                old, new = int(hunk[1]), int(hunk[3])
+                old_left = 1 if hunk[2] is None else int(hunk[2])
+                new_left = 1 if hunk[4] is None else int(hunk[4])
+            else:
+                kind, binary = self._head(data[start:after].rstrip(b"\n"), binary)
+            self._starts.append(start)
+            self._kinds.append(kind)
+            self._old.append(was_old)
+            self._new.append(was_new)
+            start = after
+
+    def _count(self, kind: Kind) -> None:
+        if self.files:
+            self.files[-1].added += kind is Kind.ADDED
+            self.files[-1].removed += kind is Kind.REMOVED
+
+    def _head(self, raw: bytes, binary: bool) -> tuple[Kind, bool]:
+        """Of a line outside of hunks: its kind, and whether the content of a binary file has begun."""
+        if raw.startswith(b"diff --git "):
+            self.files.append(ChangedFile(_both(_text(raw[11:])), len(self)))
+            return Kind.HEAD, False
+        if raw.startswith(b"\\"):
+            return Kind.NOTE, binary
+        if self.files and raw.startswith((b"GIT binary patch", b"Binary files ")):
+            self.files[-1].binary = True
+            return Kind.HEAD, True
+        if self.files and raw.startswith((b"--- ", b"+++ ")) and not binary:
+            name = _unquoted(_text(raw[4:]).rstrip("\t"))
+            if name != "/dev/null":
+                self.files[-1].path = name[2:]
+        return (Kind.BINARY if binary else Kind.HEAD), binary
+
+
+_PLUS, _MINUS, _BACKSLASH, _AT = b"+-\\@"
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _both(names: str) -> str:
+    """The path in ``a/PATH b/PATH``, which may hold blanks."""
+    if names.startswith('"'):
+        return _unquoted(names[: names.index('"', 1) + 1] if names.count('"') > 1 else names)[2:]
+    return names[2 : len(names) // 2]
+
+
+def _unquoted(name: str) -> str:
+    """A path as git quotes it where it holds unusual characters."""
+    if not (len(name) > 1 and name.startswith('"') and name.endswith('"')):
+        return name
+    pieces, end = bytearray(), 0
+    for found in _ESCAPE.finditer(name, 1, len(name) - 1):
+        pieces += name[max(end, 1) : found.start()].encode("utf-8", "replace")
+        code = found[1]
+        pieces.append(int(code, 8) & 0xFF if code.isdigit() else _ESCAPED[code])
+        end = found.end()
+    pieces += name[max(end, 1) : -1].encode("utf-8", "replace")
+    return pieces.decode("utf-8", "replace")
+
+
+def _paired(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Numbers of the lines that stand side by side; -1 where one side is empty."""
+    number = 0
+    while number < len(kinds):
+        if kinds[number] not in (Kind.ADDED, Kind.REMOVED):
+            yield number, number
+            number += 1
+            continue
+        end = number
+        while end < len(kinds) and kinds[end] in (Kind.ADDED, Kind.REMOVED, Kind.NOTE):
+            end += 1
+        block = range(number, end)
+        removed = [one for one in block if kinds[one] == Kind.REMOVED]
+        added = [one for one in block if kinds[one] == Kind.ADDED]
+        for place in range(max(len(removed), len(added))):
+            yield (
+                removed[place] if place < len(removed) else -1,
+                added[place] if place < len(added) else -1,
+            )
+        yield from ((one, one) for one in block if kinds[one] == Kind.NOTE)
+        number = end

@@ -1,0 +1,39 @@
+"""One evaluation on one line."""
+
+from dgm.domain import Evaluation, Usage
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, cropped, line
+from dgm.show.words import VERDICT_MARKS, VERDICT_TONES
+
+REASON_WIDTH = 100
+"""Cells of a reason where nothing bounds the line."""
+TASK_WIDTH = 120
+
+
+def evaluation_line(evaluation: Evaluation, usage: Usage, width: int | None = None) -> Line:
+    """Verdict, what it took, task and reason.
+
+    Args:
+        evaluation: the evaluation.
+        usage: of its model calls, over all its tries.
+        width: cells that there are, at the end of which the line is cut; None where nothing bounds it, as in a pipe:
+            then the verdict has no mark beside its word.
+    """
+    verdict = evaluation.verdict
+    mark = "" if width is None else f"{VERDICT_MARKS[verdict]} "
+    took = f"{evaluation.cost.seconds:6.1f} s  {usage.tokens:>9,} tokens  {usage.usd:7.4f} USD"
+    again = f" (attempt {evaluation.attempt + 1})" if evaluation.attempt else ""
+    shown = line(
+        Span(f"{mark}{verdict:<10}", VERDICT_TONES[verdict]),
+        Span(f" {took}  ", Tone.DIM),
+        Span(one_line(evaluation.task, TASK_WIDTH), Tone.STRONG),
+        f"{again}: {one_line(evaluation.reason, REASON_WIDTH)}",
+    )
+    return shown if width is None else cropped(shown, width)
+
+
+def verdict_line(evaluation: Evaluation, width: int) -> Line:
+    """``✓ resolved  2 of 2 hidden tests passed``: for lists in which the task is known."""
+    tone = VERDICT_TONES[evaluation.verdict]
+    mark = Span(f"{VERDICT_MARKS[evaluation.verdict]} {evaluation.verdict:<10}  ", tone)
+    return cropped(line(mark, one_line(evaluation.reason, max(width, 1))), width)

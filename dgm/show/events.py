@@ -1,0 +1,87 @@
+"""Events of a log: as rows for ``log``, and as sentences for whoever watches a search."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from dgm.archive.codec import encode
+from dgm.archive.events import (
+    ActionLost,
+    AgentBorn,
+    AgentStillborn,
+    CallRefused,
+    ChildProposed,
+    Event,
+    Recorded,
+    RunPaused,
+    TaskGraded,
+)
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import VERDICT_TONES, tally_text
+
+_NAMES: Mapping[AgentId, str] = MappingProxyType({})
+
+
+def log_line(recorded: Recorded) -> Line:
+    """Number, time in UTC, kind, action and the beginning of the body, as the log has it."""
+    name, action, body = encode(recorded.event)
+    number = "" if action is None else str(action)
+    return line(
+        Span(f"{recorded.seq:>7}", Tone.STRONG),
+        Span(f"  {time_text(recorded.at)}  ", Tone.DIM),
+        Span(f"{name:<15}", Tone.KEY),
+        f" {number:>5}  {one_line(body, 120)}",
+    )
+
+
+def time_text(at: float) -> str:
+    """Unix time as ``2026-01-31 12:00:00``, in UTC."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def agent_name(agent: AgentId, names: Mapping[AgentId, str] = _NAMES) -> str:
+    """``agent 3``, or the name of its own that it has."""
+    return one_line(names[agent], 60) if agent in names else f"agent {agent}"
+
+
+def event_line(event: Event, tree: Tree, run: str, names: Mapping[AgentId, str] = _NAMES) -> Line:
+    """What happened, as a sentence; empty for what happens all the time: a start, an answered model call.
+
+    Args:
+        event: the event.
+        tree: what it was folded into, for tallies as they are now.
+        run: the run's name, to be typed.
+        names: what agents are called that are not called by their number.
+    """
+    match event:
+        case AgentBorn():
+            parents = f" of {', '.join(map(str, event.parents))}" if event.parents else ""
+            return line(
+                Span(f"agent {event.id} is born{parents}", Tone.GOOD), f": {one_line(event.rationale, 70)}"
+            )
+        case ChildProposed(action, child):
+            parents = " and ".join(map(str, child.parents))
+            waits = f"child {action} of {parents} waits for you (dgm approve {run})"
+            return line(Span(waits, Tone.WARN), f": {one_line(child.rationale, 60)}")
+        case AgentStillborn(_, dead):
+            died = f"a child of {dead.parents[0]} is stillborn ({one_line(dead.stage, 40)})"
+            return line(Span(died, Tone.DIM), f": {one_line(dead.reason, 60)}")
+        case TaskGraded(_, graded):
+            return line(
+                f"{agent_name(graded.agent, names)} ({tally_text(tree.own(graded.agent))}) ",
+                Span(graded.verdict, VERDICT_TONES[graded.verdict]),
+                f" {one_line(graded.task, 120)} in {graded.cost.seconds:.1f} s: {one_line(graded.reason, 60)}",
+            )
+        case ActionLost(action, reason, _):
+            return line(Span(f"action {action} is lost", Tone.WARN), f": {one_line(reason, 80)}")
+        case RunPaused(reason):
+            said = "paused until the model's provider answers again"
+            return line(Span(said, Tone.WARN), f": {one_line(reason, 120)}")
+        case CallRefused(action, _, _, code, message):
+            refused = f"action {action} was refused {one_line(code, 30)}"
+            return line(Span(refused, Tone.WARN), f": {one_line(message, 80)}")
+        case _:
+            return ()

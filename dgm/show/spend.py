@@ -1,0 +1,76 @@
+"""What a run and its agents took, and what the gateway did not give them."""
+
+from collections.abc import Collection, Sequence
+
+from dgm.archive.accounts import Account, Purpose, Refusal
+from dgm.archive.tree import Tree
+from dgm.domain import ActionId, Usage
+from dgm.search.summary import cached_share
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import usage_lines, usage_text, usd_text
+
+REFUSALS = 10
+"""Different ones that people are shown."""
+_PURPOSES = {
+    Purpose.MAKING: "making it",
+    Purpose.EVALUATING: "evaluating it",
+    Purpose.STILLBORN: "stillborn children",
+    Purpose.UNFINISHED: "unfinished children",
+}
+_WIDTH = 19
+
+
+def spend_lines(tree: Tree) -> Sequence[Line]:
+    """What the run took and may take; by role and model where there are several."""
+    spend, by, limit = tree.spend, tree.spend_by, tree.budget.usd
+    of_limit = "" if limit is None else f" of {usd_text(limit)} USD, {max(0.0, limit - spend.usd):.4f} left"
+    text = usage_text(spend)
+    total = f"{text.removesuffix(' USD') if of_limit else text}{of_limit}{_cached(spend)}"
+    finer = [line(each) for each in usage_lines(by, " " * 15)] if len(by) > 1 else []
+    return [line(Span(f"{'spend':<13}", Tone.KEY), total), *finer]
+
+
+def account_lines(account: Account, clade: Usage | None = None) -> Sequence[Line]:
+    """What an agent took, by purpose.
+
+    Args:
+        account: its own.
+        clade: what it and all its descendants took; None where nobody has counted that.
+    """
+    rows = [(_PURPOSES[purpose], account.of(purpose)) for purpose in Purpose]
+    if clade is not None:
+        rows.append(("its clade in all", clade))
+    heading = line(Span("spend:", Tone.STRONG))
+    return [
+        heading,
+        *(line(Span(f"  {name:<{_WIDTH}} ", Tone.KEY), usage_text(usage)) for name, usage in rows),
+    ]
+
+
+def refusal_lines(refusals: Sequence[Refusal], most: int | None = REFUSALS) -> Sequence[Line]:
+    """What the gateway refused, the most frequent first; nothing where it refused nothing."""
+    shown = [
+        line(
+            Span(f"  {each.times} times ", Tone.WARN),
+            one_line(f"{each.code}: {each.message}", 150),
+        )
+        for each in refusals[:most]
+    ]
+    left = len(refusals) - len(shown)
+    heading = [line(Span("refused by the gateway:", Tone.STRONG))] if shown else []
+    return [*heading, *shown, *([line(f"  and {left} more")] if left else [])]
+
+
+def fruitless_lines(account: Account, evaluations: Collection[ActionId]) -> Sequence[Line]:
+    """What was paid for actions that gave neither the agent nor a verdict on it; nothing where there is none."""
+    lines = [
+        line(f"  action {each.action:<6} {each.purpose:<10}  {usage_text(each.usage)}")
+        for each in account.lines
+        if each.by and each.purpose is not Purpose.MAKING and each.action not in evaluations
+    ]
+    return [line(Span("paid for without a result (yet):", Tone.STRONG)), *lines] if lines else []
+
+
+def _cached(usage: Usage) -> str:
+    return f" ({cached_share(usage):.0%} of the input was cached)" if usage.cached_tokens else ""

@@ -1,0 +1,79 @@
+"""How a search is: what it has done, spent and found."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dgm.archive.run import Run
+from dgm.domain import Tally
+from dgm.search.budgets import budget_taken
+from dgm.search.summary import run_summary
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spend import spend_lines
+from dgm.show.words import interval_text, tally_text
+
+_STATES = {"running": Tone.GOOD, "paused": Tone.WARN, "interrupted": Tone.WARN}
+
+
+def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[Line]:
+    """The state of a run for people.
+
+    Args:
+        run: the run.
+        facts: its ``run_summary``, which finds the best agent and may take long; made here if None.
+    """
+    facts = run_summary(run) if facts is None else facts
+    lines = [*_head(facts), *_counts(run, facts), *spend_lines(run.tree)]
+    # What asks for somebody stands where it is seen.
+    if facts["paused"]:
+        lines.insert(1, fact("paused", one_line(facts["paused"], 200), Tone.WARN))
+    if facts["waiting"]:
+        lines.insert(3, waiting_line(facts["waiting"], facts["run"]))
+    if facts["refusals"]:
+        which = f"dgm log {one_line(facts['run'], 120)} --kind call_refused"
+        lines.append(fact("refused", f"{facts['refusals']} requests of agents (which ones: {which})"))
+    if best := facts["best"]:
+        own = Tally(best["own"]["resolved"], best["own"]["unresolved"])
+        tallies = f"{tally_text(own)} {interval_text(own)}"
+        said = f"agent {best['id']}: {tallies}, lower bound {best['lower_bound']:.2f}"
+        lines.append(fact("best", f"{said}  {one_line(best['rationale'], 60)}"))
+    if "offline" in facts["models"].values():
+        said = "offline model: a repair program, not a language model; scores are a demonstration"
+        lines.append(fact("note", said, Tone.WARN))
+    return lines
+
+
+def fact(name: str, text: str, tone: Tone = Tone.PLAIN) -> Line:
+    """A name in its column, and what is so named."""
+    return line(Span(f"{name:<13}", Tone.KEY), Span(text, tone))
+
+
+def waiting_line(children: int, run: str) -> Line:
+    """That children wait for a person, and what to do about it."""
+    who = "1 child waits" if children == 1 else f"{children} children wait"
+    return fact("waiting", f"{who} for you: dgm approve {one_line(run, 120)}", Tone.WARN)
+
+
+def _head(facts: Mapping[str, Any]) -> Sequence[Line]:
+    state = facts["state"]
+    ran = line(
+        Span(f"{'run':<13}", Tone.KEY),
+        f"{one_line(facts['run'], 120)} (",
+        Span(state, _STATES.get(state, Tone.PLAIN)),
+        f", {facts['seconds']:.0f} s, {facts['running']} running)",
+    )
+    what = f"{facts['benchmark']} with {facts['model']}, policy {facts['policy']}, in {facts['sandbox']}"
+    return [ran, fact("searches", one_line(what, 300))]
+
+
+def _counts(run: Run, facts: Mapping[str, Any]) -> Sequence[Line]:
+    graded, budget = facts["evaluations"], facts["budget"]
+    goal = f" of {budget['evaluations']}" if budget["evaluations"] else ""
+    dead = ", ".join(f"{n} {one_line(stage, 40)}" for stage, n in facts["stillborn"].items())
+    verdicts = ", ".join(f"{graded[name]} {name}" for name in ("resolved", "unresolved", "invalid"))
+    taken = budget_taken(run.tree)
+    return [
+        fact("agents", f"{facts['agents']}" + (f"; stillborn: {dead}" if dead else "")),
+        fact("evaluations", f"{graded['graded']}{goal}: {verdicts}"),
+        *([fact("budget", taken)] if taken else []),
+    ]

@@ -1,0 +1,76 @@
+"""Lines on a terminal in colour, and in a pipe as plain and stable text."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TextIO
+
+from dgm.show.spans import Line, Tone, cropped, plain
+
+_SGR: Mapping[Tone, str] = {
+    Tone.DIM: "2",
+    Tone.STRONG: "1",
+    Tone.GOOD: "32",
+    Tone.BAD: "31",
+    Tone.WARN: "33",
+    Tone.MARK: "1;33",
+    Tone.KEY: "36",
+    Tone.ADDED: "32",
+    Tone.REMOVED: "31",
+    Tone.HUNK: "36",
+    Tone.CODE_COMMENT: "2",
+    Tone.CODE_KEYWORD: "35",
+    Tone.CODE_STRING: "32",
+    Tone.CODE_NUMBER: "36",
+    Tone.CODE_NAME: "1;34",
+    Tone.CODE_BUILTIN: "36",
+    Tone.CODE_DECORATOR: "33",
+}
+_TWINS = str.maketrans("★◆●✎⏸†✓✗·█░…–│├└──", "*+oew!vx.#.~-||`--")
+
+
+def write(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = False) -> None:
+    """Writes lines as they come; the first is there at once, whatever the stream keeps back.
+
+    On a terminal they are coloured, unless ``NO_COLOR`` or ``TERM=dumb`` says otherwise. Where the stream cannot show
+    our marks they are written as ASCII.
+
+    Args:
+        lines: the lines.
+        stream: standard output if None.
+        crop: whether a line is cut at the width of a terminal; the terminal wraps it otherwise. In a pipe nothing is.
+    """
+    out = sys.stdout if stream is None else stream
+    width = shutil.get_terminal_size().columns if crop and out.isatty() else None
+    coloured = colours(out)
+    wide = speaks_utf8(out)
+    first = True
+    for each in lines:
+        shown = each if width is None else cropped(each, width)
+        text = _coloured(shown) if coloured else plain(shown)
+        out.write((text if wide else _ascii(text, out)) + "\n")
+        if first:
+            out.flush()
+            first = False
+
+
+def colours(stream: TextIO) -> bool:
+    """Whether what is written there is shown in colour."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def speaks_utf8(stream: TextIO) -> bool:
+    """Whether every character can be written there; an unnamed encoding is that of a buffer, which takes all."""
+    return (stream.encoding or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
+
+
+def _coloured(shown: Line) -> str:
+    return "".join(
+        f"\x1b[{_SGR[span.tone]}m{span.text}\x1b[0m" if span.tone in _SGR else span.text for span in shown
+    )
+
+
+def _ascii(text: str, stream: TextIO) -> str:
+    encoding = stream.encoding or "ascii"
+    return text.translate(_TWINS).encode(encoding, "replace").decode(encoding)

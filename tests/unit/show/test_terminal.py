@@ -1,0 +1,82 @@
+"""Colour on a terminal, plain text in a pipe, ASCII where nothing else is understood."""
+
+import io
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from dgm.show.spans import Span, Tone, cropped, line, plain
+from dgm.show.terminal import write
+
+LINES = [line(Span("★ 12", Tone.MARK), "  own 5/12  "), line("日本語 wide")]
+CODE = """
+import sys
+from dgm.show.spans import Span, Tone, line
+from dgm.show.terminal import write
+write([line(Span("12", Tone.STRONG), "  ", "x" * 60), line(Span("gone", Tone.BAD))], crop=True)
+"""
+
+
+def on_a_terminal(code: str, **environment: str) -> str:
+    ours, theirs = pty.openpty()
+    whole = {**os.environ, "TERM": "xterm", "COLUMNS": "40", **environment}
+    whole.pop("NO_COLOR", None) if "NO_COLOR" not in environment else None
+    shown = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=whole)
+    os.close(theirs)
+    said = b""
+    try:
+        while chunk := os.read(ours, 10_000):
+            said += chunk
+    except OSError:
+        pass  # what a terminal says when nobody is on its other end
+    os.close(ours)
+    assert shown.wait(60) == 0, said
+    return said.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_gets_colours_and_lines_that_fit() -> None:
+    assert on_a_terminal(CODE) == f"\x1b[1m12\x1b[0m  {'x' * 35}…\n\x1b[31mgone\x1b[0m\n"
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_whoever_wants_no_colour_gets_none(environment: dict[str, str]) -> None:
+    assert on_a_terminal(CODE, **environment) == f"12  {'x' * 35}…\ngone\n"
+
+
+def test_a_pipe_gets_whole_lines_without_colour_or_blanks_at_their_ends() -> None:
+    pipe = io.StringIO()
+    write(LINES, pipe, crop=True)
+    assert pipe.getvalue() == "★ 12  own 5/12\n日本語 wide\n"
+
+
+def test_the_first_line_does_not_wait_for_the_second() -> None:
+    raw = io.BytesIO()
+    pipe = io.TextIOWrapper(io.BufferedWriter(raw, 10_000), encoding="utf-8")
+    seen = []
+
+    def lines():
+        yield line("first")
+        seen.append(raw.getvalue())
+        yield line("second")
+
+    write(lines(), pipe)
+    assert seen == [b"first\n"]
+
+
+def test_an_encoding_without_our_marks_gets_their_twins() -> None:
+    raw = io.BytesIO()
+    pipe = io.TextIOWrapper(raw, encoding="ascii")
+    write([*LINES, line("█░ ✓ ✗ 19–68% │ …")], pipe)
+    pipe.flush()
+    assert raw.getvalue().decode("ascii").splitlines() == ["* 12  own 5/12", "??? wide", "#. v x 19-68% | ~"]
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [(20, "ab日本"), (6, "ab日本"), (5, "ab日…"), (4, "ab…"), (2, "a…"), (1, "…"), (0, "")],
+)
+def test_a_line_is_cropped_between_characters(width: int, shown: str) -> None:
+    assert plain(cropped(line(Span("ab", Tone.KEY), "日本"), width)) == shown

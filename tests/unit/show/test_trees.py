@@ -1,0 +1,134 @@
+"""Agents as lines: alone, in a tree, on their way from the seed; on any width, and plain."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dgm.archive.approvals import Waiting
+from dgm.domain import ActionId, AgentId, Born, CommitId, Evaluate, Expand, Tally, TaskId
+from dgm.policies.limits import BARREN
+from dgm.show.agents import AgentRow, State, agent_line, row_of, states, states_of
+from dgm.show.lineages import lineage_lines
+from dgm.show.safe import cells
+from dgm.show.spans import Tone, plain
+from dgm.show.trees import best_line, guides, tree_lines
+from tests.unit.worlds import Log
+
+
+@pytest.fixture
+def log() -> Log:
+    log = Log()
+    for parents in ((), (0,), (0,), (1,), (1, 2)):
+        log.born(*parents)
+    log.graded(0, [True, False])
+    return log
+
+
+def row(**changes: object) -> AgentRow:
+    facts = {
+        "id": AgentId(12),
+        "operator": "module",
+        "aim": "context",
+        "own": Tally(5, 7),
+        "clade": Tally(9, 31),
+        "children": 3,
+        "state": State.EVALUATING,
+        "best": True,
+        "marked": True,
+        "parents": (AgentId(4),),
+        "rationale": "a longer limit, and the whole output of what failed, where it is short",
+    }
+    return AgentRow(**{**facts, **changes})
+
+
+def test_an_agent_in_a_pipe_is_all_that_does_not_change_by_the_minute() -> None:
+    assert plain(agent_line(row(marked=False))) == (
+        "12 ★  ███░░░░░  own 5/12 42% 19–68%  clade 9/40 22% 12–38%  module:context  "
+        "a longer limit, and the whole output of what failed, where …"
+    )
+
+
+WHOLE = "12 ★ ◆ ●  ███░░░░░  own 5/12 42% 19–68%  clade 9/40 22% 12–38%  children 3  module:context"
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (110, WHOLE + "  a longer limit, a…"),
+        (103, WHOLE),
+        (90, WHOLE),
+        (83, "12 ★ ◆ ●  ███░░░░░  own 5/12 42% 19–68%  clade 9/40 22%  children 3  module:context"),
+        (71, "12 ★ ◆ ●  ███░░░░░  own 5/12 42% 19–68%  clade 9/40 22%  module:context"),
+        (55, "12 ★ ◆ ●  ███░░░░░  own 5/12 42% 19–68%  clade 9/40 22%"),
+        (39, "12 ★ ◆ ●  ███░░░░░  own 5/12 42% 19–68%"),
+        (32, "12 ★ ◆ ●  ███░░░░░  own 5/12 42%"),
+        (22, "12 ★ ◆ ●  own 5/12 42%"),
+        (3, "12 ★ ◆ ●  own 5/12 42%"),
+    ],
+)
+def test_what_is_of_least_use_is_left_out_first_and_id_state_and_tally_never(width: int, shown: str) -> None:
+    assert plain(agent_line(row(), width)) == shown
+
+
+@given(st.text(max_size=80), st.text(max_size=30), st.integers(0, 160))
+def test_no_text_makes_a_row_wider_than_it_may_be(rationale: str, operator: str, width: int) -> None:
+    shown = agent_line(row(rationale=rationale, operator=operator), width)
+    assert sum(cells(span.text) for span in shown) <= max(width, len("12 ★ ◆ ●  own 5/12 42%"))
+    assert all("\n" not in span.text and "\x1b" not in span.text for span in shown)
+
+
+def test_clades_that_are_not_counted_yet_say_so() -> None:
+    assert "clade counting …" in plain(agent_line(row(clade=None), 200))
+    assert "clade" not in plain(agent_line(row(children=0), 200))
+
+
+def test_a_tree_is_drawn_with_every_agent_once(log: Log) -> None:
+    drawn = list(tree_lines(log.tree, AgentId(0)))
+    lines = [plain(shown) for _, shown in drawn]
+    assert [line.split()[0] for line in lines] == ["0", "├─", "│", "│", "└─"]
+    assert [agent for agent, _ in drawn] == [0, 1, 3, 4, 2]
+    assert "★" in lines[0]
+    assert "self-edit of 1 and 2" in lines[3]
+    assert len(list(tree_lines(log.tree, None, depth=1))) == 3
+    assert drawn[0][1][1].tone is Tone.STRONG or drawn[0][1][0].tone is Tone.STRONG
+
+
+def test_guides_are_those_that_a_tree_is_drawn_with(log: Log) -> None:
+    lead = {agent: shown[0].text for agent, shown in tree_lines(log.tree) if agent}
+    assert lead[3] == guides([False, False]) == "│  ├─ "
+    assert lead[4] == guides([False, True]) == "│  └─ "
+    assert lead[2] == guides([True]) == "└─ "
+    assert guides([]) == ""
+
+
+def test_a_tree_of_ten_thousand_in_a_row_needs_no_recursion() -> None:
+    log = Log()
+    log.born()
+    for n in range(10_000):
+        log.born(n)
+    assert sum(1 for _ in tree_lines(log.tree, width=80)) == 10_001
+
+
+def test_the_best_of_a_large_tree_is_named_below_it(log: Log) -> None:
+    assert plain(best_line(log.tree, AgentId(0))) == "best  0  1/2 50% 9–91%  edit 0"
+
+
+def test_a_lineage_names_the_other_parent_of_a_crossover(log: Log) -> None:
+    steps = [(agent, plain(shown).split()[0]) for agent, shown in lineage_lines(log.tree, AgentId(4))]
+    assert steps == [(0, "0"), (1, "1"), (2, "with"), (4, "4")]
+
+
+def test_the_most_remarkable_of_what_an_agent_does_is_shown(log: Log) -> None:
+    work = [
+        Evaluate(AgentId(1), TaskId("a")),
+        Expand((AgentId(1), AgentId(2)), "op"),
+        Evaluate(AgentId(2), TaskId("a")),
+    ]
+    assert states(work) == {1: State.EXPANDING, 2: State.EVALUATING}
+    assert states(work, [AgentId(2)])[AgentId(2)] is State.WAITS
+    log.tree.barren[3] = BARREN
+    child = Born((AgentId(0),), "op", CommitId("c" * 40), "why")
+    log.tree._waiting[ActionId(9)] = Waiting(child, 0.0)
+    assert states_of(log.tree) == {3: State.BARREN, 0: State.WAITS}
+    shown = row_of(log.tree, log.tree.agents[3], state=State.BARREN)
+    assert plain(agent_line(shown, 80)).startswith("3 †  ")
