@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm import __version__
-from dgm.archive.events import Recorded, RunStarted
+from dgm.archive.events import Control, Recorded, RunStarted
 from dgm.archive.finding import packed_copies
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
@@ -38,12 +38,12 @@ from dgm.models.dry_run import DryRun
 from dgm.models.pricing import Price, Prices
 from dgm.paths import asset
 from dgm.policies.registry import open_policy
-from dgm.policies.roster import Roster
 from dgm.protocols import Benchmark, Needs, Operator, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
 from dgm.search.budgets import Ending
+from dgm.search.control import Examination, enter_control
 from dgm.search.exam import FOLDER, enter
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
@@ -155,18 +155,40 @@ def open_exam(run: Run, settings: Settings, parts: Parts) -> Run:
 
 
 async def examine(exam: Run, settings: Settings, parts: Parts, on_event: OnEvent) -> Ending:
-    """Lets the candidates of an examination work on every task that they have not worked on yet."""
+    """Lets the candidates of an examination work on every task that they have not worked on yet.
+
+    Then its control, where the session has one, makes the attempts that it may.
+    """
     async with laboratory(exam, settings, parts) as worker:
         around = Surroundings(on_event, Lent(worker.gateway))
-        return await Search(Foreman(exam, settings), Roster(), worker, settings, around).go()
+        return await Search(Foreman(exam, settings), Examination(), worker, settings, around).go()
 
 
-def begin_exam(exam: Run, run: Run, agents: Sequence[Agent], usd: float | None, parts: Parts) -> None:
-    """Enters agents of a run into its examination on the holdout tasks, which may cost ``usd`` in all its sessions."""
+def begin_exam(
+    exam: Run,
+    run: Run,
+    agents: Sequence[Agent],
+    usd: float | None,
+    parts: Parts,
+    control: Control | None = None,
+) -> None:
+    """Enters agents of a run into its examination on the holdout tasks.
+
+    Args:
+        exam: from ``open_exam``.
+        run: the search.
+        agents: the seed first.
+        usd: what the examination may cost in all its sessions.
+        parts: of the run.
+        control: from ``control_of``; None: this session makes no attempts for the control of equal spend.
+    """
     tasks = tuple(task.id for task in parts.benchmark.tasks(Split.HOLDOUT))
-    exam.append(RunStarted(Budget(usd=usd), tasks, resumed=bool(exam.tree.agents)))
+    resumed = bool(exam.tree.agents)
+    exam.append(RunStarted(Budget(usd=usd), tasks, resumed=resumed, control=control))
     for agent in agents:
         enter(exam, run, agent)
+    if control is not None:
+        enter_control(exam, run)
 
 
 def settings_of(run: Run) -> Settings:

@@ -6,6 +6,7 @@ so that an older dgm reads a run to which a compatible newer one has added somet
 
 import json
 from collections.abc import Callable
+from dataclasses import astuple
 from typing import Any
 
 from dgm.archive.events import (
@@ -16,6 +17,7 @@ from dgm.archive.events import (
     Body,
     CallRefused,
     ChildProposed,
+    Control,
     Event,
     ModelCalled,
     RunPaused,
@@ -283,7 +285,8 @@ def _run_body(event: RunStarted) -> dict[str, Any]:
         **({"expansion_cost": limits.expansion_cost} if limits.expansion_cost else {}),
     }
     flips = {"flips": True} if event.flips else {}
-    return {"budget": budget, "tasks": event.tasks, "resumed": event.resumed, **flips}
+    control = {"control": astuple(event.control)} if event.control else {}
+    return {"budget": budget, "tasks": event.tasks, "resumed": event.resumed, **flips, **control}
 
 
 def _read_run(_action: ActionId, body: Body) -> Event:
@@ -296,7 +299,10 @@ def _read_run(_action: ActionId, body: Body) -> Event:
         budget.get("seconds"),
         budget.get("expansion_cost", 0.0),
     )
-    return RunStarted(limits, tuple(body["tasks"]), body.get("resumed", False), body.get("flips", False))
+    control = Control(*body["control"]) if body.get("control") else None
+    return RunStarted(
+        limits, tuple(body["tasks"]), body.get("resumed", False), body.get("flips", False), control
+    )
 
 
 def _read_refused(action: ActionId, body: Body) -> Event:

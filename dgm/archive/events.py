@@ -27,6 +27,18 @@ SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Control:
+    """What an examination's control of equal spend goes by: all that the search took, and a bound."""
+
+    usd: float
+    tokens: int
+    seconds: float
+    """Of work, not of waiting: the sum over its actions."""
+    attempts: int
+    """At each task, at most."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted:
     """A process began to write: once when the run is made, again at each resume (with its new budget)."""
 
@@ -36,6 +48,8 @@ class RunStarted:
     resumed: bool = False
     flips: bool = False
     """Whether an agent that lost more of its parents' resolved tasks than it gained has no children."""
+    control: Control | None = None
+    """Of an examination: None where this session has no control."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,15 @@ class Roster:
     name = "roster"
     keeps_state = False
 
+    def __init__(self, leaving_out: str = "") -> None:
+        """Begins an examination of all agents but those of the operator ``leaving_out``."""
+        self._leaving_out = leaving_out
+
     def next(self, tree: Tree, rng: Random) -> Action | None:  # noqa: ARG002  (nothing is left to chance)
         """The first pair of task and agent that was not tried; None when all were."""
         for task in tree.tasks:
             for agent in tree.agents:
-                if task not in tree.tried(agent.id):
+                if agent.operator != self._leaving_out and task not in tree.tried(agent.id):
                     return Evaluate(agent.id, task)
         return None
 

@@ -9,9 +9,9 @@ from dgm.config import Settings
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
 from dgm.policies.registry import open_policy
-from dgm.policies.roster import Roster
 from dgm.protocols import Policy
 from dgm.sandboxes.choose import EngineName, choose
+from dgm.search.control import Examination
 from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.exam import OPERATOR
 from dgm.search.replay.decisions import Decisions, replay_decisions
@@ -134,7 +134,7 @@ def _own_policy(run: Run, settings: Settings) -> Policy:
     if plan:
         entered = {agent.rationale: agent.id for agent in run.tree.agents}
         return Pairs([(entered[plan["commits"][str(agent)]], TaskId(task)) for agent, task in plan["pairs"]])
-    return Roster() if examination else open_policy(settings, assemble.needs_of(settings))
+    return Examination() if examination else open_policy(settings, assemble.needs_of(settings))
 
 
 def _check_search(run: Run) -> None:

@@ -1,0 +1,254 @@
+"""The control of equal spend: as many attempts of the seed as the search's money buys, no more, each once."""
+
+import asyncio
+import itertools
+from dataclasses import replace
+
+import pytest
+
+import dgm.replay
+from dgm import assemble
+from dgm.archive.accounts import Accounts
+from dgm.archive.codec import decode, encode
+from dgm.archive.events import ActionStarted, Control, ModelCalled, RunStarted
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import AgentId, Budget, Digest, Evaluation, Split, TaskId, Usage, Verdict
+from dgm.errors import Infrastructure
+from dgm.search.budgets import Reason
+from dgm.search.control import (
+    OPERATOR,
+    Examination,
+    Unit,
+    attempts_missing,
+    control_findings,
+    control_of,
+)
+from dgm.search.exam import compare
+from dgm.search.foreman import Foreman
+from dgm.search.loop import Search, Surroundings
+from tests.unit.paid_run import small
+
+TASKS = tuple(TaskId(f"held-{n}") for n in range(4))
+SOLVED_BY = {"held-0": 0, "held-1": 2, "held-2": 4, "held-3": 99}
+"""Number of the seed's attempt that solves each task."""
+BEST = {"held-0", "held-3"}
+"""What the best agent solves."""
+
+
+CALL = Usage(1, 1000, 100, 0.01)
+
+
+class Held:
+    """A benchmark as far as an examination's beginning asks for it."""
+
+    def tasks(self, split):
+        assert split is Split.HOLDOUT
+        return [type("Task", (), {"id": task})() for task in TASKS]
+
+
+class Worker:
+    """Each attempt takes a call of 0.01 USD; what comes of it is in the tables above."""
+
+    def __init__(self, exam, usage=CALL, broken=()):
+        self.exam, self.usage, self.broken = exam, usage, set(broken)
+        self.under_way, self.done = [], []
+
+    async def perform(self, order):
+        what = order.action
+        if what.agent != 1:
+            assert what.task not in self.under_way, "two attempts at one task at once"
+            self.under_way.append(what.task)
+        for _ in range(order.id % 3 + 1):
+            await asyncio.sleep(0)
+        if what.agent != 1:
+            self.under_way.remove(what.task)
+        if (what.agent, what.task) in self.broken:
+            raise Infrastructure("the provider was away")
+        number = len(self.exam.store.calls(order.id)) + 1
+        nothing = Digest("0" * 64)
+        if self.usage.calls:
+            self.exam.append(ModelCalled(order.id, number, "m", "solve", nothing, nothing, self.usage))
+        solved = what.task in BEST if what.agent == 1 else what.attempt >= SOLVED_BY[what.task]
+        self.done.append(what)
+        verdict = Verdict.RESOLVED if solved else Verdict.UNRESOLVED
+        done = Evaluation(what.agent, what.task, what.attempt, verdict, "made up")
+        return replace(done, cost=replace(done.cost, usage=self.usage, seconds=2.0))
+
+
+@pytest.fixture
+def search(tmp_path):
+    """A search of 20 calls, 0.20 USD, 22,000 tokens; the last of its three agents is the best."""
+    made = small(tmp_path / "search")
+    yield made.run
+    made.run.close()
+
+
+@pytest.fixture
+def exam(search):
+    config = {**search.config, "settings": Settings(model="offline").model_dump(mode="json")}
+    with Run.create(search.folder / "holdout", config) as made:
+        yield made
+
+
+def session(exam, search, control, *, usd=None, workers=1, worker=None, stop_after=None):
+    """One session of the examination, as ``assemble.examine`` has it; how it ended, and who worked."""
+    parts = assemble.Parts(None, Held())
+    both = (search.tree.agents[0], search.tree.agents[2])
+    assemble.begin_exam(exam, search, both, usd, parts, control)
+    settings = Settings(model="offline", workers=workers, limits={"tries": 2})
+    worker = worker or Worker(exam)
+    ticks = itertools.count(step=100.0)
+    around = Surroundings(lambda _: hear(), clock=lambda: float(next(ticks)))
+    going = Search(Foreman(exam, settings), Examination(), worker, settings, around)
+
+    def hear():
+        if stop_after is not None and len(worker.done) >= stop_after:
+            going.ask_to_stop("enough")
+
+    return asyncio.run(asyncio.wait_for(going.go(), 60)), worker
+
+
+def attempts(exam):
+    """The control's, in the order of their starts."""
+    started = [item.event.action for item in exam.store.read() if isinstance(item.event, ActionStarted)]
+    return [
+        (what.task, what.attempt) for what in started if exam.tree.agents[what.agent].operator == OPERATOR
+    ]
+
+
+def best(search):
+    return search.tree.agents[2]
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_seed_gets_what_the_search_took(search, exam, workers) -> None:
+    over, worker = session(exam, search, control_of(search), workers=workers)
+    assert over.reason is Reason.NOTHING_LEFT
+    # 0.20 USD buy 20 attempts of 0.01, 5 at each of 4 tasks; of a solved task none is left over.
+    wanted = {("held-1", 1), ("held-1", 2)} | {(f"held-{n}", k) for n in (2, 3) for k in (1, 2, 3, 4)}
+    assert sorted(attempts(exam)) == sorted(wanted)
+    assert len(worker.done) == len(set(worker.done)) == 8 + 10
+    numbers = [number for _, number in attempts(exam)]
+    if workers == 1:
+        assert numbers == sorted(numbers)
+    found = control_findings(exam, best(search))
+    assert (found.price.unit, found.price.affordable, found.price.tasks) == (Unit.USD, 5, 4)
+    assert found.price.search == pytest.approx(0.20)
+    assert found.price.attempt == pytest.approx(0.01)
+    assert (found.attempts, found.wanted, found.missing, found.further) == (5, 5, 0, 10)
+    assert (found.once.resolved, found.once.n) == (1, 4)
+    assert (found.pairs.first.resolved, found.pairs.second.resolved) == (3, 2)
+    assert (found.pairs.lost, found.pairs.gained) == (("held-1", "held-2"), ("held-3",))
+    assert found.spend.usd == pytest.approx(0.10)
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+def test_pairs_come_first_and_are_what_they_were(search, exam) -> None:
+    session(exam, search, None)
+    assert attempts(exam) == []
+    assert control_findings(exam, best(search)) is None
+    before, account = compare(exam, AgentId(0), AgentId(1)), Accounts(exam).of(AgentId(0)).total
+    session(exam, search, control_of(search))
+    assert compare(exam, AgentId(0), AgentId(1)) == before
+    assert Accounts(exam).of(AgentId(0)).total == account
+    starts = [item.event.action for item in exam.store.read() if isinstance(item.event, ActionStarted)]
+    assert [what.agent for what in starts[:8]] == [0, 1] * 4
+    assert exam.tree.agents[2].commit == search.tree.agents[0].commit
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+def test_a_bound_stops_it_and_a_higher_one_only_adds(search, exam) -> None:
+    session(exam, search, control_of(search, attempts=2))
+    found = control_findings(exam, best(search))
+    assert (found.attempts, found.wanted, found.price.affordable, found.bound) == (2, 2, 5, 2)
+    assert found.pairs.first.resolved == 1
+    first = attempts(exam)
+    assert attempts_missing(exam, control_of(search, attempts=2)) == 0
+    assert attempts_missing(exam, control_of(search)) == 9
+    session(exam, search, control_of(search))
+    assert attempts(exam)[: len(first)] == first
+    assert len(attempts(exam)) == len(set(attempts(exam))) == 10
+    assert attempts_missing(exam, control_of(search)) == 0
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+@pytest.mark.parametrize("after", [3, 9, 12, 16])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_stopped_and_resumed_it_does_the_same(search, exam, after, workers) -> None:
+    over, one = session(exam, search, control_of(search), workers=workers, stop_after=after)
+    assert over.reason is Reason.STOPPED
+    over, two = session(exam, search, control_of(search), workers=workers)
+    assert over.reason is Reason.NOTHING_LEFT
+    done = [*one.done, *two.done]
+    assert len(done) == len(set(done)) == 18
+    assert control_findings(exam, best(search)).pairs.first.resolved == 3
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+def test_a_spent_budget_leaves_what_there_is(search, exam) -> None:
+    over, _ = session(exam, search, control_of(search), usd=0.115)
+    assert over.reason is Reason.LIMIT
+    assert exam.tree.spend.usd == pytest.approx(0.12)
+    found = control_findings(exam, best(search))
+    # Four further attempts: one at each of the three unsolved tasks, and one more, which solves held-1 in a round that
+    # the others have not had.
+    assert (found.attempts, found.further, found.wanted) == (2, 4, 5)
+    assert found.missing == 3 + 3
+    assert found.pairs.first.resolved == 1
+    session(exam, search, control_of(search), usd=1.0)
+    assert control_findings(exam, best(search)).missing == 0
+
+
+def test_a_search_that_went_on_buys_more(search, exam) -> None:
+    plan = control_of(search)
+    session(exam, search, replace(plan, usd=plan.usd / 2))
+    assert control_findings(exam, best(search)).price.affordable == 2
+    session(exam, search, plan)
+    assert control_findings(exam, best(search)).price.affordable == 5
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+@pytest.mark.parametrize(
+    ("usage", "unit", "affordable"),
+    [
+        (Usage(1, 900, 200, 0.0), Unit.TOKENS, 22_000 // (4 * 1100)),
+        (Usage(), Unit.SECONDS, 80 // (4 * 2)),
+    ],
+)
+def test_what_costs_no_money_is_compared_in_tokens_or_seconds(search, exam, usage, unit, affordable) -> None:
+    plan = replace(control_of(search), seconds=80.0)
+    session(exam, search, plan, worker=Worker(exam, usage))
+    price = control_findings(exam, best(search)).price
+    assert (price.unit, price.affordable) == (unit, affordable)
+
+
+def test_without_anything_to_compare_there_is_no_control(search, exam) -> None:
+    session(exam, search, Control(0.0, 0, 0.0, 20))
+    assert attempts(exam) == []
+    assert control_findings(exam, best(search)) is None
+
+
+def test_a_task_whose_first_attempt_was_given_up_is_left_out(search, exam) -> None:
+    over, _ = session(exam, search, control_of(search), worker=Worker(exam, broken=[(0, "held-0")]))
+    assert over.reason is Reason.NOTHING_LEFT
+    found = control_findings(exam, best(search))
+    assert (found.price.tasks, found.price.affordable) == (3, 6)
+    assert (found.pairs.first.n, found.pairs.first.resolved) == (3, 2)
+    assert all(task != "held-0" for task, _ in attempts(exam))
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+def test_what_a_search_took_holds_all_of_its_work(search) -> None:
+    plan = control_of(search)
+    assert (plan.usd, plan.tokens) == (pytest.approx(0.20), 22_000)
+    assert plan.attempts == 20
+
+
+def test_the_log_keeps_the_plan_and_older_logs_have_none() -> None:
+    event = RunStarted(Budget(), TASKS, control=Control(0.5, 10, 2.5, 20))
+    kind, action, body = encode(event)
+    assert decode(kind, action, body) == event
+    kind, action, body = encode(replace(event, control=None))
+    assert "control" not in body
+    assert decode(kind, action, body).control is None
