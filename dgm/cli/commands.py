@@ -59,7 +59,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
                 "Let agents work on every task of a benchmark's split.",
             ),
             Command("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
-            Command("export", "dgm.cli.export:export", "Copy an agent's source to a folder."),
+            Command("export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."),
             Command("archive", "dgm.cli.archive:archive", "Pack a run into one file, unpack it, verify it."),
         ),
     ),
