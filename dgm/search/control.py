@@ -120,10 +120,14 @@ class Attempts:
         if verdict is Verdict.RESOLVED and task.solved_by is None:
             task.solved_by = what.attempt
 
+    def begun(self, tree: Tree) -> bool:
+        """Whether all of the seed's first attempts have ended, so that it can be known what an attempt takes."""
+        tried = [self.tasks.get(task) for task in tree.tasks]
+        return all(one is not None and one.ended for one in tried)
+
     def price(self, tree: Tree, plan: Control | None) -> Price | None:
         """None without a plan, before all of the seed's first attempts have ended, or where nothing took anything."""
-        tried = [self.tasks.get(task) for task in tree.tasks]
-        if plan is None or not self._firsts or any(one is None or not one.ended for one in tried):
+        if plan is None or not self._firsts or not self.begun(tree):
             return None
         spent = sum((tree.spend_of(action) for action in self._firsts), Usage())
         searches = (plan.usd, float(plan.tokens), plan.seconds)
@@ -227,7 +231,7 @@ def enter_control(exam: Run, search: Run) -> AgentId:
 def attempts_missing(exam: Run, plan: Control) -> int | None:
     """How many attempts a control that goes by ``plan`` still has to make, at most; None where nobody knows yet."""
     attempts = _folded(exam)
-    if attempts.price(exam.tree, plan) is None:
+    if not attempts.begun(exam.tree):
         return None
     return _missing(attempts, attempts.allowed(exam.tree, plan))
 

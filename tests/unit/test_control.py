@@ -224,8 +224,10 @@ def test_what_costs_no_money_is_compared_in_tokens_or_seconds(search, exam, usag
 
 
 def test_without_anything_to_compare_there_is_no_control(search, exam) -> None:
+    assert attempts_missing(exam, control_of(search)) is None
     session(exam, search, Control(0.0, 0, 0.0, 20))
     assert attempts(exam) == []
+    assert attempts_missing(exam, Control(0.0, 0, 0.0, 20)) == 0
     assert control_findings(exam, best(search)) is None
 
 
