@@ -154,9 +154,7 @@ class Accounts:
 
     def refusals(self, agent: AgentId) -> Sequence[Refusal]:
         """What the agent asked for in vain, at work on tasks or on its children; the most frequent first."""
-        mine = "[" + ",".join(map(str, self._own[agent])) + "]"
-        rows = self._run.store.query(_REFUSALS, (self._until, mine))
-        return [Refusal(code, message, times, ActionId(action)) for code, message, times, action in rows]
+        return refusals_of(self._run, self._own[agent], self._until)
 
     def _members(self, agent: AgentId) -> Iterator[AgentId]:
         tree = self._run.tree
@@ -170,6 +168,19 @@ class Accounts:
             new = [child for child in tree.children(member) if child not in seen]
             seen.update(new)
             waiting += new
+
+
+def refusals_of(run: Run, actions: Sequence[ActionId], until: int | None = None) -> Sequence[Refusal]:
+    """What was asked for in vain in some actions, the most frequent first.
+
+    Args:
+        run: the run.
+        actions: such as those of an ``Account``'s lines.
+        until: number of the last event that counts; the last that the tree has read if None.
+    """
+    last = run.tree.seq if until is None else until
+    rows = run.store.query(_REFUSALS, (last, json.dumps(actions)))
+    return [Refusal(code, message, times, ActionId(action)) for code, message, times, action in rows]
 
 
 def account_of(run: Run, agent: AgentId, *, whole: bool) -> Account:

@@ -22,10 +22,6 @@ _STARTS = """
 SELECT seq, at, kind, action, body FROM events
 WHERE seq <= ? AND kind = 'action_started' AND json_extract(body, '$.parents[0]') IS NOT NULL ORDER BY seq
 """
-_AIMS = """
-SELECT DISTINCT action, json_extract(body, '$.aim') FROM events
-WHERE seq <= ? AND kind = 'action_started' AND json_extract(body, '$.aim') IS NOT NULL
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +130,6 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
     for line in lines.values():
         line.vetting = _run(line.vetting)
     return list(lines.values())
-
-
-def aims_of(run: Run) -> Mapping[AgentId, str]:
-    """Of the agents that were made for some aim: what it was."""
-    aims = {ActionId(action): str(aim) for action, aim in run.store.query(_AIMS, (run.tree.seq,))}
-    return {agent.id: aims[agent.action] for agent in run.tree.agents if agent.action in aims} if aims else {}
 
 
 def stage_times(run: Run, cost: Cost) -> Mapping[str, StageTime]:
