@@ -101,7 +101,12 @@ def matching(store: EventStore, words: str, until: int) -> Sequence[AgentId]:
         return []
     quoted = words.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     number = int(words) if words.isascii() and words.isdigit() and len(words) < 16 else -1
-    asked: dict[str, float | str] = {"until": until, "number": number, "begins": f"{quoted}%", "holds": f"%{quoted}%"}
+    asked: dict[str, float | str] = {
+        "until": until,
+        "number": number,
+        "begins": f"{quoted}%",
+        "holds": f"%{quoted}%",
+    }
     rows = store.query(_NAMED, asked) or store.query(_TRIED, {"until": until, "holds": asked["holds"]})
     return [AgentId(row[0]) for row in rows]
 
