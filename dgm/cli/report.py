@@ -9,6 +9,7 @@ import click
 
 from dgm import assemble
 from dgm.archive.durable import write_durably
+from dgm.archive.events import Control
 from dgm.archive.finding import find_run
 from dgm.archive.operator_accounts import OperatorLine, operators_of
 from dgm.archive.run import Run
@@ -28,9 +29,11 @@ from dgm.report.record import record
 from dgm.report.traces import missing_traces
 from dgm.search.best import best_of
 from dgm.search.budgets import Ending, Reason
+from dgm.search.control import MOST, attempts_missing, control_of
 from dgm.search.exam import FOLDER, candidate
+from dgm.show import terminal
 from dgm.show.operators import operator_lines, operator_records
-from dgm.show.spans import plain
+from dgm.show.spans import Span, Tone, line
 from dgm.show.words import usd_text
 
 STDOUT = Path("-")
@@ -44,6 +47,16 @@ STDOUT = Path("-")
     "--max-usd",
     type=Amount(),
     help="Money for the holdout evaluations, earlier ones included (default: what the run's own limit leaves).",
+)
+@click.option(
+    "--control/--no-control",
+    default=True,
+    help="With --holdout: also let the seed try as often as the search's spend would have bought (default: yes).",
+)
+@click.option(
+    "--control-attempts",
+    type=click.IntRange(min=1),
+    help=f"Of the control: attempts at each task at most (default {MOST}).",
 )
 @click.option(
     "--html",
@@ -64,11 +77,17 @@ def report(
     holdout: bool,
     workers: int | None,
     max_usd: float | None,
+    control: bool,
+    control_attempts: int | None,
     html: Path | None,
     folder: Path | None,
     as_json: bool,
 ) -> int:
     """Compare the best agent with the seed: tallies of the search, its operators, and the holdout tasks one by one."""
+    if control_attempts and not (holdout and control):
+        raise UserError(
+            "--control-attempts is about the control of --holdout; give that, without --no-control"
+        )
     _check_targets(html, folder, as_json=as_json)
     with Run.open(find_run(run_name, write=holdout)) as run:
         if not run.tree.agents:
@@ -76,8 +95,9 @@ def report(
         settings = assemble.settings_of(run)
         if workers:
             settings = settings.model_copy(update={"workers": workers})
+        plan = control_of(run, control_attempts or MOST) if control else None
         quiet = as_json or html == STDOUT
-        over = _examine(run, settings, max_usd, quiet=quiet) if holdout else None
+        over = _examine(run, settings, max_usd, plan, quiet=quiet) if holdout else None
         best = run.tree.agents[best_of(run)]
         found = findings(run, best)
         operators = _operators(run)
@@ -89,7 +109,7 @@ def report(
             emit_json(record(run, facts, operator_records(operators)))
         elif html != STDOUT:
             _say(run, best.id, found, operators)
-            sys.stdout.writelines(f"{line}\n" for line in written)
+            sys.stdout.writelines(f"{each}\n" for each in written)
         return _code(over)
 
 
@@ -102,10 +122,11 @@ def _operators(run: Run) -> Sequence[OperatorLine]:
 
 
 def _say(run: Run, best: AgentId, found: Findings | None, operators: Sequence[OperatorLine]) -> None:
-    lines = [*map(plain, search_lines(run, best)), *map(plain, operator_lines(operators))]
-    lines += map(plain, [*holdout_lines(run, found, best), note_line(run)])
-    lines += missing_traces(run)
-    sys.stdout.write("\n".join(lines) + "\n")
+    missing = [line(Span(text, Tone.WARN)) for text in missing_traces(run)]
+    examined = holdout_lines(run, found, best)
+    terminal.write(
+        [*search_lines(run, best), *operator_lines(operators), *examined, note_line(run), *missing]
+    )
 
 
 def _check_targets(html: Path | None, folder: Path | None, *, as_json: bool) -> None:
@@ -149,7 +170,9 @@ def _code(over: Ending | None) -> int:
     return LIMIT if spent else FAILED
 
 
-def _examine(run: Run, settings: Settings, max_usd: float | None, *, quiet: bool) -> Ending | None:
+def _examine(
+    run: Run, settings: Settings, max_usd: float | None, plan: Control | None, *, quiet: bool
+) -> Ending | None:
     """Does what is missing; None where nothing is, which then costs nothing and asks nobody."""
     parts = assemble.parts_of(settings.model_copy(update={"sandbox": run.config["sandbox"]}))
     if not parts.benchmark.tasks(Split.HOLDOUT):
@@ -161,13 +184,13 @@ def _examine(run: Run, settings: Settings, max_usd: float | None, *, quiet: bool
     spent = 0.0
     if exists(run):
         with Run.open(run.folder / FOLDER) as exam:
-            if _is_complete(exam, agents, parts):
+            if _is_complete(exam, agents, parts, plan):
                 return None
             spent = exam.tree.spend.usd
     usd = _affordable(run, max_usd, spent)
     asyncio.run(assemble.check_models(settings))
     with assemble.open_exam(run, settings, parts) as exam, progress(exam, quiet=quiet) as shown:
-        assemble.begin_exam(exam, run, agents, usd, parts)
+        assemble.begin_exam(exam, run, agents, usd, parts, plan)
         return asyncio.run(assemble.examine(exam, settings, parts, shown.event))
 
 
@@ -191,10 +214,11 @@ def _affordable(run: Run, max_usd: float | None, spent: float) -> float | None:
     return left
 
 
-def _is_complete(exam: Run, agents: Sequence[Agent], parts: assemble.Parts) -> bool:
+def _is_complete(exam: Run, agents: Sequence[Agent], parts: assemble.Parts, plan: Control | None) -> bool:
     tasks = [task.id for task in parts.benchmark.tasks(Split.HOLDOUT)]
     entered = [candidate(exam, agent) for agent in agents]
-    return all(
+    pairs = all(
         identity is not None and all(exam.tree.verdict(identity, task) for task in tasks)
         for identity in entered
     )
+    return pairs and (plan is None or attempts_missing(exam, plan) == 0)

@@ -1,6 +1,7 @@
 """The top of the page: is the best agent better, how that is known, and what the search came to."""
 
 from dgm.domain import Tally, Usage
+from dgm.report.control import sentences
 from dgm.report.drawing import short
 from dgm.report.facts import Report
 from dgm.report.headline import (
@@ -47,6 +48,9 @@ def answer(report: Report) -> Section:
 def _examined(report: Report, found: Findings) -> list[Html]:
     pairs = found.comparison
     rows = [_row("seed, 0", pairs.first, "seed"), _row(f"best, {report.best}", pairs.second, "")]
+    control = found.control
+    if control and control.attempts > 1:
+        rows.append(_row(f"seed × {control.attempts}", control.pairs.first, "seed"))
     parts = [table(("agent", "resolved", "95 %", ""), rows, kind="headline")]
     changed = f"{len(pairs.gained)} gained and {len(pairs.lost)} lost"
     test = f"exact McNemar {p_text(pairs.p)}, mid-{p_text(pairs.mid_p)}"
@@ -54,6 +58,9 @@ def _examined(report: Report, found: Findings) -> list[Html]:
     parts += [paragraph(text) for text in (_power(pairs), _costs(found), _ungraded(found)) if text]
     if pairs.gained or pairs.lost:
         parts.append(_changed(pairs))
+    if control:
+        offline = "offline" in report.run["models"].values()
+        parts.append(h("div", {"class": "box"}, paragraph(" ".join(sentences(control, offline=offline)))))
     return parts
 
 

@@ -102,6 +102,9 @@ def holdout(report: Report) -> Drawing | None:
         return None
     pairs = report.found.comparison
     rows = [("seed", pairs.first, "seed"), (f"best ({report.best})", pairs.second, "")]
+    control = report.found.control
+    if control and control.attempts > 1:
+        rows.append((f"seed × {control.attempts}", control.pairs.first, "seed"))
     drawing = Drawing("rates on the holdout tasks with 95 % intervals", 640, 70 + 34 * len(rows))
     axes = Axes(90, 10, 380, 34 * len(rows), 1)
     for quarter in range(5):

@@ -63,7 +63,7 @@ def operators(report: Report) -> Section:
         return Section("operators", "Operators", [lead("No expansion yet: every agent there is was given.")])
     rows = [_operator_row(line) for line in report.operators]
     head = ("operator", "tried", "born", "judged", "better", "mean gain, 95 %", "spent", "what else")
-    parts = [table(head, rows, numbers=(1, 2, 3, 4), text=(7,))]
+    parts = [table(head, rows, numbers=range(1, 7), text=(7,))]
     if sum(line.gain is not None for line in report.operators) > 1:
         parts.append(figure(figures.operators(report), "Mean gain of each operator's judged children."))
     parts.append(h("p", {"class": "soft small"}, BIASED))

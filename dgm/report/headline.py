@@ -11,6 +11,8 @@ from typing import Any
 from dgm.archive.accounts import Accounts, RoleAndModel
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Evaluate, Tally, Usage
+from dgm.report import control
+from dgm.search.control import ControlFindings, control_findings
 from dgm.search.exam import FOLDER, Comparison, candidate, compare
 from dgm.search.summary import by_record, models_of, models_text, spend_record, tally_record
 from dgm.show.safe import one_line
@@ -55,6 +57,8 @@ class Findings:
     """Holdout tasks."""
     missing: int = 0
     """Evaluations of the two that are still to be done; those that were given up are not."""
+    control: ControlFindings | None = None
+    """What the search's spend buys without a search."""
 
     @property
     def ungraded(self) -> int:
@@ -84,6 +88,7 @@ def findings(run: Run, agent: Agent) -> Findings | None:
             accounts.of(best).total,
             len(exam.tree.tasks),
             sum(_missing(exam, entered) for entered in {seed, best}),
+            control_findings(exam, agent),
         )
 
 
@@ -169,6 +174,7 @@ def holdout_record(found: Findings) -> dict[str, Any]:
         "mcnemar_mid_p": round(pairs.mid_p, 6),
         "power": power_record(pairs),
         "shown_better": not found.missing and is_better(pairs),
+        "control": control.record(found.control) if found.control else None,
         "spend": {
             **spend_record(found.spend),
             "by": by_record(found.by),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Tally, Usage
+from dgm.report.control import sentences
 from dgm.report.headline import (
     POWERFUL,
     WORTH_FINDING,
@@ -15,7 +16,7 @@ from dgm.report.headline import (
     usd_each,
 )
 from dgm.search.exam import Comparison
-from dgm.search.summary import chosen_record
+from dgm.search.summary import chosen_record, models_of
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import interval_text, mcnemar_text, tally_text, usage_lines, usage_text
@@ -66,6 +67,7 @@ def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> Sequence[L
         line(f"  {changed}: the best agent is ", _verdict(found)),
         *_power(pairs),
         *_incomplete(found),
+        *_control(run, found),
         line(f"  spent on the holdout tasks: {usage_text(found.spend)}"),
         *map(_plain, usage_lines(found.by, "    ")),
     ]
@@ -113,6 +115,13 @@ def _power(pairs: Comparison) -> Iterator[Line]:
         shown = f"{pairs.first.n} tasks show a true gain of {WORTH_FINDING * 100:.0f} points ({supposed})"
         needed = f"for {POWERFUL:.0%} it takes {found['tasks_for_80_percent']} tasks"
         yield line(f"  power: {shown} with probability {found['power']:.0%}; {needed}")
+
+
+def _control(run: Run, found: Findings) -> Iterator[Line]:
+    if found.control:
+        offline = "offline" in models_of(run).values()
+        for text in sentences(found.control, offline=offline):
+            yield line(f"  {text[0].lower()}{text[1:]}")
 
 
 def _incomplete(found: Findings) -> Iterator[Line]:

@@ -57,9 +57,14 @@ def test_no_script_of_a_hostile_name_runs(browser, reports):
         page.js("document.querySelectorAll('details').forEach(part => part.open = true)")
         page.js("dispatchEvent(new Event('beforeprint')), dispatchEvent(new Event('afterprint'))")
     assert page.js("document.title") == title
-    assert page.js("document.images.length + document.querySelectorAll('iframe, object, embed, link').length") == 0
+    assert (
+        page.js("document.images.length + document.querySelectorAll('iframe, object, embed, link').length")
+        == 0
+    )
     assert page.js("document.scripts.length") == 1
-    handlers = "[...document.querySelectorAll('*')].some(e => [...e.attributes].some(a => a.name.startsWith('on')))"
+    handlers = (
+        "[...document.querySelectorAll('*')].some(e => [...e.attributes].some(a => a.name.startsWith('on')))"
+    )
     assert page.js(handlers) is False
     assert page.complaints() == []
 
@@ -118,7 +123,9 @@ def test_it_is_printed_with_its_diffs(browser, file, tmp_path):
     (tmp_path / "report.pdf").write_bytes(data)
     pages = subprocess.run(["pdfinfo", tmp_path / "report.pdf"], capture_output=True, text=True, check=True)
     assert 3 <= int(re.search(r"Pages:\s+(\d+)", pages.stdout)[1]) <= 60
-    text = subprocess.run(["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, check=True)
+    text = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, check=True
+    )
     said = text.stdout.decode("utf-8", "replace")
     assert "How to reproduce it" in said
     assert "@@ -" in said

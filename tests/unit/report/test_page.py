@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -12,11 +13,12 @@ from dgm.archive.operator_accounts import operators_of
 from dgm.archive.run import Run
 from dgm.domain import AgentId
 from dgm.report.facts import gather
-from dgm.report.page import page
+from dgm.report.page import LIMIT, page
 from dgm.search.best import best_of
 from tests.unit.hostile_run import hostile as hostile_run
 from tests.unit.paid_run import PaidRun
 from tests.unit.report.conftest import facts
+from tests.unit.report.large_run import large_run
 from tests.unit.report.test_markup import Texts
 
 OURS = {
@@ -149,3 +151,15 @@ def test_a_lost_repository_leaves_the_rest(paid) -> None:
     assert said.count("not there: 2 of 2 diffs") == 1
     assert said.count("The diff is not there") == 2
     assert "Failures by kind" in said
+
+
+def test_a_thousand_agents_with_long_texts_and_diffs_fit(tmp_path) -> None:
+    with large_run(tmp_path / "large", 1000, 4000, calls=0, commits=False) as run:
+        found = gather(run, AgentId(999), None, operators_of(run))
+    assert len(found.line.steps) > 20
+    patch = b"diff --git a/x b/x\n@@ -1 +1 @@\n" + b"+<a href='x'>&\x1b[31m</a>\n" * 4_000
+    steps = [replace(step, patch=patch, damage="") for step in found.line.steps]
+    data = page(replace(found, line=replace(found.line, steps=steps)))
+    assert len(patch) > 90_000
+    assert len(data) < LIMIT
+    assert len(re.findall(rb'data-t="agent \d+: ', data)) == 1001

@@ -1,0 +1,82 @@
+"""What is said of the control of equal spend."""
+
+from dataclasses import replace
+
+import pytest
+
+from dgm.domain import AgentId, Tally, Usage
+from dgm.report.control import amount, record, sentences
+from dgm.report.facts import gather
+from dgm.report.figures import holdout
+from dgm.report.headline import Findings
+from dgm.report.page import page
+from dgm.report.people import holdout_lines
+from dgm.search.control import ControlFindings, Price, Unit
+from dgm.show.spans import plain
+from tests.unit.report.test_headline import twenty
+from tests.unit.report.test_markup import Texts
+
+FOUND = ControlFindings(
+    price=Price(Unit.TOKENS, 9_700_000, 14_700, 20),
+    bound=20,
+    attempts=20,
+    further=180,
+    missing=0,
+    once=Tally(7, 13),
+    pairs=twenty(1, 3, 11),
+    spend=Usage(900, 2_000_000, 90_000),
+)
+
+
+def test_it_says_what_was_bought_and_what_came_of_it() -> None:
+    said = " ".join(sentences(FOUND, offline=False))
+    assert "for the 9.7M tokens that the search took" in said
+    assert "32 attempts at each holdout task, of which it was given at most 20" in said
+    assert "With 20 attempts at each it resolves 14 of 20 tasks" in said
+    assert "with one, 7 of 20" in said
+    assert "resolves 12 of 20: 1 that the control does not, and not 3 that it does" in said
+    assert "exact McNemar p = 0.625" in said
+    assert "not complete" not in said
+    assert "independent" not in said
+
+
+def test_one_that_is_not_complete_says_how_far_it_is() -> None:
+    said = " ".join(sentences(replace(FOUND, attempts=12, missing=31), offline=True))
+    assert "every task has had 12 of 20 attempts, and up to 31 attempts are still to be made" in said
+    assert "not independent" in said
+
+
+def test_all_that_money_buys_has_no_bound() -> None:
+    few = replace(FOUND, price=Price(Unit.USD, 2.0, 0.05, 20), attempts=2)
+    said = " ".join(sentences(few, offline=False))
+    assert "for the 2.00 USD that the search took, the seed could have had 2 attempts at each holdout task." in said
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (0.0042, Unit.USD, "0.0042 USD"),
+        (12.5, Unit.USD, "12.50 USD"),
+        (1500, Unit.TOKENS, "1.5k tokens"),
+        (90, Unit.SECONDS, "90 seconds of work"),
+        (9000, Unit.SECONDS, "2.5 hours of work"),
+    ],
+)
+def test_amounts_have_their_unit(value: float, unit: Unit, said: str) -> None:
+    assert amount(value, unit) == said
+
+
+def test_it_stands_on_the_page_in_the_terminal_and_in_the_document(paid) -> None:
+    found = Findings(twenty(6, 0, 5), Usage(), {}, Usage(), Usage(), 20, 0, FOUND)
+    report = gather(paid.run, AgentId(2), found, [])
+    text = Texts(page(report).decode()).text
+    assert "seed × 20" in text
+    assert "Control of equal spend: for the 9.7M tokens" in text
+    lines = "\n".join(map(plain, holdout_lines(paid.run, found, AgentId(2))))
+    assert "  control of equal spend: for the 9.7M tokens" in lines
+    drawing = holdout(report)
+    assert drawing is not None
+    assert "seed × 20" in drawing.html()
+    said = record(FOUND)
+    assert (said["unit"], said["affordable"], said["attempts"]) == ("tokens", 32, 20)
+    assert (said["seed_any"]["resolved"], said["seed_once"]["resolved"], said["best"]["resolved"]) == (14, 7, 12)
