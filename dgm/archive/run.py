@@ -8,7 +8,7 @@ import json
 import platform
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -76,8 +76,13 @@ class Run:
         return cls.open(folder, write=True)
 
     @classmethod
-    def open(cls, folder: Path, *, write: bool = False) -> Self:
+    def open(cls, folder: Path, *, write: bool = False, pause: Callable[[], None] | None = None) -> Self:
         """Opens a run and folds its events.
+
+        Args:
+            folder: the run.
+            write: whether events are to be appended.
+            pause: as ``fold`` takes it.
 
         Raises:
             UserError: there is no run, it was made by a newer dgm, or it is to be written and is read-only.
@@ -89,7 +94,7 @@ class Run:
             raise ArchiveCorrupt(f"{folder / 'events.db'}: missing; restore it from a copy")
         run = cls(folder, config, EventStore.open(folder / "events.db", write=write))
         try:
-            run._refold()
+            run._refold(pause)
         except BaseException:
             run.close()
             raise
@@ -165,9 +170,9 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _refold(self) -> None:
+    def _refold(self, pause: Callable[[], None] | None) -> None:
         try:
-            fold(self.store, self.tree)
+            fold(self.store, self.tree, pause)
         except ArchiveCorrupt as error:
             where = self.folder / "events.db"
             raise error if str(where) in str(error) else ArchiveCorrupt(f"{where}: {error}") from error

@@ -1,0 +1,251 @@
+"""The app: five screens over one reader, where a person is, what is marked, and the way back."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual import events
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.driver import Driver
+from textual.screen import Screen
+
+from dgm.domain import AgentId, TaskId
+from dgm.show.safe import one_line
+from dgm.tui.finding import Finder
+from dgm.tui.keys import Where, bindings_of
+from dgm.tui.page import Page, agent_of
+from dgm.tui.palette import Typed, system_commands
+from dgm.tui.reader import Changed, Reader
+from dgm.tui.screens import SCREENS
+from dgm.tui.screens.help import HelpScreen
+
+THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
+"""As they are named on the command line, and in Textual; the last shows the terminal's own colours."""
+LOADING_S, LOOK_S = 0.05, 0.5
+"""How often the reader is asked, while the run is read and afterwards."""
+MARKS = 2
+_REMEMBERED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where somebody has been."""
+
+    screen: str
+    agent: AgentId | None
+    task: TaskId | None
+    tab: str | None
+
+
+class Browser(App[None]):
+    """``dgm browse``."""
+
+    CSS_PATH = Path(__file__).with_name("look.tcss")
+    TITLE = "dgm"
+    MODES: ClassVar[dict[str, Any]] = dict(SCREENS)
+    DEFAULT_MODE = "tree"
+    COMMANDS: ClassVar[set[Any]] = {*App.COMMANDS, Typed}
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.EVERYWHERE)]
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "narrow"), (110, "wide")]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "flat"), (8, "low"), (12, "high")]
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        follow: bool = False,
+        theme: str | None = None,
+        agent: AgentId | None = None,
+        driver_class: type[Driver] | None = None,
+    ) -> None:
+        """Shows a run.
+
+        Args:
+            reader: the run; closed by whoever opened it.
+            follow: whether the cursor follows the newest event.
+            theme: of ``THEMES``; None for what ``TEXTUAL_THEME`` says, else dark.
+            agent: where the cursor stands first.
+            driver_class: for tests.
+        """
+        plain = bool(os.environ.get("NO_COLOR"))
+        if not plain and "NO_COLOR" in os.environ:
+            del os.environ["NO_COLOR"]  # an empty one asks for nothing, but Textual would obey it
+        super().__init__(driver_class=driver_class, ansi_color=True if plain else None)
+        if plain:
+            self.theme = THEMES["ansi"]
+        elif theme is not None:
+            self.theme = THEMES[theme]
+        self.animation_level = "none"
+        self.reader = reader
+        self.following = follow
+        self.agent = agent
+        self.task: TaskId | None = None
+        self.tab: str | None = None
+        """The part of the screen ``agent`` that is asked for; that screen takes it and says None."""
+        self.marks: list[AgentId] = []
+        self.said = ""
+        """A message in the bottom line, until the next key."""
+        self._been: list[Stop] = []
+
+    @property
+    def page(self) -> Page | None:
+        """The screen of the five that is shown, also under help or palette."""
+        base = self.screen_stack[0]
+        return base if isinstance(base, Page) else None
+
+    def on_mount(self) -> None:
+        """Begins to look at the run."""
+        self._look()
+
+    def _look(self) -> None:
+        self.look()
+        waits = self.reader.reading is not None and not self.reader.problem
+        self.set_timer(LOADING_S if waits else LOOK_S, self._look)
+
+    def look(self) -> None:
+        """Draws what is new of the run."""
+        changed = self.reader.advance()
+        if changed and self.page is not None and self.page.is_mounted:
+            self.page.redraw(changed)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys and the mouse go before what is read meanwhile."""
+        if isinstance(event, events.InputEvent):
+            self.reader.gate.hold()
+            if self.said and isinstance(event, events.Key):
+                self.said = ""
+                self.draw_bars()
+        await super().on_event(event)
+
+    # Where we are
+
+    def go(
+        self, screen: str, *, agent: AgentId | None = None, task: TaskId | None = None, tab: str | None = None
+    ) -> None:
+        """Goes to a screen, for another agent or task where one is given; Esc comes back."""
+        here = Stop(self.current_mode, self.agent, self.task, self.tab)
+        self.agent = self.agent if agent is None else agent
+        self.task = self.task if task is None else task
+        self.tab = tab
+        if here != Stop(screen, self.agent, self.task, self.tab):
+            self._been = [*self._been, here][-_REMEMBERED:]
+        self._show(screen)
+
+    def _show(self, screen: str) -> None:
+        if screen == self.current_mode and self.page is not None:
+            self.page.entered()
+            self.draw_bars()
+        else:
+            self.switch_mode(screen)
+
+    def say(self, text: str) -> None:
+        """Shows a message in the bottom line; the text is neutralised."""
+        self.said = one_line(text, 300)
+        self.draw_bars()
+
+    def draw_bars(self) -> None:
+        """Draws head and foot of the screen that is shown."""
+        if self.page is not None and self.page.is_mounted:
+            self.page.draw_bars()
+
+    def refresh_page(self) -> None:
+        """Draws everything that the screen shows, as after a mark was set."""
+        if self.page is not None:
+            self.page.redraw(Changed(facts=True))
+
+    # What keys do
+
+    def action_show(self, screen: str) -> None:
+        """To one of the five screens."""
+        self.go(screen)
+
+    async def action_back(self) -> None:
+        """Closes what lies over the screen, or goes back to where we were."""
+        if len(self.screen_stack) > 1:
+            self.pop_screen()
+        elif self._been:
+            last = self._been.pop()
+            self.agent, self.task, self.tab = last.agent, last.task, last.tab
+            self._show(last.screen)
+
+    def action_help(self) -> None:
+        """Shows the table of keys."""
+        self.push_screen(HelpScreen())
+
+    def action_theme(self) -> None:
+        """The next theme."""
+        if self.no_color:
+            self.say("NO_COLOR is set: there are no colours")
+            return
+        names = list(THEMES.values())
+        here = names.index(self.theme) if self.theme in names else -1
+        self.theme = names[(here + 1) % len(names)]
+        self.say(f"theme {list(THEMES)[(here + 1) % len(names)]}")
+
+    def action_find(self) -> None:
+        """Asks for words."""
+        if self.page is not None:
+            Finder.ask(self.page)
+
+    def action_find_next(self) -> None:
+        """To the next that was found."""
+        if self.page is not None:
+            self.page.find_again(backwards=False)
+
+    def action_find_previous(self) -> None:
+        """To the one before."""
+        if self.page is not None:
+            self.page.find_again(backwards=True)
+
+    def action_best(self) -> None:
+        """To the best agent."""
+        if self.reader.best is None:
+            self.say("the best agent is being worked out" if self.reader.count else "there is no agent yet")
+        else:
+            self.go("agent" if self.current_mode == "agent" else "tree", agent=self.reader.best)
+
+    def action_mark(self) -> None:
+        """Marks the agent; of three marks the oldest goes."""
+        agent = agent_of(self)
+        if agent is None:
+            self.say("there is no agent yet")
+            return
+        if agent in self.marks:
+            self.marks.remove(agent)
+        else:
+            self.marks = [*self.marks, agent][-MARKS:]
+        self.refresh_page()
+        self.say(f"marked: {' and '.join(map(str, self.marks)) or 'none'}")
+
+    def action_compare(self) -> None:
+        """Compares the marked agents; one mark alone with the agent here."""
+        agent = agent_of(self)
+        if len(self.marks) == 1 and agent is not None and agent not in self.marks:
+            self.marks = [*self.marks, agent]
+        if len(self.marks) < MARKS:
+            self.say("mark two agents with m, or one and go to another")
+            return
+        self.go("compare")
+
+    def action_follow(self) -> None:
+        """Follows the newest event, or stops to."""
+        self.following = not self.following
+        self.say("following the newest event" if self.following else "not following")
+
+    def action_copy(self) -> None:
+        """Copies what the screen is about."""
+        text = self.page.identity() if self.page is not None else ""
+        if text:
+            self.copy_to_clipboard(text)
+            self.say(f"copied {text}, if your terminal allows it")
+        else:
+            self.say("there is nothing to copy")
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """One command for each key that works here."""
+        yield from system_commands(self)

@@ -1,0 +1,69 @@
+"""The first and the last line of every screen, and blocks of lines that are only looked at."""
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.strip import Strip
+from textual.widget import Widget
+
+from dgm.show.safe import cells
+from dgm.show.spans import Line, Span, Tone, cropped
+from dgm.tui.strips import strip, tones_of
+
+SCREENS = (("tree", "Tree"), ("agent", "Agent"), ("task", "Task"), ("compare", "Compare"), ("running", "Run"))
+"""In the order of the keys 1 to 5; the name in the program, and on the screen."""
+
+
+class Block(Widget):
+    """Lines that stand where they are put; those that do not fit are not seen."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
+        self._lines: Sequence[Line] = ()
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Puts other lines in their place."""
+        if list(lines) != list(self._lines):
+            self._lines = lines
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """A row of it."""
+        tones = tones_of(self.app)
+        base = tones[Tone.PLAIN]
+        if y >= len(self._lines):
+            return Strip.blank(self.size.width, base)
+        line = cropped(self._lines[y], self.size.width)
+        return strip(line, tones).crop_extend(0, self.size.width, base).apply_style(base)
+
+
+class Head(Block):
+    """What run this is, and the five screens; a click on one of them goes there."""
+
+    def facts(self, facts: Line, screen: str) -> None:
+        """Shows the facts at the left, and which screen this is."""
+        tabs = _tabs(screen, self.size.width)
+        room = self.size.width - sum(cells(span.text) for span in tabs)
+        left = cropped(facts, max(0, room - 1))
+        blanks = room - sum(cells(span.text) for span in left)
+        self.show([(*left, Span(" " * blanks), *tabs)])
+
+    def on_click(self, event: events.Click) -> None:
+        """Goes to the screen whose name is there."""
+        x, end = event.x, self.size.width
+        for number, (name, title) in reversed(list(enumerate(SCREENS, 1))):
+            begin = end - len(_tab(number, title, self.size.width))
+            if begin <= x < end:
+                self.app.call_later(self.app.run_action, f"show('{name}')")
+            end = begin
+
+
+def _tabs(screen: str, width: int) -> Line:
+    return tuple(
+        Span(_tab(number, title, width), Tone.MARK if name == screen else Tone.DIM)
+        for number, (name, title) in enumerate(SCREENS, 1)
+    )
+
+
+def _tab(number: int, title: str, width: int) -> str:
+    return f" {number} {title}" if width >= 72 else f" {number}"

@@ -1,0 +1,184 @@
+"""A list of lines that are made when they are seen: a cursor, keys, the mouse. What the lines are is left to others."""
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from dgm.show.spans import Line, Span, Tone
+from dgm.tui.keys import Where, bindings_of
+from dgm.tui.strips import CURSOR, cursor_style, strip, tones_of
+
+STEP = 8
+"""Cells that a key moves to the side."""
+
+
+class LineList(ScrollView, can_focus=True, inherit_bindings=False):
+    """Lines with a cursor; a subclass says how many there are and what each is, and calls ``updated``."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.LIST)]
+
+    class Moved(Message):
+        """The cursor is on another line, or another thing is under it."""
+
+        def __init__(self, lines: "LineList", number: int) -> None:
+            self.lines = lines
+            self.number = number
+            super().__init__()
+
+        @property
+        def control(self) -> "LineList":
+            """The list."""
+            return self.lines
+
+    class Chosen(Moved):
+        """A line was opened, by key or by mouse."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
+        self.cursor = 0
+        self.left = 0
+        """Cells of every line that are hidden at its beginning."""
+
+    # What a subclass says
+
+    def count(self) -> int:
+        """How many lines there are."""
+        raise NotImplementedError
+
+    def line(self, number: int, width: int) -> Line:
+        """One line, of any length; ``width`` is how many cells of it can be seen at once."""
+        raise NotImplementedError
+
+    def widest(self) -> int:
+        """Cells of the longest line, as far as is known; 0 where lines are made to fit."""
+        return 0
+
+    def clicked(self, number: int, x: int) -> None:
+        """The mouse was pressed on cell ``x`` of a line; the cursor is on it already."""
+
+    def moved(self) -> None:
+        """A person moved the cursor."""
+
+    # What it does
+
+    def updated(self) -> None:
+        """To be called when there are other lines, or more or fewer; keeps the cursor on a line."""
+        count = self.count()
+        self.cursor = max(0, min(self.cursor, count - 1))
+        self.virtual_size = Size(self.room + 1, count)
+        self.reveal()
+        self.refresh()
+
+    def go(self, number: int) -> None:
+        """Puts the cursor on a line, or on the nearest there is."""
+        before, self.cursor = self.cursor, max(0, min(number, self.count() - 1))
+        self.reveal()
+        self.refresh_line(before)
+        self.refresh_line(self.cursor)
+        self.post_message(self.Moved(self, self.cursor))
+
+    def reveal(self) -> None:
+        """Scrolls as little as brings the cursor's line into view."""
+        top, height = self.scroll_offset.y, self.page
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False, immediate=True)
+        elif self.cursor >= top + height:
+            self.scroll_to(y=self.cursor - height + 1, animate=False, immediate=True)
+
+    @property
+    def page(self) -> int:
+        """Lines that are seen at once, at least 1."""
+        return max(1, self.scrollable_content_region.height)
+
+    @property
+    def room(self) -> int:
+        """Cells for a line beside the cursor's mark."""
+        return max(1, self.scrollable_content_region.width - 1)
+
+    def render_line(self, y: int) -> Strip:
+        """A row of the window."""
+        number = y + self.scroll_offset.y
+        tones = tones_of(self.app)
+        base = tones[Tone.PLAIN]
+        width = self.room
+        if number >= self.count():
+            return Strip.blank(width + 1, base)
+        here = number == self.cursor
+        shown = strip(self.line(number, width), tones).crop_extend(self.left, self.left + width, base)
+        gutter = strip((Span(CURSOR if here else " ", Tone.MARK),), tones)
+        whole = Strip.join([gutter, shown])
+        return whole.apply_style(base + (cursor_style(self.app) if here else Style.null()))
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Keeps the cursor in view."""
+        self.updated()
+
+    def on_click(self, event: events.Click) -> None:
+        """The cursor goes where the mouse is; a double click opens."""
+        offset = event.get_content_offset(self)
+        if offset is None or offset.y + self.scroll_offset.y >= self.count():
+            return
+        number = offset.y + self.scroll_offset.y
+        self.moved()
+        self.go(number)
+        if event.chain == 2:
+            self.action_choose()
+        else:
+            self.clicked(number, offset.x - 1 + self.left)
+
+    def _by_key(self, number: int) -> None:
+        self.moved()
+        self.go(number)
+
+    def action_down(self) -> None:
+        """A line down."""
+        self._by_key(self.cursor + 1)
+
+    def action_up(self) -> None:
+        """A line up."""
+        self._by_key(self.cursor - 1)
+
+    def action_first(self) -> None:
+        """To the first line."""
+        self._by_key(0)
+
+    def action_last(self) -> None:
+        """To the last line."""
+        self._by_key(self.count() - 1)
+
+    def action_half_down(self) -> None:
+        """Half a page down."""
+        self._by_key(self.cursor + max(1, self.page // 2))
+
+    def action_half_up(self) -> None:
+        """Half a page up."""
+        self._by_key(self.cursor - max(1, self.page // 2))
+
+    def action_page_down(self) -> None:
+        """A page down."""
+        self._by_key(self.cursor + self.page)
+
+    def action_page_up(self) -> None:
+        """A page up."""
+        self._by_key(self.cursor - self.page)
+
+    def action_left(self) -> None:
+        """Shows more of the lines' beginnings."""
+        self.left = max(0, self.left - STEP)
+        self.refresh()
+
+    def action_right(self) -> None:
+        """Shows more of the lines' ends."""
+        self.left = max(0, min(self.left + STEP, self.widest() - self.room))
+        self.refresh()
+
+    def action_choose(self) -> None:
+        """Opens what the cursor is on."""
+        if self.count():
+            self.post_message(self.Chosen(self, self.cursor))

@@ -1,0 +1,139 @@
+"""What the five screens have in common: head, foot, the run's reader, and what they hear of."""
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from dgm.domain import AgentId
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, joined, line
+from dgm.show.words import BEST
+from dgm.tui.bars import Block, Head
+from dgm.tui.keys import Where, keys_of, shown
+from dgm.tui.reader import Changed, Reader
+
+if TYPE_CHECKING:
+    from dgm.tui.app import Browser
+    from dgm.tui.palette import Command
+
+_TONES = {"running": Tone.GOOD, "paused": Tone.WARN, "interrupted": Tone.WARN}
+
+
+class Page(Screen[None]):
+    """One of the five screens; a subclass fills ``body`` and answers what it can of the rest."""
+
+    NAME: ClassVar[str] = ""
+    """As in ``bars.SCREENS``."""
+    WHERE: ClassVar[tuple[Where, ...]] = ()
+    """Whose keys work here, beside those that work everywhere; the first is of the screen itself."""
+
+    @property
+    def browser(self) -> "Browser":
+        """The app; ``browser.agent``, ``.task`` and ``.marks`` are what a screen is about."""
+        return cast("Browser", self.app)
+
+    @property
+    def reader(self) -> Reader:
+        """The run."""
+        return self.browser.reader
+
+    def compose(self) -> ComposeResult:
+        """Head, body, foot."""
+        yield Head(id="head")
+        yield from self.body()
+        yield Block(id="foot")
+
+    def body(self) -> ComposeResult:
+        """What is between head and foot."""
+        raise NotImplementedError
+
+    def entered(self) -> None:
+        """The screen is shown, perhaps for another agent or task than before."""
+
+    def changed(self, changed: Changed) -> None:
+        """The run grew, or was read; only called while the screen is shown."""
+
+    def identity(self) -> str:
+        """What ``y`` copies."""
+        return "" if self.browser.agent is None else str(self.browser.agent)
+
+    def find(self, words: str) -> None:
+        """Looks for words, and goes to the next place where they are."""
+        self.browser.say("there is nothing to search on this screen")
+
+    def find_again(self, *, backwards: bool) -> None:
+        """Goes to the next place, or to the one before."""
+        self.browser.say("nothing was searched for: / searches")
+
+    def pages(self) -> str | None:
+        """The text that ``o`` opens in a pager; None where there is none."""
+        return None
+
+    def meaning(self, verb: str, rest: str) -> "Command | None":
+        """What a command means that was typed on this screen; None where it means nothing here."""
+        return None
+
+    # What all do
+
+    def redraw(self, changed: Changed) -> None:
+        """Passes on what is new, and draws head and foot."""
+        self.changed(changed)
+        self.draw_bars()
+
+    def draw_bars(self) -> None:
+        """Draws head and foot."""
+        for head in self.query(Head):
+            head.facts(self._facts(), self.NAME)
+        for foot in self.query("#foot").results(Block):
+            foot.show([self._foot()])
+
+    def on_screen_resume(self, _: events.ScreenResume) -> None:
+        """Is shown (again)."""
+        self.call_later(self._enter)
+
+    def _enter(self) -> None:
+        self.entered()
+        self.draw_bars()
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Head and foot are made to fit."""
+        self.call_after_refresh(self.draw_bars)
+
+    def _facts(self) -> Line:
+        reader = self.reader
+        said = [line(Span(one_line(reader.name, 40), Tone.STRONG))]
+        if reader.state:
+            said.append(line(Span(one_line(reader.state, 30), _TONES.get(reader.state, Tone.PLAIN))))
+        if reader.members is not None:
+            said.append(line(f"{reader.count:,} agents" if reader.count != 1 else "1 agent"))
+        if reader.run:
+            said.append(line(f"{reader.run.tree.evaluations:,} evaluations"))
+        elif reader.reading is not None:
+            said.append(line(Span(f"reading {reader.reading:.0%}", Tone.WARN)))
+        if reader.best is not None:
+            said.append(line(Span(f"{BEST} {reader.best}", Tone.MARK)))
+        if self.browser.following:
+            said.append(line(Span("following", Tone.GOOD)))
+        return joined(said, " · ")
+
+    def _foot(self) -> Line:
+        if self.reader.problem:
+            return line(Span(one_line(self.reader.problem, 300), Tone.BAD))
+        if self.browser.said:
+            return line(Span(self.browser.said, Tone.WARN))
+        named: dict[str, str] = {}
+        for key in (*keys_of(*self.WHERE), *keys_of(Where.EVERYWHERE)):
+            if key.short:
+                named.setdefault(shown(key.keys[0]), key.short)
+        return joined([line(Span(key, Tone.KEY), f" {short}") for key, short in named.items()], "  ")
+
+
+def agent_of(browser: "Browser") -> AgentId | None:
+    """The agent that screens are about: the one that was chosen, else the best, else the seed."""
+    if browser.agent is not None:
+        return browser.agent
+    if browser.reader.best is not None:
+        return browser.reader.best
+    return AgentId(0) if browser.reader.count else None

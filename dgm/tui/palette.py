@@ -1,0 +1,85 @@
+"""Commands by name: one for every key, and what can be typed after ``:``."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from textual.app import SystemCommand
+from textual.command import Hit, Hits, Provider
+from textual.content import Content
+
+from dgm.domain import AgentId, TaskId
+from dgm.tui.keys import Where, keys_of, shown
+from dgm.tui.page import Page
+
+if TYPE_CHECKING:
+    from dgm.tui.app import Browser
+
+Command = tuple[str, Callable[[], object]]
+"""What it will do, in words, and how."""
+
+
+def system_commands(browser: "Browser") -> Iterator[SystemCommand]:
+    """What keys do on the screen that is shown, by the key's own way."""
+    where = browser.page.WHERE if browser.page is not None else ()
+    taken: set[str] = set()
+    for key in (*keys_of(*where), *keys_of(Where.EVERYWHERE)):
+        if key.keys[0] in taken or key.action == "command_palette":
+            continue
+        taken.add(key.keys[0])
+        names = ", ".join(map(shown, key.keys))
+        title = key.words[0].upper() + key.words[1:]
+        yield SystemCommand(title, f"key {names}".replace("[", r"\["), partial(browser.simulate_key, _typed(key.keys[0])))
+
+
+def _typed(key: str) -> str:
+    from textual.keys import _character_to_key
+
+    return _character_to_key(key) if len(key) == 1 else key
+
+
+class Typed(Provider):
+    """``17``, ``diff 9 3``, ``sort own``, ``task NAME``, ``depth 2``."""
+
+    async def search(self, query: str) -> Hits:
+        """What the words mean, if they mean something."""
+        browser = cast("Browser", self.app)
+        command = meaning(browser, query.strip())
+        if command is not None:
+            words, perform = command
+            # Its own kind of text: what is typed is never read as markup.
+            yield Hit(2.0, Content(words), perform, text=words)
+
+
+def meaning(browser: "Browser", typed: str) -> Command | None:
+    """What a typed command does; None where it is none.
+
+    Args:
+        browser: what it is done to.
+        typed: ``17``, ``agent 17``, ``diff 9 3``, ``sort own``, ``task NAME``, ``depth 2``, ``depth all``.
+    """
+    verb, _, rest = typed.partition(" ")
+    rest = rest.strip()
+    agents = [AgentId(int(word)) for word in rest.split() if word.isascii() and word.isdigit()]
+    known = all(agent < browser.reader.count for agent in agents)
+    if verb.isascii() and verb.isdigit() and int(verb) < browser.reader.count and not rest:
+        return f"go to agent {int(verb)}", partial(browser.go, "tree", agent=AgentId(int(verb)))
+    if verb == "agent" and len(agents) == 1 and known:
+        return f"show agent {agents[0]}", partial(browser.go, "agent", agent=agents[0])
+    if verb == "diff" and 1 <= len(agents) <= 2 and known:
+        return _diff(browser, agents)
+    if verb == "task" and rest:
+        return f"show task {rest}", partial(browser.go, "task", task=TaskId(rest))
+    page = browser.page
+    return page.meaning(verb, rest) if isinstance(page, Page) else None
+
+
+def _diff(browser: "Browser", agents: list[AgentId]) -> Command:
+    if len(agents) == 1:
+        return f"what agent {agents[0]} changed", partial(browser.go, "agent", agent=agents[0], tab="diff")
+
+    def compare() -> None:
+        browser.marks = agents
+        browser.go("compare")
+
+    return f"compare agents {agents[0]} and {agents[1]}", compare

@@ -1,0 +1,315 @@
+"""A run as the browser reads it: an outline at once, the whole tree when it is folded, then what is appended.
+
+All methods are for the thread that draws, but ``ask`` and ``ask_tree``, which are for threads beside it.
+"""
+
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeVar
+
+from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, ChildProposed, Recorded, TaskGraded
+from dgm.archive.history import state as state_of_run
+from dgm.archive.history import writer
+from dgm.archive.lookups import births
+from dgm.archive.outline import Members, Outline, has_indices
+from dgm.archive.run import Run
+from dgm.archive.store import EventStore
+from dgm.domain import Agent, AgentId, Evaluate
+from dgm.errors import DgmError
+from dgm.policies.limits import BARREN
+from dgm.search.best import best_of
+from dgm.show.agents import State, states
+from dgm.tui.gate import Closed, Gate
+
+SMALL = 20_000
+"""Events up to which a run is folded before anything is shown."""
+KEPT = 512
+"""Births that are remembered before the tree is there."""
+MOST = 500
+"""Events that are folded at once while a run is followed."""
+STATE_EVERY_S = 2.0
+BEST_EVERY = 20
+"""The best agent is looked for at most one part in so many of the time."""
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What is new since it was last asked."""
+
+    events: Sequence[Recorded] = ()
+    born: range = range(0)
+    """Agents that were not there before."""
+    whole: bool = False
+    """Everything may be another: the run was read from its beginning."""
+    facts: bool = False
+    """The best agent, the state of the run, how far it is read, or a problem."""
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.born or self.whole or self.facts)
+
+    @property
+    def agents(self) -> set[AgentId]:
+        """Agents about whom something is said in the events; the clades of their ancestors change with them."""
+        found: set[AgentId] = set()
+        for recorded in self.events:
+            match recorded.event:
+                case TaskGraded(_, outcome):
+                    found.add(outcome.agent)
+                case ActionStarted(_, Evaluate(agent)):
+                    found.add(agent)
+                case AgentBorn():
+                    found.update((recorded.event.id, *recorded.event.parents))
+                case ActionStarted(_, what) if not isinstance(what, Evaluate):
+                    found.update(what.parents)
+                case AgentStillborn(_, outcome) | ChildProposed(_, outcome):
+                    found.update(outcome.parents)
+        return found
+
+
+class Reader:
+    """One run, read while somebody else may write it. ``with`` closes it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begins to read; a small run has been read when this returns.
+
+        Raises:
+            UserError: there is no run, or a newer dgm made it.
+            ArchiveCorrupt: its log is damaged.
+        """
+        self.folder = folder
+        self.name = folder.resolve().name
+        self.members: Members | None = None
+        """An ``Outline`` or a ``Tree``; None until one is there."""
+        self.run: Run | None = None
+        """With its whole tree; None until it is folded."""
+        self.best: AgentId | None = None
+        self.state = ""
+        """As ``history.state`` says; empty while it is not known."""
+        self.problem = ""
+        """What is wrong with the run on disk, in one line; what was read stays."""
+        self.gate = Gate()
+        self._tree_lock = threading.Lock()
+        self._outline: Future[Outline] | None = None
+        self._folded: Future[Run] | None = None
+        self._best: Future[AgentId] | None = None
+        self._best_due = self._state_due = 0.0
+        self._best_at = -1
+        self._under_way: Mapping[AgentId, State] = {}
+        self._births: OrderedDict[AgentId, AgentBorn] = OrderedDict()
+        self._store = EventStore.open(folder / "events.db", write=False)
+        self._inode = _inode(folder)
+        self._rows = self._store.newest()
+        if self._rows <= SMALL:
+            self._take(Run.open(folder))
+        elif has_indices(self._store):
+            self._outline = _beside(lambda: self.ask(Outline.read))
+        else:
+            self._fold()
+
+    # What is there
+
+    @property
+    def count(self) -> int:
+        """Agents that are known."""
+        return len(self.members.own_resolved) if self.members else 0
+
+    @property
+    def until(self) -> int:
+        """Number of the last event that what is shown knows of."""
+        return self.members.seq if self.members else 0
+
+    @property
+    def reading(self) -> float | None:
+        """Share of the run that is folded, 0 to 1; None when all of it is."""
+        return None if self.run else min(1.0, self.gate.rows / max(1, self._rows))
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is being read or worked out, until the run grows."""
+        tree_read = self.run is not None and self._best is None
+        return bool(self.problem) or (tree_read and (not self.count or self._best_at == self.until))
+
+    def born(self, agents: Sequence[AgentId]) -> Mapping[AgentId, Agent | AgentBorn]:
+        """Who some agents are; those that are not known are left out."""
+        if self.run:
+            members = self.run.tree.agents
+            return {agent: members[agent] for agent in agents if 0 <= agent < len(members)}
+        unknown = [agent for agent in agents if agent not in self._births]
+        if unknown:
+            self._births.update(births(self._store, unknown))
+        found = {agent: self._births[agent] for agent in agents if agent in self._births}
+        while len(self._births) > KEPT:
+            self._births.popitem(last=False)
+        return found
+
+    def aim(self, agent: AgentId) -> str:
+        """What the agent was made for; empty while that is not known."""
+        return self.run.tree.aim(agent) if self.run else ""
+
+    def doing(self, agent: AgentId) -> State:
+        """What the agent is doing."""
+        state = self._under_way.get(agent, State.QUIET)
+        if state is State.QUIET and self.run and self.run.tree.barren[agent] >= BARREN:
+            return State.BARREN
+        return state
+
+    # What threads ask
+
+    def ask(self, question: Callable[[EventStore], Answer]) -> Answer:
+        """The answer of the log, from a store of the asking thread's own."""
+        with EventStore.open(self.folder / "events.db", write=False) as store:
+            return question(store)
+
+    def ask_tree(self, question: Callable[[Run], Answer]) -> Answer:
+        """The answer of the folded run; it stays as it is meanwhile.
+
+        Raises:
+            Closed: it is not folded yet.
+        """
+        if self.run is None:
+            raise Closed("the run is still being read")
+        with self._tree_lock:
+            return question(self.run)
+
+    # What changes
+
+    def advance(self) -> Changed:
+        """Takes in what has been read, found and appended since; never waits. To be called twice a second or so."""
+        whole = self._taken_outline() or self._taken_tree()
+        known = self.count if not whole else 0
+        events = self._followed()
+        facts = self._found_best() | self._looked_at_state()
+        if whole or events:
+            self._under_way = self._states()
+        return Changed(events, range(known, self.count), whole, facts or self.run is None)
+
+    def close(self) -> None:
+        """Ends what is being read."""
+        self.gate.close()
+        self._store.close()
+        if self.run:
+            self.run.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _fold(self) -> None:
+        sys.setswitchinterval(0.001)
+        self._folded = _beside(lambda: Run.open(self.folder, pause=self.gate.passed))
+
+    def _take(self, run: Run) -> None:
+        self.run, self.members = run, run.tree
+        self._births.clear()
+        self._under_way = self._states()
+        self.state = state_of_run(run)
+
+    def _taken_outline(self) -> bool:
+        if self._outline is None or not self._outline.done():
+            return False
+        done, self._outline = self._outline, None
+        try:
+            outline = done.result()
+        except DgmError as error:
+            self.problem = str(error)
+            return True
+        self.members = outline
+        written = writer(self.folder) is not None
+        self.state = "running" if written else ""
+        self._under_way = states(outline.in_flight.values()) if written else {}
+        self._fold()
+        return True
+
+    def _taken_tree(self) -> bool:
+        if self._folded is None or not self._folded.done():
+            return False
+        done, self._folded = self._folded, None
+        sys.setswitchinterval(0.005)
+        try:
+            self._take(done.result())
+        except Closed:
+            return False
+        except DgmError as error:
+            self.problem = str(error)
+        return True
+
+    def _followed(self) -> Sequence[Recorded]:
+        """Not while a thread asks the tree, which must not change under it."""
+        if self.run is None or self.problem or not self._tree_lock.acquire(blocking=False):
+            return ()
+        try:
+            return self.run.follow(MOST)
+        except DgmError as error:
+            self.problem = str(error)
+            return ()
+        finally:
+            self._tree_lock.release()
+
+    def _found_best(self) -> bool:
+        found = False
+        if self._best is not None and self._best.done():
+            done, self._best = self._best, None
+            try:
+                found, self.best = self.best != done.result(), done.result()
+            except DgmError as error:
+                found, self.problem = True, str(error)
+        stale = self.run is not None and self.count > 0 and self._best_at != self.until
+        if self._best is None and stale and time.monotonic() >= self._best_due and not self.problem:
+            self._best_at = self.until
+            self._best = _beside(self._look_for_best)
+        return found
+
+    def _look_for_best(self) -> AgentId:
+        begun = time.monotonic()
+        try:
+            return self.ask_tree(best_of)
+        finally:
+            self._best_due = time.monotonic() + BEST_EVERY * (time.monotonic() - begun)
+
+    def _looked_at_state(self) -> bool:
+        now = time.monotonic()
+        if now < self._state_due:
+            return False
+        self._state_due = now + STATE_EVERY_S
+        before = self.state, self.problem
+        if _inode(self.folder) != self._inode:
+            self.problem = f"{self.folder}: the run was removed or replaced; what was read stays"
+        if self.run:
+            self.state = state_of_run(self.run)
+        return before != (self.state, self.problem)
+
+    def _states(self) -> Mapping[AgentId, State]:
+        if self.run is None:
+            return self._under_way
+        tree = self.run.tree
+        return states(tree.pending.values(), (one.child.parents[0] for one in tree.waiting.values()))
+
+
+def _inode(folder: Path) -> int | None:
+    try:
+        return (folder / "events.db").stat().st_ino
+    except OSError:
+        return None
+
+
+def _beside(work: Callable[[], Answer]) -> "Future[Answer]":
+    """The result of some work, done by a thread that keeps nobody from leaving."""
+    result: Future[Answer] = Future()
+
+    def perform() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:  # noqa: BLE001  # raised where the result is asked for
+            result.set_exception(error)
+
+    threading.Thread(target=perform, daemon=True).start()
+    return result

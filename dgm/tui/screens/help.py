@@ -1,0 +1,91 @@
+"""The table of keys, over the screen that it is asked for from."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import BARREN, BEST, EVALUATING, EXPANDING, MARKED, VERDICT_MARKS, WAITING
+from dgm.tui.keys import Where, keys_of, shown
+from dgm.tui.lines import LineList
+
+_TITLES = {
+    Where.EVERYWHERE: "Everywhere",
+    Where.LIST: "In lists and texts",
+    Where.TREE: "1 Tree",
+    Where.AGENT: "2 Agent",
+    Where.TASK: "3 Task",
+    Where.COMPARE: "4 Compare",
+    Where.RUNNING: "5 Run",
+}
+_MARKS = (
+    (BEST, "the best agent, as the run's own policy says"),
+    (MARKED, "marked by you"),
+    (EVALUATING, "is working on a task"),
+    (EXPANDING, "a child is being made"),
+    (WAITING, "a child waits for a person: dgm approve"),
+    (BARREN, "its children were stillborn, it gets no more"),
+    *((mark, verdict.value) for verdict, mark in VERDICT_MARKS.items()),
+    ("▸", "has children that are folded away"),
+)
+_TYPED = (
+    (":17", "to agent 17"),
+    (":agent 17", "the screen of agent 17"),
+    (":diff 9", "what agent 9 changed"),
+    (":diff 9 3", "compare agents 9 and 3"),
+    (":task NAME", "a task"),
+    (":sort own", "order by birth, own, clade or bound"),
+    (":depth 2", "show two generations; depth all shows all"),
+)
+
+
+class HelpLines(LineList):
+    """The table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: Sequence[Line] = list(_help())
+
+    def count(self) -> int:
+        """Its length."""
+        return len(self._lines)
+
+    def line(self, number: int, width: int) -> Line:
+        """One key."""
+        return self._lines[number]
+
+    def widest(self) -> int:
+        """Cells of the longest entry."""
+        return max(sum(len(span.text) for span in each) for each in self._lines)
+
+
+class HelpScreen(ModalScreen[None]):
+    """Esc, ``?`` and ``q`` close it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,?,q", "dismiss", "close", show=False)]
+
+    def compose(self) -> ComposeResult:
+        """The table alone."""
+        yield HelpLines()
+
+
+def _help() -> Iterator[Line]:
+    for where, title in _TITLES.items():
+        keys = list(keys_of(where))
+        if keys:
+            yield line(Span(title, Tone.STRONG))
+            for key in keys:
+                yield _row(" ".join(map(shown, key.keys)), key.words)
+            yield ()
+    for title, rows in (("Commands", _TYPED), ("Marks", _MARKS)):
+        yield line(Span(title, Tone.STRONG))
+        for name, words in rows:
+            yield _row(name, words)
+        yield ()
+
+
+def _row(name: str, words: str) -> Line:
+    return line(Span(f"  {name:<18}", Tone.KEY), words)

@@ -1,0 +1,102 @@
+"""Lines with tones as strips of a terminal, and what a tone looks like in each theme."""
+
+from collections.abc import Mapping
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+from textual.color import Color
+from textual.strip import Strip
+
+from dgm.show.spans import Line, Tone
+
+Tones = Mapping[Tone, Style]
+
+_ANSI: Tones = {
+    Tone.PLAIN: Style(),
+    Tone.DIM: Style(dim=True),
+    Tone.STRONG: Style(bold=True),
+    Tone.GOOD: Style(color="green"),
+    Tone.BAD: Style(color="red"),
+    Tone.WARN: Style(color="yellow"),
+    Tone.MARK: Style(color="yellow", bold=True),
+    Tone.KEY: Style(color="cyan"),
+    Tone.ADDED: Style(color="green"),
+    Tone.REMOVED: Style(color="red"),
+    Tone.HUNK: Style(color="cyan"),
+    Tone.CODE_COMMENT: Style(dim=True),
+    Tone.CODE_KEYWORD: Style(color="magenta"),
+    Tone.CODE_STRING: Style(color="green"),
+    Tone.CODE_NUMBER: Style(color="cyan"),
+    Tone.CODE_NAME: Style(color="blue", bold=True),
+    Tone.CODE_BUILTIN: Style(color="cyan"),
+    Tone.CODE_DECORATOR: Style(color="yellow"),
+    Tone.CODE_OPERATOR: Style(),
+}
+# Of a dark and of a light theme: every one at least 4.5 : 1 on its background, as a test computes.
+_COLOURS: Mapping[Tone, tuple[str, str]] = {
+    Tone.PLAIN: ("#e0e0e0", "#1f1f1f"),
+    Tone.DIM: ("#9a9a9a", "#5f5f5f"),
+    Tone.STRONG: ("#ffffff", "#000000"),
+    Tone.GOOD: ("#7fd88f", "#1a6b2d"),
+    Tone.BAD: ("#ff8a80", "#a8201a"),
+    Tone.WARN: ("#ffc66d", "#7a4b00"),
+    Tone.MARK: ("#ffd75f", "#7a4b00"),
+    Tone.KEY: ("#7fc8ff", "#005a8c"),
+    Tone.ADDED: ("#7fd88f", "#1a6b2d"),
+    Tone.REMOVED: ("#ff8a80", "#a8201a"),
+    Tone.HUNK: ("#7fc8ff", "#005a8c"),
+    Tone.CODE_COMMENT: ("#9a9a9a", "#5f5f5f"),
+    Tone.CODE_KEYWORD: ("#d7a6ff", "#7a1fa2"),
+    Tone.CODE_STRING: ("#a5d6a7", "#1a6b2d"),
+    Tone.CODE_NUMBER: ("#80deea", "#005f6b"),
+    Tone.CODE_NAME: ("#90b8ff", "#1a4fb0"),
+    Tone.CODE_BUILTIN: ("#80deea", "#005f6b"),
+    Tone.CODE_DECORATOR: ("#ffc66d", "#7a4b00"),
+    Tone.CODE_OPERATOR: ("#c8c8c8", "#3f3f3f"),
+}
+_BOLD = {Tone.STRONG, Tone.MARK, Tone.CODE_NAME}
+CURSOR = "▌"
+"""Stands in front of the row that keys act on, so that it is found without colour."""
+
+
+def tones_of(app: "App[object]") -> Tones:
+    """What tones look like in the app's theme; in an ANSI theme the terminal's own colours."""
+    theme = app.current_theme
+    if theme.ansi or app.native_ansi_color:
+        return _ANSI
+    return _DARK if theme.dark else _LIGHT
+
+
+def cursor_style(app: "App[object]") -> Style:
+    """What lies behind the row that keys act on."""
+    theme = app.current_theme
+    if theme.ansi or app.native_ansi_color:
+        return Style(bold=True)
+    return Style(bgcolor="#2d3f54" if theme.dark else "#cfe3f7")
+
+
+def strip(line: Line, tones: Tones) -> Strip:
+    """The line as it is shown; its texts are taken as they are, never read as markup."""
+    return Strip([Segment(span.text, tones[span.tone]) for span in line if span.text])
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of contrast of two colours, 1 to 21 (WCAG 2.2, section 1.4.3)."""
+    low, high = sorted(map(_luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [part / 255 for part in Color.parse(colour).rgb]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _coloured(which: int) -> Tones:
+    return {
+        tone: Style(color=colours[which], bold=tone in _BOLD or None) for tone, colours in _COLOURS.items()
+    }
+
+
+_DARK, _LIGHT = _coloured(0), _coloured(1)

@@ -1,0 +1,95 @@
+"""What an agent changed, against its parent, the seed, a marked agent."""
+
+from collections.abc import Sequence
+
+from dgm.archive.repository import AgentRepository, patch
+from dgm.domain import SEED, AgentId, CommitId
+from dgm.show.diffs import ChangedFile, Patch
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.tui.bodies import Body, Diff, Lines, Stack, Target, heading
+from dgm.tui.reader import Reader
+from dgm.tui.tabs import Load
+
+FILES = 40
+"""Names of files that stand above a patch."""
+
+
+def others(reader: Reader, agent: AgentId, marks: Sequence[AgentId]) -> Sequence[AgentId | None]:
+    """What an agent can be compared with: its parents, the seed, marked agents; None stands for nothing at all.
+
+    A seed is compared with nothing first, so that its whole source is seen.
+    """
+    born = reader.born([agent]).get(agent)
+    parents: Sequence[AgentId | None] = born.parents if born else ()
+    found = [*(parents or [None]), SEED, *marks]
+    return [other for other in dict.fromkeys(found) if other != agent]
+
+
+def load(reader: Reader, agent: AgentId, other: AgentId | None, *, beside: bool) -> Load:
+    """The patch from another agent to this one; from nothing where there is no other.
+
+    Args:
+        reader: the run.
+        agent: the agent.
+        other: of ``others``.
+        beside: whether both sides stand beside each other.
+    """
+    known = reader.born([agent] if other is None else [agent, other])
+    repository = AgentRepository(reader.folder / "agents.git")
+
+    def look() -> Body:
+        commit = CommitId(known[agent].commit)
+        if other is None:
+            data = patch({}, repository.source(commit))
+        else:
+            data = repository.diff(CommitId(known[other].commit), commit)
+        return PatchBody(Patch(data), _against(known[agent].parents, agent, other), beside=beside)
+
+    return look
+
+
+def _against(parents: tuple[AgentId, ...], agent: AgentId, other: AgentId | None) -> str:
+    if other is None:
+        return f"agent {agent}, all of its source: it has no parent"
+    who = "its parent " if other in parents else "the seed, " if other == SEED else ""
+    return f"agent {agent} against {who}agent {other}"
+
+
+class PatchBody(Stack):
+    """A patch below the names of the files in it; a name leads to its part of the patch."""
+
+    def __init__(self, data: Patch, title: str, *, beside: bool = False) -> None:
+        self._files = data.files[:FILES]
+        self._diff = Diff(data, beside=beside)
+        super().__init__([Lines(list(_head(data, title))), self._diff])
+
+    def target(self, number: int) -> Target | None:
+        """Where the file of that name begins."""
+        above = len(self.parts[0])
+        if not 1 <= number <= len(self._files):
+            return None
+        begin = self._files[number - 1].line
+        patch = self._diff.patch
+        return Target(line=above + (patch.row_of(begin) if self._diff.beside else begin))
+
+
+def _head(data: Patch, title: str) -> Sequence[Line]:
+    if not len(data):
+        return [heading(title), (), line("  no difference")]
+    added, removed = sum(file.added for file in data.files), sum(file.removed for file in data.files)
+    count = "1 file" if len(data.files) == 1 else f"{len(data.files):,} files"
+    changes = (Span(f" +{added:,}", Tone.ADDED), Span(f" -{removed:,}", Tone.REMOVED))
+    names = [_file(file) for file in data.files[:FILES]]
+    left = len(data.files) - len(names)
+    more = [line(f"  and {left:,} more")] if left else []
+    return [heading(title, f": {count}", *changes), *names, *more, ()]
+
+
+def _file(file: ChangedFile) -> Line:
+    counts = (
+        (Span("  binary          ", Tone.WARN),)
+        if file.binary
+        else (Span(f"  {f'+{file.added:,}':>7}", Tone.ADDED), Span(f" {f'-{file.removed:,}':>7}  ", Tone.REMOVED))
+    )
+    return line(*counts, one_line(file.path, 200))

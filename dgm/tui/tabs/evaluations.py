@@ -1,0 +1,133 @@
+"""What an agent did on its tasks: a list, and all that is kept of one evaluation."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from dgm.archive.events import Recorded, TaskGraded
+from dgm.archive.traces import Traces
+from dgm.domain import ActionId, AgentId, Digest, Evaluation, Usage, Verdict
+from dgm.errors import DgmError
+from dgm.show.diffs import Patch
+from dgm.show.evaluations import evaluation_line
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import VERDICT_MARKS, VERDICT_TONES, usage_text
+from dgm.tui.bodies import LONGEST, Body, Diff, Lines, Missing, Prose, Raw, Stack, Target, fact, heading, paragraphs
+from dgm.tui.reader import Reader
+from dgm.tui.tabs import Load
+
+ONE = "evaluation"
+"""Begins the name of the part that shows one: ``evaluation/ACTION``."""
+_TITLES = {
+    "patch": "what the agent changed",
+    "failures": "failed tests",
+    "tests": "output of the hidden tests",
+    "log": "output of the agent's program",
+    "conversation": "what it said to its model, and was told",
+    "circumstances": "how it ended",
+}
+
+
+def load(reader: Reader, agent: AgentId) -> Load:
+    """The list: an evaluation a line, by task and attempt."""
+    tree = reader.run.tree if reader.run else None
+
+    def look() -> Body:
+        events = reader.ask(lambda store: store.graded(agent))
+        done = sorted(_evaluations(events), key=lambda item: (item[1].task, item[1].attempt))
+        if not done:
+            return Lines([line("  no evaluation has a verdict yet")])
+        usage = {
+            action: tree.spend_of(action) if tree is not None else each.cost.usage for action, each in done
+        }
+        rows = [evaluation_line(each, usage[action], LONGEST) for action, each in done]
+        total = sum(usage.values(), Usage())
+        resolved = sum(each.verdict is Verdict.RESOLVED for _, each in done)
+        seconds = sum(each.cost.seconds for _, each in done)
+        said = f": {resolved} resolved, {seconds:,.1f} s, {usage_text(total)}"
+        count = "1 evaluation" if len(done) == 1 else f"{len(done):,} evaluations"
+        targets = {
+            n: Target("agent", f"{ONE}/{action}", agent, each.task) for n, (action, each) in enumerate(done, 1)
+        }
+        return Lines([heading(count, said), *rows], targets)
+
+    return look
+
+
+def load_one(reader: Reader, action: ActionId) -> Load:
+    """All that is kept of one: verdict, patch, failed tests, logs, the conversation."""
+    tree = reader.run.tree if reader.run else None
+    traces = Traces(reader.folder / "traces")
+
+    def look() -> Body:
+        events = reader.ask(lambda store: store.of_action(action))
+        done = [each for _, each in _evaluations(events)]
+        if not done:
+            return Missing(f"evaluation {action}", "it has no verdict yet")
+        usage = tree.spend_of(action) if tree is not None else done[-1].cost.usage
+        return Stack(list(_parts(traces, action, done[-1], usage)))
+
+    return look
+
+
+def _evaluations(events: Sequence[Recorded]) -> Sequence[tuple[ActionId, Evaluation]]:
+    return [(item.event.action, item.event.outcome) for item in events if isinstance(item.event, TaskGraded)]
+
+
+def _parts(traces: Traces, action: ActionId, done: Evaluation, usage: Usage) -> Iterator[Body]:
+    yield Prose(list(_head(action, done, usage)))
+    for name in _ordered(done.cost.traces):
+        yield Lines([(), heading(_title(name))])
+        yield _trace(traces, name, done.cost.traces[name])
+    if not done.cost.traces:
+        yield Lines([(), line("  nothing else is kept of it")])
+
+
+def _head(action: ActionId, done: Evaluation, usage: Usage) -> Iterator[Line]:
+    again = f", attempt {done.attempt + 1}" if done.attempt else ""
+    yield fact("agent", Span(str(done.agent), Tone.STRONG), f"  (action {action})")
+    yield fact("task", Span(one_line(done.task, 300), Tone.STRONG), again)
+    yield fact("verdict", Span(f"{VERDICT_MARKS[done.verdict]} {done.verdict}", VERDICT_TONES[done.verdict]))
+    yield fact("because", one_line(done.reason, 2_000))
+    yield fact("took", f"{done.cost.seconds:.1f} s, {usage_text(usage)}")
+
+
+def _ordered(names: Mapping[str, Digest]) -> Sequence[str]:
+    """The last try first, what people look at first before the rest."""
+    order = list(_TITLES)
+
+    def place(name: str) -> tuple[str, int, str]:
+        kind, _, tried = name.partition("-")
+        return tried, order.index(kind) if kind in order else len(order), kind
+
+    return sorted(names, key=place)
+
+
+def _title(name: str) -> str:
+    kind, _, tried = name.partition("-")
+    return _TITLES.get(kind, one_line(kind, 60)) + (f", try {one_line(tried, 20)}" if tried else "")
+
+
+def _trace(traces: Traces, name: str, digest: Digest) -> Body:
+    try:
+        data = traces.get(digest)
+    except DgmError as error:
+        return Missing(f"trace {name}", str(error))
+    if not data.strip():
+        return Lines([line(Span("  empty", Tone.DIM))])
+    kind = name.partition("-")[0]
+    if kind == "patch":
+        return Diff(Patch(data))
+    if kind == "circumstances":
+        return _circumstances(data)
+    if kind in ("tests", "log"):
+        return Raw(data)
+    return Prose(paragraphs(data.decode("utf-8", "replace")))
+
+
+def _circumstances(data: bytes) -> Body:
+    try:
+        said = json.loads(data)
+        return Lines([fact(one_line(str(name), 30), one_line(str(value), 200), width=14) for name, value in said.items()])
+    except (ValueError, AttributeError):
+        return Raw(data)

@@ -1,0 +1,82 @@
+"""The files of an agent, and one of them."""
+
+import os
+from collections.abc import Iterator
+
+from dgm.archive.repository import AgentRepository
+from dgm.archive.snapshots import LINK, PROGRAM
+from dgm.domain import AgentId, CommitId, Entry
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.tui.bodies import Body, Lines, Missing, Raw, Stack, Target, heading
+from dgm.tui.reader import Reader
+from dgm.tui.tabs import Load
+
+NAME = "source"
+HEX_BYTES = 512
+"""Of a file that is no text."""
+_SEEN = 8_000
+"""Bytes in which a NUL says that a file is no text, as git decides it."""
+_ROW = 16
+
+
+def load(reader: Reader, agent: AgentId, path: str = "") -> Load:
+    """The list of an agent's files; the file itself where there is a path."""
+    known = reader.born([agent])
+    repository = AgentRepository(reader.folder / "agents.git")
+
+    def look() -> Body:
+        files = repository.source(CommitId(known[agent].commit))
+        if not path:
+            names = sorted(files)
+            rows = [_row(name, files[name]) for name in names]
+            targets = {n: Target("agent", f"{NAME}/{name}", agent) for n, name in enumerate(names, 1)}
+            size = sum(len(entry.data) for entry in files.values())
+            count = "1 file" if len(files) == 1 else f"{len(files):,} files"
+            title = heading(f"agent {agent}", f": {count}, {size:,} bytes")
+            return Lines([title, *rows], targets)
+        if path not in files:
+            return Missing(path, f"agent {agent} has no such file")
+        return Stack([Lines([heading(one_line(path, 300), f"  {_kind(files[path])}"), ()]), _file(path, files[path])])
+
+    return look
+
+
+def is_text(data: bytes) -> bool:
+    """Whether git would show it line by line."""
+    return b"\0" not in data[:_SEEN]
+
+
+def _row(name: str, entry: Entry) -> Line:
+    lines = f"{entry.data.count(bytes([10])):>7,} lines" if is_text(entry.data) and entry.mode != LINK else ""
+    mark = "link" if entry.mode == LINK else "program" if entry.mode == PROGRAM else ""
+    tail = f" → {one_line(os.fsdecode(entry.data), 200)}" if entry.mode == LINK else ""
+    return line(
+        Span(f"  {len(entry.data):>10,} bytes {lines:<13}  {mark:<7}  ", Tone.DIM),
+        Span(one_line(name, 300), Tone.KEY),
+        tail,
+    )
+
+
+def _kind(entry: Entry) -> str:
+    if entry.mode == LINK:
+        return "a link"
+    what = "" if is_text(entry.data) else "binary, "
+    return f"{what}{len(entry.data):,} bytes{', a program' * (entry.mode == PROGRAM)}"
+
+
+def _file(path: str, entry: Entry) -> Body:
+    if entry.mode == LINK:
+        return Lines([line(Span("→ ", Tone.DIM), one_line(os.fsdecode(entry.data), 2_000))])
+    if is_text(entry.data):
+        return Raw(entry.data, path, numbered=True)
+    left = len(entry.data) - HEX_BYTES
+    more = [line(Span(f"… {left:,} bytes more", Tone.WARN))] if left > 0 else []
+    return Lines([*_hex(entry.data[:HEX_BYTES]), *more])
+
+
+def _hex(data: bytes) -> Iterator[Line]:
+    for start in range(0, len(data), _ROW):
+        row = data[start : start + _ROW]
+        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+        yield line(Span(f"{start:08x}  ", Tone.DIM), f"{row.hex(' '):<{3 * _ROW}} ", Span(text, Tone.KEY))

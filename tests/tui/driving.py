@@ -1,0 +1,71 @@
+"""The browser driven without a terminal, and what it shows as text."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from dgm.domain import AgentId
+from dgm.tui.app import Browser
+from dgm.tui.reader import Reader
+
+Script = Callable[[Browser, Pilot[None]], Awaitable[None]]
+
+
+def drive(
+    folder: Path,
+    size: tuple[int, int],
+    script: Script,
+    *,
+    follow: bool = False,
+    theme: str | None = "dark",
+    agent: int | None = None,
+) -> None:
+    """Shows a run on a screen of so many columns and rows, and performs the script on it.
+
+    The script begins when the run has been read and its best agent found.
+    """
+
+    async def perform() -> None:
+        with Reader(folder) as reader:
+            browser = Browser(
+                reader, follow=follow, theme=theme, agent=None if agent is None else AgentId(agent)
+            )
+            async with browser.run_test(size=size) as pilot:
+                await settle(browser, pilot)
+                await script(browser, pilot)
+
+    asyncio.run(perform())
+
+
+async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) -> None:
+    """Waits until the run is read, nothing is being worked out, and all of it is drawn."""
+    for _ in range(int(seconds / 0.05)):
+        if browser.reader.settled:
+            break
+        browser.look()
+        await pilot.pause(0.05)
+    assert browser.reader.settled, "the run was not read in time"
+    await browser.workers.wait_for_complete()
+    browser.look()
+    await pilot.pause()
+
+
+def grid(browser: Browser, *, tones: bool = False) -> str:
+    """What is on the screen, a line a row, blanks at its end cut; with ``tones`` letters for the styles below it."""
+    strips = browser.screen._compositor.render_strips()
+    text = "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+    if not tones:
+        return text
+    letters: dict[str, str] = {}
+    rows = []
+    for strip in strips:
+        row = ""
+        for segment in strip:
+            name = str(segment.style) if segment.style and segment.text.strip() else ""
+            letter = letters.setdefault(name, chr(ord("a") + len(letters))) if name else " "
+            row += letter * segment.cell_length
+        rows.append(row.rstrip())
+    key = "\n".join(f"{letter} {name}" for name, letter in letters.items())
+    return f"{text}\n----\n" + "\n".join(rows) + f"\n----\n{key}"
