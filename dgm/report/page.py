@@ -55,7 +55,7 @@ def page(report: Report) -> bytes:
 
 
 def _asset(name: str) -> Html:
-    return Html(files(__package__).joinpath(name).read_text(encoding="utf-8"))
+    return Html(files("dgm.report").joinpath(name).read_text(encoding="utf-8"))
 
 
 def _hash(text: str) -> str:

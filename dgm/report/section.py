@@ -1,11 +1,11 @@
 """What sections of the page are made of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dgm.domain import Tally
 from dgm.report.drawing import Axes, Drawing
-from dgm.report.markup import NOTHING, Html, h
+from dgm.report.markup import NOTHING, Html, Value, h
 from dgm.stats import wilson
 
 
@@ -49,7 +49,9 @@ def table(
         kind: class of the table.
     """
     classes = {**dict.fromkeys(numbers, "n"), **dict.fromkeys(text, "text")}
-    known = [{"class": classes[place]} if place in classes else NOTHING for place in range(len(head))]
+    known: list[Mapping[str, Value]] = [
+        {"class": classes[place]} if place in classes else NOTHING for place in range(len(head))
+    ]
     names = h("tr", {}, *(h("th", each, name) for each, name in zip(known, head, strict=True)))
     lines = [
         h("tr", {}, *(h("td", each, cell) for each, cell in zip(known, row, strict=True))) for row in rows

@@ -45,7 +45,10 @@ def test_an_examination_is_bounded_priced_and_paid_once(dgm, priced):
     found = dgm.json("report", "priced", "--holdout")
     spend = found["holdout"]["spend"]
     assert found["spend"]["usd"] == searched
-    assert spend["usd"] == spend["seed"]["usd"] == spend["best"]["usd"] > 0
+    control = found["holdout"]["control"]
+    assert spend["seed"]["usd"] == spend["best"]["usd"] > 0
+    assert spend["usd"] == pytest.approx(spend["seed"]["usd"] + control["spend"]["usd"])
+    assert (control["missing"], control["unit"]) == (0, "usd")
     assert spend["by"][0]["model"] == "offline"
     events = dgm("log", dgm.archive / "priced" / "holdout").stdout
     assert dgm.json("report", "priced", "--holdout")["holdout"] == found["holdout"]
