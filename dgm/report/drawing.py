@@ -75,7 +75,8 @@ class Drawing:
 
     def file(self) -> bytes:
         """For a file of its own."""
-        known = {"xmlns": "http://www.w3.org/2000/svg", "width": self.width, "height": self.height}
+        size = {"width": self.width, "height": self.height}
+        known: dict[str, Value] = {"xmlns": "http://www.w3.org/2000/svg", **size}
         paper = h("rect", {"width": self.width, "height": self.height, "fill": "#fff"})
         shapes = [h("title", {}, self.title), h("style", {}, Html(STYLE)), paper]
         return self._whole(known, [*shapes, *map(_in_file, self.shapes)]).encode() + b"\n"

@@ -117,7 +117,8 @@ def _scale(report: Report) -> Scale:
 
 def _edges(drawing: Drawing, report: Report, places: Mapping[AgentId, tuple[float, float]]) -> None:
     thick = set(zip(report.tree.line, report.tree.line[1:], strict=False))
-    thin, best = [], []
+    thin: list[str] = []
+    best: list[str] = []
     for node in report.tree.nodes:
         parents = report.members[node.agent].agent.parents
         if parents:
@@ -212,7 +213,7 @@ def _legend(drawing: Drawing, scale: Scale, top: float) -> None:
             {"class": f"node c{shade}", "x": left + 34 + 16 * shade, "y": y, "width": 16, "height": 12},
         )
     drawing.text(left + 34 + 16 * SHADES + 5, y + 10, f"{scale.high:.0%}", "soft", 11)
-    x = left + 34 + 16 * SHADES + 62
+    x = left + 34.0 + 16 * SHADES + 62
     for verdicts in (scale.largest // 16, scale.largest):
         if verdicts:
             radius = scale.size(Tally(verdicts))
@@ -222,7 +223,7 @@ def _legend(drawing: Drawing, scale: Scale, top: float) -> None:
             x += radius + 5 + 6.2 * len(said) + 24
     drawing.add("path", {"class": "star", "d": _star(x, y + 6, 7)})
     drawing.text(x + 12, y + 10, f"best agent ({BEST}), its line thick", "soft", 11)
-    x = MARGIN
+    x = float(MARGIN)
     for operator, form in scale.shapes.items() if len(scale.shapes) > 1 else ():
         said = one_line(operator, 24)
         _mark(drawing, form, (x + 6, y + 28, 5.5), "node none", "")
