@@ -49,7 +49,10 @@ def test_one_that_is_not_complete_says_how_far_it_is() -> None:
 def test_all_that_money_buys_has_no_bound() -> None:
     few = replace(FOUND, price=Price(Unit.USD, 2.0, 0.05, 20), attempts=2)
     said = " ".join(sentences(few, offline=False))
-    assert "for the 2.00 USD that the search took, the seed could have had 2 attempts at each holdout task." in said
+    assert (
+        "for the 2.00 USD that the search took, the seed could have had 2 attempts at each holdout task."
+        in said
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,4 +82,8 @@ def test_it_stands_on_the_page_in_the_terminal_and_in_the_document(paid) -> None
     assert "seed × 20" in drawing.html()
     said = record(FOUND)
     assert (said["unit"], said["affordable"], said["attempts"]) == ("tokens", 32, 20)
-    assert (said["seed_any"]["resolved"], said["seed_once"]["resolved"], said["best"]["resolved"]) == (14, 7, 12)
+    assert (said["seed_any"]["resolved"], said["seed_once"]["resolved"], said["best"]["resolved"]) == (
+        14,
+        7,
+        12,
+    )
