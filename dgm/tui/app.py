@@ -13,10 +13,12 @@ from textual.driver import Driver
 from textual.screen import Screen
 
 from dgm.domain import AgentId, TaskId
+from dgm.errors import UserError
 from dgm.show.safe import one_line
 from dgm.tui.finding import Finder
 from dgm.tui.keys import Where, bindings_of
 from dgm.tui.page import Page, agent_of
+from dgm.tui.pager import page_from
 from dgm.tui.palette import Typed, system_commands
 from dgm.tui.reader import Changed, Reader
 from dgm.tui.screens import SCREENS
@@ -84,7 +86,7 @@ class Browser(App[None]):
         self.reader = reader
         self.following = follow
         self.agent = agent
-        self.task: TaskId | None = None
+        self.task_id: TaskId | None = None
         self.tab: str | None = None
         """The part of the screen ``agent`` that is asked for; that screen takes it and says None."""
         self.marks: list[AgentId] = []
@@ -128,11 +130,11 @@ class Browser(App[None]):
         self, screen: str, *, agent: AgentId | None = None, task: TaskId | None = None, tab: str | None = None
     ) -> None:
         """Goes to a screen, for another agent or task where one is given; Esc comes back."""
-        here = Stop(self.current_mode, self.agent, self.task, self.tab)
+        here = Stop(self.current_mode, self.agent, self.task_id, self.tab)
         self.agent = self.agent if agent is None else agent
-        self.task = self.task if task is None else task
+        self.task_id = self.task_id if task is None else task
         self.tab = tab
-        if here != Stop(screen, self.agent, self.task, self.tab):
+        if here != Stop(screen, self.agent, self.task_id, self.tab):
             self._been = [*self._been, here][-_REMEMBERED:]
         self._show(screen)
 
@@ -170,7 +172,7 @@ class Browser(App[None]):
             self.pop_screen()
         elif self._been:
             last = self._been.pop()
-            self.agent, self.task, self.tab = last.agent, last.task, last.tab
+            self.agent, self.task_id, self.tab = last.agent, last.task, last.tab
             self._show(last.screen)
 
     def action_help(self) -> None:
@@ -236,6 +238,17 @@ class Browser(App[None]):
         """Follows the newest event, or stops to."""
         self.following = not self.following
         self.say("following the newest event" if self.following else "not following")
+
+    def action_pager(self) -> None:
+        """Opens what the screen shows in the pager."""
+        text = self.page.pages() if self.page is not None else None
+        if text is None:
+            self.say("there is nothing here to open in a pager")
+            return
+        try:
+            page_from(self, text)
+        except UserError as error:
+            self.say(str(error))
 
     def action_copy(self) -> None:
         """Copies what the screen is about."""

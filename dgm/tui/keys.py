@@ -74,14 +74,25 @@ KEYS: tuple[Key, ...] = (
     Key(("p",), "parent", "to the parent", _T),
     Key(("a",), "ancestor", "to the first ancestor below the root", _T),
     Key(("r",), "root", "to the root", _T),
-    Key(("d",), "diff", "what the agent changed", _T),
+    Key(("d",), "screen.diff", "what the agent changed", _T),
     Key(("[",), "previous_tab", "previous tab", _A, "tabs"),
     Key(("]",), "next_tab", "next tab", _A),
     Key(("d",), "against", "compare with the parent, the seed, a marked agent", _A, "against"),
     Key(("v",), "beside", "side by side, or one below the other", _A, "side by side"),
+    Key(("backspace",), "all_tasks", "to the list of all tasks", Where.TASK, "all tasks"),
+    Key(("v",), "beside", "the marked agents' attempts at the task side by side", Where.TASK, "side by side"),
     Key(("v",), "beside", "side by side, or one below the other", Where.COMPARE, "side by side"),
 )
-_NAMES = {"space": "space", "escape": "Esc", "enter": "Enter", "down": "↓", "up": "↑", "left": "←", "right": "→"}
+_NAMES = {
+    "space": "space",
+    "backspace": "Backspace",
+    "escape": "Esc",
+    "enter": "Enter",
+    "down": "↓",
+    "up": "↑",
+    "left": "←",
+    "right": "→",
+}
 
 
 def keys_of(*where: Where) -> Iterator[Key]:

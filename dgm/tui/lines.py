@@ -55,6 +55,10 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """One line, of any length; ``width`` is how many cells of it can be seen at once."""
         raise NotImplementedError
 
+    def nothing(self) -> Line:
+        """What is said where there is no line."""
+        return ()
+
     def widest(self) -> int:
         """Cells of the longest line, as far as is known; 0 where lines are made to fit."""
         return 0
@@ -108,7 +112,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         base = tones[Tone.PLAIN]
         width = self.room
         if number >= self.count():
-            return Strip.blank(width + 1, base)
+            empty = strip((Span(" "), *self.nothing()), tones) if not number else Strip([])
+            return empty.crop_extend(0, width + 1, base).apply_style(base)
         here = number == self.cursor
         shown = strip(self.line(number, width), tones).crop_extend(self.left, self.left + width, base)
         gutter = strip((Span(CURSOR if here else " ", Tone.MARK),), tones)

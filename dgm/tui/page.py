@@ -1,5 +1,6 @@
 """What the five screens have in common: head, foot, the run's reader, and what they hear of."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
@@ -31,7 +32,7 @@ class Page(Screen[None]):
 
     @property
     def browser(self) -> "Browser":
-        """The app; ``browser.agent``, ``.task`` and ``.marks`` are what a screen is about."""
+        """The app; ``browser.agent``, ``.task_id`` and ``.marks`` are what a screen is about."""
         return cast("Browser", self.app)
 
     @property
@@ -58,6 +59,10 @@ class Page(Screen[None]):
     def identity(self) -> str:
         """What ``y`` copies."""
         return "" if self.browser.agent is None else str(self.browser.agent)
+
+    def facts(self) -> Sequence[Line]:
+        """What else the head says."""
+        return ()
 
     def find(self, words: str) -> None:
         """Looks for words, and goes to the next place where they are."""
@@ -116,6 +121,7 @@ class Page(Screen[None]):
             said.append(line(Span(f"{BEST} {reader.best}", Tone.MARK)))
         if self.browser.following:
             said.append(line(Span("following", Tone.GOOD)))
+        said += self.facts()
         return joined(said, " · ")
 
     def _foot(self) -> Line:

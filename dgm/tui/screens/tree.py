@@ -1,22 +1,174 @@
-"""The screen ``tree``."""
+"""Screen 1: the tree of agents, and beside it what is known of the one under the cursor."""
 
-from typing import ClassVar
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.worker import get_current_worker
 
+from dgm.archive.lookups import matching, nearest
+from dgm.domain import AgentId
+from dgm.errors import DgmError
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line, plain
+from dgm.tui.agent_list import AgentList
 from dgm.tui.bars import Block
 from dgm.tui.keys import Where
 from dgm.tui.page import Page
+from dgm.tui.panel import panel_lines
+from dgm.tui.reader import Changed
+from dgm.tui.siblings import Order
+
+if TYPE_CHECKING:
+    from dgm.tui.palette import Command
+
+_PAGER_WIDTH = 160
+_PAGED = 5_000
+"""Lines of the tree that are given to a pager."""
 
 
 class TreeScreen(Page):
-    """The screen ``tree``."""
+    """The whole archive, an agent a line."""
 
     NAME = "tree"
     WHERE = (Where.TREE, Where.LIST)
-    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: Sequence[AgentId] = ()
+        self._words = ""
 
     def body(self) -> ComposeResult:
-        """Nothing yet."""
-        yield Block(id="body")
+        """The list, and the panel where there is room for it."""
+        with Horizontal():
+            yield AgentList(self.reader, id="agents")
+            yield Block(id="tree-panel")
+
+    @property
+    def agents(self) -> AgentList:
+        """The agents."""
+        return self.query_one(AgentList)
+
+    def entered(self) -> None:
+        """The cursor goes to the agent that screens are about."""
+        agents = self.agents
+        agents.marked = self.browser.marks
+        agents.changed(Changed(whole=True))
+        agents.focus()
+        if self.browser.agent is not None and self.browser.agent != agents.agent:
+            agents.goto(self.browser.agent)
+
+    def changed(self, changed: Changed) -> None:
+        """Shows what is new; while following, the cursor goes where something happened last."""
+        agents = self.agents
+        agents.marked = self.browser.marks
+        agents.changed(changed)
+        if self.browser.agent is not None and changed.whole and self.browser.agent != agents.agent:
+            agents.goto(self.browser.agent)
+        if self.browser.following:
+            for recorded in reversed(changed.events):
+                concerned = Changed((recorded,)).agents
+                if concerned:
+                    agents.goto(max(concerned))
+                    break
+        self._draw_panel()
+
+    def on_line_list_moved(self, event: AgentList.Moved) -> None:
+        """Another agent is under the cursor."""
+        event.stop()
+        if self.agents.agent is not None:
+            self.browser.agent = self.agents.agent
+        self._draw_panel()
+        self.draw_bars()
+
+    def on_line_list_chosen(self, event: AgentList.Chosen) -> None:
+        """Opens the agent."""
+        event.stop()
+        self.browser.go("agent", agent=self.agents.agent)
+
+    def on_agent_list_touched(self, event: AgentList.Touched) -> None:
+        """Following ends when a person moves the cursor."""
+        event.stop()
+        if self.browser.following:
+            self.browser.following = False
+            self.draw_bars()
+
+    def action_diff(self) -> None:
+        """What the agent changed."""
+        self.browser.go("agent", agent=self.agents.agent, tab="diff")
+
+    def find(self, words: str) -> None:
+        """Looks for agents by number, commit, operator, rationale, or task, beside what is drawn."""
+        self._words = words
+        self.browser.say(f"looking for {one_line(words, 60)} …")
+        self.run_worker(partial(self._search, words, self.reader.until), thread=True, exclusive=True, group="find")
+
+    def find_again(self, *, backwards: bool) -> None:
+        """To the next of what was found, by number."""
+        if not self._words:
+            super().find_again(backwards=backwards)
+            return
+        here = self.agents.agent
+        there = nearest(self._found, AgentId(-1) if here is None else here, backwards=backwards)
+        if there is None:
+            self.browser.say(f"no agent fits {one_line(self._words, 60)}")
+            return
+        self.agents.moved()
+        self.agents.goto(there)
+        number = list(self._found).index(there) + 1
+        self.browser.say(f"{number} of {len(self._found):,} for {one_line(self._words, 60)}; n the next, N the one before")
+
+    def facts(self) -> Sequence[Line]:
+        """The order, where it is not that of birth."""
+        forest = self.agents.forest
+        if forest is None or (forest.order is Order.BIRTH and not forest.descending):
+            return ()
+        return [line(Span(f"by {forest.order}{', reversed' if forest.descending else ''}", Tone.KEY))]
+
+    def pages(self) -> str | None:
+        """The agents that are unfolded, a line each."""
+        agents = self.agents
+        if agents.forest is None:
+            return None
+        shown = min(len(agents.forest), _PAGED)
+        lines = [plain(agents.line(number, _PAGER_WIDTH)) for number in range(shown)]
+        if shown < len(agents.forest):
+            lines.append(f"… {len(agents.forest) - shown:,} more lines")
+        return "\n".join(lines)
+
+    def meaning(self, verb: str, rest: str) -> "Command | None":
+        """``sort own``, ``depth 2``."""
+        if verb == "sort" and rest in list(Order):
+            return f"sort by {rest}", partial(self.agents.sort, Order(rest))
+        if verb == "depth" and rest == "all":
+            return "show all generations", partial(self.agents.fold, None)
+        if verb == "depth" and rest.isascii() and rest.isdigit():
+            return f"show {int(rest)} generations", partial(self.agents.fold, int(rest))
+        return None
+
+    def _search(self, words: str, until: int) -> None:
+        worker = get_current_worker()
+        try:
+            found = self.reader.ask(lambda store: matching(store, words, until))
+        except DgmError as error:
+            self.app.call_from_thread(self.browser.say, str(error))
+            return
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._take_found, found)
+
+    def _take_found(self, found: Sequence[AgentId]) -> None:
+        self._found = found
+        self.agents.found = frozenset(found)
+        self.agents.redraw(self.agents.agent)
+        self.find_again(backwards=False)
+
+    def _draw_panel(self) -> None:
+        panel = self.query_one("#tree-panel", Block)
+        agent = self.agents.agent
+        width = panel.size.width
+        if agent is not None and width > 0:
+            panel.show(panel_lines(self.reader, agent, width))
+        elif not self.reader.count:
+            panel.show([])

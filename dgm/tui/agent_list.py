@@ -1,0 +1,287 @@
+"""A tree of agents as a list of lines: what is folded, where the cursor's agent is, what a row shows."""
+
+from collections.abc import Callable, Collection
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.message import Message
+
+from dgm.domain import AgentId
+from dgm.show.agents import agent_line, row_of
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.trees import guides
+from dgm.tui.forest import MORE, Forest, Place
+from dgm.tui.keys import Where, bindings_of
+from dgm.tui.lines import LineList
+from dgm.tui.reader import Changed, Reader
+from dgm.tui.siblings import Order
+
+FOLDED = "▸"
+_WINDOW = 64
+"""Lines that are looked up at once."""
+_STEP = 3
+"""Cells of guides for each step from the root."""
+
+
+class AgentList(LineList):
+    """The forest of a run; ``row`` may be replaced, to show something else of each agent."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.TREE)]
+
+    class Touched(Message):
+        """A person moved the cursor."""
+
+    def __init__(self, reader: Reader, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.reader = reader
+        self.forest: Forest | None = Forest(reader.members) if reader.members is not None else None
+        self.marked: Collection[AgentId] = ()
+        self.found: Collection[AgentId] = ()
+        """What was searched for; shown with a mark."""
+        self.row: Callable[[AgentId, int], Line] = self.agent_row
+        self._agent: AgentId | None = None
+        self._places: dict[int, Place] = {}
+
+    @property
+    def agent(self) -> AgentId | None:
+        """The agent under the cursor; on a line for further children their parent."""
+        if self.forest is None or not len(self.forest):
+            return None
+        place = self._at(self.cursor)
+        return place.agent if place.agent >= 0 else None
+
+    def count(self) -> int:
+        """Lines of the forest."""
+        return len(self.forest) if self.forest else 0
+
+    def line(self, number: int, width: int) -> Line:
+        """Guides and an agent, or how many children are not shown."""
+        place = self._at(number)
+        lead = self._lead(place, width)
+        if place.more:
+            said = f"… {place.more:,} more (Enter shows {min(MORE, place.more):,})"
+            return line(Span(lead, Tone.DIM), Span(said, Tone.KEY))
+        return (*line(Span(lead, Tone.DIM)), *self.row(place.agent, max(1, width - len(lead))))
+
+    def nothing(self) -> Line:
+        """Why there is no agent."""
+        if self.reader.members is not None:
+            return line(Span("no agent is born yet: the run makes its first one", Tone.DIM))
+        return line(Span(f"reading the run, {self.reader.reading or 0:.0%} …", Tone.DIM))
+
+    def agent_row(self, agent: AgentId, width: int) -> Line:
+        """The agent as it is listed everywhere."""
+        members, born = self.reader.members, self.reader.born([agent]).get(agent)
+        if members is None or born is None:
+            return line(Span(str(agent), Tone.STRONG))
+        row = row_of(
+            members,
+            born,
+            aim=self.reader.aim(agent),
+            state=self.reader.doing(agent),
+            best=self.reader.best,
+            marked=self.marked,
+        )
+        shown = agent_line(row, max(1, width - 2 * (agent in self.found)))
+        return (Span("» ", Tone.MARK), *shown) if agent in self.found else shown
+
+    # What changes
+
+    def changed(self, changed: Changed) -> None:
+        """Takes in what is new of the run; the cursor stays on its agent."""
+        members = self.reader.members
+        if members is None:
+            return
+        here = self.agent
+        if self.forest is None:
+            self.forest = Forest(members)
+        elif self.forest.members is not members:
+            self.forest.swapped(members)
+        elif self.forest.agents < self.reader.count:
+            self.forest.grown()
+        if changed.whole:
+            self.forest.sort(self.forest.order, descending=self.forest.descending)
+        elif changed.events:
+            self.forest.judged(changed.agents)
+        self.redraw(here)
+
+    def redraw(self, agent: AgentId | None = None) -> None:
+        """Draws all rows anew, with the cursor on an agent if it can be seen."""
+        self._places.clear()
+        if agent is not None and self.forest is not None:
+            number = self.forest.line_of(agent)
+            place = self._at(self.cursor) if self.cursor < len(self.forest) else None
+            if number is not None and not (place is not None and place.more and place.agent == agent):
+                self.cursor = number
+        self.updated()
+        self._announce()
+
+    def goto(self, agent: AgentId) -> bool:
+        """Puts the cursor on an agent, unfolding what hides it; False where there is none such."""
+        if self.forest is None or not 0 <= agent < self.reader.count or agent >= self.forest.agents:
+            return False
+        number = self.forest.reveal(agent)
+        self._places.clear()
+        self.cursor = number
+        self.updated()
+        self._announce()
+        return True
+
+    def fold(self, depth: int | None) -> None:
+        """Shows so many generations below the roots, or all."""
+        self._refold(lambda forest: forest.fold(depth))
+
+    def sort(self, order: Order, *, descending: bool = False) -> None:
+        """Puts siblings into another order."""
+        self._refold(lambda forest: forest.sort(order, descending=descending))
+
+    def moved(self) -> None:
+        """Says that a person moved the cursor."""
+        self.post_message(self.Touched())
+
+    def clicked(self, number: int, x: int) -> None:
+        """A click in front of an agent's number folds or unfolds it."""
+        place = self._at(number)
+        if place.more:
+            self.action_choose()
+        elif x < len(self._lead(place, self.room)):
+            self.action_toggle()
+
+    # What keys do
+
+    def action_choose(self) -> None:
+        """Shows more children, or opens the agent."""
+        place = self._at(self.cursor) if self.count() else None
+        if place is not None and place.more:
+            here = self.cursor
+            self._refold(lambda forest: forest.more(place.agent))
+            self.go(here)
+            return
+        super().action_choose()
+
+    def action_toggle(self) -> None:
+        """Folds or unfolds the agent."""
+        agent = self.agent
+        if agent is not None:
+            self._refold(lambda forest: forest.toggle(agent))
+
+    def action_left(self) -> None:
+        """Folds the agent, or goes to its parent."""
+        agent, forest = self.agent, self.forest
+        if agent is None or forest is None:
+            return
+        self.moved()
+        if self._at(self.cursor).more:
+            self.goto(agent)
+        elif forest.children(agent) and not forest.folded(agent):
+            self._refold(lambda forest: forest.fold_away(agent))
+        else:
+            self.action_parent()
+
+    def action_right(self) -> None:
+        """Unfolds the agent, or goes to its first child."""
+        agent, forest = self.agent, self.forest
+        if agent is None or forest is None or self._at(self.cursor).more:
+            return
+        self.moved()
+        if forest.folded(agent):
+            self._refold(lambda forest: forest.unfold(agent))
+        elif forest.children(agent):
+            self.goto(forest.children(agent)[0])
+
+    def action_shallower(self) -> None:
+        """One generation less."""
+        if self.forest is not None:
+            self.fold(max(0, self.forest.deepest() - 1))
+
+    def action_deeper(self) -> None:
+        """One generation more."""
+        if self.forest is not None:
+            self.fold(self.forest.deepest() + 1)
+
+    def action_fold_all(self) -> None:
+        """Folds everything, or unfolds everything if it is folded."""
+        if self.forest is not None:
+            self.fold(0 if self.forest.deepest() else None)
+
+    def action_sort(self) -> None:
+        """The next order."""
+        if self.forest is not None:
+            orders = list(Order)
+            self.sort(orders[(orders.index(self.forest.order) + 1) % len(orders)])
+
+    def action_reverse(self) -> None:
+        """The same order the other way round."""
+        if self.forest is not None:
+            self.sort(self.forest.order, descending=not self.forest.descending)
+
+    def action_parent(self) -> None:
+        """To the parent."""
+        self._up(lambda forest, agent: forest.parent(agent))
+
+    def action_ancestor(self) -> None:
+        """To the first ancestor below the root."""
+
+        def first(forest: Forest, agent: AgentId) -> AgentId | None:
+            while forest.depth(agent) > 1:
+                agent = forest.parent(agent) or agent
+            return agent if forest.depth(agent) else None
+
+        self._up(first)
+
+    def action_root(self) -> None:
+        """To the root."""
+
+        def root(forest: Forest, agent: AgentId) -> AgentId:
+            while (parent := forest.parent(agent)) is not None:
+                agent = parent
+            return agent
+
+        self._up(root)
+
+    def _up(self, whither: Callable[[Forest, AgentId], AgentId | None]) -> None:
+        agent, forest = self.agent, self.forest
+        if agent is None or forest is None:
+            return
+        self.moved()
+        there = whither(forest, agent)
+        if there is not None:
+            self.goto(there)
+
+    def _refold(self, change: Callable[[Forest], None]) -> None:
+        """Changes what is shown; the cursor goes to the nearest ancestor of its agent that still is."""
+        if self.forest is None:
+            return
+        here = self.agent
+        change(self.forest)
+        while here is not None and self.forest.line_of(here) is None:
+            here = self.forest.parent(here)
+        self._places.clear()
+        if here is not None:
+            self.cursor = self.forest.line_of(here) or 0
+        self.updated()
+        self._announce()
+
+    def _announce(self) -> None:
+        self.post_message(self.Moved(self, self.cursor))
+
+    def _at(self, number: int) -> Place:
+        if number not in self._places and self.forest is not None:
+            if len(self._places) > 16 * _WINDOW:
+                self._places.clear()
+            begin = max(0, number - _WINDOW // 2)
+            for line, place in zip(range(begin, begin + _WINDOW), self.forest.walk(begin), strict=False):
+                self._places[line] = place
+        return self._places[number]
+
+    def _lead(self, place: Place, width: int) -> str:
+        """Guides, cut where they would take more than a third of the line, and whether the agent is folded."""
+        most = max(1, width // (3 * _STEP))
+        lead = guides(place.last)
+        if len(place.last) > most:
+            hidden = len(place.last) - most
+            lead = f"{hidden}‹" + lead[_STEP * hidden :]
+        folded = self.forest is not None and not place.more and self.forest.folded(place.agent)
+        if folded:
+            return (lead[:-1] if lead else "") + FOLDED
+        return lead

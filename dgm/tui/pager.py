@@ -1,0 +1,66 @@
+"""What is shown, in the pager of whoever looks at it: ``$PAGER``, never through a shell."""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.app import App, SuspendNotSupported
+
+from dgm.errors import UserError
+from dgm.show.safe import neutral
+
+DEFAULT = ("less",)
+
+
+def command(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The pager and its arguments.
+
+    Raises:
+        UserError: ``$PAGER`` is not a command line.
+    """
+    said = environment.get("PAGER", "").strip()
+    try:
+        return shlex.split(said) or list(DEFAULT)
+    except ValueError as error:
+        raise UserError(f"PAGER is {said!r}, which is no command line ({error}); set it to less") from error
+
+
+@contextmanager
+def written(text: str) -> Iterator[Path]:
+    """The text in a file that nobody else reads, neutralised, while the block runs."""
+    with tempfile.TemporaryDirectory(prefix="dgm-") as folder:
+        path = Path(folder, "page.txt")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="utf-8", errors="replace", newline="\n") as file:  # noqa: PTH123
+            file.write(neutral(text).rstrip("\n") + "\n")
+        yield path
+
+
+def page(text: str, environment: Mapping[str, str] = os.environ) -> None:
+    """Shows a text in the pager, and waits until it is left.
+
+    ``less`` is told that it may neither run programs nor edit or write files (``LESSSECURE``).
+
+    Raises:
+        UserError: there is no such program, or ``$PAGER`` is not a command line.
+    """
+    argv = command(environment)
+    with written(text) as path:
+        try:
+            subprocess.run([*argv, str(path)], env={**environment, "LESSSECURE": "1"}, check=False)
+        except OSError as error:
+            raise UserError(f"{argv[0]}: cannot be started ({error.strerror}); set PAGER") from error
+
+
+def page_from(app: App[Any], text: str) -> None:
+    """The same from the browser, which gives the terminal away meanwhile; raises as ``page``."""
+    try:
+        with app.suspend():
+            page(text)
+    except SuspendNotSupported as error:
+        raise UserError("a pager cannot be opened from here") from error

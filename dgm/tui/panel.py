@@ -1,0 +1,72 @@
+"""What is known of an agent, in a narrow column beside a list."""
+
+from collections.abc import Iterator, Sequence
+
+from dgm.domain import AgentId, Tally
+from dgm.show.agents import STATE_MARKS, State
+from dgm.show.safe import neutral, one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import BEST, interval_text, operator_text, tally_text
+from dgm.stats import lower_bound
+from dgm.tui.reader import Reader
+from dgm.tui.wrapping import wrapped
+
+_NAMES = 10
+_RATIONALE = 4_000
+"""Characters of a rationale that are looked at; more than a screen of them cannot be seen."""
+_SEVERAL = 12
+"""Children that are named."""
+_DOING = {
+    State.WAITS: "a child waits for a person",
+    State.EXPANDING: "a child is being made",
+    State.EVALUATING: "at work on a task",
+    State.BARREN: "barren: its children were stillborn",
+}
+
+
+def panel_lines(reader: Reader, agent: AgentId, width: int) -> Sequence[Line]:
+    """The facts of an agent in lines of at most ``width`` cells, the rationale whole at the end."""
+    return list(_lines(reader, agent, width))
+
+
+def _lines(reader: Reader, agent: AgentId, width: int) -> Iterator[Line]:
+    members, born = reader.members, reader.born([agent]).get(agent)
+    if members is None or born is None:
+        return
+    best = f"  {BEST} the best" if agent == reader.best else ""
+    yield line(Span(f"agent {agent}", Tone.STRONG), Span(best, Tone.MARK))
+    state = reader.doing(agent)
+    if state in _DOING:
+        yield line(Span(f"{STATE_MARKS[state]} {_DOING[state]}", Tone.WARN))
+    yield ()
+    children = members.children(agent)
+    named = ", ".join(map(str, children[:_SEVERAL]))
+    further = f" and {len(children) - _SEVERAL:,} more" if len(children) > _SEVERAL else ""
+    facts = {
+        "commit": born.commit[:12],
+        "operator": operator_text(born.operator, reader.aim(agent)),
+        "parents": ", ".join(map(str, born.parents)) or "– (a seed)",
+        "children": f"{named}{further}" or "–",
+    }
+    for name, text in facts.items():
+        yield from _fact(name, text, width)
+    yield ()
+    yield from _tally("own", members.own(agent), width)
+    clade = members.clade(agent)
+    if clade is None:
+        yield from _fact("clade", "counting …", width)
+    else:
+        yield from _tally("clade", clade, width)
+    yield from _fact("bound", f"{lower_bound(members.own(agent)):.3f}, 99 % sure of more", width)
+    yield ()
+    for paragraph in neutral(born.rationale[:_RATIONALE]).expandtabs(4).split("\n"):
+        yield from wrapped(line(paragraph), width)
+
+
+def _tally(name: str, tally: Tally, width: int) -> Iterator[Line]:
+    return _fact(name, f"{tally_text(tally)}  {interval_text(tally)}".rstrip(), width)
+
+
+def _fact(name: str, text: str, width: int) -> Iterator[Line]:
+    for number, part in enumerate(wrapped(line(one_line(text, 400)), max(4, width - _NAMES))):
+        yield (Span(f"{'' if number else name:<{_NAMES}}", Tone.KEY), *part)

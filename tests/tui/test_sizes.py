@@ -1,0 +1,119 @@
+"""Terminals of all sizes and colours."""
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from dgm.show.spans import Tone
+from dgm.tui.agent_list import AgentList
+from dgm.tui.app import THEMES, Browser
+from dgm.tui.screens import SCREENS
+from dgm.tui.strips import contrast, tones_of
+from tests.tui.driving import drive, grid, settle
+from tests.tui.growing import Growing
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_terminal_may_shrink_to_20_by_5_and_grow_again(screen: str, example: Path) -> None:
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.go(screen)
+        await settle(browser, pilot)
+        whole = grid(browser)
+        for width, height in ((20, 5), (1, 1), (3, 2), (200, 5), (20, 60), (80, 24)):
+            await pilot.resize_terminal(width, height)
+            await settle(browser, pilot)
+            rows = grid(browser).split("\n")
+            assert len(rows) == height
+        await pilot.resize_terminal(120, 36)
+        await settle(browser, pilot)
+        assert grid(browser) == whole
+
+    drive(example, (120, 36), script)
+
+
+def test_the_cursors_row_is_seen_at_20_by_5(example: Path) -> None:
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        lines = browser.query_one(AgentList)
+        lines.action_last()
+        await pilot.resize_terminal(20, 5)
+        await pilot.pause()
+        assert f"{lines.agent}" in grid(browser)
+        assert sum(row.startswith("▌") for row in grid(browser).splitlines()) == 1
+        for key in "kkkjjGg":
+            await pilot.press(key)
+            await pilot.pause()
+            assert sum(row.startswith("▌") for row in grid(browser).splitlines()) == 1
+
+    drive(example, (120, 36), script)
+
+
+def test_80_by_24_shows_number_tally_and_keys(example: Path) -> None:
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        rows = grid(browser).splitlines()
+        assert "1 Tree 2 Agent 3 Task 4 Compare 5 Run" in rows[0]
+        assert all("own " in row for row in rows[1 : 1 + browser.reader.count])
+        assert "? keys" in rows[-1]
+        assert all(len(row) <= 80 for row in rows)
+
+    drive(example, (80, 24), script)
+
+
+def test_deep_lines_leave_room_for_the_agent(tmp_path: Path) -> None:
+    growing = Growing(tmp_path / "run")
+    for parent in range(60):
+        growing.born(parent)
+    growing.run.close()
+
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.query_one(AgentList).action_last()
+        await pilot.pause()
+        assert "‹" in grid(browser)
+        assert "60" in grid(browser).splitlines()[-2]
+        assert "own" in grid(browser).splitlines()[-2]
+
+    drive(tmp_path / "run", (80, 24), script)
+
+
+@pytest.mark.parametrize("wish", ["1", "0", "no"])
+def test_no_color_means_no_colour(wish: str, example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", wish)
+
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        for screen in SCREENS:
+            browser.go(screen)
+            await settle(browser, pilot)
+            for strip in browser.screen._compositor.render_strips():
+                for segment in strip:
+                    style = segment.style
+                    assert style is None or style.color is None or style.color.is_default
+                    assert style is None or style.bgcolor is None or style.bgcolor.is_default
+        assert browser.theme == THEMES["ansi"]
+        await pilot.press("t")
+        assert "NO_COLOR" in browser.said
+
+    drive(example, (100, 24), script, theme="light")
+
+
+def test_an_empty_no_color_asks_for_nothing(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        strips = browser.screen._compositor.render_strips()
+        assert any(segment.style and segment.style.color for strip in strips for segment in strip)
+
+    drive(example, (100, 24), script)
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_every_tone_can_be_read(theme: str, example: Path) -> None:
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        background = browser.theme_variables["background"]
+        panel = browser.theme_variables["panel"]
+        for tone, style in tones_of(browser).items():
+            assert style.color is not None
+            assert contrast(style.color.name, background) >= 4.5, tone
+            if tone in (Tone.PLAIN, Tone.DIM, Tone.MARK, Tone.KEY, Tone.STRONG, Tone.GOOD, Tone.WARN, Tone.BAD):
+                assert contrast(style.color.name, panel) >= 4.5, tone
+
+    drive(example, (100, 24), script, theme=theme)
