@@ -20,8 +20,9 @@ from dgm.archive.finding import packed_copies
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.opening import open_suite
+from dgm.benchmarks.statements import statement_of
 from dgm.config import LimitSettings, Settings, as_made, validated
-from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split
+from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
@@ -110,6 +111,15 @@ def parts_of(settings: Settings) -> Parts:
     """
     engine = choose(settings.sandbox)
     return Parts(engine, open_suite(settings.benchmark, engine, settings.benchmarks))
+
+
+def statement(run: Run, task: TaskId) -> str | None:
+    """The problem of a task as agents get it, from the run's benchmark; nothing is started or fetched for it.
+
+    None where the benchmark does not lie on this machine, is not what it was when the run began, or has no such task.
+    """
+    settings, version = settings_of(run), run.config["versions"]["benchmark"]
+    return statement_of(settings.benchmark, version, task, settings.benchmarks)
 
 
 def check_settings(settings: Settings) -> None:

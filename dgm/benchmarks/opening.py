@@ -77,6 +77,22 @@ def parts(name: str) -> Sequence[str]:
     return found
 
 
+def local(name: str) -> bool:
+    """Whether a benchmark can be opened without asking another machine, a plug-in or an engine: suites and folders.
+
+    Raises:
+        UserError: nothing stands before, behind or between two ``+``.
+    """
+    return all(map(_local, parts(name)))
+
+
+def _local(name: str) -> bool:
+    kind, colon, rest = name.partition(":")
+    if colon and kind in KINDS:
+        return kind == "polyglot" and (not rest or _place(name).is_dir())
+    return any((folder / "suite.toml").is_file() for folder in (asset("benchmarks", name), _place(name)))
+
+
 def absolute(name: str) -> str:
     """What users call a benchmark, with the files and folders in it found again from any other folder.
 

@@ -18,6 +18,11 @@ ROLES = ("solve", "improve", "diagnose")
 
 def run_summary(run: Run) -> dict[str, Any]:
     """Run, state, agents, evaluations by verdict, spend, and the best agent so far."""
+    return run_facts(run, best_of(run) if run.tree.agents else None)
+
+
+def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
+    """The same where the best agent is known already, or is not asked for; to find it may take long."""
     tree = run.tree
     total = tree.clade(AgentId(0)) if tree.agents else Tally()
     settings = run.config["settings"]
@@ -56,7 +61,7 @@ def run_summary(run: Run) -> dict[str, Any]:
         "seconds": round(tree.wall_seconds, 1),
         "spend": {**spend_record(tree.spend), "by": by_record(tree.spend_by), "left_usd": left_usd(run)},
         "refusals": tree.refusals,
-        "best": agent_record(run, tree.agents[best_of(run)]) if tree.agents else None,
+        "best": None if best is None else agent_record(run, tree.agents[best]),
     }
 
 

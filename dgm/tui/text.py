@@ -7,6 +7,7 @@ from dgm.show.safe import one_line
 from dgm.show.spans import Line
 from dgm.tui.bodies import Body, Lines, Target, found
 from dgm.tui.lines import LineList
+from dgm.tui.page import Page
 
 
 class TextView(LineList):
@@ -83,9 +84,7 @@ class TextView(LineList):
 
         def look() -> None:
             worker = get_current_worker()
-            number = found(
-                body, words, start, backwards=backwards, wanted=lambda: not worker.is_cancelled
-            )
+            number = found(body, words, start, backwards=backwards, wanted=lambda: not worker.is_cancelled)
             if not worker.is_cancelled:
                 self.app.call_from_thread(self._found, body, number)
 
@@ -98,7 +97,5 @@ class TextView(LineList):
             self.go(number)
 
     def _say(self, text: str) -> None:
-        from dgm.tui.page import Page
-
         if isinstance(self.screen, Page):
             self.screen.browser.say(text)

@@ -1,22 +1,221 @@
-"""The screen ``agent``."""
+"""One agent: who it is, and in tabs what it changed, its source, evaluations, lineage, making and refusals."""
 
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from dgm.archive.accounts import Account, Purpose, account_of
+from dgm.archive.events import TaskGraded
+from dgm.domain import ActionId, AgentId, Usage
+from dgm.errors import DgmError
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.tui.agent_head import head_lines
 from dgm.tui.bars import Block
+from dgm.tui.bodies import Lines
 from dgm.tui.keys import Where, bindings_of
-from dgm.tui.page import Page
+from dgm.tui.page import agent_of
+from dgm.tui.reader import Changed
+from dgm.tui.tabs import Load, diff, evaluations, lineage, refusals, source, transcript
+from dgm.tui.text import TextView
+from dgm.tui.text_page import TextPage
+
+TABS = ("diff", "source", "evaluations", "lineage", "transcript", "refusals")
+HEAD_ROWS = 6
+_PARTS = {evaluations.ONE: "evaluations"}
+"""Parts that are shown under the tab of another name."""
 
 
-class AgentScreen(Page):
+class Tabs(Block):
+    """The names of the tabs; a click on one goes there."""
+
+    def name_here(self, tab: str) -> None:
+        """Shows which one is open."""
+        names = [Span(f" {name} ", Tone.MARK if name == tab else Tone.DIM) for name in TABS]
+        marked = [
+            Span(f"[{each.text.strip()}]", each.tone) if each.tone is Tone.MARK else each for each in names
+        ]
+        self.show([tuple(marked)])
+
+    def on_click(self, event: events.Click) -> None:
+        """Opens the tab whose name is there."""
+        end = 0
+        for name in TABS:
+            end += len(name) + 2
+            if event.x < end:
+                if isinstance(self.screen, AgentScreen):
+                    self.screen.open(name)
+                return
+
+
+class AgentScreen(TextPage):
     """The screen ``agent``."""
 
     NAME = "agent"
     WHERE = (Where.AGENT, Where.LIST)
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.AGENT)]
+    CSS = f"""
+    #agent-head {{ height: {HEAD_ROWS}; padding: 0 1; }}
+    #agent-tabs {{ height: 1; background: $panel; }}
+    .low #agent-head, .flat #agent-head, .flat #agent-tabs {{ display: none; }}
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.agent: AgentId | None = None
+        self.tab = TABS[0]
+        """One of ``TABS``, or a part of it: ``source/PATH``, ``evaluation/ACTION``."""
+        self.beside = False
+        self._other: AgentId | None = None
+        """What the agent is compared with; None for nothing, see ``diff.others``."""
+        self._account: Account | None = None
 
     def body(self) -> ComposeResult:
-        """Nothing yet."""
-        yield Block(id="body")
+        """Head, names of tabs, text."""
+        yield Block(id="agent-head")
+        yield Tabs(id="agent-tabs")
+        yield TextView()
+
+    def entered(self) -> None:
+        """Shows the agent that is chosen."""
+        agent = agent_of(self.browser)
+        self.tab = self.browser.tab or (self.tab if "/" not in self.tab else _tab_of(self.tab))
+        self.browser.tab = self.tab
+        if agent is None:
+            self.put(
+                "nobody",
+                Lines([(), line(Span("  the run has no agent yet: waiting for the seed", Tone.WARN))]),
+            )
+            return
+        if agent != self.agent:
+            self.agent, self._account = agent, None
+            self._other = next(iter(diff.others(self.reader, agent, ())), None)
+            self._count()
+        self._draw_head()
+        self._read()
+
+    def changed(self, changed: Changed) -> None:
+        """Draws the head; the list of evaluations is read again where there is a new one."""
+        if self.agent is None or changed.whole:
+            self.entered()
+            return
+        self._draw_head()
+        graded = any(
+            isinstance(item.event, TaskGraded) and item.event.outcome.agent == self.agent
+            for item in changed.events
+        )
+        if graded:
+            self._count()
+            if self.tab == "evaluations":
+                self._read()
+
+    def open(self, tab: str) -> None:
+        """Opens a tab."""
+        self.tab = self.browser.tab = tab
+        if self.agent is not None:
+            self._draw_head()
+            self._read()
+
+    def action_next_tab(self) -> None:
+        """The tab to the right."""
+        self.open(TABS[(TABS.index(_tab_of(self.tab)) + 1) % len(TABS)])
+
+    def action_previous_tab(self) -> None:
+        """The tab to the left."""
+        self.open(TABS[(TABS.index(_tab_of(self.tab)) - 1) % len(TABS)])
+
+    def action_against(self) -> None:
+        """Compares the agent with the next of those that it can be compared with."""
+        if self.agent is None:
+            return
+        choices = list(diff.others(self.reader, self.agent, self.browser.marks))
+        here = choices.index(self._other) if self._other in choices else -1
+        self._other = choices[(here + 1) % len(choices)] if choices else None
+        self.open("diff")
+        if len(choices) == 1:
+            self.browser.say("there is nothing else to compare it with: mark an agent with m")
+
+    def action_beside(self) -> None:
+        """Side by side, or one below the other."""
+        if self.tab == "diff":
+            self.beside = not self.beside
+        super().action_beside()
+
+    def _read(self) -> None:
+        assert self.agent is not None
+        kind, _, rest = self.tab.partition("/")
+        key = (self.agent, self.tab, self._other if kind == "diff" else None)
+        self.load(
+            key, f"the {one_line(_tab_of(self.tab), 40)} of agent {self.agent}", self._question(kind, rest)
+        )
+
+    def _question(self, kind: str, rest: str) -> Load:
+        reader, agent = self.reader, self.agent
+        assert agent is not None
+        match kind:
+            case "source":
+                return source.load(reader, agent, rest)
+            case "evaluations":
+                return evaluations.load(reader, agent)
+            case evaluations.ONE if rest.isdigit():
+                return evaluations.load_one(reader, ActionId(int(rest)))
+            case "lineage":
+                return lineage.load(reader, agent, self.browser.marks)
+            case "transcript":
+                return transcript.load(reader, agent)
+            case "refusals":
+                return refusals.load(reader, agent)
+            case _:
+                return diff.load(reader, agent, self._other, beside=self.beside)
+
+    def _draw_head(self) -> None:
+        if self.agent is None or self.reader.members is None:
+            return
+        width = max(20, self.size.width - 2)
+        spent = _spent(self._account) if self._account else ()
+        shown = head_lines(self.reader, self.agent, self.browser.marks, spent, width)
+        self.query_one("#agent-head", Block).show(shown[:HEAD_ROWS])
+        self.query_one(Tabs).name_here(_tab_of(self.tab))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """The head is made to fit."""
+        super().on_resize(event)
+        self.call_after_refresh(self._draw_head)
+
+    def _count(self) -> None:
+        """Adds up what the agent took, on another thread."""
+        agent = self.agent
+        if agent is None or self.reader.run is None:
+            return
+
+        def work() -> None:
+            try:
+                account = self.reader.ask_tree(lambda run: account_of(run, agent, whole=False))
+            except DgmError:
+                return
+            self.app.call_from_thread(self._counted, agent, account)
+
+        self.run_worker(work, thread=True, exclusive=True, group="account")
+
+    def _counted(self, agent: AgentId, account: Account) -> None:
+        if agent == self.agent:
+            self._account = account
+            self._draw_head()
+
+
+def _tab_of(part: str) -> str:
+    kind = part.partition("/")[0]
+    kind = _PARTS.get(kind, kind)
+    return kind if kind in TABS else TABS[0]
+
+
+def _spent(account: Account) -> Line:
+    pieces: list[str | Span] = []
+    for purpose, words in ((Purpose.MAKING, "making it"), (Purpose.EVALUATING, "evaluating it")):
+        usage: Usage = account.of(purpose)
+        if usage.calls:
+            said = f"{usage.calls:,} calls, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
+            pieces += ["; " if pieces else "", Span(f"{words} ", Tone.DIM), said]
+    return line(*pieces)

@@ -1,22 +1,175 @@
-"""The screen ``compare``."""
+"""Two marked agents: their verdicts on the tasks that both have tried, and the diff of their code."""
 
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from dgm.tui.bars import Block
+from dgm.archive.events import TaskGraded
+from dgm.archive.repository import AgentRepository
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId, CommitId, TaskId, Verdict
+from dgm.search.exam import Comparison, paired
+from dgm.show.diffs import Patch
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import VERDICT_MARKS, VERDICT_TONES, bar, interval_text, mcnemar_text, tally_text
+from dgm.tui.bodies import Body, Lines, Prose, Stack, Target, heading
 from dgm.tui.keys import Where, bindings_of
-from dgm.tui.page import Page
+from dgm.tui.reader import Changed
+from dgm.tui.tabs import Load, answered
+from dgm.tui.tabs.diff import PatchBody
+from dgm.tui.text import TextView
+from dgm.tui.text_page import TextPage
+
+SIGNIFICANT = 0.05
+"""As in a report, see ``dgm.report.headline``."""
+_HOW = "mark two agents with m, on the tree or on the screen of an agent; c compares them"
 
 
-class CompareScreen(Page):
+class CompareScreen(TextPage):
     """The screen ``compare``."""
 
     NAME = "compare"
     WHERE = (Where.COMPARE, Where.LIST)
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.COMPARE)]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.beside = False
+
     def body(self) -> ComposeResult:
-        """Nothing yet."""
-        yield Block(id="body")
+        """One text."""
+        yield TextView()
+
+    def entered(self) -> None:
+        """Shows the agents that are marked now."""
+        marks = sorted(self.browser.marks)
+        if len(marks) < 2:  # noqa: PLR2004
+            marked = f"agent {marks[0]} is marked; " if marks else ""
+            self.put("nobody", Lines([(), line(Span(f"  {marked}{_HOW}", Tone.WARN))]))
+            return
+        self.load(
+            tuple(marks), f"the comparison of {marks[0]} and {marks[1]}", self._question(marks[0], marks[1])
+        )
+
+    def changed(self, changed: Changed) -> None:
+        """Reads it again where one of the two has a new verdict, or another one is marked."""
+        graded = {item.event.outcome.agent for item in changed.events if isinstance(item.event, TaskGraded)}
+        if (
+            changed.whole
+            or graded & set(self.browser.marks)
+            or self._shown != tuple(sorted(self.browser.marks))
+        ):
+            self.entered()
+
+    def identity(self) -> str:
+        """Both of them."""
+        return " ".join(map(str, sorted(self.browser.marks)))
+
+    def action_beside(self) -> None:
+        """Side by side, or one below the other."""
+        self.beside = not self.beside
+        super().action_beside()
+
+    def _question(self, first: AgentId, second: AgentId) -> Load:
+        reader, beside = self.reader, self.beside
+        known = reader.born([first, second])
+        repository = AgentRepository(reader.folder / "agents.git")
+        title = f"code of agent {second} against agent {first}"
+
+        def code() -> Body:
+            data = repository.diff(CommitId(known[first].commit), CommitId(known[second].commit))
+            return PatchBody(Patch(data), title, beside=beside)
+
+        def look() -> Body:
+            if reader.run is None:
+                verdicts: Body = Lines([line(Span("  verdicts: the run is still being read", Tone.WARN)), ()])
+            else:
+                rows, targets = reader.ask_tree(lambda run: _verdicts(run.tree, first, second))
+                verdicts = Stack([Prose(rows[0]), Lines(rows[1], targets)])
+            return _Comparison([verdicts, answered(title, code)])
+
+        return look
+
+
+class _Comparison(Stack):
+    """Verdicts, then code; a name of a file leads to its part below."""
+
+    def target(self, number: int) -> Target | None:
+        found = super().target(number)
+        if found is not None and not found.screen:
+            return found._replace(line=found.line + len(self.parts[0]))
+        return found
+
+
+def _verdicts(
+    tree: Tree, first: AgentId, second: AgentId
+) -> tuple[tuple[Sequence[Line], Sequence[Line]], dict[int, Target]]:
+    one, two = tree.verdicts(first), tree.verdicts(second)
+    names = [task for task in dict.fromkeys((*tree.tasks, *one)) if task in one and task in two]
+    found = paired([(task, one[task], two[task]) for task in names])
+    both = [task for task in names if _graded(one[task]) and _graded(two[task])]
+    rows: list[Line] = []
+    targets: dict[int, Target] = {}
+    gained, lost = set(found.gained), set(found.lost)
+    for title, tasks in (
+        (f"gained: only agent {second} resolved them", [task for task in both if task in gained]),
+        (f"lost: only agent {first} resolved them", [task for task in both if task in lost]),
+        ("the same", [task for task in both if task not in gained | lost]),
+    ):
+        rows.append(heading(title, f"  {len(tasks)}"))
+        for task in tasks:
+            targets[len(rows)] = Target("task", task=task)
+            rows.append(_task(task, one[task], two[task]))
+        rows.append(())
+    return (list(_summary(found, first, second)), rows), targets
+
+
+def _graded(verdict: Verdict | None) -> bool:
+    return verdict in (Verdict.RESOLVED, Verdict.UNRESOLVED)
+
+
+def _task(task: TaskId, one: Verdict | None, two: Verdict | None) -> Line:
+    marks = [Span(f" {VERDICT_MARKS[each]}", VERDICT_TONES[each]) for each in (one, two) if each is not None]
+    return line("  ", *marks, "  ", one_line(task, 200))
+
+
+def _summary(found: Comparison, first: AgentId, second: AgentId) -> Iterator[Line]:
+    count = found.first.n
+    tasks = "1 task" if count == 1 else f"{count} tasks"
+    yield heading(
+        f"agent {first} and agent {second}", f" on the {tasks} that both have tried (first attempts)"
+    )
+    if not count:
+        yield line(Span("  no task has a verdict of both: nothing can be said", Tone.WARN))
+        yield ()
+        return
+    for agent, tally in ((first, found.first), (second, found.second)):
+        drawn = bar(tally.rate)
+        full = drawn.rstrip("░")
+        yield line(
+            Span(f"  agent {agent:<6} ", Tone.KEY),
+            Span(full, Tone.GOOD),
+            Span(drawn[len(full) :], Tone.DIM),
+            f"  {tally_text(tally)}  ",
+            Span(interval_text(tally), Tone.DIM),
+        )
+    yield line(
+        Span(f"  {len(found.gained)} gained", Tone.GOOD),
+        ", ",
+        Span(f"{len(found.lost)} lost", Tone.BAD),
+        f", {count - len(found.gained) - len(found.lost)} the same: {mcnemar_text(found.p, found.mid_p)}",
+    )
+    yield line("  ", _said(found, first, second))
+    yield ()
+
+
+def _said(found: Comparison, first: AgentId, second: AgentId) -> Span:
+    """What the exact test allows to be said; agents that were chosen for their tallies look more different."""
+    if found.p >= SIGNIFICANT:
+        return Span("not shown to be different", Tone.STRONG)
+    better = second if len(found.gained) > len(found.lost) else first
+    said = f"agent {better} resolves more of these tasks; agents that were picked for their tallies look so too easily"
+    return Span(said, Tone.STRONG)

@@ -1,22 +1,164 @@
-"""The screen ``running``."""
+"""The run as a whole, while it goes on or after."""
 
+import time
+from collections import deque
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.message import Message
+from textual.worker import get_current_worker
 
-from dgm.tui.bars import Block
+from dgm.archive.events import ActionStarted, ModelCalled, Recorded
+from dgm.archive.failures import FailureCounts, failures
+from dgm.archive.lookups import recent
+from dgm.archive.run import Run
+from dgm.archive.store import EventStore
+from dgm.domain import ActionId
+from dgm.errors import DgmError
+from dgm.report.curve import Point, curve
+from dgm.show.spans import Span, Tone, line
+from dgm.tui.bodies import Lines
 from dgm.tui.keys import Where, bindings_of
-from dgm.tui.page import Page
+from dgm.tui.reader import Changed
+from dgm.tui.run_facts import Gathered, run_lines
+from dgm.tui.text import TextView
+from dgm.tui.text_page import TextPage
+
+COUNT_EVERY = 20
+"""Curve and failures are worked out anew at most one part in so many of the time, and not within ``AT_LEAST_S``."""
+AT_LEAST_S = 2.0
+CLOCK_S = 1.0
+"""How often what is under way is drawn, for its clocks."""
+KEPT = 400
+"""Events of which those are shown that tell something."""
 
 
-class RunningScreen(Page):
+class RunningScreen(TextPage):
     """The screen ``running``."""
 
     NAME = "running"
     WHERE = (Where.RUNNING, Where.LIST)
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.RUNNING)]
 
+    class Counted(Message):
+        """Curve and failures are there."""
+
+        def __init__(self, points: Sequence[Point], failed: FailureCounts, took_s: float) -> None:
+            self.points = points
+            self.failed = failed
+            self.took_s = took_s
+            super().__init__()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._gathered = Gathered()
+        self._events: deque[Recorded] = deque(maxlen=KEPT)
+        self._begun: dict[ActionId, float] = {}
+        self._until = 0
+        self._counting = False
+        self._counted_at = -1
+        self._due = 0.0
+
     def body(self) -> ComposeResult:
-        """Nothing yet."""
-        yield Block(id="body")
+        """One text."""
+        yield TextView()
+
+    def on_mount(self) -> None:
+        """Clocks go on while nothing else happens."""
+        self.set_interval(CLOCK_S, self._tick)
+
+    def entered(self) -> None:
+        """Takes in what happened while another screen was shown."""
+        run = self.reader.run
+        if run is not None and self._until < run.tree.seq:
+            self._catch_up(run)
+        self._draw()
+
+    def changed(self, changed: Changed) -> None:
+        """Draws what is new."""
+        if changed.events and changed.events[0].seq == self._until + 1:
+            self._take(changed.events)
+            self._draw()
+        else:
+            self.entered()
+
+    def identity(self) -> str:
+        """The run's name."""
+        return self.reader.name
+
+    def on_running_screen_counted(self, event: Counted) -> None:
+        """Draws the curve and the failures."""
+        self._counting = False
+        self._due = time.monotonic() + max(AT_LEAST_S, COUNT_EVERY * event.took_s)
+        self._gathered.curve, self._gathered.failures = event.points, event.failed
+        self._draw()
+
+    def _tick(self) -> None:
+        run = self.reader.run
+        if self.is_current and run is not None and (run.tree.pending or self._counted_at != run.tree.seq):
+            self._draw()
+
+    def _catch_up(self, run: Run) -> None:
+        """Reads the end of the log, and when what is under way was started."""
+        try:
+            self._events.clear()
+            self._take([each for each in recent(run.store, KEPT) if each.seq <= run.tree.seq])
+            for action in run.tree.pending.keys() - self._begun.keys():
+                self._take_starts(run.store.of_action(action))
+            self._until = run.tree.seq
+        except DgmError as error:
+            self.browser.say(str(error))
+
+    def _take(self, events: Sequence[Recorded]) -> None:
+        self._take_starts(events)
+        self._events.extend(each for each in events if not isinstance(each.event, ModelCalled))
+        self._until = events[-1].seq if events else self._until
+
+    def _take_starts(self, events: Sequence[Recorded]) -> None:
+        for each in events:
+            if isinstance(each.event, ActionStarted):
+                self._begun[each.event.id] = each.at
+
+    def _draw(self) -> None:
+        run = self.reader.run
+        if run is None:
+            share = f"{self.reader.reading or 0.0:.0%}"
+            self.put("reading", Lines([(), line(Span(f"  the run is being read: {share}", Tone.WARN))]))
+            return
+        pending = run.tree.pending
+        self._begun = {action: at for action, at in self._begun.items() if action in pending}
+        self._gathered.begun, self._gathered.recent = self._begun, list(self._events)
+        self.put("run", Lines(run_lines(run, self.reader.best, self._gathered, time.time(), self.view.room)))
+        self._count(run)
+
+    def _count(self, run: Run) -> None:
+        """Works out curve and failures on another thread, where they may have changed."""
+        if self._counting or self._counted_at == run.tree.seq or time.monotonic() < self._due:
+            return
+        self._counting, self._counted_at = True, run.tree.seq
+
+        def work() -> None:
+            begun = time.monotonic()
+            try:
+                points, failed = self.reader.ask(lambda store: _counted(run, store))
+            except DgmError as error:
+                self.app.call_from_thread(self._failed, str(error))
+                return
+            if not get_current_worker().is_cancelled:
+                self.post_message(self.Counted(points, failed, time.monotonic() - begun))
+
+        self.run_worker(work, thread=True, group="count")
+
+    def _failed(self, why: str) -> None:
+        self._counting = False
+        self._due = time.monotonic() + COUNT_EVERY
+        self.browser.say(why)
+
+
+def _counted(run: Run, store: EventStore) -> tuple[Sequence[Point], FailureCounts]:
+    """From a store of the thread's own, so that the run goes on being followed."""
+    beside = Run(run.folder, run.config, store)
+    beside.tree = run.tree
+    return curve(beside), failures(beside)

@@ -1,22 +1,248 @@
-"""The screen ``task``."""
+"""Tasks: the list of all; one with its statement and who solved it, along the tree; attempts at it, also two at once."""
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.message import Message
+from textual.worker import get_current_worker
 
-from dgm.tui.bars import Block
+from dgm.archive.events import TaskGraded
+from dgm.archive.lookups import Try
+from dgm.domain import ActionId, AgentId, Tally, TaskId, Verdict
+from dgm.errors import DgmError
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import UNTRIED, VERDICT_MARKS, VERDICT_TONES
+from dgm.tui.agent_list import AgentList
+from dgm.tui.bodies import Body, Lines
 from dgm.tui.keys import Where, bindings_of
-from dgm.tui.page import Page
+from dgm.tui.lines import LineList
+from dgm.tui.reader import Changed
+from dgm.tui.task_texts import attempts, beside, load_tallies, load_tries, statement_body, task_list
+from dgm.tui.text import TextView
+from dgm.tui.text_page import TextPage
+
+_ONE, _TWO = "attempts", "beside"
+_MOST = 4
+"""Marks of attempts that stand before an agent."""
 
 
-class TaskScreen(Page):
-    """The screen ``task``."""
+class TaskScreen(TextPage):
+    """The screen ``task``; what it shows is in ``browser.task_id`` and ``browser.tab``."""
 
     NAME = "task"
-    WHERE = (Where.TASK, Where.LIST)
+    WHERE = (Where.TASK, Where.TREE, Where.LIST)
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.TASK)]
+    CSS = """
+    #statement { height: 40%; border-bottom: solid $panel-lighten-2; }
+    #solvers { height: 1fr; }
+    .low #statement, .flat #statement { display: none; }
+    """
+
+    class Known(Message):
+        """Of all tasks how often they were solved, or of one task who tried it and what it asks for."""
+
+        def __init__(
+            self, task: TaskId | None, tallies: Mapping[TaskId, Tally], tries: Sequence[Try], body: Body
+        ) -> None:
+            self.task = task
+            self.tallies = tallies
+            self.tries = tries
+            self.body = body
+            super().__init__()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tallies: Mapping[TaskId, Tally] = {}
+        self._tries: dict[AgentId, list[Try]] = {}
+        self._of: TaskId | None = None
+        """The task that ``_tries`` are of."""
 
     def body(self) -> ComposeResult:
-        """Nothing yet."""
-        yield Block(id="body")
+        """One text; or the statement above the tree."""
+        yield TextView(id="text")
+        yield TextView(id="statement")
+        agents = AgentList(self.reader, id="solvers")
+        agents.row = self._row
+        yield agents
+
+    @property
+    def view(self) -> TextView:
+        """The text that is to be seen."""
+        return self.query_one("#statement" if self._whole else "#text", TextView)
+
+    @property
+    def agents(self) -> AgentList:
+        """The tree with a verdict for each agent."""
+        return self.query_one(AgentList)
+
+    @property
+    def _whole(self) -> bool:
+        """Whether a task is shown, and not an attempt at it."""
+        return self.browser.task_id is not None and self.browser.tab is None
+
+    def entered(self) -> None:
+        """Shows the list, a task, or attempts at it."""
+        task, whole = self.browser.task_id, self._whole
+        self.query_one("#text").display = not whole
+        self.query_one("#statement").display = self.agents.display = whole
+        if task is not None and task != self._of:
+            self._of, self._tries = task, {}
+        if whole:
+            self.agents.marked = self.browser.marks
+            self.agents.changed(Changed(whole=True))
+            if self.browser.agent is not None:
+                self.agents.goto(self.browser.agent)
+            self.agents.focus()
+            self._ask(task)
+        elif task is None:
+            self.view.focus()
+            self._ask(None)
+        else:
+            self.view.focus()
+            self._show_attempts(task)
+
+    def changed(self, changed: Changed) -> None:
+        """Counts new verdicts."""
+        graded = [item for item in changed.events if isinstance(item.event, TaskGraded)]
+        tallies = dict(self._tallies)
+        for item in graded:
+            assert isinstance(item.event, TaskGraded)
+            done = item.event.outcome
+            tallies[done.task] = tallies.get(done.task, Tally()) + done.tally
+            if done.task == self._of and done.verdict is not Verdict.INVALID:
+                one = Try(done.agent, done.attempt, done.verdict, item.event.action, item.seq)
+                self._take([one])
+        self._tallies = tallies
+        if changed.whole:
+            self.entered()
+        elif self._whole:
+            self.agents.marked = self.browser.marks
+            self.agents.changed(changed)
+        elif self.browser.task_id is None and graded:
+            self.put("tasks", task_list(self.reader, tallies))
+
+    def identity(self) -> str:
+        """The task's name, or the agent under the cursor."""
+        return one_line(self.browser.task_id, 300) if self.browser.task_id is not None else ""
+
+    def on_line_list_moved(self, event: LineList.Moved) -> None:
+        """Another agent is under the cursor."""
+        if event.lines is self.agents and self._whole and self.agents.agent is not None:
+            self.browser.agent = self.agents.agent
+
+    def on_line_list_chosen(self, event: LineList.Chosen) -> None:
+        """Opens the task, or the agent's attempts at it."""
+        if event.lines is not self.agents:
+            super().on_line_list_chosen(event)
+            return
+        agent = self.agents.agent
+        if agent is None:
+            return
+        if agent not in self._tries:
+            self.browser.say(f"agent {agent} has no verdict on this task")
+            return
+        self.browser.go("task", agent=agent, tab=f"{_ONE}/{agent}")
+
+    def on_task_screen_known(self, event: Known) -> None:
+        """Shows it, unless somebody has gone on."""
+        if event.task is None:
+            self._tallies = event.tallies
+            if self.browser.task_id is None:
+                self.put("tasks", event.body)
+        elif event.task == self._of:
+            self._take(event.tries)
+            if self._whole:
+                self.put(("task", event.task), event.body)
+                self.agents.redraw(self.agents.agent)
+            elif self.browser.task_id is not None:
+                self._show_attempts(event.task)
+
+    def find_again(self, *, backwards: bool) -> None:
+        """In the text; on the tree to the next agent that has tried the task."""
+        if not self._whole or self.agents is not self.focused:
+            super().find_again(backwards=backwards)
+            return
+        order = sorted(self._tries)
+        here = self.agents.agent
+        if not order:
+            self.browser.say("nobody has a verdict on this task")
+            return
+        later = [agent for agent in order if here is None or (agent < here if backwards else agent > here)]
+        self.agents.goto((later or order)[-1 if backwards else 0])
+
+    def action_all_tasks(self) -> None:
+        """To the list of all tasks."""
+        self.browser.task_id = self.browser.tab = None
+        self.entered()
+        self.draw_bars()
+
+    def action_diff(self) -> None:
+        """What the agent under the cursor changed."""
+        if self.agents.agent is not None and self._whole:
+            self.browser.go("agent", agent=self.agents.agent, tab="diff")
+
+    def action_beside(self) -> None:
+        """The attempts of the two marked agents beside each other."""
+        marks = sorted(self.browser.marks)
+        if self.browser.task_id is None or len(marks) < 2:  # noqa: PLR2004
+            self.browser.say(
+                "mark two agents with m on the tree of a task, then v shows their attempts side by side"
+            )
+            return
+        self.browser.go("task", tab=f"{_TWO}/{marks[0]}/{marks[1]}")
+
+    def _ask(self, task: TaskId | None) -> None:
+        """Looks up what is needed, on another thread."""
+
+        def work() -> None:
+            try:
+                found = self._list() if task is None else self._task(task)
+            except DgmError as error:
+                why = [(), line(Span(f"  {one_line(str(error), 300)}", Tone.WARN))]
+                found = self.Known(task, {}, (), Lines(why))
+            if not get_current_worker().is_cancelled:
+                self.post_message(found)
+
+        self.run_worker(work, thread=True, exclusive=True, group="task")
+
+    def _list(self) -> "TaskScreen.Known":
+        tallies = load_tallies(self.reader)
+        return self.Known(None, tallies, (), task_list(self.reader, tallies))
+
+    def _task(self, task: TaskId) -> "TaskScreen.Known":
+        tries = load_tries(self.reader, task)
+        return self.Known(task, {}, tries, statement_body(self.reader, task, tries))
+
+    def _take(self, tries: Sequence[Try]) -> None:
+        for one in tries:
+            known = self._tries.setdefault(one.agent, [])
+            if all(other.action != one.action for other in known):
+                known.append(one)
+                known.sort(key=lambda each: each.attempt)
+
+    def _actions(self, agent: str) -> Sequence[ActionId]:
+        return [one.action for one in self._tries.get(AgentId(int(agent)), ())]
+
+    def _show_attempts(self, task: TaskId) -> None:
+        if not self._tries:
+            self._ask(task)
+            return
+        kind, *agents = (self.browser.tab or "").split("/")
+        if not all(agent.isdigit() for agent in agents):
+            return
+        loads = [self._actions(agent) for agent in agents]
+        key = (task, self.browser.tab)
+        if kind == _TWO and len(loads) == 2:  # noqa: PLR2004
+            self.load(key, "the two attempts", beside(self.reader, *loads))
+        elif kind == _ONE and len(loads) == 1:
+            self.load(key, "the attempt", attempts(self.reader, loads[0]))
+
+    def _row(self, agent: AgentId, width: int) -> Line:
+        """The agent behind the marks of its attempts."""
+        tries = self._tries.get(agent, ())
+        marks = [Span(VERDICT_MARKS[one.verdict], VERDICT_TONES[one.verdict]) for one in tries[:_MOST]]
+        shown = marks or [Span(UNTRIED, Tone.DIM)]
+        return (*shown, Span(" "), *self.agents.agent_row(agent, max(1, width - len(shown) - 1)))

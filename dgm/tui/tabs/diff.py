@@ -90,6 +90,9 @@ def _file(file: ChangedFile) -> Line:
     counts = (
         (Span("  binary          ", Tone.WARN),)
         if file.binary
-        else (Span(f"  {f'+{file.added:,}':>7}", Tone.ADDED), Span(f" {f'-{file.removed:,}':>7}  ", Tone.REMOVED))
+        else (
+            Span(f"  {f'+{file.added:,}':>7}", Tone.ADDED),
+            Span(f" {f'-{file.removed:,}':>7}  ", Tone.REMOVED),
+        )
     )
     return line(*counts, one_line(file.path, 200))

@@ -12,7 +12,20 @@ from dgm.show.evaluations import evaluation_line
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import VERDICT_MARKS, VERDICT_TONES, usage_text
-from dgm.tui.bodies import LONGEST, Body, Diff, Lines, Missing, Prose, Raw, Stack, Target, fact, heading, paragraphs
+from dgm.tui.bodies import (
+    LONGEST,
+    Body,
+    Diff,
+    Lines,
+    Missing,
+    Prose,
+    Raw,
+    Stack,
+    Target,
+    fact,
+    heading,
+    paragraphs,
+)
 from dgm.tui.reader import Reader
 from dgm.tui.tabs import Load
 
@@ -47,7 +60,8 @@ def load(reader: Reader, agent: AgentId) -> Load:
         said = f": {resolved} resolved, {seconds:,.1f} s, {usage_text(total)}"
         count = "1 evaluation" if len(done) == 1 else f"{len(done):,} evaluations"
         targets = {
-            n: Target("agent", f"{ONE}/{action}", agent, each.task) for n, (action, each) in enumerate(done, 1)
+            n: Target("agent", f"{ONE}/{action}", agent, each.task)
+            for n, (action, each) in enumerate(done, 1)
         }
         return Lines([heading(count, said), *rows], targets)
 
@@ -128,6 +142,11 @@ def _trace(traces: Traces, name: str, digest: Digest) -> Body:
 def _circumstances(data: bytes) -> Body:
     try:
         said = json.loads(data)
-        return Lines([fact(one_line(str(name), 30), one_line(str(value), 200), width=14) for name, value in said.items()])
+        return Lines(
+            [
+                fact(one_line(str(name), 30), one_line(str(value), 200), width=14)
+                for name, value in said.items()
+            ]
+        )
     except (ValueError, AttributeError):
         return Raw(data)

@@ -29,7 +29,9 @@ def load(reader: Reader, agent: AgentId, marks: Collection[AgentId] = ()) -> Loa
         shown = steps[-MOST:]
         who: Mapping[AgentId, Agent | AgentBorn]
         who = {n: tree.agents[n] for n in shown} if tree else reader.ask(lambda store: births(store, shown))
-        rows: list[Line] = [heading(f"{len(steps)} steps" if len(steps) > 1 else "the seed", _left_out(len(steps)))]
+        rows: list[Line] = [
+            heading(f"{len(steps)} steps" if len(steps) > 1 else "the seed", _left_out(len(steps)))
+        ]
         targets: dict[int, Target] = {}
         for step in shown:
             targets[len(rows) + 1] = Target("agent", agent=step)

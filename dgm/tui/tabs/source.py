@@ -37,7 +37,9 @@ def load(reader: Reader, agent: AgentId, path: str = "") -> Load:
             return Lines([title, *rows], targets)
         if path not in files:
             return Missing(path, f"agent {agent} has no such file")
-        return Stack([Lines([heading(one_line(path, 300), f"  {_kind(files[path])}"), ()]), _file(path, files[path])])
+        return Stack(
+            [Lines([heading(one_line(path, 300), f"  {_kind(files[path])}"), ()]), _file(path, files[path])]
+        )
 
     return look
 

@@ -39,7 +39,10 @@ def load(reader: Reader, agent: AgentId) -> Load:
             parts.append(answered("what is kept of its making", lambda: _making(reader, agent)))
         parts += _calls(traces, calls)
         if "log" in born.cost.traces:
-            parts += [Lines([(), heading("output of the operator's program")]), _log(traces, born.cost.traces["log"])]
+            parts += [
+                Lines([(), heading("output of the operator's program")]),
+                _log(traces, born.cost.traces["log"]),
+            ]
         return Stack(parts)
 
     return look
@@ -85,7 +88,9 @@ def _exchange(
 ) -> Iterator[Line]:
     yield ()
     model = f"{one_line(call.role, 30)}, {one_line(call.model, 80)}"
-    yield heading(f"call {call.number}", Span(f"  {model}, {call.seconds:.1f} s, {usage_text(call.usage)}", Tone.DIM))
+    yield heading(
+        f"call {call.number}", Span(f"  {model}, {call.seconds:.1f} s, {usage_text(call.usage)}", Tone.DIM)
+    )
     for message in asked:
         if before is None or not _repeats(message, before):
             yield from _message(message.role, message.text, message.calls)

@@ -1,0 +1,79 @@
+"""An agent in six lines: who it is, how good, what it took, what it was meant to be better at."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from dgm.domain import AgentId
+from dgm.show.agents import STATE_MARKS, State, row_of
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, joined, line
+from dgm.show.words import BEST, MARKED, bar, interval_text, operator_text, tally_text
+from dgm.stats import lower_bound
+from dgm.tui.reader import Reader
+from dgm.tui.wrapping import wrapped
+
+RATIONALE = 2_000
+"""Characters of a rationale that are wrapped here; tab and pager have all of it."""
+
+
+def head_lines(
+    reader: Reader, agent: AgentId, marks: Collection[AgentId], spent: Line, width: int
+) -> Sequence[Line]:
+    """The lines; the rationale last, in as many as it needs.
+
+    Args:
+        reader: what is known.
+        agent: of it.
+        marks: the agents that a person has marked.
+        spent: what it took; empty while nobody has counted.
+        width: cells at which the rationale is wrapped.
+    """
+    members = reader.members
+    born = reader.born([agent]).get(agent)
+    if members is None or born is None:
+        return [line(Span(f"agent {agent}", Tone.STRONG), ": not there yet")]
+    row = replace(
+        row_of(members, born, aim=reader.aim(agent), best=reader.best, marked=marks),
+        state=reader.doing(agent),
+    )
+    signs = [BEST * row.best, MARKED * row.marked, STATE_MARKS[row.state]]
+    who = joined(
+        [
+            line(
+                Span(f"agent {agent}", Tone.STRONG),
+                Span("".join(f" {sign}" for sign in signs if sign), Tone.MARK),
+                Span(f" {row.state}" if row.state is not State.QUIET else "", Tone.DIM),
+            ),
+            line(Span("of ", Tone.DIM), " and ".join(map(str, row.parents)))
+            if row.parents
+            else line("the seed"),
+            line(Span(operator_text(row.operator, row.aim), Tone.KEY)),
+            line(Span("commit ", Tone.DIM), one_line(born.commit[:12], 12)),
+            line(Span("children ", Tone.DIM), _some(members.children(agent))),
+        ],
+        "  ",
+    )
+    drawn = bar(row.own.rate)
+    full = drawn.rstrip("░")
+    own = line(
+        Span("own ", Tone.DIM),
+        Span(full, Tone.GOOD),
+        Span(drawn[len(full) :], Tone.DIM),
+        f" {tally_text(row.own)} ",
+        Span(interval_text(row.own), Tone.DIM),
+        Span("  lower bound ", Tone.DIM),
+        f"{lower_bound(row.own):.2f}" if row.own.n else "–",
+        Span("  clade ", Tone.DIM),
+        tally_text(row.clade) if row.clade else "counting …",
+        Span(f" {interval_text(row.clade)}" if row.clade else "", Tone.DIM),
+    )
+    text = " ".join(row.rationale[:RATIONALE].split())
+    rationale = (
+        wrapped(line(one_line(text, RATIONALE)), width) if text else [line(Span("no rationale", Tone.DIM))]
+    )
+    return [who, own, spent or line(Span("…", Tone.DIM)), *rationale]
+
+
+def _some(agents: Sequence[AgentId]) -> str:
+    shown = ", ".join(map(str, agents[:6]))
+    return f"{shown} and {len(agents) - 6:,} more" if len(agents) > 6 else shown or "–"

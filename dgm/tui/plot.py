@@ -1,0 +1,114 @@
+"""A curve in a few rows of text: dots of braille, eight to a cell, and marks where a second curve runs."""
+
+from collections.abc import Callable, Sequence
+
+from dgm.report.curve import Point
+from dgm.show.safe import Side, fit
+from dgm.show.spans import Line, Span, Tone, line
+
+WIDTH, HEIGHT = 60, 8
+"""Cells of the field in which the curves are."""
+_BRAILLE = 0x2800
+_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+"""Bits of a braille character by column and row; Unicode standard, section 21.1."""
+RAW = "·"
+_AXIS = 6
+
+
+def curve_lines(points: Sequence[Point], width: int = WIDTH, height: int = HEIGHT) -> Sequence[Line]:
+    """The best agent over evaluations: its lower bound in braille, its rate as ``·``; an axis on two sides.
+
+    Args:
+        points: as ``report.curve`` gives them.
+        width: cells of the field, at least 2.
+        height: rows of the field, at least 2.
+    """
+    if not points:
+        return [line(Span("  no evaluation yet", Tone.DIM))]
+    top = _top(max(max(point.raw, point.lower) for point in points))
+    last = max(1, points[-1].evaluations)
+    bound = _columns(points, last, 2 * width, lambda point: point.lower)
+    rate = _columns(points, last, width, lambda point: point.raw)
+    dots = _drawn(bound, 4 * height, top)
+    rows = []
+    for row in range(height):
+        spans = [_cell(dots, rate, top, row, column, height) for column in range(width)]
+        label = top if not row else top / 2 if row == height // 2 else 0.0 if row == height - 1 else None
+        gutter = fit(f"{label:.0%}" if label is not None else "", _AXIS - 2, Side.RIGHT)
+        rows.append(line(Span(f" {gutter}┤", Tone.DIM), *_merged(spans)))
+    return [*rows, *_below(points[-1], last, width)]
+
+
+def _top(most: float) -> float:
+    """The upper end of the scale: the next tenth."""
+    return min(1.0, max(0.1, -(-most * 10 // 1) / 10))
+
+
+def _columns(
+    points: Sequence[Point], last: int, count: int, value: Callable[[Point], float]
+) -> Sequence[float | None]:
+    """The value at each of so many places between 0 and the last evaluation; None before the first point."""
+    found: list[float | None] = []
+    place = -1
+    for column in range(count):
+        until = (column + 1) * last / count
+        while place + 1 < len(points) and points[place + 1].evaluations <= until:
+            place += 1
+        found.append(value(points[place]) if place >= 0 else None)
+    return found
+
+
+def _drawn(values: Sequence[float | None], rows: int, top: float) -> set[tuple[int, int]]:
+    """Dots of a stepped line: column from the left, row from above."""
+    dots: set[tuple[int, int]] = set()
+    before: int | None = None
+    for column, value in enumerate(values):
+        if value is None:
+            continue
+        row = _row(value, rows, top)
+        start = row if before is None else before
+        dots |= {(column, each) for each in range(min(start, row), max(start, row) + 1)}
+        before = row
+    return dots
+
+
+def _row(value: float, rows: int, top: float) -> int:
+    return rows - 1 - round(min(max(value, 0.0), top) / top * (rows - 1))
+
+
+def _cell(
+    dots: set[tuple[int, int]], rate: Sequence[float | None], top: float, row: int, column: int, height: int
+) -> Span:
+    bits = sum(_DOTS[x][y] for x in range(2) for y in range(4) if (2 * column + x, 4 * row + y) in dots)
+    if bits:
+        return Span(chr(_BRAILLE + bits), Tone.GOOD)
+    value = rate[column]
+    if value is not None and _row(value, height, top) == row:
+        return Span(RAW, Tone.WARN)
+    return Span(" ")
+
+
+def _merged(spans: Sequence[Span]) -> Sequence[Span]:
+    found: list[Span] = []
+    for span in spans:
+        if found and found[-1].tone is span.tone:
+            found[-1] = Span(found[-1].text + span.text, span.tone)
+        else:
+            found.append(span)
+    return found
+
+
+def _below(end: Point, last: int, width: int) -> Sequence[Line]:
+    right = f"{last:,} evaluations"
+    scale = f"{'0':<{max(1, width - len(right))}}{right}"
+    return [
+        line(Span(f"{'':{_AXIS - 1}}└{'─' * width}", Tone.DIM)),
+        line(Span(f"{'':{_AXIS}}{scale}", Tone.DIM)),
+        line(
+            f"{'':{_AXIS}}",
+            Span("⠤⠤", Tone.GOOD),
+            f" lower bound {end.lower:.2f}   ",
+            Span(RAW * 2, Tone.WARN),
+            f" rate {end.raw:.2f}   of the best by lower bound, now agent {end.agent}",
+        ),
+    ]

@@ -1,0 +1,147 @@
+"""What the screen of a run says: progress, budgets, spend, the curve, what is being done, what happened, what failed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dgm.archive.events import Recorded
+from dgm.archive.failures import FailureCounts
+from dgm.archive.run import Run
+from dgm.archive.tree import Tree
+from dgm.domain import Action, ActionId, AgentId, Evaluate
+from dgm.report.curve import Point
+from dgm.search.budgets import evaluations_spent
+from dgm.search.summary import run_facts
+from dgm.show.events import event_line, time_text
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.status import status_lines
+from dgm.show.words import clock, operator_text
+from dgm.tui.bodies import heading
+from dgm.tui.plot import WIDTH, curve_lines
+
+RECENT = 12
+"""Events that are shown, the newest first."""
+BAR = 30
+_NARROW = 20
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What was looked up in the log, beside the tree."""
+
+    curve: Sequence[Point] = ()
+    failures: FailureCounts | None = None
+    """None while nobody has counted."""
+    begun: Mapping[ActionId, float] = field(default_factory=dict)
+    """When actions were started, Unix time."""
+    recent: Sequence[Recorded] = ()
+
+
+def run_lines(run: Run, best: AgentId | None, gathered: Gathered, now: float, width: int) -> Sequence[Line]:
+    """All of it.
+
+    Args:
+        run: the run, with its tree.
+        best: the best agent; None while it is not known.
+        gathered: what else is known.
+        now: Unix time.
+        width: cells of the window.
+    """
+    tree = run.tree
+    return [
+        *status_lines(run, run_facts(run, best)),
+        *_budgets(tree, max(_NARROW, min(BAR, width - 50))),
+        (),
+        heading("the best agent over evaluations"),
+        *curve_lines(gathered.curve, max(10, min(WIDTH, width - 8))),
+        (),
+        *_slots(run, gathered.begun, now),
+        (),
+        heading("recent events"),
+        *(_recent(run, gathered.recent) or [line(Span("  none that tells more than a start", Tone.DIM))]),
+        (),
+        *_errors(gathered.failures),
+    ]
+
+
+def _budgets(tree: Tree, width: int) -> Iterator[Line]:
+    """A bar for each limit that there is."""
+    budget = tree.budget
+    limits = (
+        ("evaluations", evaluations_spent(tree), budget.evaluations, "{:,.0f} of {:,.0f}"),
+        ("agents", float(len(tree.agents)), budget.agents, "{:,.0f} of {:,.0f}"),
+        ("money", tree.spend.usd, budget.usd, "{:,.4f} of {:,.2f} USD"),
+        ("tokens", float(tree.spend.tokens), budget.tokens, "{:,.0f} of {:,.0f}"),
+        ("time", tree.wall_seconds, budget.seconds, ""),
+    )
+    for name, used, limit, form in limits:
+        if limit is None:
+            continue
+        share = min(1.0, used / limit) if limit else 1.0
+        full = round(share * width)
+        said = form.format(used, limit) if form else f"{clock(used)} of {clock(limit)}"
+        tone = Tone.GOOD if share < 1 else Tone.WARN
+        yield line(
+            Span(f"{'of ' + name:<13}", Tone.KEY),
+            Span("█" * full, tone),
+            Span("░" * (width - full), Tone.DIM),
+            f"  {share:.0%}  {said}",
+        )
+
+
+def _slots(run: Run, begun: Mapping[ActionId, float], now: float) -> Iterator[Line]:
+    tree, workers = run.tree, run.config.get("settings", {}).get("workers", 0)
+    living = not tree.stop_reason
+    yield heading("slots", f"  {len(tree.pending)} of {workers} in use" if living else "  the run has ended")
+    for action, what in tree.pending.items():
+        since = clock(max(0.0, now - begun[action])) if action in begun else "–"
+        usage = tree.spend_of(action)
+        tries = tree.tries(action)
+        again = f", try {tries}" if tries > 1 else ""
+        yield line(
+            Span(f"  {action:>6} ", Tone.DIM),
+            *_doing(what),
+            Span(f"  for {since}, {usage.calls:,} calls, {usage.tokens:,} tokens{again}", Tone.DIM),
+        )
+    for action in tree.to_redo():
+        yield line(Span(f"  {action:>6} ", Tone.DIM), "to be performed again")
+    for action, waits in tree.waiting.items():
+        parents = " and ".join(map(str, waits.child.parents))
+        yield line(Span(f"  {action:>6} ", Tone.DIM), Span(f"child of {parents} waits for you", Tone.WARN))
+
+
+def _doing(what: Action) -> Sequence[str | Span]:
+    if isinstance(what, Evaluate):
+        again = f" (attempt {what.attempt + 1})" if what.attempt else ""
+        return (Span(f"● agent {what.agent} ", Tone.GOOD), f"works on {one_line(what.task, 80)}{again}")
+    parents = " and ".join(map(str, what.parents))
+    return (Span(f"✎ agent {parents} ", Tone.GOOD), f"is changed by {operator_text(what.operator, what.aim)}")
+
+
+def _recent(run: Run, events: Sequence[Recorded]) -> Sequence[Line]:
+    found: list[Line] = []
+    for recorded in reversed(events):
+        said = event_line(recorded.event, run.tree, one_line(run.name, 60))
+        if said:
+            found.append(line(Span(f"  {time_text(recorded.at)[11:]}  ", Tone.DIM), *said))
+        if len(found) == RECENT:
+            break
+    return found
+
+
+def _errors(failures: FailureCounts | None) -> Iterator[Line]:
+    if failures is None:
+        yield heading("errors", Span("  being counted …", Tone.DIM))
+        return
+    rows = [
+        *(
+            (count, "stillborn", f"{one_line(operator, 40)}: {one_line(stage, 60)}")
+            for (operator, stage), count in failures.stillborn.items()
+        ),
+        *((count, "invalid", one_line(reason, 200)) for reason, count in failures.invalid),
+        *((count, "lost", one_line(reason, 200)) for reason, count in failures.lost),
+        *((count, "refused", one_line(code, 60)) for code, count in failures.refused.items()),
+    ]
+    yield heading("errors", "" if rows else "  none")
+    for count, kind, words in rows:
+        yield line(Span(f"  {count:>6} × ", Tone.STRONG), Span(f"{kind:<10}", Tone.WARN), words)

@@ -1,0 +1,122 @@
+"""What an agent was not given, or was stopped at: by the gateway, by the limits of its sandboxes, by vetting."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dgm.archive.accounts import Purpose, Refusal, account_of, refusals_of
+from dgm.archive.events import ActionLost, AgentStillborn, TaskGraded
+from dgm.archive.run import Run
+from dgm.archive.traces import Traces
+from dgm.domain import ActionId, AgentId, Evaluation, Verdict
+from dgm.errors import ArchiveCorrupt
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spend import refusal_lines
+from dgm.tui.bodies import Body, Lines, Prose, Target, heading
+from dgm.tui.reader import Reader
+from dgm.tui.tabs import Load
+from dgm.tui.tabs.evaluations import ONE
+
+READ = 500
+"""Evaluations whose traces are read, the last ones."""
+OUT_OF_MEMORY = 137
+"""Exit code of a program that a sandbox ended for its memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A program of the agent's that was not let go on."""
+
+    action: ActionId
+    task: str
+    why: str
+
+
+def load(reader: Reader, agent: AgentId) -> Load:
+    """All of it, by who said no."""
+
+    def look() -> Body:
+        if reader.run is None:
+            return Lines([(), line(Span("  the run is still being read", Tone.WARN))])
+        return reader.ask_tree(lambda run: _found(run, agent))
+
+    return look
+
+
+def _found(run: Run, agent: AgentId) -> Body:
+    work = [each for each in account_of(run, agent, whole=True).lines if each.purpose is not Purpose.MAKING]
+    children = [run.tree.agents[child] for child in run.tree.children(agent)]
+    made = [child.action for child in children if child.parents[0] == agent]
+    refused = refusals_of(run, [*(each.action for each in work), *made])
+    done = [item.event for item in run.store.graded(agent) if isinstance(item.event, TaskGraded)][-READ:]
+    stopped, unread = _stopped(run.traces, [(event.action, event.outcome) for event in done])
+    others = [each.action for each in work if each.action not in {event.action for event in done}]
+    rows = [*_gateway(refused), *_sandboxes(stopped, unread), *_ended(run, others)]
+    targets = {}
+    for number, row in enumerate(rows):
+        for each in stopped:
+            if row == _stop_line(each):
+                targets[number] = Target("agent", f"{ONE}/{each.action}", agent)
+    return Prose(rows, targets)
+
+
+def _gateway(refused: Sequence[Refusal]) -> Iterator[Line]:
+    if refused:
+        yield from refusal_lines(refused, None)
+    else:
+        yield heading("refused by the gateway: ", "nothing")
+    yield ()
+
+
+def _sandboxes(stopped: Sequence[Stopped], unread: str) -> Iterator[Line]:
+    yield heading("ended by the limits of its sandbox: ", "" if stopped else "nothing")
+    yield from map(_stop_line, stopped)
+    if unread:
+        yield line(Span(f"  not known of some: {one_line(unread, 300)}", Tone.WARN))
+    yield ()
+
+
+def _stop_line(each: Stopped) -> Line:
+    return line(Span(f"  {each.why}", Tone.WARN), f"  action {each.action}, ", one_line(each.task, 120))
+
+
+def _stopped(traces: Traces, done: Sequence[tuple[ActionId, Evaluation]]) -> tuple[Sequence[Stopped], str]:
+    """Those whose program a sandbox ended, and why that is not known of some."""
+    found: list[Stopped] = []
+    unread = ""
+    for action, each in done:
+        if "circumstances" not in each.cost.traces:
+            continue
+        try:
+            said = json.loads(traces.get(each.cost.traces["circumstances"]))
+            why = "out of time" if said.get("timed_out") else ""
+            why = why or ("out of memory" if said.get("exit_code") == OUT_OF_MEMORY else "")
+        except (ArchiveCorrupt, ValueError, AttributeError) as error:
+            unread = unread or str(error)
+            continue
+        if why:
+            found.append(Stopped(action, each.task, why))
+    return found, unread
+
+
+def _ended(run: Run, actions: Sequence[ActionId]) -> Iterator[Line]:
+    """Of actions that gave neither a verdict nor a child."""
+    rows: list[Line] = []
+    for action in actions:
+        for item in run.store.of_action(action):
+            match item.event:
+                case AgentStillborn(_, dead):
+                    what = f"  stillborn ({one_line(dead.stage, 40)})"
+                    rows.append(
+                        line(Span(what, Tone.WARN), f"  action {action}: ", one_line(dead.reason, 2_000))
+                    )
+                case ActionLost(_, reason, _):
+                    rows.append(
+                        line(Span("  lost", Tone.WARN), f"  action {action}: ", one_line(reason, 2_000))
+                    )
+                case TaskGraded(_, graded) if graded.verdict is Verdict.INVALID:
+                    reason = one_line(graded.reason, 2_000)
+                    rows.append(line(Span("  invalid", Tone.WARN), f"  action {action}: ", reason))
+    yield heading("work that came to nothing: ", "" if rows else "none")
+    yield from rows

@@ -1,0 +1,150 @@
+"""Tasks of a run: the list of all with how often each was solved, and what one asks for."""
+
+from collections.abc import Mapping, Sequence
+
+from dgm.archive.events import TaskGraded
+from dgm.archive.lookups import Try, tasks_tried, tried_by
+from dgm.archive.outline import has_indices
+from dgm.archive.run import Run
+from dgm.archive.store import EventStore
+from dgm.archive.traces import Traces
+from dgm.archive.tree import Tree
+from dgm.domain import ActionId, Tally, TaskId, Verdict
+from dgm.errors import DgmError
+from dgm.search.exam import OPERATOR
+from dgm.show.safe import cells, fit, one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import bar, interval_text, tally_text
+from dgm.tui.bodies import Body, Lines, Missing, Pair, Prose, Stack, Target, heading, paragraphs
+from dgm.tui.reader import Reader
+from dgm.tui.tabs import Load, answered
+from dgm.tui.tabs.evaluations import load_one
+
+WIDEST = 60
+"""Cells of the names of tasks."""
+_USER = "## user\n\n"
+_NEXT = "\n\n## "
+
+
+def offered(tree: Tree) -> Sequence[TaskId]:
+    """The tasks that are shown though nobody has tried them; an examination's are not, before it has used them."""
+    examination = bool(tree.agents) and tree.agents[0].operator == OPERATOR
+    return () if examination else tree.tasks
+
+
+def load_tallies(reader: Reader) -> Mapping[TaskId, Tally]:
+    """Of each task that has a verdict how often it was resolved; every attempt counts. For a thread beside."""
+
+    def count(store: EventStore) -> Mapping[TaskId, Tally] | None:
+        return tasks_tried(store, reader.until) if has_indices(store) else None
+
+    found = reader.ask(count)
+    return reader.ask_tree(_first_attempts) if found is None else found
+
+
+def _first_attempts(run: Run) -> Mapping[TaskId, Tally]:
+    """The same of a log without indices, where further attempts are not counted."""
+    found: dict[TaskId, Tally] = {}
+    for agent in run.tree.agents:
+        for task, verdict in run.tree.verdicts(agent.id).items():
+            if verdict in (Verdict.RESOLVED, Verdict.UNRESOLVED):
+                good = verdict is Verdict.RESOLVED
+                found[task] = found.get(task, Tally()) + Tally(int(good), int(not good))
+    return found
+
+
+def task_list(reader: Reader, tallies: Mapping[TaskId, Tally]) -> Body:
+    """A task a line, in the order of the suite; those that are not in it behind."""
+    known = offered(reader.run.tree) if reader.run else ()
+    tasks = list(dict.fromkeys((*known, *sorted(tallies))))
+    if not tasks:
+        return Lines([(), line(Span("  no task was tried yet", Tone.DIM))])
+    solved = sum(tallies.get(task, Tally()).resolved > 0 for task in tasks)
+    width = min(WIDEST, max(cells(one_line(task, WIDEST)) for task in tasks))
+    count = "1 task" if len(tasks) == 1 else f"{len(tasks):,} tasks"
+    rows = [_row(task, tallies.get(task, Tally()), width) for task in tasks]
+    targets = {number: Target("task", task=task) for number, task in enumerate(tasks, 1)}
+    return Lines(
+        [heading(count, f", {solved:,} of them resolved by somebody: resolved / tries"), *rows], targets
+    )
+
+
+def _row(task: TaskId, tally: Tally, width: int) -> Line:
+    drawn = bar(tally.rate) if tally.n else " " * len(bar(0))
+    full = drawn.rstrip("░")
+    return line(
+        "  ",
+        Span(fit(one_line(task, width), width), Tone.STRONG),
+        "  ",
+        Span(full, Tone.GOOD),
+        Span(drawn[len(full) :], Tone.DIM),
+        f"  {tally_text(tally):<12} ",
+        Span(interval_text(tally), Tone.DIM),
+    )
+
+
+def load_tries(reader: Reader, task: TaskId) -> Sequence[Try]:
+    """Every verdict on a task. For a thread beside."""
+    return reader.ask(lambda store: tried_by(store, task, reader.until))
+
+
+def statement_body(reader: Reader, task: TaskId, tries: Sequence[Try]) -> Body:
+    """What a task asks for: from the benchmark, else from what an agent was told. For a thread beside."""
+    if not tries and (reader.run is None or task not in offered(reader.run.tree)):
+        return Missing(f"task {task}", "there is no such task in this run, or nobody has tried it yet")
+    said = _of_benchmark(reader, task)
+    where = "from the benchmark"
+    if said is None:
+        said, where = _of_conversations(reader, tries), "as an agent was told it; the benchmark is not here"
+    title = heading(one_line(task, 200), Span(f"  {where}" if said else "", Tone.DIM))
+    if said is None:
+        why = "the benchmark does not lie on this machine, or has changed, and no conversation is kept that tells it"
+        return Stack([Lines([title]), Missing("the statement", why)])
+    return Prose([title, (), *paragraphs(said)])
+
+
+def _of_benchmark(reader: Reader, task: TaskId) -> str | None:
+    if reader.run is None:
+        return None
+    # Knows all parts of a run, and is long to import.
+    from dgm.assemble import statement
+
+    try:
+        return statement(reader.run, task)
+    except (DgmError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _of_conversations(reader: Reader, tries: Sequence[Try]) -> str | None:
+    traces = Traces(reader.folder / "traces")
+    for one in tries[:3]:
+        for item in reader.ask(lambda store, one=one: store.of_action(one.action)):  # type: ignore[misc]
+            if not isinstance(item.event, TaskGraded):
+                continue
+            digest = item.event.outcome.cost.traces.get("conversation")
+            try:
+                text = traces.get(digest).decode("utf-8", "replace") if digest else ""
+            except DgmError:
+                continue
+            begin = text.find(_USER)
+            if begin >= 0:
+                return text[begin + len(_USER) :].split(_NEXT, 1)[0]
+    return None
+
+
+def attempts(reader: Reader, actions: Sequence[ActionId]) -> Load:
+    """One agent's attempts at a task, one below the other."""
+    loads = [load_one(reader, action) for action in actions]
+
+    def look() -> Body:
+        if not loads:
+            return Lines([line(Span("  not tried", Tone.DIM))])
+        return Stack([answered("the evaluation", load) for load in loads])
+
+    return look
+
+
+def beside(reader: Reader, left: Sequence[ActionId], right: Sequence[ActionId]) -> Load:
+    """Two agents' attempts at a task beside each other."""
+    one, other = attempts(reader, left), attempts(reader, right)
+    return lambda: Pair(one(), other())

@@ -1,0 +1,118 @@
+"""Screens that are mostly one text: loading it beside the drawing, finding words in it, following its lines."""
+
+from collections.abc import Hashable
+from typing import ClassVar
+
+from textual.message import Message
+from textual.worker import get_current_worker
+
+from dgm.show.spans import Span, Tone, line
+from dgm.tui.bodies import Body, Lines
+from dgm.tui.lines import LineList
+from dgm.tui.page import Page
+from dgm.tui.tabs import Load, answered
+from dgm.tui.text import TextView
+
+PATIENCE_S = 0.3
+"""After so long it is said that a text is being read."""
+REMEMBERED = 200
+
+
+class TextPage(Page):
+    """A page with a ``TextView``."""
+
+    AUTO_FOCUS: ClassVar[str | None] = "TextView"
+
+    class Loaded(Message):
+        """A text is there."""
+
+        def __init__(self, key: Hashable, body: Body) -> None:
+            self.key = key
+            self.body = body
+            super().__init__()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._wanted: Hashable = None
+        self._shown: Hashable = None
+        self._places: dict[Hashable, int] = {}
+
+    @property
+    def view(self) -> TextView:
+        """The text."""
+        return self.query_one(TextView)
+
+    def load(self, key: Hashable, what: str, question: Load) -> None:
+        """Asks for a text on another thread, and shows it when it is there.
+
+        Args:
+            key: what it is; a text of the same key as the one that is shown takes its place without a jump.
+            what: its name, should it be missing.
+            question: asked on the other thread.
+        """
+        self._wanted = key
+
+        def work() -> None:
+            body = answered(what, question)
+            if not get_current_worker().is_cancelled:
+                self.post_message(self.Loaded(key, body))
+
+        self.run_worker(work, thread=True, exclusive=True, group="load")
+        if key != self._shown:
+            self.set_timer(PATIENCE_S, lambda: self._wait(key, what))
+
+    def put(self, key: Hashable, body: Body) -> None:
+        """Shows a text that is there already."""
+        self._wanted = key
+        if key == self._shown:
+            self.view.renewed(body)
+            return
+        self._leave()
+        self._shown = key
+        self.view.show(body, self._places.get(key, 0))
+
+    def on_text_page_loaded(self, event: Loaded) -> None:
+        """Shows it, unless somebody has gone on."""
+        if event.key == self._wanted:
+            self.put(event.key, event.body)
+
+    def on_line_list_chosen(self, event: LineList.Chosen) -> None:
+        """Goes to where the line leads."""
+        if event.lines is not self.view:
+            return
+        target = self.view.target
+        if target is None:
+            return
+        if not target.screen:
+            self.view.go(target.line)
+        else:
+            self.browser.go(target.screen, agent=target.agent, task=target.task, tab=target.tab)
+
+    def find(self, words: str) -> None:
+        """In the text."""
+        self.view.find(words)
+
+    def find_again(self, *, backwards: bool) -> None:
+        """In the text."""
+        self.view.find_again(backwards=backwards)
+
+    def pages(self) -> str | None:
+        """The whole text."""
+        return "\n".join(self.view.body.text())
+
+    def action_beside(self) -> None:
+        """Side by side, or one below the other."""
+        if not self.view.turn():
+            self.browser.say("there is nothing to be shown side by side here")
+
+    def _leave(self) -> None:
+        if self._shown is not None:
+            self._places[self._shown] = self.view.cursor
+            while len(self._places) > REMEMBERED:
+                self._places.pop(next(iter(self._places)))
+
+    def _wait(self, key: Hashable, what: str) -> None:
+        if self._wanted == key and self._shown != key and self.is_mounted:
+            self._leave()
+            self._shown = None
+            self.view.show(Lines([(), line(Span(f"  reading {what} …", Tone.DIM))]))
