@@ -92,6 +92,7 @@ class Page(Screen[None]):
         for head in self.query(Head):
             head.facts(self._facts(), self.NAME)
         for foot in self.query("#foot").results(Block):
+            foot.set_class(bool(self.reader.problem or self.browser.said), "said")
             foot.show([self._foot()])
 
     def on_screen_resume(self, _: events.ScreenResume) -> None:
@@ -108,19 +109,19 @@ class Page(Screen[None]):
 
     def _facts(self) -> Line:
         reader = self.reader
-        said = [line(Span(one_line(reader.name, 40), Tone.STRONG))]
+        said = [line(Span(one_line(reader.name, 24), Tone.STRONG))]
         if reader.state:
             said.append(line(Span(one_line(reader.state, 30), _TONES.get(reader.state, Tone.PLAIN))))
+        if self.browser.following:
+            said.append(line(Span("following", Tone.GOOD)))
+        if reader.best is not None:
+            said.append(line(Span(f"{BEST} {reader.best}", Tone.MARK)))
         if reader.members is not None:
             said.append(line(f"{reader.count:,} agents" if reader.count != 1 else "1 agent"))
         if reader.run:
             said.append(line(f"{reader.run.tree.evaluations:,} evaluations"))
         elif reader.reading is not None:
             said.append(line(Span(f"reading {reader.reading:.0%}", Tone.WARN)))
-        if reader.best is not None:
-            said.append(line(Span(f"{BEST} {reader.best}", Tone.MARK)))
-        if self.browser.following:
-            said.append(line(Span("following", Tone.GOOD)))
         said += self.facts()
         return joined(said, " · ")
 

@@ -36,7 +36,7 @@ _ANSI: Tones = {
 # Of a dark and of a light theme: every one at least 4.5 : 1 on its background, as a test computes.
 _COLOURS: Mapping[Tone, tuple[str, str]] = {
     Tone.PLAIN: ("#e0e0e0", "#1f1f1f"),
-    Tone.DIM: ("#9a9a9a", "#5f5f5f"),
+    Tone.DIM: ("#9a9a9a", "#545454"),
     Tone.STRONG: ("#ffffff", "#000000"),
     Tone.GOOD: ("#7fd88f", "#1a6b2d"),
     Tone.BAD: ("#ff8a80", "#a8201a"),
@@ -46,7 +46,7 @@ _COLOURS: Mapping[Tone, tuple[str, str]] = {
     Tone.ADDED: ("#7fd88f", "#1a6b2d"),
     Tone.REMOVED: ("#ff8a80", "#a8201a"),
     Tone.HUNK: ("#7fc8ff", "#005a8c"),
-    Tone.CODE_COMMENT: ("#9a9a9a", "#5f5f5f"),
+    Tone.CODE_COMMENT: ("#9a9a9a", "#545454"),
     Tone.CODE_KEYWORD: ("#d7a6ff", "#7a1fa2"),
     Tone.CODE_STRING: ("#a5d6a7", "#1a6b2d"),
     Tone.CODE_NUMBER: ("#80deea", "#005f6b"),

@@ -194,18 +194,18 @@ for action, begin, end in (
     ("up", 2, 1),
     ("first", 5, 0),
     ("last", 0, -1),
-    ("half_down", 0, 4),
-    ("half_up", 5, 1),
-    ("page_down", 0, 8),
-    ("page_up", 9, 1),
+    ("half_down", 0, 5),
+    ("half_up", 6, 1),
+    ("page_down", 0, 10),
+    ("page_up", 11, 1),
 ):
 
     @checks(Where.LIST, action)
     async def move(browser: Browser, pilot: Pilot[None], key: str, begin: int = begin, end: int = end) -> None:
         lines = agents(browser)
-        await pilot.resize_terminal(80, 10)
+        await pilot.resize_terminal(80, 12)
         await pilot.pause()
-        assert lines.page == 8
+        assert lines.page == 10
         lines.go(begin)
         await press(pilot, key)
         assert lines.cursor == (end if end >= 0 else lines.count() - 1)

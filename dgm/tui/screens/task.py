@@ -199,7 +199,7 @@ class TaskScreen(TextPage):
 
         def work() -> None:
             try:
-                found = self._list() if task is None else self._task(task)
+                found = self._list() if task is None else self._one(task)
             except DgmError as error:
                 why = [(), line(Span(f"  {one_line(str(error), 300)}", Tone.WARN))]
                 found = self.Known(task, {}, (), Lines(why))
@@ -212,7 +212,7 @@ class TaskScreen(TextPage):
         tallies = load_tallies(self.reader)
         return self.Known(None, tallies, (), task_list(self.reader, tallies))
 
-    def _task(self, task: TaskId) -> "TaskScreen.Known":
+    def _one(self, task: TaskId) -> "TaskScreen.Known":
         tries = load_tries(self.reader, task)
         return self.Known(task, {}, tries, statement_body(self.reader, task, tries))
 
