@@ -16,7 +16,7 @@ text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-se
 .halo { paint-order: stroke; stroke: #fff; stroke-width: 3px; stroke-linejoin: round } .track { stroke: #dfe3e6 }
 .lower { fill: none; stroke: #1f5fa8 } .raw { fill: none; stroke: #9aa3ab } .band { fill: #1f5fa8; fill-opacity: .1 }
 .seed { stroke: #b0601f } .seedtext { fill: #94501a } .lowertext { fill: #1f5fa8 }
-.edge { fill: none; stroke: #c3c9ce } .edge2 { fill: none; stroke: #c3c9ce; stroke-dasharray: 3 3 }
+.edge { fill: none; stroke: #c3c9ce } .edge2 { fill: none; stroke: #c3c9ce; stroke-dasharray: 3 3; stroke-opacity: .55 }
 .line { fill: none; stroke: #1d2228 } .node { stroke: #1d2228; stroke-width: .7 } .none { fill: #fff }
 .star { fill: #d29a00; stroke: #1d2228; stroke-width: .6 }
 .good { fill: #1a7f4b } .bad { fill: #b3402a } .goodbox { fill: #cfeadb } .badbox { fill: #f6d9d2 }

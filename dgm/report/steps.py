@@ -63,7 +63,8 @@ def _step(run: Run, agent: Agent) -> Step:
     try:
         patch, damage = run.repository.diff(tree.agents[parent].commit, agent.commit), ""
     except DgmError as error:
-        patch, damage = b"", str(error)
+        # Where the run lies on its machine is nobody's business who reads the report.
+        patch, damage = b"", str(error).replace(f"{run.folder}/", "")
     return Step(agent, own, clade, aim, against, patch, damage)
 
 

@@ -150,6 +150,7 @@ def test_a_lost_repository_leaves_the_rest(paid) -> None:
     said = Texts(page(found).decode()).text
     assert said.count("not there: 2 of 2 diffs") == 1
     assert said.count("The diff is not there") == 2
+    assert str(paid.run.folder) not in said
     assert "Failures by kind" in said
 
 
