@@ -26,7 +26,9 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     (
         "Look",
         (
-            Command("browse", "dgm.cli.browse:browse", "Look through a run in the terminal, also while it grows."),
+            Command(
+                "browse", "dgm.cli.browse:browse", "Look through a run in the terminal, also while it grows."
+            ),
             Command("tree", "dgm.cli.look:tree", "Print the archive as a tree of agents."),
             Command("show", "dgm.cli.look:show", "Print one agent: origin, tallies, evaluations, cost."),
             Command("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),

@@ -97,13 +97,17 @@ class AgentList(LineList):
             self.forest = Forest(members)
         elif self.forest.members is not members:
             self.forest.swapped(members)
-        elif self.forest.agents < self.reader.count:
-            self.forest.grown()
-        if changed.whole:
-            self.forest.sort(self.forest.order, descending=self.forest.descending)
-        elif changed.events:
-            self.forest.judged(changed.agents)
+        else:
+            self._grow(self.forest, changed)
         self.redraw(here)
+
+    def _grow(self, forest: Forest, changed: Changed) -> None:
+        if forest.agents < self.reader.count:
+            forest.grown()
+        if changed.whole and forest.order is not Order.BIRTH:
+            forest.sort(forest.order, descending=forest.descending)
+        elif changed.events:
+            forest.judged(changed.agents)
 
     def redraw(self, agent: AgentId | None = None) -> None:
         """Draws all rows anew, with the cursor on an agent if it can be seen."""
@@ -124,6 +128,7 @@ class AgentList(LineList):
         self._places.clear()
         self.cursor = number
         self.updated()
+        self.reveal()
         self._announce()
         return True
 
@@ -260,6 +265,7 @@ class AgentList(LineList):
         if here is not None:
             self.cursor = self.forest.line_of(here) or 0
         self.updated()
+        self.reveal()
         self._announce()
 
     def _announce(self) -> None:

@@ -27,7 +27,7 @@ from dgm.tui.screens.help import HelpScreen
 THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
 """As they are named on the command line, and in Textual; the last shows the terminal's own colours."""
 LOADING_S, LOOK_S = 0.05, 0.5
-"""How often the reader is asked, while the run is read and afterwards."""
+"""How often the reader is asked, until there is something to show and afterwards."""
 MARKS = 2
 _REMEMBERED = 100
 
@@ -106,8 +106,8 @@ class Browser(App[None]):
 
     def _look(self) -> None:
         self.look()
-        waits = self.reader.reading is not None and not self.reader.problem
-        self.set_timer(LOADING_S if waits else LOOK_S, self._look)
+        loading = self.reader.members is None and not self.reader.problem
+        self.set_timer(LOADING_S if loading else LOOK_S, self._look)
 
     def look(self) -> None:
         """Draws what is new of the run."""
@@ -259,6 +259,6 @@ class Browser(App[None]):
         else:
             self.say("there is nothing to copy")
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:  # noqa: ARG002
         """One command for each key that works here."""
         yield from system_commands(self)

@@ -30,7 +30,7 @@ class Block(Widget):
     def render_line(self, y: int) -> Strip:
         """A row of it."""
         tones = tones_of(self.app)
-        base = tones[Tone.PLAIN]
+        base = self.rich_style + tones[Tone.PLAIN]
         if y >= len(self._lines):
             return Strip.blank(self.size.width, base)
         line = cropped(self._lines[y], self.size.width)

@@ -268,7 +268,9 @@ class Forest:
         while lines and agent != _ROOT:
             self._shown[agent] += lines
             parent = self._parent[agent]
-            if not self._is_open(parent) or (self._is_cut(parent) and AgentId(agent) not in self._seen(parent)):
+            if not self._is_open(parent) or (
+                self._is_cut(parent) and AgentId(agent) not in self._seen(parent)
+            ):
                 return
             agent = parent
         self._lines += lines

@@ -108,4 +108,3 @@ def bindings_of(where: Where) -> Sequence[BindingType]:
 def shown(key: str) -> str:
     """A key as people write it."""
     return _NAMES.get(key, key)
-

@@ -42,6 +42,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self.cursor = 0
+        self._in_view = True
         self.left = 0
         """Cells of every line that are hidden at its beginning."""
 
@@ -72,11 +73,15 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     # What it does
 
     def updated(self) -> None:
-        """To be called when there are other lines, or more or fewer; keeps the cursor on a line."""
+        """To be called when there are other lines, or more or fewer; keeps the cursor on a line.
+
+        The window moves with the cursor if that was in it; somebody who has scrolled away stays where they are.
+        """
         count = self.count()
         self.cursor = max(0, min(self.cursor, count - 1))
         self.virtual_size = Size(self.room + 1, count)
-        self.reveal()
+        if self._in_view:
+            self.reveal()
         self.refresh()
 
     def go(self, number: int) -> None:
@@ -94,6 +99,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=self.cursor, animate=False, immediate=True)
         elif self.cursor >= top + height:
             self.scroll_to(y=self.cursor - height + 1, animate=False, immediate=True)
+        self._in_view = True
 
     @property
     def page(self) -> int:
@@ -109,16 +115,22 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """A row of the window."""
         number = y + self.scroll_offset.y
         tones = tones_of(self.app)
-        base = tones[Tone.PLAIN]
+        base = self.rich_style + tones[Tone.PLAIN]
         width = self.room
         if number >= self.count():
             empty = strip((Span(" "), *self.nothing()), tones) if not number else Strip([])
             return empty.crop_extend(0, width + 1, base).apply_style(base)
         here = number == self.cursor
-        shown = strip(self.line(number, width), tones).crop_extend(self.left, self.left + width, base)
+        shown = strip(self.line(number, width), tones).crop_extend(self.left, self.left + width, None)
         gutter = strip((Span(CURSOR if here else " ", Tone.MARK),), tones)
         whole = Strip.join([gutter, shown])
         return whole.apply_style(base + (cursor_style(self.app) if here else Style.null()))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Notes whether the cursor can still be seen."""
+        super().watch_scroll_y(old_value, new_value)
+        top = self.scroll_offset.y
+        self._in_view = top <= self.cursor < top + self.page
 
     def on_resize(self, _: events.Resize) -> None:
         """Keeps the cursor in view."""

@@ -64,11 +64,11 @@ class Page(Screen[None]):
         """What else the head says."""
         return ()
 
-    def find(self, words: str) -> None:
+    def find(self, words: str) -> None:  # noqa: ARG002
         """Looks for words, and goes to the next place where they are."""
         self.browser.say("there is nothing to search on this screen")
 
-    def find_again(self, *, backwards: bool) -> None:
+    def find_again(self, *, backwards: bool) -> None:  # noqa: ARG002
         """Goes to the next place, or to the one before."""
         self.browser.say("nothing was searched for: / searches")
 
@@ -76,7 +76,7 @@ class Page(Screen[None]):
         """The text that ``o`` opens in a pager; None where there is none."""
         return None
 
-    def meaning(self, verb: str, rest: str) -> "Command | None":
+    def meaning(self, verb: str, rest: str) -> "Command | None":  # noqa: ARG002
         """What a command means that was typed on this screen; None where it means nothing here."""
         return None
 

@@ -23,13 +23,14 @@ def system_commands(browser: "Browser") -> Iterator[SystemCommand]:
     """What keys do on the screen that is shown, by the key's own way."""
     where = browser.page.WHERE if browser.page is not None else ()
     taken: set[str] = set()
-    for key in (*keys_of(*where), *keys_of(Where.EVERYWHERE)):
+    for key in (each for part in (*where, Where.EVERYWHERE) for each in keys_of(part)):
         if key.keys[0] in taken or key.action == "command_palette":
             continue
         taken.add(key.keys[0])
-        names = ", ".join(map(shown, key.keys))
+        # What is written here is read as markup; nothing else ever is.
+        names = ", ".join(map(shown, key.keys)).replace("[", r"\[")
         title = key.words[0].upper() + key.words[1:]
-        yield SystemCommand(title, f"key {names}".replace("[", r"\["), partial(browser.simulate_key, _typed(key.keys[0])))
+        yield SystemCommand(title, f"key {names}", partial(browser.simulate_key, _typed(key.keys[0])))
 
 
 def _typed(key: str) -> str:

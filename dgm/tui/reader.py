@@ -3,6 +3,7 @@
 All methods are for the thread that draws, but ``ask`` and ``ask_tree``, which are for threads beside it.
 """
 
+import gc
 import sys
 import threading
 import time
@@ -106,12 +107,11 @@ class Reader:
         self._store = EventStore.open(folder / "events.db", write=False)
         self._inode = _inode(folder)
         self._rows = self._store.newest()
-        if self._rows <= SMALL:
-            self._take(Run.open(folder))
-        elif has_indices(self._store):
-            self._outline = _beside(lambda: self.ask(Outline.read))
-        else:
-            self._fold()
+        try:
+            self._begin()
+        except DgmError:
+            self._store.close()
+            raise
 
     # What is there
 
@@ -203,6 +203,14 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _begin(self) -> None:
+        if self._rows <= SMALL:
+            self._take(Run.open(self.folder))
+        elif has_indices(self._store):
+            self._outline = _beside(lambda: self.ask(Outline.read))
+        else:
+            self._fold()
+
     def _fold(self) -> None:
         sys.setswitchinterval(0.001)
         self._folded = _beside(lambda: Run.open(self.folder, pause=self.gate.passed))
@@ -234,6 +242,8 @@ class Reader:
             return False
         done, self._folded = self._folded, None
         sys.setswitchinterval(0.005)
+        # Nothing of the tree is ever garbage, and going through all of it would be felt between two keys.
+        gc.freeze()
         try:
             self._take(done.result())
         except Closed:
@@ -269,6 +279,8 @@ class Reader:
         return found
 
     def _look_for_best(self) -> AgentId:
+        import scipy.special  # noqa: F401  # what it takes the first time is no measure of the next
+
         begun = time.monotonic()
         try:
             return self.ask_tree(best_of)

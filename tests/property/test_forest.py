@@ -151,7 +151,9 @@ def take(step: tuple[str, int, bool], kin: Kin, forest: Forest, naive: Naive) ->
 
 @given(st.lists(numbers, max_size=30), steps)
 @settings(max_examples=200, deadline=None)
-def test_every_line_is_what_a_naive_listing_has_there(ancestry: list[int], taken: list[tuple[str, int, bool]]) -> None:
+def test_every_line_is_what_a_naive_listing_has_there(
+    ancestry: list[int], taken: list[tuple[str, int, bool]]
+) -> None:
     kept, forests.MORE = forests.MORE, PAGE
     try:
         kin = Kin()

@@ -34,7 +34,9 @@ class Growing:
         whose = tuple(map(AgentId, parents))
         if whose:
             action = self.start(*parents)
-        self.run.append(AgentBorn(action, agent, whose, f"{agent:040x}", operator if whose else "seed", rationale))
+        self.run.append(
+            AgentBorn(action, agent, whose, f"{agent:040x}", operator if whose else "seed", rationale)
+        )
         return agent
 
     def start(self, *parents: int) -> ActionId:

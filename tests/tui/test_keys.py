@@ -201,7 +201,9 @@ for action, begin, end in (
 ):
 
     @checks(Where.LIST, action)
-    async def move(browser: Browser, pilot: Pilot[None], key: str, begin: int = begin, end: int = end) -> None:
+    async def move(
+        browser: Browser, pilot: Pilot[None], key: str, begin: int = begin, end: int = end
+    ) -> None:
         lines = agents(browser)
         await pilot.resize_terminal(80, 12)
         await pilot.pause()

@@ -114,7 +114,16 @@ def test_every_tone_can_be_read(theme: str, example: Path) -> None:
         for tone, style in tones_of(browser).items():
             assert style.color is not None
             assert contrast(style.color.name, background) >= 4.5, tone
-            if tone in (Tone.PLAIN, Tone.DIM, Tone.MARK, Tone.KEY, Tone.STRONG, Tone.GOOD, Tone.WARN, Tone.BAD):
+            if tone in (
+                Tone.PLAIN,
+                Tone.DIM,
+                Tone.MARK,
+                Tone.KEY,
+                Tone.STRONG,
+                Tone.GOOD,
+                Tone.WARN,
+                Tone.BAD,
+            ):
                 assert contrast(style.color.name, panel) >= 4.5, tone
 
     drive(example, (100, 24), script, theme=theme)

@@ -70,9 +70,7 @@ def test_a_click_on_the_guides_folds(example: Path) -> None:
         lines = agents(browser)
         assert lines.forest is not None
         lines.goto(AgentId(1))
-        line = next(
-            n for n in range(1, lines.count()) if lines.forest.children(lines.forest.at(n).agent)
-        )
+        line = next(n for n in range(1, lines.count()) if lines.forest.children(lines.forest.at(n).agent))
         whole = lines.count()
         await pilot.click(AgentList, offset=(2, line))
         await pilot.pause()
@@ -117,7 +115,18 @@ def test_what_is_typed_as_a_command(typed: str, words: str, example: Path) -> No
 
 def test_nonsense_is_no_command(example: Path) -> None:
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
-        for typed in ("", "999999", "sort", "sort x", "depth -1", "diff", "diff 1 2 3", "agent x", "²", "task"):
+        for typed in (
+            "",
+            "999999",
+            "sort",
+            "sort x",
+            "depth -1",
+            "diff",
+            "diff 1 2 3",
+            "agent x",
+            "²",
+            "task",
+        ):
             assert meaning(browser, typed) is None
 
     drive(example, (100, 24), script)
@@ -249,7 +258,9 @@ def test_a_long_run_is_outlined_and_then_folded(tmp_path: Path, monkeypatch: pyt
             reader.gate.hold()
             reader.advance()
             if reader.members is not None and not seen:
-                seen = [(a, reader.members.own(AgentId(a)), reader.members.clade(AgentId(a))) for a in range(12)]
+                seen = [
+                    (a, reader.members.own(AgentId(a)), reader.members.clade(AgentId(a))) for a in range(12)
+                ]
                 assert reader.run is None
                 assert reader.born([AgentId(7)])[AgentId(7)].rationale == "change 7"
                 assert reader.doing(AgentId(3)) is State.EXPANDING
@@ -295,5 +306,5 @@ def test_more_than_a_page_of_children_are_paged(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_folder_without_a_run_is_a_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is .* a run"):
+    with pytest.raises(UserError, match=r"is .* a run"):
         Reader(tmp_path)

@@ -53,7 +53,7 @@ class HelpLines(LineList):
         """Its length."""
         return len(self._lines)
 
-    def line(self, number: int, width: int) -> Line:
+    def line(self, number: int, width: int) -> Line:  # noqa: ARG002
         """One key."""
         return self._lines[number]
 

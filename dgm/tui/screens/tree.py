@@ -39,6 +39,7 @@ class TreeScreen(Page):
         super().__init__()
         self._found: Sequence[AgentId] = ()
         self._words = ""
+        self._drawn: object = None
 
     def body(self) -> ComposeResult:
         """The list, and the panel where there is room for it."""
@@ -63,8 +64,13 @@ class TreeScreen(Page):
     def changed(self, changed: Changed) -> None:
         """Shows what is new; while following, the cursor goes where something happened last."""
         agents = self.agents
-        agents.marked = self.browser.marks
-        agents.changed(changed)
+        drawn = self.reader.best, tuple(self.browser.marks)
+        if changed.whole or changed.events or changed.born or drawn != self._drawn:
+            agents.marked = self.browser.marks
+            agents.changed(changed)
+        elif self.reader.members is None:
+            agents.refresh()
+        self._drawn = drawn
         if self.browser.agent is not None and changed.whole and self.browser.agent != agents.agent:
             agents.goto(self.browser.agent)
         if self.browser.following:
@@ -78,7 +84,7 @@ class TreeScreen(Page):
     def on_line_list_moved(self, event: AgentList.Moved) -> None:
         """Another agent is under the cursor."""
         event.stop()
-        if self.agents.agent is not None:
+        if self.agents.agent is not None and self.browser.page is self:
             self.browser.agent = self.agents.agent
         self._draw_panel()
         self.draw_bars()
@@ -103,7 +109,9 @@ class TreeScreen(Page):
         """Looks for agents by number, commit, operator, rationale, or task, beside what is drawn."""
         self._words = words
         self.browser.say(f"looking for {one_line(words, 60)} …")
-        self.run_worker(partial(self._search, words, self.reader.until), thread=True, exclusive=True, group="find")
+        self.run_worker(
+            partial(self._search, words, self.reader.until), thread=True, exclusive=True, group="find"
+        )
 
     def find_again(self, *, backwards: bool) -> None:
         """To the next of what was found, by number."""
@@ -118,7 +126,9 @@ class TreeScreen(Page):
         self.agents.moved()
         self.agents.goto(there)
         number = list(self._found).index(there) + 1
-        self.browser.say(f"{number} of {len(self._found):,} for {one_line(self._words, 60)}; n the next, N the one before")
+        self.browser.say(
+            f"{number} of {len(self._found):,} for {one_line(self._words, 60)}; n the next, N the one before"
+        )
 
     def facts(self) -> Sequence[Line]:
         """The order, where it is not that of birth."""

@@ -1,0 +1,75 @@
+"""The screens that docs/browser.md shows, held as text; ``DGM_UPDATE_SNAPSHOTS=1`` writes them anew.
+
+A test that fails prints the difference and leaves the screen as a picture in its folder.
+"""
+
+import difflib
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from textual.pilot import Pilot
+
+from dgm.tui.app import Browser
+from tests.tui.driving import drive, grid, settle
+
+FOLDER = Path(__file__).parents[1] / "snapshots"
+
+
+class Shown(NamedTuple):
+    """How a screen comes about."""
+
+    name: str
+    keys: str
+    size: tuple[int, int] = (120, 36)
+    theme: str = "dark"
+    plain: bool = False
+    """With ``NO_COLOR``."""
+    tones: bool = False
+    """Whether the colours are held as well."""
+
+
+SCREENS = (
+    Shown("tree", "b m"),
+    Shown("tree-80x24", "b m", (80, 24), tones=True),
+    Shown("tree-light", "b m", (80, 24), "light", tones=True),
+    Shown("tree-no-color", "b m", (80, 24), plain=True, tones=True),
+    Shown("tree-by-bound", "s s s", (80, 24)),
+    Shown("agent", "b 2"),
+    Shown("task", "3"),
+    Shown("compare", "b m r m c"),
+    Shown("run", "5"),
+    Shown("keys", "question_mark"),
+)
+
+
+@pytest.mark.parametrize("shown", SCREENS, ids=lambda shown: shown.name)
+def test_a_screen_is_as_documented(
+    shown: Shown, example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shown.plain:
+        monkeypatch.setenv("NO_COLOR", "1")
+    seen = []
+
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        for key in shown.keys.split():
+            await pilot.press(key)
+            await settle(browser, pilot)
+        # A message of the last key goes with the next one.
+        browser.said = ""
+        browser.draw_bars()
+        await settle(browser, pilot)
+        seen.append(grid(browser, tones=shown.tones) + "\n")
+        (tmp_path / f"{shown.name}.svg").write_text(browser.export_screenshot())
+
+    drive(example, shown.size, script, theme=shown.theme)
+    kept = FOLDER / f"{shown.name}.txt"
+    if os.environ.get("DGM_UPDATE_SNAPSHOTS") == "1":
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(seen[0])
+    before = kept.read_text()
+    difference = "\n".join(
+        difflib.unified_diff(before.splitlines(), seen[0].splitlines(), "kept", "seen", lineterm="")
+    )
+    assert not difference, f"{difference}\nas a picture: {tmp_path / shown.name}.svg"
