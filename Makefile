@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 1
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-docker test-all wheel-check perf example clean
+.PHONY: setup sandbox demo check test test-docker test-all wheel-check perf example pictures clean
 
 setup: $(READY)
 
@@ -66,6 +66,10 @@ example: $(READY) sandbox
 	DGM_ARCHIVE=dist/example $(BIN)/dgm report first-search --holdout
 	$(BIN)/dgm archive pack dist/example/first-search archive/example/example.dgm
 	rm -rf dist/example
+
+# The browser's screens for docs/browser.md; look at them before they are committed.
+pictures: $(READY)
+	$(BIN)/python -m tests.tui.pictures
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -68,11 +68,11 @@ def _budgets(tree: Tree, width: int) -> Iterator[Line]:
     """A bar for each limit that there is."""
     budget = tree.budget
     limits = (
-        ("evaluations", evaluations_spent(tree), budget.evaluations, "{:,.0f} of {:,.0f}"),
-        ("agents", float(len(tree.agents)), budget.agents, "{:,.0f} of {:,.0f}"),
-        ("money", tree.spend.usd, budget.usd, "{:,.4f} of {:,.2f} USD"),
-        ("tokens", float(tree.spend.tokens), budget.tokens, "{:,.0f} of {:,.0f}"),
-        ("time", tree.wall_seconds, budget.seconds, ""),
+        ("goal", evaluations_spent(tree), budget.evaluations, "{:,.0f} of {:,.0f} evaluations"),
+        ("most agents", float(len(tree.agents)), budget.agents, "{:,.0f} of {:,.0f} agents"),
+        ("most money", tree.spend.usd, budget.usd, "{:,.4f} of {:,.2f} USD"),
+        ("most tokens", float(tree.spend.tokens), budget.tokens, "{:,.0f} of {:,.0f} tokens"),
+        ("most time", tree.wall_seconds, budget.seconds, ""),
     )
     for name, used, limit, form in limits:
         if limit is None:
@@ -80,9 +80,10 @@ def _budgets(tree: Tree, width: int) -> Iterator[Line]:
         share = min(1.0, used / limit) if limit else 1.0
         full = round(share * width)
         said = form.format(used, limit) if form else f"{clock(used)} of {clock(limit)}"
-        tone = Tone.GOOD if share < 1 else Tone.WARN
+        # To reach the goal is what a run is for.
+        tone = Tone.GOOD if share < 1 or name == "goal" else Tone.WARN
         yield line(
-            Span(f"{'of ' + name:<13}", Tone.KEY),
+            Span(f"{name:<13}", Tone.KEY),
             Span("█" * full, tone),
             Span("░" * (width - full), Tone.DIM),
             f"  {share:.0%}  {said}",

@@ -46,7 +46,7 @@ class CompareScreen(TextPage):
     def entered(self) -> None:
         """Shows the agents that are marked now."""
         marks = sorted(self.browser.marks)
-        if len(marks) < 2:  # noqa: PLR2004
+        if len(marks) < 2:
             marked = f"agent {marks[0]} is marked; " if marks else ""
             self.put("nobody", Lines([(), line(Span(f"  {marked}{_HOW}", Tone.WARN))]))
             return

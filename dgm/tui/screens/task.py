@@ -187,7 +187,7 @@ class TaskScreen(TextPage):
     def action_beside(self) -> None:
         """The attempts of the two marked agents beside each other."""
         marks = sorted(self.browser.marks)
-        if self.browser.task_id is None or len(marks) < 2:  # noqa: PLR2004
+        if self.browser.task_id is None or len(marks) < 2:
             self.browser.say(
                 "mark two agents with m on the tree of a task, then v shows their attempts side by side"
             )
@@ -199,7 +199,7 @@ class TaskScreen(TextPage):
 
         def work() -> None:
             try:
-                found = self._list() if task is None else self._one(task)
+                found = self._all() if task is None else self._one(task)
             except DgmError as error:
                 why = [(), line(Span(f"  {one_line(str(error), 300)}", Tone.WARN))]
                 found = self.Known(task, {}, (), Lines(why))
@@ -208,7 +208,7 @@ class TaskScreen(TextPage):
 
         self.run_worker(work, thread=True, exclusive=True, group="task")
 
-    def _list(self) -> "TaskScreen.Known":
+    def _all(self) -> "TaskScreen.Known":
         tallies = load_tallies(self.reader)
         return self.Known(None, tallies, (), task_list(self.reader, tallies))
 
@@ -235,7 +235,7 @@ class TaskScreen(TextPage):
             return
         loads = [self._actions(agent) for agent in agents]
         key = (task, self.browser.tab)
-        if kind == _TWO and len(loads) == 2:  # noqa: PLR2004
+        if kind == _TWO and len(loads) == 2:
             self.load(key, "the two attempts", beside(self.reader, *loads))
         elif kind == _ONE and len(loads) == 1:
             self.load(key, "the attempt", attempts(self.reader, loads[0]))

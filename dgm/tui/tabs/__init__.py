@@ -17,6 +17,8 @@ def answered(what: str, load: Load) -> Body:
         return load()
     except DgmError as error:
         return Missing(what, str(error))
+    except OSError as error:
+        return Missing(what, f"it cannot be read: {error.strerror or error}")
     except (ValueError, LookupError, TypeError) as error:
         # A trace that is whole, but not what dgm writes there.
         return Missing(what, f"it is not in the form that dgm writes: {error!r}")

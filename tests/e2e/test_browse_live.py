@@ -1,0 +1,113 @@
+"""A search that goes on, followed by the browser in a real terminal: nothing but ``5`` and ``f`` is pressed."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.e2e.conftest import without_keys
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.timeout(600)]
+
+EVALUATIONS = 30
+COLUMNS, ROWS = 120, 48
+PATIENCE_S = 240
+
+
+class Terminal:
+    """A tmux of its own, in which a program runs."""
+
+    def __init__(self, socket, command, environment):
+        self._socket = str(socket)
+        self._environment = environment
+        self._tmux("new-session", "-d", "-s", "live", "-x", str(COLUMNS), "-y", str(ROWS), *command)
+
+    def press(self, key):
+        self._tmux("send-keys", "-t", "live", key)
+
+    def shown(self):
+        """What is on the screen, as text."""
+        return self._tmux("capture-pane", "-p", "-t", "live")
+
+    def until(self, words, what):
+        """Waits for words on the screen; all of it then."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            shown = self.shown()
+            if re.search(words, shown):
+                return shown
+            time.sleep(0.3)
+        raise AssertionError(f"{what} was not seen:\n{self.shown()}")
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], check=False, capture_output=True)
+
+    def _tmux(self, *words):
+        done = subprocess.run(
+            ["tmux", "-S", self._socket, "-f", "/dev/null", *words],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        )
+        return done.stdout
+
+
+def graded(shown):
+    """How many evaluations the screen says there are."""
+    return int(re.search(r"evaluations\s+(\d+) of", shown)[1])
+
+
+@pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
+def test_a_search_is_followed_to_its_end(tmp_path):
+    environment = {**without_keys(os.environ), "DGM_ARCHIVE": str(tmp_path), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    dgm = [sys.executable, "-m", "dgm"]
+    words = ["--name", "live", "--model", "offline", "--seed", "4", "--max-evaluations", str(EVALUATIONS)]
+    with (tmp_path / "log").open("wb") as log:
+        search = subprocess.Popen([*dgm, "run", *words, "--workers", "2"], env=environment, stdout=log, stderr=log)
+    terminal = None
+    try:
+        end = time.monotonic() + PATIENCE_S
+        while not (tmp_path / "live" / "run.json").exists() and time.monotonic() < end and search.poll() is None:
+            time.sleep(0.2)
+        terminal = Terminal(tmp_path / "tmux", [*dgm, "browse", "live"], environment)
+        # Only when it is drawn it takes keys.
+        terminal.until(r"5 Run", "the browser")
+        terminal.press("5")
+        terminal.press("f")
+        born = terminal.until(r"agent 1 is born of 0", "the birth of agent 1")
+        half = terminal.until(rf"evaluations\s+(1[5-9]|2\d) of {EVALUATIONS}", "half of the search")
+        over = terminal.until(r"goal reached", "the end")
+        assert search.wait(PATIENCE_S) == 0, (tmp_path / "log").read_text()[-3000:]
+        over = terminal.until(rf"evaluations\s+{EVALUATIONS} of {EVALUATIONS}", "the last verdict")
+        status = json.loads(
+            subprocess.run([*dgm, "status", "live", "--json"], env=environment, capture_output=True, check=True).stdout
+        )
+        _keep({"birth": born, "half": half, "end": over})
+        assert graded(born) < graded(half) < graded(over) == status["evaluations"]["graded"]
+        agents = int(re.search(r"(\d+) agents", over)[1])
+        assert agents == status["agents"]
+        assert "running" in born and "running" in half
+        assert re.search(r"[1-2] of 2 in use", born + half)
+        assert f"{status['spend']['tokens']:,} tokens" in over
+        assert "Traceback" not in born + half + over
+    finally:
+        if terminal:
+            terminal.close()
+        if search.poll() is None:
+            search.terminate()
+            search.wait(60)
+
+
+def _keep(captures):
+    """Where ``DGM_CAPTURES`` names a folder, the documentation's captures are put there."""
+    folder = os.environ.get("DGM_CAPTURES")
+    for name, shown in captures.items() if folder else ():
+        with open(os.path.join(folder, f"browse-live-{name}.txt"), "w") as file:  # noqa: PTH118, PTH123
+            file.write("".join(f"{row.rstrip()}\n" for row in shown.rstrip().split("\n")))

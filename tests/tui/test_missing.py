@@ -1,0 +1,98 @@
+"""What is lost is named in its place, and everything else is there."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from dgm.archive.run import Run
+from dgm.search.best import best_of
+from dgm.tui.app import Browser
+from dgm.tui.screens.agent import TABS, AgentScreen
+from tests.tui.driving import drive, settle
+from tests.tui.shown import WIDE, example_copy, opened, press
+
+__all__ = ["example_copy", "opened"]
+
+
+async def tab(browser: Browser, pilot: Pilot[None], name: str) -> str:
+    """Opens a tab, and says all that is in it."""
+    browser.go("agent", tab=name)
+    await settle(browser, pilot)
+    screen = browser.screen
+    assert isinstance(screen, AgentScreen)
+    return "\n".join(screen.view.body.text())
+
+
+def test_without_traces_the_rest_is_there(example_copy: Path, opened: Run) -> None:
+    shutil.rmtree(example_copy / "traces")
+    best = best_of(opened)
+    one = opened.store.graded(best)[0].event
+    assert one.action
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        assert "not there: model call 1" in await tab(browser, pilot, "transcript")
+        found = await tab(browser, pilot, f"evaluation/{one.action}")
+        assert "not there: trace patch" in found and "verdict" in found
+        for name in ("diff", "source", "evaluations", "lineage"):
+            assert "not there" not in await tab(browser, pilot, name)
+        assert "not known of some" in await tab(browser, pilot, "refusals")
+
+    drive(example_copy, WIDE, look, agent=best)
+
+
+def test_without_sources_the_rest_is_there(example_copy: Path, opened: Run) -> None:
+    shutil.rmtree(example_copy / "agents.git" / "objects")
+    best = best_of(opened)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        for name in ("diff", "source"):
+            assert f"not there: the {name} of agent {best}" in await tab(browser, pilot, name)
+        for name in ("evaluations", "lineage", "transcript", "refusals"):
+            assert "not there" not in await tab(browser, pilot, name)
+        browser.marks = [best, 0]
+        shown = await press(browser, pilot, "4")
+        assert "not there: code of agent" in shown and "exact McNemar" in shown
+
+    drive(example_copy, WIDE, look, agent=best)
+
+
+def test_one_damaged_trace_is_missed_alone(example_copy: Path, opened: Run) -> None:
+    best = best_of(opened)
+    event = opened.store.graded(best)[0].event
+    digest = event.outcome.cost.traces["patch"]
+    (example_copy / "traces" / digest[:2] / f"{digest[2:]}.z").write_bytes(b"no zlib stream")
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        found = await tab(browser, pilot, f"evaluation/{event.action}")
+        assert "not there: trace patch" in found and "is damaged" in found
+        assert found.count("not there") == 1
+
+    drive(example_copy, WIDE, look, agent=best)
+
+
+@pytest.mark.parametrize("name", [*TABS, "evaluation/999999", "source/nothing.py", "evaluation/x", "nonsense"])
+def test_any_part_may_be_asked_for(example: Path, name: str) -> None:
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        shown = await tab(browser, pilot, name)
+        assert ("not there" in shown) == ("9" in name or "nothing" in name)
+
+    drive(example, WIDE, look, agent=1)
+
+
+def test_a_run_without_an_agent_waits_for_its_seed(tmp_path: Path) -> None:
+    from tests.tui.growing import Growing
+
+    growing = Growing(tmp_path / "run", seed=False)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        assert "waiting for the seed" in await press(browser, pilot, "2")
+        for key in ("3", "4", "5"):
+            await press(browser, pilot, key, "j", "enter", "v", "m", "c")
+        growing.born()
+        browser.look()
+        assert "agent 0" in await press(browser, pilot, "2")
+
+    drive(tmp_path / "run", WIDE, look)
+    growing.run.close()

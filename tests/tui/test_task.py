@@ -1,0 +1,147 @@
+"""The screen of tasks, on the shipped run."""
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from dgm.archive.history import evaluations_of
+from dgm.archive.run import Run
+from dgm.assemble import statement
+from dgm.domain import AgentId, Tally, TaskId, Verdict
+from dgm.show.words import VERDICT_MARKS, tally_text
+from dgm.tui.app import Browser
+from dgm.tui.screens.task import TaskScreen
+from dgm.tui.task_texts import _of_conversations, load_tries
+from tests.tui.driving import drive, grid
+from tests.tui.shown import SMALL, TINY, WIDE, opened, press
+
+__all__ = ["opened"]
+
+
+def both_tried(run: Run) -> tuple[TaskId, AgentId, AgentId]:
+    """A task that one agent resolved and another did not."""
+    for task in run.tree.tasks:
+        by = {run.tree.verdict(agent.id, task): agent.id for agent in run.tree.agents}
+        if {Verdict.RESOLVED, Verdict.UNRESOLVED} <= by.keys():
+            return task, by[Verdict.RESOLVED], by[Verdict.UNRESOLVED]
+    raise AssertionError("no such task")
+
+
+def test_tasks_are_listed_with_how_often_they_were_solved(example: Path, opened: Run) -> None:
+    tallies: dict[TaskId, Tally] = {}
+    for agent in opened.tree.agents:
+        for evaluation in evaluations_of(opened, agent.id).values():
+            tallies[evaluation.task] = tallies.get(evaluation.task, Tally()) + evaluation.tally
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        shown = (await press(browser, pilot, "3")).splitlines()
+        solved = sum(tally.resolved > 0 for tally in tallies.values())
+        assert any(f"{len(opened.tree.tasks)} tasks, {solved} of them resolved" in row for row in shown)
+        for task, tally in tallies.items():
+            assert any(task in row and tally_text(tally) in row for row in shown)
+
+    drive(example, (120, 60), look)
+
+
+def test_a_task_shows_its_statement_and_who_solved_it(example: Path, opened: Run) -> None:
+    task, good, bad = both_tried(opened)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        number = opened.tree.tasks.index(task) + 1
+        shown = await press(browser, pilot, "3", *["j"] * number, "enter")
+        assert f"{task}  from the benchmark" in shown
+        said = statement(opened, task)
+        assert said is not None and said.split("\n")[0].strip()[:40] in shown
+        assert f"{VERDICT_MARKS[Verdict.RESOLVED]} {good} " in shown
+        assert f"{VERDICT_MARKS[Verdict.UNRESOLVED]} {bad} " in shown
+        untried = [each.id for each in opened.tree.agents if opened.tree.verdict(each.id, task) is None]
+        assert not untried or f"· {untried[0]}" in shown
+
+    drive(example, (120, 80), look, agent=0)
+
+
+def test_an_attempt_is_opened_and_left(example: Path, opened: Run) -> None:
+    task, good, _ = both_tried(opened)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.go("task", agent=good, task=task)
+        tree = await press(browser, pilot)
+        shown = await press(browser, pilot, "enter")
+        assert "✓ resolved" in shown and "what the agent changed" in shown
+        assert await press(browser, pilot, "escape") == tree
+        assert "resolved / tries" in await press(browser, pilot, "backspace")
+
+    drive(example, WIDE, look)
+
+
+def test_two_attempts_side_by_side(example: Path, opened: Run) -> None:
+    task, good, bad = both_tried(opened)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.go("task", agent=good, task=task)
+        await press(browser, pilot, "m")
+        browser.go("task", agent=bad, task=task)
+        shown = await press(browser, pilot, "m", "v")
+        row = next(row for row in shown.splitlines() if "verdict" in row)
+        left, right = row.split(" │ ")
+        first, second = (left, right) if good < bad else (right, left)
+        assert "✓ resolved" in first and "✗ unresolved" in second
+
+    drive(example, WIDE, look)
+
+
+def test_n_goes_from_one_that_tried_to_the_next(example: Path, opened: Run) -> None:
+    task, *_ = both_tried(opened)
+    tried = [each.id for each in opened.tree.agents if opened.tree.verdict(each.id, task) is not None]
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.go("task", agent=tried[0], task=task)
+        await press(browser, pilot)
+        screen = browser.screen
+        assert isinstance(screen, TaskScreen)
+        seen = []
+        for _ in range(len(tried)):
+            await press(browser, pilot, "n")
+            seen.append(screen.agents.agent)
+        assert seen == [*tried[1:], tried[0]]
+        await press(browser, pilot, "N")
+        assert screen.agents.agent == tried[-1]
+
+    drive(example, WIDE, look)
+
+
+def test_a_task_that_is_not_there_is_said_to_be_missing(example: Path) -> None:
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.go("task", task=TaskId("nobody-knows-it"))
+        assert "not there: task nobody-knows-it" in await press(browser, pilot)
+
+    drive(example, WIDE, look)
+
+
+def test_a_statement_is_also_in_what_agents_were_told(example: Path, opened: Run) -> None:
+    """The way that is left where the benchmark is not on this machine."""
+    task, *_ = both_tried(opened)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        reader = browser.reader
+        told = _of_conversations(reader, load_tries(reader, task))
+        said = statement(opened, task)
+        assert told is not None and said is not None
+        assert said.strip().split("\n")[0] in told
+
+    drive(example, WIDE, look)
+
+
+def test_the_screen_survives_a_terminal_that_shrinks(example: Path, opened: Run) -> None:
+    task, good, _ = both_tried(opened)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.go("task", agent=good, task=task)
+        before = await press(browser, pilot)
+        await pilot.resize_terminal(*TINY)
+        assert "▌" in await press(browser, pilot, "j", "k", "enter", "escape")
+        await pilot.resize_terminal(*SMALL)
+        assert await press(browser, pilot) == before
+        assert grid(browser) == before
+
+    drive(example, SMALL, look)
