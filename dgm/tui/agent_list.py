@@ -150,7 +150,7 @@ class AgentList(LineList):
         if place.more:
             self.action_choose()
         elif x < len(self._lead(place, self.room)):
-            self.action_toggle()
+            self.action_fold()
 
     # What keys do
 
@@ -164,7 +164,7 @@ class AgentList(LineList):
             return
         super().action_choose()
 
-    def action_toggle(self) -> None:
+    def action_fold(self) -> None:
         """Folds or unfolds the agent."""
         agent = self.agent
         if agent is not None:

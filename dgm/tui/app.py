@@ -53,8 +53,8 @@ class Browser(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.EVERYWHERE)]
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "narrow"), (110, "wide")]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "flat"), (8, "low"), (12, "high")]
+    HORIZONTAL_BREAKPOINTS = [(0, "narrow"), (110, "wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "flat"), (8, "low"), (12, "high")]  # noqa: RUF012
 
     def __init__(
         self,

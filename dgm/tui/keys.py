@@ -65,7 +65,7 @@ KEYS: tuple[Key, ...] = (
     Key(("enter",), "choose", "open what the cursor is on", _L, "open"),
     Key(("h", "left"), "left", "fold the agent's children away, or go to its parent", _T),
     Key(("l", "right"), "right", "show the agent's children, or go to the first of them", _T),
-    Key(("space",), "toggle", "fold or unfold", _T, "fold"),
+    Key(("space",), "fold", "fold or unfold", _T, "fold"),
     Key(("<",), "shallower", "show one generation less", _T),
     Key((">",), "deeper", "show one generation more", _T),
     Key(("z",), "fold_all", "fold all, or unfold all", _T),

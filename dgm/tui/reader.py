@@ -35,6 +35,7 @@ KEPT = 512
 MOST = 500
 """Events that are folded at once while a run is followed."""
 STATE_EVERY_S = 2.0
+SWITCH_S = 0.001
 BEST_EVERY = 20
 """The best agent is looked for at most one part in so many of the time."""
 Answer = TypeVar("Answer")
@@ -96,6 +97,8 @@ class Reader:
         self.problem = ""
         """What is wrong with the run on disk, in one line; what was read stays."""
         self.gate = Gate()
+        # Threads that work in pure Python are asked for the interpreter more often than by themselves they would be.
+        sys.setswitchinterval(SWITCH_S)
         self._tree_lock = threading.Lock()
         self._outline: Future[Outline] | None = None
         self._folded: Future[Run] | None = None
@@ -212,7 +215,6 @@ class Reader:
             self._fold()
 
     def _fold(self) -> None:
-        sys.setswitchinterval(0.001)
         self._folded = _beside(lambda: Run.open(self.folder, pause=self.gate.passed))
 
     def _take(self, run: Run) -> None:
@@ -241,7 +243,6 @@ class Reader:
         if self._folded is None or not self._folded.done():
             return False
         done, self._folded = self._folded, None
-        sys.setswitchinterval(0.005)
         # Nothing of the tree is ever garbage, and going through all of it would be felt between two keys.
         gc.freeze()
         try:

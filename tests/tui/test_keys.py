@@ -262,7 +262,7 @@ async def unfold_or_child(browser: Browser, pilot: Pilot[None], key: str) -> Non
     assert lines.agent == lines.forest.children(AgentId(0))[0]
 
 
-@checks(Where.TREE, "toggle")
+@checks(Where.TREE, "fold")
 async def toggle(browser: Browser, pilot: Pilot[None], key: str) -> None:
     lines = agents(browser)
     lines.goto(AgentId(0))
