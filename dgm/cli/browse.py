@@ -6,12 +6,11 @@ import sys
 import click
 
 from dgm.archive.finding import find_run
-from dgm.cli.arguments import run_argument
 from dgm.errors import UserError
 
 
 @click.command()
-@run_argument
+@click.argument("run_name", metavar="RUN")
 @click.option("--follow", is_flag=True, help="Let the cursor follow what happens, until a key moves it.")
 @click.option(
     "--theme",
@@ -28,7 +27,7 @@ def browse(run_name: str, follow: bool, theme: str | None, agent_name: int | Non
         raise UserError("browse needs a terminal; dgm tree, dgm show and dgm report print")
     from dgm.tui.reader import Reader
 
-    # A thread reads while this one imports.
+    # A thread reads while this one imports; for the same reason this module imports little.
     with Reader(find_run(run_name)) as reader:
         from dgm.domain import AgentId
         from dgm.tui.app import Browser

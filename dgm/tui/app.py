@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ from dgm.tui.page import Page, agent_of
 from dgm.tui.pager import page_from
 from dgm.tui.palette import Typed, system_commands
 from dgm.tui.reader import Changed, Reader
-from dgm.tui.screens import SCREENS
+from dgm.tui.screens import SCREENS, made
 from dgm.tui.screens.help import HelpScreen
 
 THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
@@ -47,7 +48,7 @@ class Browser(App[None]):
 
     CSS_PATH = Path(__file__).with_name("look.tcss")
     TITLE = "dgm"
-    MODES: ClassVar[dict[str, Any]] = dict(SCREENS)
+    MODES: ClassVar[dict[str, Any]] = {name: partial(made, name) for name in SCREENS}
     DEFAULT_MODE = "tree"
     COMMANDS: ClassVar[set[Any]] = {*App.COMMANDS, Typed}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.EVERYWHERE)]

@@ -57,7 +57,8 @@ def _lines(reader: Reader, agent: AgentId, width: int) -> Iterator[Line]:
         yield from _fact("clade", "counting …", width)
     else:
         yield from _tally("clade", clade, width)
-    yield from _fact("bound", f"{lower_bound(members.own(agent)):.3f}, 99 % sure of more", width)
+    bound = f"{lower_bound(members.own(agent)):.3f}, 99 % sure of more" if reader.bounds else "…"
+    yield from _fact("bound", bound, width)
     yield ()
     for paragraph in neutral(born.rationale[:_RATIONALE]).expandtabs(4).split("\n"):
         yield from wrapped(line(paragraph), width)

@@ -24,7 +24,6 @@ from dgm.archive.store import EventStore
 from dgm.domain import Agent, AgentId, Evaluate
 from dgm.errors import DgmError
 from dgm.policies.limits import BARREN
-from dgm.search.best import best_of
 from dgm.show.agents import State, states
 from dgm.tui.gate import Closed, Gate
 
@@ -96,6 +95,8 @@ class Reader:
         """As ``history.state`` says; empty while it is not known."""
         self.problem = ""
         """What is wrong with the run on disk, in one line; what was read stays."""
+        self.bounds = False
+        """Whether a lower bound can be worked out at once."""
         self.gate = Gate()
         # Threads that work in pure Python are asked for the interpreter more often than by themselves they would be.
         sys.setswitchinterval(SWITCH_S)
@@ -215,7 +216,18 @@ class Reader:
             self._fold()
 
     def _fold(self) -> None:
-        self._folded = _beside(lambda: Run.open(self.folder, pause=self.gate.passed))
+
+        def fold() -> Run:
+            self._warm_up()
+            return Run.open(self.folder, pause=self.gate.passed)
+
+        self._folded = _beside(fold)
+
+    def _warm_up(self) -> None:
+        """Imports what the first lower bound needs, which takes longer than a key may."""
+        import scipy.special  # noqa: F401
+
+        self.bounds = True
 
     def _take(self, run: Run) -> None:
         self.run, self.members = run, run.tree
@@ -280,8 +292,9 @@ class Reader:
         return found
 
     def _look_for_best(self) -> AgentId:
-        import scipy.special  # noqa: F401  # what it takes the first time is no measure of the next
+        from dgm.search.best import best_of
 
+        self._warm_up()
         begun = time.monotonic()
         try:
             return self.ask_tree(best_of)

@@ -67,5 +67,7 @@ def _by_arrays(
 ) -> Sequence[AgentId]:
     import numpy as np
 
-    places: list[int] = np.lexsort((np.array(family), -np.array(counts).sum(axis=1), -np.array(rates))).tolist()
+    places: list[int] = np.lexsort(
+        (np.array(family), -np.array(counts).sum(axis=1), -np.array(rates))
+    ).tolist()
     return [family[place] for place in places]

@@ -133,7 +133,8 @@ def browsed(folder: Path, nothing: float) -> None:
         last = store.query("SELECT max(action) FROM events")[0][0]
     with Terminal([sys.executable, "-m", "dgm", "browse", str(folder)]) as shown:
         shown.wait(f"{good}/{graded}")
-        print(f"  first screen with the seed's clade: {time.perf_counter() - shown.begun:.2f} s")
+        seconds, cpu = time.perf_counter() - shown.begun, shown.cpu()
+        print(f"  first screen with the seed's clade: {seconds:.2f} s, processor time {cpu:.2f} s")
         keys(shown, "while the run is folded")
         while shown.folded is None:
             shown.drain(0.5)

@@ -37,9 +37,16 @@ SCREENS = (
     Shown("tree-no-color", "b m", (80, 24), plain=True, tones=True),
     Shown("tree-by-bound", "s s s", (80, 24)),
     Shown("agent", "b 2"),
-    Shown("task", "3"),
-    Shown("compare", "b m r m c"),
+    Shown("agent-80x24", "b 2", (80, 24), tones=True),
+    Shown("agent-light", "b 2", (80, 24), "light", tones=True),
+    Shown("agent-beside", "b 2 v"),
+    Shown("agent-evaluations", "b 2 right_square_bracket right_square_bracket"),
+    Shown("agent-lineage", "b 2 left_square_bracket left_square_bracket left_square_bracket"),
+    Shown("tasks", "3", (80, 24)),
+    Shown("task", "3 j j j enter"),
+    Shown("compare", "b m p m c"),
     Shown("run", "5"),
+    Shown("run-no-color", "5", (80, 24), plain=True, tones=True),
     Shown("keys", "question_mark"),
 )
 

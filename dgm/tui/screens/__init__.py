@@ -1,15 +1,22 @@
-"""The screens of the browser."""
+"""The screens of the browser, each imported when it is first shown: the first one is there the sooner."""
 
 from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
-from dgm.tui.page import Page
-from dgm.tui.screens.agent import AgentScreen
-from dgm.tui.screens.compare import CompareScreen
-from dgm.tui.screens.running import RunningScreen
-from dgm.tui.screens.task import TaskScreen
-from dgm.tui.screens.tree import TreeScreen
+if TYPE_CHECKING:
+    from dgm.tui.page import Page
 
-SCREENS: Mapping[str, type[Page]] = {
-    screen.NAME: screen for screen in (TreeScreen, AgentScreen, TaskScreen, CompareScreen, RunningScreen)
+SCREENS: Mapping[str, str] = {
+    "tree": "TreeScreen",
+    "agent": "AgentScreen",
+    "task": "TaskScreen",
+    "compare": "CompareScreen",
+    "running": "RunningScreen",
 }
-"""By name, in the order of the keys 1 to 5."""
+"""The class of each, which is in the module of its name; in the order of the keys 1 to 5."""
+
+
+def made(name: str) -> "Page":
+    """A new screen."""
+    return cast("type[Page]", getattr(import_module(f"{__name__}.{name}"), SCREENS[name]))()
