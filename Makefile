@@ -70,6 +70,9 @@ example: $(READY) sandbox
 # The browser's screens for docs/browser.md; look at them before they are committed.
 pictures: $(READY)
 	$(BIN)/python -m tests.tui.pictures
+	mkdir -p dist/captures
+	DGM_CAPTURES=dist/captures $(BIN)/pytest -q tests/e2e/test_browse_live.py
+	$(BIN)/python -m tests.tui.document dist/captures
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -18,7 +18,7 @@ class _Unused:
     def open(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
         raise Infrastructure(f"no sandbox of {spec.image} is opened to read a benchmark")
 
-    async def reap(self, labels: Mapping[str, str]) -> int:
+    async def reap(self, labels: Mapping[str, str]) -> int:  # noqa: ARG002
         return 0
 
 

@@ -59,7 +59,7 @@ def _head(facts: Mapping[str, Any]) -> Sequence[Line]:
     ran = line(
         Span(f"{'run':<13}", Tone.KEY),
         f"{one_line(facts['run'], 120)} (",
-        Span(state, _STATES.get(state, Tone.PLAIN)),
+        Span(one_line(state, 200), _STATES.get(state, Tone.PLAIN)),
         f", {facts['seconds']:.0f} s, {facts['running']} running)",
     )
     what = f"{facts['benchmark']} with {facts['model']}, policy {facts['policy']}, in {facts['sandbox']}"

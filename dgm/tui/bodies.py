@@ -55,7 +55,7 @@ class Body:
         """Cells of the longest line, about; 0 where lines are made to fit."""
         return 0
 
-    def target(self, number: int) -> Target | None:
+    def target(self, number: int) -> Target | None:  # noqa: ARG002
         """What the line leads to."""
         return None
 
@@ -83,7 +83,7 @@ class Lines(Body):
     def __len__(self) -> int:
         return len(self._lines)
 
-    def line(self, number: int, width: int) -> Line:
+    def line(self, number: int, width: int) -> Line:  # noqa: ARG002
         """As it is."""
         return self._lines[number]
 
@@ -122,7 +122,7 @@ class Prose(Body):
     def __len__(self) -> int:
         return len(self._shown)
 
-    def line(self, number: int, width: int) -> Line:
+    def line(self, number: int, width: int) -> Line:  # noqa: ARG002
         """A row of a line."""
         return self._shown[number]
 
@@ -165,7 +165,7 @@ class Raw(Body):
     def __len__(self) -> int:
         return len(self._starts) if self._data else 0
 
-    def line(self, number: int, width: int) -> Line:
+    def line(self, number: int, width: int) -> Line:  # noqa: ARG002
         """A line, cut where it is very long."""
         gutter = Span(f"{number + 1:>{NUMBER}} " if self._numbered else "", Tone.DIM)
         start = self._starts[number]

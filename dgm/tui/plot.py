@@ -33,8 +33,8 @@ def curve_lines(points: Sequence[Point], width: int = WIDTH, height: int = HEIGH
     rows = []
     for row in range(height):
         spans = [_cell(dots, rate, top, row, column, height) for column in range(width)]
-        label = top if not row else top / 2 if row == height // 2 else 0.0 if row == height - 1 else None
-        gutter = fit(f"{label:.0%}" if label is not None else "", _AXIS - 2, Side.RIGHT)
+        label = next((f"{each:.0%}" for each in (top, top / 2, 0.0) if _row(each, height, top) == row), "")
+        gutter = fit(label, _AXIS - 2, Side.RIGHT)
         rows.append(line(Span(f" {gutter}┤", Tone.DIM), *_merged(spans)))
     return [*rows, *_below(points[-1], last, width)]
 

@@ -1,4 +1,4 @@
-"""What the screen of a run says: progress, budgets, spend, the curve, what is being done, what happened, what failed."""
+"""What the screen of a run says: progress, budgets, spend, the curve, what is being done, what happened and failed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

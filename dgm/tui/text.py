@@ -1,6 +1,7 @@
 """A text on the screen: a patch, a file, a log, a page of facts; with search, wrapping, and a place that is kept."""
 
 from textual import events
+from textual.message import Message
 from textual.worker import get_current_worker
 
 from dgm.show.safe import one_line
@@ -12,6 +13,14 @@ from dgm.tui.page import Page
 
 class TextView(LineList):
     """Shows a ``Body``."""
+
+    class Found(Message):
+        """A search has ended; without a line where the words are nowhere."""
+
+        def __init__(self, body: Body, line: int | None) -> None:
+            self.body = body
+            self.line = line
+            super().__init__()
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
@@ -86,15 +95,17 @@ class TextView(LineList):
             worker = get_current_worker()
             number = found(body, words, start, backwards=backwards, wanted=lambda: not worker.is_cancelled)
             if not worker.is_cancelled:
-                self.app.call_from_thread(self._found, body, number)
+                self.post_message(self.Found(body, number))
 
         self.run_worker(look, thread=True, exclusive=True, group="find")
 
-    def _found(self, body: Body, number: int | None) -> None:
-        if number is None:
+    def on_text_view_found(self, event: Found) -> None:
+        """Goes there, if the text is still shown."""
+        event.stop()
+        if event.line is None:
             self._say(f"{one_line(self._words, 60)}: not found here")
-        elif body is self.body:
-            self.go(number)
+        elif event.body is self.body:
+            self.go(event.line)
 
     def _say(self, text: str) -> None:
         if isinstance(self.screen, Page):

@@ -40,7 +40,9 @@ class Terminal:
         while time.monotonic() < end:
             shown = self.shown()
             if re.search(words, shown):
-                return shown
+                # All of a frame may not be there yet.
+                time.sleep(0.5)
+                return self.shown()
             time.sleep(0.3)
         raise AssertionError(f"{what} was not seen:\n{self.shown()}")
 
@@ -66,15 +68,20 @@ def graded(shown):
 
 @pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 def test_a_search_is_followed_to_its_end(tmp_path):
-    environment = {**without_keys(os.environ), "DGM_ARCHIVE": str(tmp_path), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    own = {"DGM_ARCHIVE": str(tmp_path), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    environment = {**without_keys(os.environ), **own}
     dgm = [sys.executable, "-m", "dgm"]
     words = ["--name", "live", "--model", "offline", "--seed", "4", "--max-evaluations", str(EVALUATIONS)]
     with (tmp_path / "log").open("wb") as log:
-        search = subprocess.Popen([*dgm, "run", *words, "--workers", "2"], env=environment, stdout=log, stderr=log)
+        search = subprocess.Popen(
+            [*dgm, "run", *words, "--workers", "2"], env=environment, stdout=log, stderr=log
+        )
     terminal = None
     try:
         end = time.monotonic() + PATIENCE_S
-        while not (tmp_path / "live" / "run.json").exists() and time.monotonic() < end and search.poll() is None:
+        while (
+            not (tmp_path / "live" / "run.json").exists() and time.monotonic() < end and search.poll() is None
+        ):
             time.sleep(0.2)
         terminal = Terminal(tmp_path / "tmux", [*dgm, "browse", "live"], environment)
         # Only when it is drawn it takes keys.
@@ -87,7 +94,9 @@ def test_a_search_is_followed_to_its_end(tmp_path):
         assert search.wait(PATIENCE_S) == 0, (tmp_path / "log").read_text()[-3000:]
         over = terminal.until(rf"evaluations\s+{EVALUATIONS} of {EVALUATIONS}", "the last verdict")
         status = json.loads(
-            subprocess.run([*dgm, "status", "live", "--json"], env=environment, capture_output=True, check=True).stdout
+            subprocess.run(
+                [*dgm, "status", "live", "--json"], env=environment, capture_output=True, check=True
+            ).stdout
         )
         _keep({"birth": born, "half": half, "end": over})
         assert graded(born) < graded(half) < graded(over) == status["evaluations"]["graded"]

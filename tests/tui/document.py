@@ -1,9 +1,17 @@
-"""What docs/browser.md takes from the program: the table of keys."""
+"""What docs/browser.md takes from the program: the table of keys, and captures of a search that was followed.
 
+``python -m tests.tui.document [FOLDER]`` puts them in; FOLDER holds captures of tests/e2e/test_browse_live.py.
+"""
+
+import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from dgm.tui.keys import KEYS, Where, shown
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "browser.md"
+CAPTURES = ("birth", "half", "end")
 WHERE = {
     Where.EVERYWHERE: "everywhere",
     Where.LIST: "lists and texts",
@@ -15,8 +23,44 @@ WHERE = {
 }
 
 
-def key_rows() -> Iterator[str]:
-    """The rows of the table."""
+def key_table() -> str:
+    """A row a key."""
+    return "\n".join(["| keys | where | what |", "|---|---|---|", *_key_rows()])
+
+
+def _key_rows() -> Iterator[str]:
     for key in KEYS:
         names = " ".join(f"`{shown(each)}`" for each in key.keys)
         yield f"| {names} | {WHERE[key.where]} | {key.words} |"
+
+
+def part(text: str, name: str) -> str:
+    """What stands in the document under a name."""
+    found = _place(name).search(text)
+    assert found, f"{DOCUMENT.name}: no part {name!r}"
+    return found[2].strip("\n")
+
+
+def _with(text: str, name: str, content: str) -> str:
+    return _place(name).sub(lambda found: f"{found[1]}\n{content}\n{found[3]}", text)
+
+
+def _place(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(<!-- {name} -->)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def main() -> None:
+    """Writes the document anew."""
+    text = _with(DOCUMENT.read_text(), "keys", key_table())
+    for name in CAPTURES if sys.argv[1:] else ():
+        rows = Path(sys.argv[1], f"browse-live-{name}.txt").read_text().rstrip().split("\n")
+        foot = rows.pop()
+        while not rows[-1].strip():
+            rows.pop()
+        shown_rows = "\n".join([*rows, "", foot])
+        text = _with(text, f"live-{name}", f"```text\n{shown_rows}\n```")
+    DOCUMENT.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
 
 from dgm.domain import AgentId
 from dgm.tui.app import Browser
@@ -47,7 +48,13 @@ async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) ->
         browser.look()
         await pilot.pause(0.05)
     assert browser.reader.settled, "the run was not read in time"
-    await browser.workers.wait_for_complete()
+    while True:
+        try:
+            await browser.workers.wait_for_complete()
+            break
+        except WorkerCancelled:
+            # By a newer question that takes its place.
+            await pilot.pause()
     browser.look()
     await pilot.pause()
 

@@ -24,7 +24,10 @@ from tests.tui.driving import drive, settle
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 FONT = "DejaVu Sans Mono"
 _FACE = re.compile(r"@font-face\s*\{[^}]*\}")
-_TEXT = re.compile(r'<text ([^>]*?)x="([0-9.]+)"([^>]*)>([^<]*[\N{BRAILLE PATTERN BLANK}-\N{BRAILLE PATTERN DOTS-12345678}][^<]*)</text>')
+_TEXT = re.compile(
+    r'<text ([^>]*?)x="([0-9.]+)"([^>]*)>'
+    r"([^<]*[\N{BRAILLE PATTERN BLANK}-\N{BRAILLE PATTERN DOTS-12345678}][^<]*)</text>"
+)
 _CELL = 12.2
 """Width of a character in Textual's pictures."""
 _FAMILY = re.compile(r"font-family:\s*[^;]+;")
@@ -70,12 +73,24 @@ def make(picture: Picture, run: Path, folder: Path) -> Path:
     drive(run, picture.size, script, theme=picture.theme)
     svg = _FAMILY.sub(f"font-family: {FONT};", _FACE.sub("", drawn[0]))
     # Blanks at the beginning of a piece of text are dropped otherwise, and what follows is drawn too far left.
-    svg = svg.replace("&#160;", " ").replace("\N{NO-BREAK SPACE}", " ").replace("<text ", '<text xml:space="preserve" ')
+    svg = (
+        svg.replace("&#160;", " ")
+        .replace("\N{NO-BREAK SPACE}", " ")
+        .replace("<text ", '<text xml:space="preserve" ')
+    )
     svg = _TEXT.sub(_apart, svg)
     if "url(http" in svg or "@import" in svg:
         raise SystemExit(f"{picture.name}: the picture would be fetched from elsewhere")
     target = folder / f"{picture.name}.png"
-    command = ["rsvg-convert", "--format", "png", "--width", str(9 * picture.size[0]), "--output", str(target)]
+    command = [
+        "rsvg-convert",
+        "--format",
+        "png",
+        "--width",
+        str(9 * picture.size[0]),
+        "--output",
+        str(target),
+    ]
     subprocess.run(command, input=svg.encode(), check=True, timeout=60)
     return target
 
@@ -86,7 +101,8 @@ def _apart(found: re.Match[str]) -> str:
     after = re.sub(r'textLength="[^"]*"', "", after)
     cells = [(number, each) for number, each in enumerate(html.unescape(text)) if each.strip()]
     return "".join(
-        f'<text {before}x="{float(x) + number * _CELL:.1f}"{after}>{html.escape(each)}</text>' for number, each in cells
+        f'<text {before}x="{float(x) + number * _CELL:.1f}"{after}>{html.escape(each)}</text>'
+        for number, each in cells
     )
 
 

@@ -38,7 +38,9 @@ def test_without_two_marks_it_says_what_to_do(example: Path) -> None:
 
 def test_two_agents_are_compared(example: Path, opened: Run) -> None:
     best = best_of(opened)
-    first = next(agent.id for agent in opened.tree.agents if agent.id < best and pairs(opened, agent.id, best).gained)
+    first = next(
+        agent.id for agent in opened.tree.agents if agent.id < best and pairs(opened, agent.id, best).gained
+    )
     found = pairs(opened, first, best)
     patch = Patch(opened.repository.diff(opened.tree.agents[first].commit, opened.tree.agents[best].commit))
 

@@ -1,18 +1,21 @@
 """docs/browser.md says what the program does."""
 
 import re
-from pathlib import Path
 
-from tests.tui.document import key_rows
+from tests.tui.document import CAPTURES, DOCUMENT, key_table, part
 from tests.tui.pictures import FOLDER, PICTURES
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "browser.md"
 
 
 def test_the_table_of_keys_is_that_of_the_program() -> None:
+    assert part(DOCUMENT.read_text(), "keys") == key_table(), "python -m tests.tui.document"
+
+
+def test_a_followed_search_is_shown_at_three_moments() -> None:
     text = DOCUMENT.read_text()
-    table = text[text.index("| keys | where | what |\n") :].split("\n\n")[0].splitlines()[2:]
-    assert table == list(key_rows())
+    counts = [re.search(r"evaluations +(\d+) of (\d+):", part(text, f"live-{name}")) for name in CAPTURES]
+    graded = [int(found[1]) for found in counts if found]
+    assert len(graded) == 3 and graded == sorted(set(graded))
+    assert counts[2] is not None and counts[2][1] == counts[2][2]
 
 
 def test_every_picture_is_there_and_has_its_recipe() -> None:

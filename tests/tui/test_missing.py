@@ -72,7 +72,9 @@ def test_one_damaged_trace_is_missed_alone(example_copy: Path, opened: Run) -> N
     drive(example_copy, WIDE, look, agent=best)
 
 
-@pytest.mark.parametrize("name", [*TABS, "evaluation/999999", "source/nothing.py", "evaluation/x", "nonsense"])
+@pytest.mark.parametrize(
+    "name", [*TABS, "evaluation/999999", "source/nothing.py", "evaluation/x", "nonsense"]
+)
 def test_any_part_may_be_asked_for(example: Path, name: str) -> None:
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
         shown = await tab(browser, pilot, name)

@@ -72,7 +72,11 @@ def test_it_survives_a_terminal_that_shrinks(example: Path) -> None:
 
 
 def test_the_curve_has_its_numbers() -> None:
-    points = [Point(1, 0, 0, 0, 0, 0.0, 0.0), Point(50, 0, 0, 0, 1, 0.5, 0.25), Point(100, 0, 0, 0, 2, 0.8, 0.4)]
+    points = [
+        Point(1, 0, 0, 0, 0, 0.0, 0.0),
+        Point(50, 0, 0, 0, 1, 0.5, 0.25),
+        Point(100, 0, 0, 0, 2, 0.8, 0.4),
+    ]
     rows = [plain(each) for each in curve_lines(points, 20, 4)]
     assert rows[0].startswith("  80%┤") and rows[3].startswith("   0%┤")
     assert rows[5].endswith("100 evaluations")
@@ -110,4 +114,3 @@ def test_the_pager_key_says_why_it_cannot(example: Path) -> None:
         assert "a pager cannot be opened from here" in await press(browser, pilot, "5", "o")
 
     drive(example, WIDE, look)
-

@@ -5,6 +5,7 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.message import Message
 
 from dgm.archive.accounts import Account, Purpose, account_of
 from dgm.archive.events import TaskGraded
@@ -61,6 +62,14 @@ class AgentScreen(TextPage):
     #agent-tabs {{ height: 1; background: $panel; }}
     .low #agent-head, .flat #agent-head, .flat #agent-tabs {{ display: none; }}
     """
+
+    class Counted(Message):
+        """What an agent took is added up."""
+
+        def __init__(self, agent: AgentId, account: Account) -> None:
+            self.agent = agent
+            self.account = account
+            super().__init__()
 
     def __init__(self) -> None:
         super().__init__()
@@ -195,13 +204,14 @@ class AgentScreen(TextPage):
                 account = self.reader.ask_tree(lambda run: account_of(run, agent, whole=False))
             except DgmError:
                 return
-            self.app.call_from_thread(self._counted, agent, account)
+            self.post_message(self.Counted(agent, account))
 
         self.run_worker(work, thread=True, exclusive=True, group="account")
 
-    def _counted(self, agent: AgentId, account: Account) -> None:
-        if agent == self.agent:
-            self._account = account
+    def on_agent_screen_counted(self, event: Counted) -> None:
+        """Shows it in the head, unless somebody has gone on."""
+        if event.agent == self.agent:
+            self._account = event.account
             self._draw_head()
 
 

@@ -11,7 +11,6 @@ from dgm.archive.repository import AgentRepository
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, CommitId, TaskId, Verdict
 from dgm.search.exam import Comparison, paired
-from dgm.show.diffs import Patch
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import VERDICT_MARKS, VERDICT_TONES, bar, interval_text, mcnemar_text, tally_text
@@ -19,7 +18,7 @@ from dgm.tui.bodies import Body, Lines, Prose, Stack, Target, heading
 from dgm.tui.keys import Where, bindings_of
 from dgm.tui.reader import Changed
 from dgm.tui.tabs import Load, answered
-from dgm.tui.tabs.diff import PatchBody
+from dgm.tui.tabs.diff import of_patch
 from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage
 
@@ -81,7 +80,7 @@ class CompareScreen(TextPage):
 
         def code() -> Body:
             data = repository.diff(CommitId(known[first].commit), CommitId(known[second].commit))
-            return PatchBody(Patch(data), title, beside=beside)
+            return of_patch(data, title, beside=beside)
 
         def look() -> Body:
             if reader.run is None:

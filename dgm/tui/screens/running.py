@@ -51,6 +51,13 @@ class RunningScreen(TextPage):
             self.took_s = took_s
             super().__init__()
 
+    class Failed(Message):
+        """They could not be read."""
+
+        def __init__(self, why: str) -> None:
+            self.why = why
+            super().__init__()
+
     def __init__(self) -> None:
         super().__init__()
         self._gathered = Gathered()
@@ -144,17 +151,18 @@ class RunningScreen(TextPage):
             try:
                 points, failed = self.reader.ask(lambda store: _counted(run, store))
             except DgmError as error:
-                self.app.call_from_thread(self._failed, str(error))
+                self.post_message(self.Failed(str(error)))
                 return
             if not get_current_worker().is_cancelled:
                 self.post_message(self.Counted(points, failed, time.monotonic() - begun))
 
         self.run_worker(work, thread=True, group="count")
 
-    def _failed(self, why: str) -> None:
+    def on_running_screen_failed(self, event: Failed) -> None:
+        """Says why, and tries again later."""
         self._counting = False
         self._due = time.monotonic() + COUNT_EVERY
-        self.browser.say(why)
+        self.browser.say(event.why)
 
 
 def _counted(run: Run, store: EventStore) -> tuple[Sequence[Point], FailureCounts]:

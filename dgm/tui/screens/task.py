@@ -1,4 +1,4 @@
-"""Tasks: the list of all; one with its statement and who solved it, along the tree; attempts at it, also two at once."""
+"""Tasks: the list of all; one with its statement and who solved it, along the tree; attempts at it, two at once too."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar

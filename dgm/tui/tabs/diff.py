@@ -44,9 +44,18 @@ def load(reader: Reader, agent: AgentId, other: AgentId | None, *, beside: bool)
             data = patch({}, repository.source(commit))
         else:
             data = repository.diff(CommitId(known[other].commit), commit)
-        return PatchBody(Patch(data), _against(known[agent].parents, agent, other), beside=beside)
+        return of_patch(data, _against(known[agent].parents, agent, other), beside=beside)
 
     return look
+
+
+def of_patch(data: bytes, title: str, *, beside: bool) -> "PatchBody":
+    """A patch as git writes it, ready to be shown in both forms."""
+    body = PatchBody(Patch(data), title, beside=True)
+    # Paired by now, and not when it is turned, where somebody waits for a key.
+    if not beside:
+        body.turned()
+    return body
 
 
 def _against(parents: tuple[AgentId, ...], agent: AgentId, other: AgentId | None) -> str:
