@@ -87,7 +87,7 @@ def make(picture: Picture, run: Path, folder: Path) -> Path:
         "--format",
         "png",
         "--width",
-        str(9 * picture.size[0]),
+        str(8 * picture.size[0]),
         "--output",
         str(target),
     ]

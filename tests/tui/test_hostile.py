@@ -14,13 +14,13 @@ from tests.tui.shown import SMALL, TINY, WIDE, press, unsafe
 from tests.unit.hostile_run import ESCAPES, TASKS, hostile_folder, source
 
 __all__ = ["hostile_folder"]
-SIZES = (WIDE, SMALL, TINY)
+SIZES = (WIDE, TINY)
 LAST = 12
 
 
 async def look_around(browser: Browser, pilot: Pilot[None]) -> None:
     """Up and down, and to the ends of its lines."""
-    for key in ("G", "l", "l", "l", "g", "ctrl+d", "ctrl+f", "h"):
+    for key in ("G", "l", "l", "g", "ctrl+f"):
         await press(browser, pilot, key)
         assert not unsafe(browser)
 
