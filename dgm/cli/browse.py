@@ -23,7 +23,9 @@ def browse(run_name: str, follow: bool, theme: str | None, agent_name: int | Non
 
     The run is only read, and may be written meanwhile.
     """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "dumb") in ("", "dumb"):
+    # Textual draws on standard error.
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if not all(stream.isatty() for stream in streams) or os.environ.get("TERM", "dumb") in ("", "dumb"):
         raise UserError("browse needs a terminal; dgm tree, dgm show and dgm report print")
     from dgm.tui.reader import Reader
 

@@ -131,6 +131,8 @@ class Browser(App[None]):
         self, screen: str, *, agent: AgentId | None = None, task: TaskId | None = None, tab: str | None = None
     ) -> None:
         """Goes to a screen, for another agent or task where one is given; Esc comes back."""
+        if self.page is not None:
+            self.page.note()
         here = Stop(self.current_mode, self.agent, self.task_id, self.tab)
         self.agent = self.agent if agent is None else agent
         self.task_id = self.task_id if task is None else task

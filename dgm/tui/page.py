@@ -56,8 +56,12 @@ class Page(Screen[None]):
     def changed(self, changed: Changed) -> None:
         """The run grew, or was read; only called while the screen is shown."""
 
+    def note(self) -> None:
+        """Says to the app which agent the cursor is on, before it does something with it."""
+
     def identity(self) -> str:
         """What ``y`` copies."""
+        self.note()
         return "" if self.browser.agent is None else str(self.browser.agent)
 
     def facts(self) -> Sequence[Line]:
@@ -139,6 +143,8 @@ class Page(Screen[None]):
 
 def agent_of(browser: "Browser") -> AgentId | None:
     """The agent that screens are about: the one that was chosen, else the best, else the seed."""
+    if browser.page is not None:
+        browser.page.note()
     if browser.agent is not None:
         return browser.agent
     if browser.reader.best is not None:

@@ -308,3 +308,15 @@ def test_more_than_a_page_of_children_are_paged(tmp_path: Path, monkeypatch: pyt
 def test_a_folder_without_a_run_is_a_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"is .* a run"):
         Reader(tmp_path)
+
+
+def test_keys_that_are_typed_fast_act_on_the_agent_that_the_cursor_has_come_to(example: Path) -> None:
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        agents(browser).action_down()
+        browser.action_mark()
+        assert browser.marks == [agents(browser).agent] != [0]
+        agents(browser).action_down()
+        browser.go("agent")
+        assert browser.agent == agents(browser).agent
+
+    drive(example, (100, 24), script)

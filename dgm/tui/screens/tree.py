@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.worker import get_current_worker
@@ -40,6 +41,7 @@ class TreeScreen(Page):
         self._found: Sequence[AgentId] = ()
         self._words = ""
         self._drawn: object = None
+        self._here = False
 
     def body(self) -> ComposeResult:
         """The list, and the panel where there is room for it."""
@@ -60,6 +62,11 @@ class TreeScreen(Page):
         agents.focus()
         if self.browser.agent is not None and self.browser.agent != agents.agent:
             agents.goto(self.browser.agent)
+        self._here = True
+
+    def on_screen_suspend(self, _: events.ScreenSuspend) -> None:
+        """Another screen is shown; the cursor says nothing more."""
+        self._here = False
 
     def changed(self, changed: Changed) -> None:
         """Shows what is new; while following, the cursor goes where something happened last."""
@@ -81,11 +88,15 @@ class TreeScreen(Page):
                     break
         self._draw_panel()
 
+    def note(self) -> None:
+        """The agent under the cursor, where this screen is the one that is shown."""
+        if self._here and self.agents.agent is not None:
+            self.browser.agent = self.agents.agent
+
     def on_line_list_moved(self, event: AgentList.Moved) -> None:
         """Another agent is under the cursor."""
         event.stop()
-        if self.agents.agent is not None and self.browser.page is self:
-            self.browser.agent = self.agents.agent
+        self.note()
         self._draw_panel()
         self.draw_bars()
 
