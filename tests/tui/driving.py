@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -48,13 +49,11 @@ async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) ->
         browser.look()
         await pilot.pause(0.05)
     assert browser.reader.settled, "the run was not read in time"
-    while True:
-        try:
-            await browser.workers.wait_for_complete()
-            break
-        except WorkerCancelled:
-            # By a newer question that takes its place.
-            await pilot.pause()
+    # A worker that a newer one takes the place of before it began stays in the list for ever.
+    while asked := [worker for worker in browser.workers if not (worker.is_cancelled or worker.is_finished)]:
+        with suppress(WorkerCancelled):
+            await browser.workers.wait_for_complete(asked)
+        await pilot.pause()
     browser.look()
     await pilot.pause()
 

@@ -157,8 +157,11 @@ class TaskScreen(TextPage):
             if self._whole:
                 self.put(("task", event.task), event.body)
                 self.agents.redraw(self.agents.agent)
-            elif self.browser.task_id is not None:
+            elif self.browser.task_id is not None and self._tries:
                 self._show_attempts(event.task)
+            elif self.browser.task_id is not None:
+                nothing = line(Span("  nobody has a verdict on this task", Tone.WARN))
+                self.put((event.task, self.browser.tab), Lines([(), nothing]))
 
     def find_again(self, *, backwards: bool) -> None:
         """In the text; on the tree to the next agent that has tried the task."""
