@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from dgm.archive.approvals import Waiting
+from dgm.archive.clades import add_news
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -298,12 +299,11 @@ class Tree:
             yield
         finally:
             self._deferred = False
-            for agent in range(len(self._agents)):
-                resolved, unresolved = self.own_resolved[agent], self.own_unresolved[agent]
-                if agent < len(before[0]):
-                    resolved, unresolved = resolved - before[0][agent], unresolved - before[1][agent]
-                if resolved or unresolved:
-                    self._add_to_clades(AgentId(agent), resolved, unresolved)
+            own, clade = (
+                (self.own_resolved, self.own_unresolved),
+                (self.clade_resolved, self.clade_unresolved),
+            )
+            add_news([agent.parents for agent in self._agents], own, before, clade)
 
     def _add_to_clades(self, agent: AgentId, resolved: int, unresolved: int) -> None:
         column = self.clade_resolved
@@ -354,7 +354,10 @@ class Tree:
         )
 
     def _judge(self, agent: AgentId, task: TaskId, verdict: Verdict) -> None:
-        kin = (agent, *self._children[agent]) if self.flips.counts else ()
+        if not self.flips.counts:
+            self._try(agent, task, verdict)
+            return
+        kin = (agent, *self._children[agent])
         before = [flip(self, one, task) for one in kin]
         self._try(agent, task, verdict)
         for one, was in zip(kin, before, strict=True):
@@ -369,10 +372,11 @@ class Tree:
             tried[TaskId(sys.intern(task))] = verdict
 
     def _forget(self, action: ActionId) -> Action | None:
-        self._waiting.pop(action, None)
         running = self._pending.pop(action, None)
         if isinstance(running, Evaluate):
             self.pending_evaluations[running.agent] -= 1
+            return running
+        self._waiting.pop(action, None)
         what = running or self._redo.pop(action, None)
         self.expansions_in_flight -= isinstance(what, Expand)
         return what
