@@ -45,12 +45,13 @@ def status_lines(run: Run) -> list[str]:
     facts = run_summary(run)
     graded, budget = facts["evaluations"], facts["budget"]
     goal = f" of {budget['evaluations']}" if budget["evaluations"] else ""
+    state = one_line(facts["state"], 200)
     dead = ", ".join(f"{n} {stage}" for stage, n in facts["stillborn"].items())
     verdicts = ", ".join(f"{graded[name]} {name}" for name in ("resolved", "unresolved", "invalid"))
     lines = [
-        f"run          {facts['run']} ({facts['state']}, {facts['seconds']:.0f} s, {facts['running']} running)",
+        f"run          {facts['run']} ({state}, {facts['seconds']:.0f} s, {facts['running']} running)",
         f"searches     {facts['benchmark']} with {facts['model']}, policy {facts['policy']}, in {facts['sandbox']}",
-        f"agents       {facts['agents']}" + (f"; stillborn: {dead}" if dead else ""),
+        f"agents       {facts['agents']}" + (f"; stillborn: {one_line(dead, 400)}" if dead else ""),
         f"evaluations  {graded['graded']}{goal}: {verdicts}",
         *([f"budget       {taken}"] if (taken := budget_taken(run.tree)) else []),
         *_spend_lines(run),
