@@ -303,7 +303,7 @@ class Tree:
                 (self.own_resolved, self.own_unresolved),
                 (self.clade_resolved, self.clade_unresolved),
             )
-            add_news([agent.parents for agent in self._agents], own, before, clade)
+            add_news([agent.parents for agent in self._agents], self.ancestors, own, before, clade)
 
     def _add_to_clades(self, agent: AgentId, resolved: int, unresolved: int) -> None:
         column = self.clade_resolved
