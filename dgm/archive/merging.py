@@ -10,6 +10,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
@@ -87,7 +88,8 @@ def three_way(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Merged:
             files[path] = entry
         if conflict is not None:
             conflicts[path] = conflict
-    for path in _blocked(files):
+    # What one side removed and the other changed still wants its place.
+    for path in _blocked(files.keys() | conflicts.keys()):
         # One side alone is a tree, so that one of the two is not of the first side.
         for name in [name for name in files if name == path or name.startswith(path + "/")]:
             if name not in ours:
@@ -184,9 +186,9 @@ def _merge_file(folder: Path, size: int) -> tuple[bytes, int]:
     return done.stdout, done.returncode
 
 
-def _blocked(files: Snapshot) -> list[str]:
+def _blocked(files: AbstractSet[str]) -> list[str]:
     """Files below which other files are to stand."""
     folders = {
         "/".join(parts[:n]) for path in files for parts in [path.split("/")] for n in range(1, len(parts))
     }
-    return sorted(folders & files.keys())
+    return sorted(folders & files)

@@ -366,7 +366,10 @@ class Tree:
         )
 
     def _judge(self, agent: AgentId, task: TaskId, verdict: Verdict) -> None:
-        kin = (agent, *self._children[agent]) if self.flips.counts else ()
+        if not self.flips.counts:
+            self._try(agent, task, verdict)
+            return
+        kin = (agent, *self._children[agent])
         before = [flip(self, one, task) for one in kin]
         self._try(agent, task, verdict)
         for one, was in zip(kin, before, strict=True):
@@ -381,10 +384,11 @@ class Tree:
             tried[TaskId(sys.intern(task))] = verdict
 
     def _forget(self, action: ActionId) -> Action | None:
-        self._waiting.pop(action, None)
         running = self._pending.pop(action, None)
         if isinstance(running, Evaluate):
             self.pending_evaluations[running.agent] -= 1
+            return running
+        self._waiting.pop(action, None)
         what = running or self._redo.pop(action, None)
         self.expansions_in_flight -= isinstance(what, Expand)
         return what

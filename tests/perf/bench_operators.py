@@ -2,9 +2,10 @@
 
     python tests/perf/bench_operators.py --operator diagnose --expansions 40 [--folder FOLDER] [--evaluations 6]
 
-Parents are drawn with equal chances among the fertile agents, so that no policy favours an operator, and every agent
-is evaluated on the same few tasks of the starter suite's search split. Where the archive cannot yet give the operator
-what it needs (a mate, a failure, several members), self-edit makes the child; those are not in the row. A run in
+Parents are drawn with equal chances among the fertile agents that have what the operator needs, so that no policy
+favours an operator, and every agent is evaluated on the same few tasks of the starter suite's search split. Where the
+archive cannot yet give anyone what the operator needs (a mate, a failure, several members), self-edit makes the child;
+those are not in the row. A run in
 ``--folder`` is kept, and the same command goes on with it.
 """
 
@@ -73,9 +74,15 @@ class EveryChild:
             return None
         done = np.array(tree.own_resolved) + np.array(tree.own_unresolved) >= len(self._tasks)
         able = np.flatnonzero(fertile(tree) & done)
-        if not len(able):
-            return None
-        return self._operators.choose(tree, (AgentId(int(able[rng.randrange(len(able))])),), rng)
+        parents = [AgentId(int(agent)) for agent in able]
+        rng.shuffle(parents)
+        steps = (self._operators.choose(tree, (parent,), rng) for parent in parents)
+        other: Expand | None = None
+        for step in steps:
+            if step is not None and step.operator == self._operator:
+                return step
+            other = other or step
+        return other
 
     def observe(self, event: Recorded) -> None:
         """Counts expansions, and passes the event on."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dgm.archive.merging import Clash, three_way, unsettled
@@ -53,6 +53,7 @@ def test_any_three_trees_give_a_tree_and_name_what_is_unsettled(base, ours, thei
 
 @settings(max_examples=60, deadline=None)
 @given(snapshots, snapshots, snapshots)
+@example({"a/b": Entry(b"1\n")}, {"a": Entry(b"")}, {"a/b": Entry(b"")})
 def test_the_order_of_the_sides_does_not_matter_where_nothing_conflicts(base, ours, theirs):
     merged, turned = three_way(base, ours, theirs), three_way(base, theirs, ours)
     assert {c.path for c in merged.conflicts} == {c.path for c in turned.conflicts}

@@ -89,8 +89,6 @@ REACH = 1.5
 what promises most is the least known, and a search would follow one failing line from newest to newest."""
 PENDING_EXPANSION = 0.1
 """Taken off a parent for each of its expansions under way."""
-LATER_GENERATIONS = 5.0
-"""Factor on an expansion's worth: a good child has children in turn."""
 LONE_GAP = 0.0
 """How far behind the best agent a rival is imagined where there is none yet."""
 EXTRA_EVALUATIONS = 0.25
