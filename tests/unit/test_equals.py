@@ -10,8 +10,6 @@ seeds 1,000 to 1,399 it called 7 of 400 better after ``hgm`` and 4 of 400 after 
 archive did best on the very tasks that judge it was called better in 46 and 58 of 400, 13 %.
 """
 
-import asyncio
-
 import pytest
 
 from dgm.archive.events import RunStarted
@@ -103,7 +101,6 @@ def test_all_agents_of_these_worlds_are_equal(searches) -> None:
 
 def test_whoever_is_chosen_on_the_tasks_that_judge_it_is_called_better_too_often(searches) -> None:
     """What keeping the holdout apart prevents; and that the bound above can be crossed."""
-
 
     def luckiest(one):
         return max(one.tree.agents, key=lambda agent: one.compared(agent.id).second.resolved).id
