@@ -89,6 +89,9 @@ REACH = 1.5
 what promises most is the least known, and a search would follow one failing line from newest to newest."""
 PENDING_EXPANSION = 0.1
 """Taken off a parent for each of its expansions under way."""
+LATER_GENERATIONS = 2.0
+"""Factor on an expansion's worth: a good child has children in turn. With 1 the archive stays too small for a good end,
+with 5 there are too many agents to tell apart in the first half of a budget."""
 LONE_GAP = 0.0
 """How far behind the best agent a rival is imagined where there is none yet."""
 EXTRA_EVALUATIONS = 0.25
@@ -110,10 +113,10 @@ TASK_SHARE_POWER = 4.0
 """How sharply it falls there."""
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
-CAUTION = 0.5
+CAUTION = 1.0
 """Standard deviations that a recommendation takes off a mean."""
-LEAST_RESULTS = 2
-"""That an agent needs before it is handed out."""
+LEAST_RESULTS = 1
+"""That an agent needs before it is handed out; the bound keeps the barely known back."""
 FIT_ROUNDS = 12
 """Rounds of inference for a recommendation, which starts from nothing; the most there are."""
 LEARN_EVERY = 3

@@ -15,6 +15,7 @@ from dgm.policies.lineage.constants import (
     DIFFICULTY_VARIANCE,
     FERTILITY_WEIGHT,
     HORIZON,
+    LATER_GENERATIONS,
     LONE_GAP,
     MANY_WORKERS,
     PENDING_EXPANSION,
@@ -99,7 +100,7 @@ class Outlook:
             return False
         if target is None:
             return True
-        return self._expansion_worth(parent) > float(self._evaluation_worth[target])
+        return LATER_GENERATIONS * self._expansion_worth(parent) > float(self._evaluation_worth[target])
 
     def task_worth(self, agent: AgentId, tasks: list[TaskId]) -> Array:
         """What the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p).

@@ -80,7 +80,7 @@ class InformativeTask:
 
 
 class LineageRecommendation:
-    """The highest lower bound, posterior mean less half a standard deviation, among sound agents with two results.
+    """The highest lower bound, posterior mean less a standard deviation, among sound agents with a result.
 
     Of two agents that seem equal it takes the better known. The seed has no bonus here, as it has in the search: on the
     tuning families that changed no mean score, and runs no longer ended at a seed that their tree had overtaken. Fitted
