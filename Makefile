@@ -30,7 +30,7 @@ demo: $(READY) sandbox
 	@echo "== what the best agent changed, against the seed"
 	$(BIN)/dgm diff $(DEMO) best seed
 	@echo "== seed and best on the holdout tasks"
-	$(BIN)/dgm report $(DEMO) --holdout --workers 3
+	$(BIN)/dgm report $(DEMO) --holdout --no-control --workers 3
 
 check: $(READY)
 	$(BIN)/ruff check .

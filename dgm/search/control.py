@@ -123,7 +123,7 @@ class Attempts:
     def begun(self, tree: Tree) -> bool:
         """Whether all of the seed's first attempts have ended, so that it can be known what an attempt takes."""
         tried = [self.tasks.get(task) for task in tree.tasks]
-        return all(one is not None and one.ended for one in tried)
+        return bool(tried) and all(one is not None and one.ended for one in tried)
 
     def price(self, tree: Tree, plan: Control | None) -> Price | None:
         """None without a plan, before all of the seed's first attempts have ended, or where nothing took anything."""

@@ -123,7 +123,8 @@ class Page(Screen[None]):
         if reader.members is not None:
             said.append(line(f"{reader.count:,} agents" if reader.count != 1 else "1 agent"))
         if reader.run:
-            said.append(line(f"{reader.run.tree.evaluations:,} evaluations"))
+            done = reader.run.tree.evaluations
+            said.append(line(f"{done:,} evaluations" if done != 1 else "1 evaluation"))
         elif reader.reading is not None:
             said.append(line(Span(f"reading {reader.reading:.0%}", Tone.WARN)))
         said += self.facts()

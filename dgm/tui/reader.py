@@ -308,7 +308,7 @@ class Reader:
         self._state_due = now + STATE_EVERY_S
         before = self.state, self.problem
         if _inode(self.folder) != self._inode:
-            self.problem = f"{self.folder}: the run was removed or replaced; what was read stays"
+            self.problem = f"{self.folder.name}: the run was removed or replaced; what was read stays"
         if self.run:
             self.state = state_of_run(self.run)
         return before != (self.state, self.problem)
