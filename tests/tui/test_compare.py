@@ -1,9 +1,12 @@
-"""The comparison of two marked agents, on the shipped run."""
+"""The comparison of two marked agents, on the shipped run, and on one that grows."""
 
 from pathlib import Path
+from threading import Event
 
+import pytest
 from textual.pilot import Pilot
 
+from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Verdict
 from dgm.search.best import best_of
@@ -12,7 +15,8 @@ from dgm.show.diffs import Patch
 from dgm.show.words import interval_text, mcnemar_text, tally_text
 from dgm.tui.app import Browser
 from dgm.tui.screens.compare import CompareScreen, _said
-from tests.tui.driving import drive, grid
+from tests.tui.driving import drive, grid, settle
+from tests.tui.growing import Growing
 from tests.tui.shown import TINY, WIDE, opened, press
 
 __all__ = ["opened"]
@@ -107,3 +111,41 @@ def test_code_side_by_side(example: Path, opened: Run) -> None:
         assert "▌" in await press(browser, pilot, "j", "G", "g")
 
     drive(example, (120, 90), look)
+
+
+def test_a_comparison_is_read_to_its_end_while_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growing = Growing(tmp_path / "run")
+    growing.born(0)
+    begun: list[str] = []
+    go_on = Event()
+
+    def slow(self: AgentRepository, before: str, after: str) -> bytes:  # noqa: ARG001
+        begun.append(after)
+        assert go_on.wait(20)
+        return b""
+
+    monkeypatch.setattr(AgentRepository, "diff", slow)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.marks = [AgentId(0), AgentId(1)]
+        browser.go("compare")
+        await pilot.pause()
+        for task in range(4):
+            growing.start(0)
+            growing.graded(1, task, good=True)
+            browser.look()
+            await pilot.pause()
+        assert len(begun) == 1
+        go_on.set()
+        await settle(browser, pilot)
+        await settle(browser, pilot)
+        # Once more for all that came meanwhile.
+        assert len(begun) == 2
+        growing.graded(0, 0, good=False)
+        await settle(browser, pilot)
+        assert "1 gained" in grid(browser) and len(begun) == 3
+
+    drive(tmp_path / "run", WIDE, look)
+    growing.run.close()

@@ -37,6 +37,10 @@ class CompareScreen(TextPage):
     def __init__(self) -> None:
         super().__init__()
         self.beside = False
+        self._reading = False
+        """Whether the text that is wanted is being read."""
+        self._stale = False
+        """Whether it has to be read once more when it is there: the run grew meanwhile."""
 
     def body(self) -> ComposeResult:
         """One text."""
@@ -44,33 +48,47 @@ class CompareScreen(TextPage):
 
     def entered(self) -> None:
         """Shows the agents that are marked now."""
-        marks = sorted(self.browser.marks)
+        marks = self._marks
         if len(marks) < 2:
             marked = f"agent {marks[0]} is marked; " if marks else ""
-            self.put("nobody", Lines([(), line(Span(f"  {marked}{_HOW}", Tone.WARN))]))
-            return
-        self.load(
-            tuple(marks), f"the comparison of {marks[0]} and {marks[1]}", self._question(marks[0], marks[1])
-        )
+            self._reading = False
+            self.put(marks, Lines([(), line(Span(f"  {marked}{_HOW}", Tone.WARN))]))
+        elif self._reading and self._wanted == marks:
+            self._stale = True
+        else:
+            self._reading, self._stale = True, False
+            what = f"the comparison of {marks[0]} and {marks[1]}"
+            self.load(marks, what, self._question(marks[0], marks[1]))
 
     def changed(self, changed: Changed) -> None:
         """Reads it again where one of the two has a new verdict, or another one is marked."""
         graded = {item.event.outcome.agent for item in changed.events if isinstance(item.event, TaskGraded)}
-        if (
-            changed.whole
-            or graded & set(self.browser.marks)
-            or self._shown != tuple(sorted(self.browser.marks))
-        ):
+        if changed.whole or graded & set(self._marks) or self._wanted != self._marks:
             self.entered()
+
+    def on_text_page_loaded(self, event: TextPage.Loaded) -> None:
+        """Reads once more what changed while it was read; a reading is never broken off for that."""
+        if event.key != self._wanted:
+            return
+        self._reading = False
+        if self._stale:
+            self.call_later(self.entered)
 
     def identity(self) -> str:
         """Both of them."""
-        return " ".join(map(str, sorted(self.browser.marks)))
+        return " ".join(map(str, self._marks))
 
     def action_beside(self) -> None:
         """Side by side, or one below the other."""
         self.beside = not self.beside
-        super().action_beside()
+        if self._reading:
+            self._stale = True
+        else:
+            super().action_beside()
+
+    @property
+    def _marks(self) -> tuple[AgentId, ...]:
+        return tuple(sorted(self.browser.marks))
 
     def _question(self, first: AgentId, second: AgentId) -> Load:
         reader, beside = self.reader, self.beside
