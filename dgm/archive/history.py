@@ -10,6 +10,8 @@ from dgm.archive.events import ActionStarted, ChildProposed, Recorded, TaskGrade
 from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId, Born, Evaluation
 
+LIVING = ("running", "paused")
+"""What ``state`` says while a process writes the run; what is under way in any other state is not worked on."""
 _PROPOSED = (
     "SELECT seq, at, kind, action, body FROM events WHERE kind = 'child_proposed' AND seq <= ? ORDER BY seq"
 )

@@ -9,7 +9,7 @@ import time
 import click
 
 from dgm.archive.finding import find_run
-from dgm.archive.history import state, writer
+from dgm.archive.history import LIVING, state, writer
 from dgm.cli.arguments import as_json, open_run, run_argument
 from dgm.cli.output import console, emit_json
 from dgm.errors import UserError
@@ -30,7 +30,7 @@ def status(run_name: str, watch: bool, as_json: bool) -> None:
                 emit_json(run_summary(run))
             else:
                 write(status_lines(run))
-            if not watch or state(run) not in ("running", "paused"):
+            if not watch or state(run) not in LIVING:
                 return
             sys.stdout.flush()
             time.sleep(2.0)

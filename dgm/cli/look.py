@@ -14,7 +14,7 @@ import click
 from dgm.archive.accounts import Accounts, Purpose, RoleAndModel
 from dgm.archive.codec import KINDS, encode
 from dgm.archive.events import Recorded
-from dgm.archive.history import evaluations_of
+from dgm.archive.history import LIVING, evaluations_of, state
 from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
@@ -62,7 +62,7 @@ def _tree_lines(run: Run, depth: int | None) -> Iterator[Line]:
     many = len(tree.agents) > STARRED
     found = _found_meanwhile(run) if many else None
     best = None if many else best_of(run)
-    for _, shown in tree_lines(tree, best, depth, width=width, states=states_of(tree)):
+    for _, shown in tree_lines(tree, best, depth, width=width, states=states_of(tree, living=state(run) in LIVING)):
         yield shown
     if found is not None:
         yield best_line(tree, found.result())

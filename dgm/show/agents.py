@@ -120,11 +120,16 @@ def states(under_way: Iterable[Action], waiting_parents: Iterable[AgentId] = ())
     return {**found, **dict.fromkeys(waiting_parents, State.WAITS)}
 
 
-def states_of(tree: Tree) -> dict[AgentId, State]:
-    """The same for a whole tree, barren agents included."""
+def states_of(tree: Tree, *, living: bool) -> dict[AgentId, State]:
+    """The same for a whole tree, barren agents included.
+
+    Args:
+        tree: the tree.
+        living: whether somebody performs what is under way in it.
+    """
     barren = {AgentId(agent): State.BARREN for agent, count in enumerate(tree.barren) if count >= FRUITLESS}
     waiting = (one.child.parents[0] for one in tree.waiting.values())
-    return {**barren, **states(tree.pending.values(), waiting)}
+    return {**barren, **states(tree.pending.values() if living else (), waiting)}
 
 
 def agent_line(row: AgentRow, width: int | None = None) -> Line:

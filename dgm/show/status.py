@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dgm.archive.history import LIVING
 from dgm.archive.run import Run
 from dgm.domain import Tally
 from dgm.search.budgets import budget_taken
@@ -60,10 +61,16 @@ def _head(facts: Mapping[str, Any]) -> Sequence[Line]:
         Span(f"{'run':<13}", Tone.KEY),
         f"{one_line(facts['run'], 120)} (",
         Span(one_line(state, 200), _STATES.get(state, Tone.PLAIN)),
-        f", {facts['seconds']:.0f} s, {facts['running']} running)",
+        f", {facts['seconds']:.0f} s, {_under_way(state, facts['running'])})",
     )
     what = f"{facts['benchmark']} with {facts['model']}, policy {facts['policy']}, in {facts['sandbox']}"
     return [ran, fact("searches", one_line(what, 300))]
+
+
+def _under_way(state: str, actions: int) -> str:
+    if state in LIVING or not actions:
+        return f"{actions} running"
+    return f"{actions} under way when it {'was cut off' if state == 'interrupted' else 'ended'}"
 
 
 def _counts(run: Run, facts: Mapping[str, Any]) -> Sequence[Line]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, ChildProposed, Recorded, TaskGraded
+from dgm.archive.history import LIVING, writer
 from dgm.archive.history import state as state_of_run
-from dgm.archive.history import writer
 from dgm.archive.lookups import births
 from dgm.archive.outline import Members, Outline, has_indices
 from dgm.archive.run import Run
@@ -232,8 +232,8 @@ class Reader:
     def _take(self, run: Run) -> None:
         self.run, self.members = run, run.tree
         self._births.clear()
-        self._under_way = self._states()
         self.state = state_of_run(run)
+        self._under_way = self._states()
 
     def _taken_outline(self) -> bool:
         if self._outline is None or not self._outline.done():
@@ -311,13 +311,16 @@ class Reader:
             self.problem = f"{self.folder.name}: the run was removed or replaced; what was read stays"
         if self.run:
             self.state = state_of_run(self.run)
+            self._under_way = self._states()
         return before != (self.state, self.problem)
 
     def _states(self) -> Mapping[AgentId, State]:
+        """Of a run that nobody writes nothing is under way, whatever its log ends with."""
         if self.run is None:
             return self._under_way
         tree = self.run.tree
-        return states(tree.pending.values(), (one.child.parents[0] for one in tree.waiting.values()))
+        under_way = tree.pending.values() if self.state in LIVING else ()
+        return states(under_way, (one.child.parents[0] for one in tree.waiting.values()))
 
 
 def _inode(folder: Path) -> int | None:

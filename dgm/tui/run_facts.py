@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from dgm.archive.events import Recorded
 from dgm.archive.failures import FailureCounts
+from dgm.archive.history import LIVING
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Action, ActionId, AgentId, Evaluate
@@ -47,15 +48,15 @@ def run_lines(run: Run, best: AgentId | None, gathered: Gathered, now: float, wi
         now: Unix time.
         width: cells of the window.
     """
-    tree = run.tree
+    tree, facts = run.tree, run_facts(run, best)
     return [
-        *status_lines(run, run_facts(run, best)),
+        *status_lines(run, facts),
         *_budgets(tree, max(_NARROW, min(BAR, width - 50))),
         (),
         heading("the best agent over evaluations"),
         *curve_lines(gathered.curve, max(10, min(WIDTH, width - 8))),
         (),
-        *_slots(run, gathered.begun, now),
+        *_slots(run, facts["state"], gathered.begun, now),
         (),
         heading("recent events"),
         *(_recent(run, gathered.recent) or [line(Span("  none that tells more than a start", Tone.DIM))]),
@@ -90,19 +91,26 @@ def _budgets(tree: Tree, width: int) -> Iterator[Line]:
         )
 
 
-def _slots(run: Run, begun: Mapping[ActionId, float], now: float) -> Iterator[Line]:
+def _slots(run: Run, how: str, begun: Mapping[ActionId, float], now: float) -> Iterator[Line]:
     tree, workers = run.tree, run.config.get("settings", {}).get("workers", 0)
-    living = not tree.stop_reason
-    yield heading("slots", f"  {len(tree.pending)} of {workers} in use" if living else "  the run has ended")
+    living = how in LIVING
+    if living:
+        said = f"{len(tree.pending)} of {workers} in use"
+    else:
+        said = "the run was cut off" if how == "interrupted" else "the run has ended"
+        said += "; under way then:" if tree.pending else ""
+    yield heading("slots", f"  {said}")
     for action, what in tree.pending.items():
         since = clock(max(0.0, now - begun[action])) if action in begun else "–"
         usage = tree.spend_of(action)
         tries = tree.tries(action)
         again = f", try {tries}" if tries > 1 else ""
+        took = f"{usage.calls:,} calls, {usage.tokens:,} tokens{again}"
         yield line(
             Span(f"  {action:>6} ", Tone.DIM),
-            *_doing(what),
-            Span(f"  for {since}, {usage.calls:,} calls, {usage.tokens:,} tokens{again}", Tone.DIM),
+            *_doing(what, living=living),
+            # Nobody knows when the process died.
+            Span(f"  for {since}, {took}" if living else f"  {took}", Tone.DIM),
         )
     for action in tree.to_redo():
         yield line(Span(f"  {action:>6} ", Tone.DIM), "to be performed again")
@@ -111,12 +119,15 @@ def _slots(run: Run, begun: Mapping[ActionId, float], now: float) -> Iterator[Li
         yield line(Span(f"  {action:>6} ", Tone.DIM), Span(f"child of {parents} waits for you", Tone.WARN))
 
 
-def _doing(what: Action) -> Sequence[str | Span]:
+def _doing(what: Action, *, living: bool) -> Sequence[str | Span]:
+    """What is done; of a run that nobody writes any more what was, without a mark of work."""
     if isinstance(what, Evaluate):
-        again = f" (attempt {what.attempt + 1})" if what.attempt else ""
-        return (Span(f"● agent {what.agent} ", Tone.GOOD), f"works on {one_line(what.task, 80)}{again}")
-    parents = " and ".join(map(str, what.parents))
-    return (Span(f"✎ agent {parents} ", Tone.GOOD), f"is changed by {operator_text(what.operator, what.aim)}")
+        mark, who, does = "●", str(what.agent), "works on" if living else "worked on"
+        said = one_line(what.task, 80) + (f" (attempt {what.attempt + 1})" if what.attempt else "")
+    else:
+        mark, who = "✎", " and ".join(map(str, what.parents))
+        does, said = "is changed by" if living else "was changed by", operator_text(what.operator, what.aim)
+    return (Span(f"{mark} agent {who} ", Tone.GOOD) if living else f"agent {who} ", f"{does} {said}")
 
 
 def _recent(run: Run, events: Sequence[Recorded]) -> Sequence[Line]:

@@ -121,7 +121,7 @@ def test_a_comparison_is_read_to_its_end_while_the_run_goes_on(
     begun: list[str] = []
     go_on = Event()
 
-    def slow(self: AgentRepository, before: str, after: str) -> bytes:  # noqa: ARG001
+    def slow(self: AgentRepository, before: str, after: str) -> bytes:
         begun.append(after)
         assert go_on.wait(20)
         return b""

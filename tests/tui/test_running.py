@@ -10,7 +10,7 @@ from dgm.archive.run import Run
 from dgm.errors import UserError
 from dgm.report.curve import Point, curve
 from dgm.show.spans import plain
-from dgm.tui import pager
+from dgm.tui import pager, reader
 from dgm.tui.app import Browser
 from dgm.tui.plot import curve_lines
 from tests.tui.driving import drive, grid, settle
@@ -58,6 +58,30 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
 
     drive(tmp_path / "run", (120, 60), look)
     growing.run.close()
+
+
+def test_of_a_run_that_was_cut_off_nothing_is_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "STATE_EVERY_S", 0.0)
+    growing = Growing(tmp_path / "run")
+    growing.born(0)
+    growing.start(1)
+    growing.graded(0, 0, good=True)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        assert "✎" in grid(browser)
+        growing.run.close()
+        await settle(browser, pilot)
+        shown = grid(browser)
+        assert "interrupted" in shown and "✎" not in shown
+        shown = await press(browser, pilot, "5")
+        assert "(interrupted, 0 s, 1 under way when it was cut off)" in shown
+        assert "slots  the run was cut off; under way then:" in shown
+        assert "agent 1 was changed by self-edit  0 calls" in shown
+        assert "in use" not in shown and "✎" not in shown
+
+    drive(tmp_path / "run", (120, 60), look)
 
 
 def test_it_survives_a_terminal_that_shrinks(example: Path) -> None:

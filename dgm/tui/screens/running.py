@@ -12,6 +12,7 @@ from textual.worker import get_current_worker
 
 from dgm.archive.events import ActionStarted, ModelCalled, Recorded
 from dgm.archive.failures import FailureCounts, failures
+from dgm.archive.history import LIVING
 from dgm.archive.lookups import recent
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
@@ -104,7 +105,10 @@ class RunningScreen(TextPage):
 
     def _tick(self) -> None:
         run = self.reader.run
-        if self.is_current and run is not None and (run.tree.pending or self._counted_at != run.tree.seq):
+        if not self.is_current or run is None:
+            return
+        clocks = run.tree.pending and self.reader.state in LIVING
+        if clocks or self._counted_at != run.tree.seq:
             self._draw()
 
     def _catch_up(self, run: Run) -> None:

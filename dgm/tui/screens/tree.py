@@ -71,7 +71,7 @@ class TreeScreen(Page):
     def changed(self, changed: Changed) -> None:
         """Shows what is new; while following, the cursor goes where something happened last."""
         agents = self.agents
-        drawn = self.reader.best, tuple(self.browser.marks)
+        drawn = self.reader.best, self.reader.state, tuple(self.browser.marks)
         if changed.whole or changed.events or changed.born or drawn != self._drawn:
             agents.marked = self.browser.marks
             agents.changed(changed)

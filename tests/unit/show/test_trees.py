@@ -129,6 +129,9 @@ def test_the_most_remarkable_of_what_an_agent_does_is_shown(log: Log) -> None:
     log.tree.barren[3] = BARREN
     child = Born((AgentId(0),), "op", CommitId("c" * 40), "why")
     log.tree._waiting[ActionId(9)] = Waiting(child, 0.0)
-    assert states_of(log.tree) == {3: State.BARREN, 0: State.WAITS}
+    assert states_of(log.tree, living=True) == {3: State.BARREN, 0: State.WAITS}
+    log.tree._pending[ActionId(10)] = work[1]
+    assert states_of(log.tree, living=True)[AgentId(1)] is State.EXPANDING
+    assert states_of(log.tree, living=False) == {3: State.BARREN, 0: State.WAITS}
     shown = row_of(log.tree, log.tree.agents[3], state=State.BARREN)
     assert plain(agent_line(shown, 80)).startswith("3 †  ")
