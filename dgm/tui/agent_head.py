@@ -17,7 +17,7 @@ RATIONALE = 2_000
 
 
 def head_lines(
-    reader: Reader, agent: AgentId, marks: Collection[AgentId], spent: Line, width: int
+    reader: Reader, agent: AgentId, marks: Collection[AgentId], spent: Line | None, width: int
 ) -> Sequence[Line]:
     """The lines; the rationale last, in as many as it needs.
 
@@ -25,7 +25,7 @@ def head_lines(
         reader: what is known.
         agent: of it.
         marks: the agents that a person has marked.
-        spent: what it took; empty while nobody has counted.
+        spent: what it took; None while nobody has counted.
         width: cells at which the rationale is wrapped.
     """
     members = reader.members
@@ -62,7 +62,7 @@ def head_lines(
         f" {tally_text(row.own)} ",
         Span(interval_text(row.own), Tone.DIM),
         Span("  lower bound ", Tone.DIM),
-        f"{lower_bound(row.own):.2f}" if row.own.n else "–",
+        "–" if not row.own.n else f"{lower_bound(row.own):.2f}" if reader.bounds else "…",
         Span("  clade ", Tone.DIM),
         tally_text(row.clade) if row.clade else "counting …",
         Span(f" {interval_text(row.clade)}" if row.clade else "", Tone.DIM),
@@ -71,7 +71,7 @@ def head_lines(
     rationale = (
         wrapped(line(one_line(text, RATIONALE)), width) if text else [line(Span("no rationale", Tone.DIM))]
     )
-    return [who, own, spent or line(Span("…", Tone.DIM)), *rationale]
+    return [who, own, line(Span("…", Tone.DIM)) if spent is None else spent, *rationale]
 
 
 def _some(agents: Sequence[AgentId]) -> str:

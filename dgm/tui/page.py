@@ -1,13 +1,15 @@
 """What the five screens have in common: head, foot, the run's reader, and what they hear of."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
+from textual.worker import Worker, WorkerState
 
 from dgm.domain import AgentId
+from dgm.errors import DgmError
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, joined, line
 from dgm.show.words import BEST
@@ -99,6 +101,22 @@ class Page(Screen[None]):
             foot.set_class(bool(self.reader.problem or self.browser.said), "said")
             foot.show([self._foot()])
 
+    def in_thread(self, work: Callable[[], None], group: str, *, exclusive: bool = True) -> None:
+        """Does some work beside the drawing; what goes wrong there is said in the bottom line, and ends nothing.
+
+        Args:
+            work: done on another thread.
+            group: what it is for.
+            exclusive: whether what was begun for the same is not wanted any more.
+        """
+        self.run_worker(work, thread=True, exclusive=exclusive, group=group, exit_on_error=False)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Says what went wrong beside the drawing."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR:
+            self.browser.say(str(error) if isinstance(error, DgmError) else f"cannot be read: {error!r}")
+
     def on_screen_resume(self, _: events.ScreenResume) -> None:
         """Is shown (again)."""
         self.call_later(self._enter)
@@ -151,3 +169,8 @@ def agent_of(browser: "Browser") -> AgentId | None:
     if browser.reader.best is not None:
         return browser.reader.best
     return AgentId(0) if browser.reader.count else None
+
+
+def being_read(reader: Reader) -> str:
+    """How far a long run is read."""
+    return f"the run is being read: {reader.reading or 0.0:.0%}"

@@ -15,14 +15,16 @@ RAW = "·"
 _AXIS = 6
 
 
-def curve_lines(points: Sequence[Point], width: int = WIDTH, height: int = HEIGHT) -> Sequence[Line]:
+def curve_lines(points: Sequence[Point] | None, width: int = WIDTH, height: int = HEIGHT) -> Sequence[Line]:
     """The best agent over evaluations: its lower bound in braille, its rate as ``·``; an axis on two sides.
 
     Args:
-        points: as ``report.curve`` gives them.
+        points: as ``report.curve`` gives them; None while they are worked out.
         width: cells of the field, at least 2.
         height: rows of the field, at least 2.
     """
+    if points is None:
+        return [line(Span("  being worked out …", Tone.DIM))]
     if not points:
         return [line(Span("  no evaluation yet", Tone.DIM))]
     top = _top(max(max(point.raw, point.lower) for point in points))

@@ -108,6 +108,7 @@ class Reader:
         self._best_at = -1
         self._under_way: Mapping[AgentId, State] = {}
         self._births: OrderedDict[AgentId, AgentBorn] = OrderedDict()
+        self._damaged: set[AgentId] = set()
         self._store = EventStore.open(folder / "events.db", write=False)
         self._inode = _inode(folder)
         self._rows = self._store.newest()
@@ -141,16 +142,28 @@ class Reader:
         return bool(self.problem) or (tree_read and (not self.count or self._best_at == self.until))
 
     def born(self, agents: Sequence[AgentId]) -> Mapping[AgentId, Agent | AgentBorn]:
-        """Who some agents are; those that are not known are left out."""
+        """Who some agents are; those that are not known, or whose birth is damaged in the log, are left out."""
         if self.run:
             members = self.run.tree.agents
             return {agent: members[agent] for agent in agents if 0 <= agent < len(members)}
-        unknown = [agent for agent in agents if agent not in self._births]
-        if unknown:
+        unknown = [agent for agent in agents if agent not in self._births and agent not in self._damaged]
+        try:
             self._births.update(births(self._store, unknown))
+        except DgmError:
+            self._births.update(self._born_apart(unknown))
         found = {agent: self._births[agent] for agent in agents if agent in self._births}
         while len(self._births) > KEPT:
             self._births.popitem(last=False)
+        return found
+
+    def _born_apart(self, agents: Sequence[AgentId]) -> Mapping[AgentId, AgentBorn]:
+        """The same one by one: what is wrong with the log is said when all of it is read."""
+        found: dict[AgentId, AgentBorn] = {}
+        for agent in agents:
+            try:
+                found.update(births(self._store, [agent]))
+            except DgmError:
+                self._damaged.add(agent)
         return found
 
     def aim(self, agent: AgentId) -> str:

@@ -30,9 +30,9 @@ _NARROW = 20
 class Gathered:
     """What was looked up in the log, beside the tree."""
 
-    curve: Sequence[Point] = ()
+    curve: Sequence[Point] | None = None
     failures: FailureCounts | None = None
-    """None while nobody has counted."""
+    """Both are None while nobody has counted."""
     begun: Mapping[ActionId, float] = field(default_factory=dict)
     """When actions were started, Unix time."""
     recent: Sequence[Recorded] = ()

@@ -10,14 +10,13 @@ from textual.message import Message
 from dgm.archive.accounts import Account, Purpose, account_of
 from dgm.archive.events import TaskGraded
 from dgm.domain import ActionId, AgentId, Usage
-from dgm.errors import DgmError
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.tui.agent_head import head_lines
 from dgm.tui.bars import Block
 from dgm.tui.bodies import Lines
 from dgm.tui.keys import Where, bindings_of
-from dgm.tui.page import agent_of
+from dgm.tui.page import agent_of, being_read
 from dgm.tui.reader import Changed
 from dgm.tui.tabs import Load, diff, evaluations, lineage, refusals, source, transcript
 from dgm.tui.text import TextView
@@ -93,14 +92,14 @@ class AgentScreen(TextPage):
         self.tab = self.browser.tab or (self.tab if "/" not in self.tab else _tab_of(self.tab))
         self.browser.tab = self.tab
         if agent is None:
-            self.put(
-                "nobody",
-                Lines([(), line(Span("  the run has no agent yet: waiting for the seed", Tone.WARN))]),
-            )
+            read = self.reader.members is not None
+            why = "the run has no agent yet: waiting for the seed" if read else being_read(self.reader)
+            self.put("nobody", Lines([(), line(Span(f"  {why}", Tone.WARN))]))
             return
         if agent != self.agent:
             self.agent, self._account = agent, None
             self._other = next(iter(diff.others(self.reader, agent, ())), None)
+        if self._account is None:
             self._count()
         self._draw_head()
         self._read()
@@ -183,7 +182,7 @@ class AgentScreen(TextPage):
         if self.agent is None or self.reader.members is None:
             return
         width = max(20, self.size.width - 2)
-        spent = _spent(self._account) if self._account else ()
+        spent = _spent(self._account) if self._account else None
         shown = head_lines(self.reader, self.agent, self.browser.marks, spent, width)
         self.query_one("#agent-head", Block).show(shown[:HEAD_ROWS])
         self.query_one(Tabs).name_here(_tab_of(self.tab))
@@ -200,13 +199,10 @@ class AgentScreen(TextPage):
             return
 
         def work() -> None:
-            try:
-                account = self.reader.ask_tree(lambda run: account_of(run, agent, whole=False))
-            except DgmError:
-                return
+            account = self.reader.ask_tree(lambda run: account_of(run, agent, whole=False))
             self.post_message(self.Counted(agent, account))
 
-        self.run_worker(work, thread=True, exclusive=True, group="account")
+        self.in_thread(work, "account")
 
     def on_agent_screen_counted(self, event: Counted) -> None:
         """Shows it in the head, unless somebody has gone on."""
@@ -228,4 +224,4 @@ def _spent(account: Account) -> Line:
         if usage.calls:
             said = f"{usage.calls:,} calls, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
             pieces += ["; " if pieces else "", Span(f"{words} ", Tone.DIM), said]
-    return line(*pieces)
+    return line(*pieces) if pieces else line(Span("no model was asked for it yet", Tone.DIM))

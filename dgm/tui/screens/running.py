@@ -22,6 +22,7 @@ from dgm.report.curve import Point, curve
 from dgm.show.spans import Span, Tone, line
 from dgm.tui.bodies import Lines
 from dgm.tui.keys import Where, bindings_of
+from dgm.tui.page import being_read
 from dgm.tui.reader import Changed
 from dgm.tui.run_facts import Gathered, run_lines
 from dgm.tui.text import TextView
@@ -135,8 +136,7 @@ class RunningScreen(TextPage):
     def _draw(self) -> None:
         run = self.reader.run
         if run is None:
-            share = f"{self.reader.reading or 0.0:.0%}"
-            self.put("reading", Lines([(), line(Span(f"  the run is being read: {share}", Tone.WARN))]))
+            self.put("reading", Lines([(), line(Span(f"  {being_read(self.reader)}", Tone.WARN))]))
             return
         pending = run.tree.pending
         self._begun = {action: at for action, at in self._begun.items() if action in pending}
@@ -157,10 +157,13 @@ class RunningScreen(TextPage):
             except DgmError as error:
                 self.post_message(self.Failed(str(error)))
                 return
+            except Exception as error:
+                self.post_message(self.Failed(repr(error)))
+                raise
             if not get_current_worker().is_cancelled:
                 self.post_message(self.Counted(points, failed, time.monotonic() - begun))
 
-        self.run_worker(work, thread=True, group="count")
+        self.in_thread(work, "count", exclusive=False)
 
     def on_running_screen_failed(self, event: Failed) -> None:
         """Says why, and tries again later."""

@@ -11,7 +11,6 @@ from textual.worker import get_current_worker
 
 from dgm.archive.lookups import matching, nearest
 from dgm.domain import AgentId
-from dgm.errors import DgmError
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line, plain
 from dgm.tui.agent_list import AgentList
@@ -120,9 +119,7 @@ class TreeScreen(Page):
         """Looks for agents by number, commit, operator, rationale, or task, beside what is drawn."""
         self._words = words
         self.browser.say(f"looking for {one_line(words, 60)} …")
-        self.run_worker(
-            partial(self._search, words, self.reader.until), thread=True, exclusive=True, group="find"
-        )
+        self.in_thread(partial(self._search, words, self.reader.until), "find")
 
     def find_again(self, *, backwards: bool) -> None:
         """To the next of what was found, by number."""
@@ -171,11 +168,7 @@ class TreeScreen(Page):
 
     def _search(self, words: str, until: int) -> None:
         worker = get_current_worker()
-        try:
-            found = self.reader.ask(lambda store: matching(store, words, until))
-        except DgmError as error:
-            self.app.call_from_thread(self.browser.say, str(error))
-            return
+        found = self.reader.ask(lambda store: matching(store, words, until))
         if not worker.is_cancelled:
             self.app.call_from_thread(self._take_found, found)
 

@@ -9,6 +9,8 @@ from dgm.errors import DgmError
 from dgm.tui.bodies import Body, Missing
 
 Load = Callable[[], Body]
+UNREADABLE = (DgmError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What is raised by taking a trace for what dgm writes there: it may be whole and hold anything."""
 
 
 def answered(what: str, load: Load) -> Body:
@@ -19,6 +21,5 @@ def answered(what: str, load: Load) -> Body:
         return Missing(what, str(error))
     except OSError as error:
         return Missing(what, f"it cannot be read: {error.strerror or error}")
-    except (ValueError, LookupError, TypeError) as error:
-        # A trace that is whole, but not what dgm writes there.
+    except Exception as error:  # noqa: BLE001  # of whatever kind: a trace may hold anything, such as 100,000 brackets
         return Missing(what, f"it is not in the form that dgm writes: {error!r}")

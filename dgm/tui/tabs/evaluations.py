@@ -27,7 +27,7 @@ from dgm.tui.bodies import (
     paragraphs,
 )
 from dgm.tui.reader import Reader
-from dgm.tui.tabs import Load
+from dgm.tui.tabs import UNREADABLE, Load
 
 ONE = "evaluation"
 """Begins the name of the part that shows one: ``evaluation/ACTION``."""
@@ -148,5 +148,5 @@ def _circumstances(data: bytes) -> Body:
                 for name, value in said.items()
             ]
         )
-    except (ValueError, AttributeError):
+    except UNREADABLE:
         return Raw(data)

@@ -9,13 +9,12 @@ from dgm.archive.events import ActionLost, AgentStillborn, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.domain import ActionId, AgentId, Evaluation, Verdict
-from dgm.errors import ArchiveCorrupt
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.spend import refusal_lines
 from dgm.tui.bodies import Body, Lines, Prose, Target, heading
 from dgm.tui.reader import Reader
-from dgm.tui.tabs import Load
+from dgm.tui.tabs import UNREADABLE, Load
 from dgm.tui.tabs.evaluations import ONE
 
 READ = 500
@@ -92,7 +91,7 @@ def _stopped(traces: Traces, done: Sequence[tuple[ActionId, Evaluation]]) -> tup
             said = json.loads(traces.get(each.cost.traces["circumstances"]))
             why = "out of time" if said.get("timed_out") else ""
             why = why or ("out of memory" if said.get("exit_code") == OUT_OF_MEMORY else "")
-        except (ArchiveCorrupt, ValueError, AttributeError) as error:
+        except UNREADABLE as error:
             unread = unread or str(error)
             continue
         if why:

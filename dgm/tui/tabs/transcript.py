@@ -8,7 +8,6 @@ from dgm.archive.lookups import births
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.domain import AgentId, Digest
-from dgm.errors import DgmError
 from dgm.messages import Message, Reply, Role, ToolCall
 from dgm.show.making import making_lines
 from dgm.show.safe import one_line
@@ -16,7 +15,7 @@ from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import operator_text, usage_text
 from dgm.tui.bodies import Body, Lines, Missing, Prose, Raw, Stack, fact, heading, paragraphs
 from dgm.tui.reader import Reader
-from dgm.tui.tabs import Load, answered
+from dgm.tui.tabs import UNREADABLE, Load, answered
 
 MESSAGE = 100_000
 """Characters of one message that are shown."""
@@ -72,7 +71,7 @@ def _calls(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Body]:
             # A request is kept as what it adds to an earlier one: just what is new in it.
             asked = decode_request(traces.get(call.request)).messages
             reply = decode_reply(traces.get(call.reply))
-        except (DgmError, ValueError, LookupError, TypeError) as error:
+        except UNREADABLE as error:
             yield Missing(f"model call {call.number} of {len(calls)}", str(error))
             if place + 1 < len(calls):
                 yield Lines([line(f"  and no more of the {len(calls)} calls is shown")])

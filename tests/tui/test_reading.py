@@ -1,0 +1,122 @@
+"""What the screens say while a long run is still being read, and when it has been."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from threading import Event
+
+import pytest
+from textual.pilot import Pilot
+
+from dgm.archive.store import EventStore
+from dgm.domain import AgentId
+from dgm.errors import ArchiveCorrupt
+from dgm.tui import reader as readers
+from dgm.tui.app import Browser
+from dgm.tui.reader import Reader
+from tests.tui.driving import grid, settle
+from tests.tui.growing import Growing
+
+Held = Callable[[Browser, Pilot[None], Event], Awaitable[None]]
+
+
+def while_read(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Held) -> None:
+    """Performs a script on a long run that is outlined and not folded, before the script sets the event."""
+    go_on = Event()
+    warm_up = Reader._warm_up
+
+    def held(reader: Reader) -> None:
+        assert go_on.wait(30)
+        warm_up(reader)
+
+    monkeypatch.setattr(readers, "SMALL", 5)
+    monkeypatch.setattr(Reader, "_warm_up", held)
+
+    async def perform() -> None:
+        with Reader(folder) as reader:
+            browser = Browser(reader, theme="dark")
+            async with browser.run_test(size=(120, 40)) as pilot:
+                for _ in range(200):
+                    browser.look()
+                    await pilot.pause(0.01)
+                    if reader.members is not None or reader._outline is None:
+                        break
+                try:
+                    await script(browser, pilot, go_on)
+                finally:
+                    go_on.set()
+
+    asyncio.run(perform())
+
+
+@pytest.fixture
+def long_run(tmp_path: Path) -> Path:
+    """A run of which only the limit that tests set makes a long one; nobody writes it."""
+    growing = Growing(tmp_path / "run")
+    for agent in range(1, 8):
+        growing.born((agent - 1) // 2, rationale=f"change {agent}")
+        growing.graded(agent, 0, good=agent % 2 == 0)
+    growing.run.close()
+    return tmp_path / "run"
+
+
+def test_the_head_of_an_agent_is_filled_in_when_the_run_is_read(
+    long_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def script(browser: Browser, pilot: Pilot[None], go_on: Event) -> None:
+        assert browser.reader.members is not None and browser.reader.run is None
+        browser.go("agent", agent=AgentId(2))
+        await pilot.pause()
+        # What it took, and the lower bound, need more than the outline.
+        head = grid(browser).splitlines()[1:4]
+        assert "lower bound …" in head[1] and head[2].strip() == "…"
+        go_on.set()
+        await settle(browser, pilot)
+        await settle(browser, pilot)
+        head = grid(browser).splitlines()[1:4]
+        assert "lower bound 0." in head[1] and head[2].strip() == "no model was asked for it yet"
+
+    while_read(long_run, monkeypatch, script)
+
+
+def test_without_indices_no_screen_says_that_there_is_nothing(
+    long_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "has_indices", lambda store: False)
+
+    async def script(browser: Browser, pilot: Pilot[None], go_on: Event) -> None:
+        assert browser.reader.members is None
+        for screen in ("agent", "running"):
+            browser.go(screen)
+            await pilot.pause()
+            assert "the run is being read: " in grid(browser)
+            assert "no agent" not in grid(browser)
+        go_on.set()
+        await settle(browser, pilot)
+        assert "evaluations  7 of 100" in grid(browser)
+
+    while_read(long_run, monkeypatch, script)
+
+
+def test_a_damaged_birth_is_a_row_without_a_name_until_the_run_is_read(
+    long_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded = EventStore.decoded
+
+    def damaged(self: EventStore, row: tuple[int, float, str, int | None, str]) -> object:
+        if "change 5" in row[4]:
+            raise ArchiveCorrupt("events.db: event 20: no JSON")
+        return decoded(self, row)
+
+    monkeypatch.setattr(EventStore, "decoded", damaged)
+
+    async def script(browser: Browser, pilot: Pilot[None], go_on: Event) -> None:
+        assert "change 4" in grid(browser) and "change 5" not in grid(browser)
+        browser.go("agent", agent=AgentId(5))
+        await pilot.pause()
+        assert "agent 5: not there yet" in grid(browser)
+        go_on.set()
+        await settle(browser, pilot)
+        assert "event 20: no JSON" in grid(browser).splitlines()[-1]
+
+    while_read(long_run, monkeypatch, script)
