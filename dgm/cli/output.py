@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.show.diffs import Patch
 from dgm.show.safe import neutral
-from dgm.show.terminal import colours, write
+from dgm.show.terminal import colours, speaks_utf8, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,8 +28,14 @@ def emit_json(document: Mapping[str, Any] | list[Any]) -> None:
 
 
 def show_patch(patch: bytes) -> None:
-    """Prints a patch, neutralised: in colour on a terminal, which wraps long lines; byte for byte else."""
+    """Prints a patch, neutralised: in colour on a terminal, which wraps long lines; byte for byte else.
+
+    Characters that the output has no code for are written as escapes.
+    """
     if colours(sys.stdout):
         write(Patch(patch).lines())
     else:
-        sys.stdout.write(neutral(patch.decode("utf-8", "replace")))
+        text = neutral(patch.decode("utf-8", "replace"))
+        if not speaks_utf8(sys.stdout):
+            text = text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
+        sys.stdout.write(text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from dgm.show.code import TAB, coloured
-from dgm.show.safe import Side, cells, fit, neutral
+from dgm.show.safe import Side, beginning, cells, fit, neutral
 from dgm.show.spans import Line, Span, Tone, cropped, line
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@").match
@@ -16,6 +16,8 @@ _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
 _ESCAPED = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 NUMBER = 5
 """Cells of a line's number."""
+SEEN = 2_000
+"""Characters of a line that are looked at where no more than a window of it is seen."""
 _BETWEEN = " │ "
 
 
@@ -87,32 +89,27 @@ class Patch:
 
     def text(self, number: int) -> str:
         """A whole line as it is written in the patch, neutralised, tabs expanded."""
-        start = self._starts[number]
-        end = self._starts[number + 1] - 1 if number + 1 < len(self) else len(self._data)
-        raw = self._data[start:end].removesuffix(b"\n").decode("utf-8", "replace")
-        if self._kinds[number] in (Kind.SAME, Kind.ADDED, Kind.REMOVED):
-            # The sign takes no part in where tabs stop.
-            return raw[:1] + neutral(raw[1:]).expandtabs(TAB)
-        return neutral(raw).expandtabs(TAB)
+        sign, text, _ = self._parts(number, None)
+        return sign + text
 
     def file_at(self, number: int) -> ChangedFile | None:
         """The file that a line belongs to."""
         place = bisect_right(self.files, number, key=lambda file: file.line)
         return self.files[place - 1] if place else None
 
-    def unified(self, number: int, *, numbered: bool = False) -> Line:
+    def unified(self, number: int, *, numbered: bool = False, most: int | None = None) -> Line:
         """A line with its sign in front; what is the same on both sides is in the colours of its language.
 
         Args:
             number: of the line.
             numbered: whether the numbers in both files stand before it.
+            most: characters after which the line is cut and says how much more there is; None for all of it.
         """
-        kind, text = self.kind(number), self.text(number)
-        gutter = self._gutter(number) if numbered else ""
+        kind, (sign, text, left) = self.kind(number), self._parts(number, most)
+        gutter = Span(self._gutter(number) if numbered else "", Tone.DIM)
         if kind is Kind.SAME:
-            file = self.file_at(number)
-            return line(Span(gutter, Tone.DIM), " ", *coloured(file.path if file else "", text[1:]))
-        return line(Span(gutter, Tone.DIM), Span(text, _TONES[kind]))
+            return line(gutter, " ", *self._code(number, kind, text), left_out(left))
+        return line(gutter, Span(sign + text, _TONES[kind]), left_out(left))
 
     def lines(self) -> Iterator[Line]:
         """All of them, as ``unified``."""
@@ -132,22 +129,42 @@ class Patch:
         """
         left, right = self._beside()[row]
         if self.kind(max(left, right)) in (Kind.HEAD, Kind.HUNK, Kind.NOTE, Kind.BINARY):
-            return cropped(self.unified(max(left, right)), width)
+            return cropped(self.unified(max(left, right), most=SEEN), width)
         half = max(0, width - len(_BETWEEN)) // 2
         before = self._half(left, self._old, half) if left >= 0 else (Span(" " * half),)
         after = self._half(right, self._new, half) if right >= 0 else ()
         return line(*before, Span(_BETWEEN, Tone.DIM), *after)
+
+    def said(self, row: int) -> str:
+        """Both sides of a row as plain text, whole."""
+        return " ".join(self.text(number) for number in dict.fromkeys(self._beside()[row]) if number >= 0)
 
     def row_of(self, number: int) -> int:
         """The row side by side in which a line stands."""
         return next(row for row, pair in enumerate(self._beside()) if number in pair)
 
     def _half(self, number: int, numbers: Sequence[int], width: int) -> Line:
-        kind, text = self.kind(number), self.text(number)
-        gutter = fit(str(numbers[number]), NUMBER, Side.RIGHT) + " " + text[:1]
-        shown = line(Span(gutter, _TONES.get(kind, Tone.DIM)), *self._code(number, kind, text[1:]))
+        kind, (sign, text, left) = self.kind(number), self._parts(number, SEEN)
+        gutter = Span(
+            fit(str(numbers[number]), NUMBER, Side.RIGHT) + " " + (sign or " "), _TONES.get(kind, Tone.DIM)
+        )
+        shown = line(gutter, *self._code(number, kind, text), left_out(left))
         whole = cropped(shown, width)
         return (*whole, Span(" " * (width - sum(cells(span.text) for span in whole))))
+
+    def _parts(self, number: int, most: int | None) -> tuple[str, str, int]:
+        """Of a line its sign, what stands behind it, neutralised, and how many bytes of it are left out.
+
+        There is a sign on lines of files alone, and not where somebody has written such a line without one. It takes
+        no part in where tabs stop.
+        """
+        start = self._starts[number]
+        end = self._starts[number + 1] if number + 1 < len(self) else len(self._data)
+        end -= end > start and self._data[end - 1] == _NEWLINE
+        signed = start < end and self._kinds[number] in _OF_FILES and self._data[start] in _SIGNS
+        raw = self._data[start + signed : end]
+        text, left = (raw.decode("utf-8", "replace"), 0) if most is None else beginning(raw, most)
+        return chr(self._data[start]) if signed else "", neutral(text).expandtabs(TAB), left
 
     def _code(self, number: int, kind: Kind, text: str) -> Line:
         if kind is not Kind.SAME:
@@ -218,7 +235,14 @@ class Patch:
         return (Kind.BINARY if binary else Kind.HEAD), binary
 
 
-_PLUS, _MINUS, _BACKSLASH, _AT = b"+-\\@"
+_PLUS, _MINUS, _BACKSLASH, _AT, _NEWLINE = b"+-\\@\n"
+_SIGNS = b"+- "
+_OF_FILES = (Kind.SAME, Kind.ADDED, Kind.REMOVED)
+
+
+def left_out(count: int) -> Span:
+    """What a line says that was cut."""
+    return Span(f" … {count:,} bytes more" if count else "", Tone.WARN)
 
 
 def _text(raw: bytes) -> str:

@@ -5,6 +5,7 @@ Widths are in cells of a terminal: a wide character takes two, a combining one n
 
 import re
 from enum import StrEnum, auto
+from functools import lru_cache
 
 ELLIPSIS = "…"
 # Categories Cc, Cf, Cs, Co, Zl and Zp up to Unicode 16, but line feed and tab. A test compares.
@@ -64,24 +65,39 @@ def cut(text: str, width: int) -> str:
         return text
     if width <= 0:
         return ""
-    return text[: _end(text, width - 1)] + ELLIPSIS
+    return text[: within(text, width - 1)] + ELLIPSIS
 
 
-def _end(text: str, room: int) -> int:
-    """Where the longest beginning of whole characters ends that takes at most ``room`` cells."""
+def within(text: str, room: int) -> int:
+    """How many characters the longest beginning of a neutralised line has that takes at most ``room`` cells.
+
+    Marks that combine go with what stands before them.
+    """
     if text.isascii():
-        return room
+        return max(0, min(room, len(text)))
     end = 0
     while end < len(text):
         after = end + 1
         # Marks that combine belong to what stands before them, and one of them can make that wide.
-        while after < len(text) and not cells(text[after]):
+        while after < len(text) and not _of_one(text[after]):
             after += 1
-        room -= cells(text[end:after])
+        room -= _of_one(text[end]) if after == end + 1 else cells(text[end:after])
         if room < 0:
             break
         end = after
     return end
+
+
+@lru_cache(8_192)
+def _of_one(character: str) -> int:
+    return cells(character)
+
+
+def beginning(raw: bytes, most: int) -> tuple[str, int]:
+    """At most ``most`` characters of a line of UTF-8, what is not replaced, and how many bytes of it are left."""
+    # Whatever is not UTF-8 is kept in its place here, so that bytes are counted as they are.
+    head = raw[: 4 * most].decode("utf-8", "surrogateescape")[:most].encode("utf-8", "surrogateescape")
+    return head.decode("utf-8", "replace"), len(raw) - len(head)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from dgm.domain import AgentId, TaskId
 from dgm.show.code import TAB, coloured
-from dgm.show.diffs import Patch
-from dgm.show.safe import Side, cells, fit, neutral
+from dgm.show.diffs import SEEN, Patch, left_out
+from dgm.show.safe import Side, beginning, cells, fit, neutral
 from dgm.show.spans import Line, Span, Tone, cropped, line, plain
-from dgm.tui.wrapping import wrapped
+from dgm.tui.wrapping import Flow
 
-LONGEST = 2_000
-"""Characters of a line of a file or a log that are shown; the line says how many more there are."""
+LONGEST = SEEN
+"""Characters of a line of a file or a log that are shown; the line says how many bytes more there are."""
 NUMBER = 5
 """Cells of a line's number."""
 _BETWEEN = " │ "
@@ -48,11 +48,19 @@ class Body:
         """One line, for a window of so many cells; it may be longer."""
         raise NotImplementedError
 
+    def wrapping(self, width: int) -> Callable[[], None]:  # noqa: ARG002
+        """Wraps long lines at so many cells; the result is in place when what is returned has been called.
+
+        It may be called on another thread than the one that draws, which calls what is returned.
+        """
+        return lambda: None
+
     def reflow(self, width: int) -> None:
         """The window has so many cells from now on; there may be more or fewer lines then."""
+        self.wrapping(width)()
 
-    def widest(self) -> int:
-        """Cells of the longest line, about; 0 where lines are made to fit."""
+    def unwrapped(self, width: int) -> int:  # noqa: ARG002
+        """Characters that ``wrapping`` would have to go through."""
         return 0
 
     def target(self, number: int) -> Target | None:  # noqa: ARG002
@@ -78,7 +86,6 @@ class Lines(Body):
     def __init__(self, lines: Sequence[Line], targets: Mapping[int, Target] = _NOWHERE) -> None:
         self._lines = lines
         self._targets = targets
-        self._widest = max((sum(cells(span.text) for span in each) for each in lines), default=0)
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -86,10 +93,6 @@ class Lines(Body):
     def line(self, number: int, width: int) -> Line:  # noqa: ARG002
         """As it is."""
         return self._lines[number]
-
-    def widest(self) -> int:
-        """Cells of the longest."""
-        return self._widest
 
     def target(self, number: int) -> Target | None:
         """As it was given."""
@@ -114,31 +117,41 @@ class Prose(Body):
         """Targets are by the number of the line in ``lines``."""
         self._whole = lines
         self._targets = targets
-        self._width = 0
-        self._shown: list[Line] = []
-        self._first = array("q")
-        self.reflow(80)
+        self._length = sum(len(span.text) for each in lines for span in each)
+        self._flow: Flow | None = None
 
     def __len__(self) -> int:
-        return len(self._shown)
+        return len(self._rows)
 
     def line(self, number: int, width: int) -> Line:  # noqa: ARG002
         """A row of a line."""
-        return self._shown[number]
+        return self._rows.row(self._whole, number)
 
-    def reflow(self, width: int) -> None:
-        """Wraps anew."""
-        if width == self._width:
-            return
-        self._width = width
-        self._shown, self._first = [], array("q")
-        for each in self._whole:
-            self._first.append(len(self._shown))
-            self._shown += wrapped(each, width)
+    def wrapping(self, width: int) -> Callable[[], None]:
+        """Where each row begins."""
+        if self._flow is not None and self._flow.width == width:
+            return lambda: None
+        flow = Flow(self._whole, width)
+
+        def put() -> None:
+            self._flow = flow
+
+        return put
+
+    def unwrapped(self, width: int) -> int:
+        """All of it, if it is wrapped at another width."""
+        return 0 if self._flow is not None and self._flow.width == width else self._length
 
     def target(self, number: int) -> Target | None:
         """That of the line which the row belongs to."""
-        return self._targets.get(bisect_right(self._first, number) - 1)
+        return self._targets.get(self._rows.line_of(number))
+
+    @property
+    def _rows(self) -> Flow:
+        """What nobody has said a width for is wrapped at 80."""
+        if self._flow is None:
+            self._flow = Flow(self._whole, 80)
+        return self._flow
 
     def text(self) -> Iterator[str]:
         """Its lines, unwrapped."""
@@ -158,9 +171,6 @@ class Raw(Body):
             self._starts.append(at + 1)
             at = data.find(b"\n", at + 1)
         self._numbered = numbered
-        ends = [*self._starts[1:], len(data)]
-        longest = max(end - start for start, end in zip(self._starts, ends, strict=True))
-        self._widest = min(longest, LONGEST) + 40 + (NUMBER + 1) * numbered
 
     def __len__(self) -> int:
         return len(self._starts) if self._data else 0
@@ -168,21 +178,16 @@ class Raw(Body):
     def line(self, number: int, width: int) -> Line:  # noqa: ARG002
         """A line, cut where it is very long."""
         gutter = Span(f"{number + 1:>{NUMBER}} " if self._numbered else "", Tone.DIM)
-        start = self._starts[number]
-        end = self._starts[number + 1] if number + 1 < len(self) else len(self._data)
-        raw = self._data[start : min(end, start + 4 * LONGEST)].removesuffix(b"\n").decode("utf-8", "replace")
-        left = max(0, end - start - len(raw[:LONGEST].encode("utf-8", "replace")) - 1)
-        more = Span(f" … {left:,} bytes more" if len(raw) > LONGEST else "", Tone.WARN)
-        return line(gutter, *self._shown(raw[:LONGEST]), more)
+        text, left = beginning(self._bytes(number), LONGEST)
+        return line(gutter, *self._shown(text), left_out(left))
 
     def said(self, number: int) -> str:
         """Without number and colours."""
-        end = self._starts[number + 1] if number + 1 < len(self) else len(self._data)
-        return neutral(self._data[self._starts[number] : end].removesuffix(b"\n").decode("utf-8", "replace"))
+        return neutral(self._bytes(number).decode("utf-8", "replace"))
 
-    def widest(self) -> int:
-        """From the bytes of its longest line."""
-        return self._widest
+    def _bytes(self, number: int) -> bytes:
+        end = self._starts[number + 1] if number + 1 < len(self) else len(self._data)
+        return self._data[self._starts[number] : end].removesuffix(b"\n")
 
     def _shown(self, raw: str) -> Line:
         return coloured(self._path, raw) if self._path else (Span(neutral(raw).expandtabs(TAB)),)
@@ -192,21 +197,19 @@ class Diff(Body):
     """A patch, one below the other or side by side."""
 
     def __init__(self, patch: Patch, *, beside: bool = False) -> None:
+        """Pairs the lines of both sides, so that nobody who turns it has to wait."""
         self.patch = patch
         self.beside = beside
+        self._rows = patch.rows
 
     def __len__(self) -> int:
-        return self.patch.rows if self.beside else len(self.patch)
+        return self._rows if self.beside else len(self.patch)
 
     def line(self, number: int, width: int) -> Line:
         """A line of the patch, or two beside each other."""
         if self.beside:
             return self.patch.beside(number, width)
-        return cropped(self.patch.unified(number, numbered=width >= 100), LONGEST)
-
-    def widest(self) -> int:
-        """Nobody has measured all of its lines."""
-        return 0 if self.beside else LONGEST
+        return self.patch.unified(number, numbered=width >= 100, most=LONGEST)
 
     def turned(self) -> bool:
         """Side by side, and back."""
@@ -215,7 +218,7 @@ class Diff(Body):
 
     def said(self, number: int) -> str:
         """A line as ``git`` writes it, or both halves."""
-        return plain(self.patch.beside(number, LONGEST)) if self.beside else self.patch.text(number)
+        return self.patch.said(number) if self.beside else self.patch.text(number)
 
     def text(self) -> Iterator[str]:
         """As ``git`` writes it, in either form."""
@@ -227,8 +230,7 @@ class Stack(Body):
 
     def __init__(self, parts: Sequence[Body]) -> None:
         self.parts = parts
-        self._ends: list[int] = []
-        self._measure()
+        self._sums: list[int] | None = None
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -238,15 +240,20 @@ class Stack(Body):
         part, inside = self._place(number)
         return part.line(inside, width)
 
-    def reflow(self, width: int) -> None:
-        """Passes it on."""
-        for part in self.parts:
-            part.reflow(width)
-        self._measure()
+    def wrapping(self, width: int) -> Callable[[], None]:
+        """All of its parts."""
+        done = [part.wrapping(width) for part in self.parts]
 
-    def widest(self) -> int:
-        """That of its widest part."""
-        return max((part.widest() for part in self.parts), default=0)
+        def put() -> None:
+            for each in done:
+                each()
+            self._sums = None
+
+        return put
+
+    def unwrapped(self, width: int) -> int:
+        """Of all its parts."""
+        return sum(part.unwrapped(width) for part in self.parts)
 
     def target(self, number: int) -> Target | None:
         """Of the part that the line lies in."""
@@ -263,7 +270,7 @@ class Stack(Body):
     def turned(self) -> bool:
         """Turns all that can be."""
         turned = [part.turned() for part in self.parts]
-        self._measure()
+        self._sums = None
         return any(turned)
 
     def text(self) -> Iterator[str]:
@@ -271,8 +278,11 @@ class Stack(Body):
         for part in self.parts:
             yield from part.text()
 
-    def _measure(self) -> None:
-        self._ends = list(accumulate(len(part) for part in self.parts))
+    @property
+    def _ends(self) -> list[int]:
+        if self._sums is None:
+            self._sums = list(accumulate(len(part) for part in self.parts))
+        return self._sums
 
     def _place(self, number: int) -> tuple[Body, int]:
         place = bisect_right(self._ends, number)
@@ -291,25 +301,37 @@ class Pair(Body):
 
     def line(self, number: int, width: int) -> Line:
         """Half the window for each."""
-        half = max(1, (width - len(_BETWEEN)) // 2)
-        before = cropped(self._half(self._left, number, half), half)
+        half = _half(width)
+        before = cropped(self._row(self._left, number, half), half)
         blanks = half - sum(cells(span.text) for span in before)
-        after = cropped(self._half(self._right, number, half), half)
+        after = cropped(self._row(self._right, number, half), half)
         return line(*before, Span(" " * blanks), Span(_BETWEEN, Tone.DIM), *after)
 
-    def reflow(self, width: int) -> None:
-        """Each is wrapped at half of it."""
-        half = max(1, (width - len(_BETWEEN)) // 2)
-        self._left.reflow(half)
-        self._right.reflow(half)
+    def wrapping(self, width: int) -> Callable[[], None]:
+        """Each at half of it."""
+        left, right = self._left.wrapping(_half(width)), self._right.wrapping(_half(width))
+
+        def put() -> None:
+            left()
+            right()
+
+        return put
+
+    def unwrapped(self, width: int) -> int:
+        """Of both."""
+        return self._left.unwrapped(_half(width)) + self._right.unwrapped(_half(width))
 
     def text(self) -> Iterator[str]:
         """One after the other."""
         yield from self._left.text()
         yield from self._right.text()
 
-    def _half(self, body: Body, number: int, width: int) -> Line:
+    def _row(self, body: Body, number: int, width: int) -> Line:
         return body.line(number, width) if number < len(body) else ()
+
+
+def _half(width: int) -> int:
+    return max(1, (width - len(_BETWEEN)) // 2)
 
 
 def found(

@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from dgm.show.safe import cells
 from dgm.show.spans import Line, Span, Tone
 from dgm.tui.keys import Where, bindings_of
 from dgm.tui.strips import CURSOR, cursor_style, strip, tones_of
@@ -61,8 +62,10 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         return ()
 
     def widest(self) -> int:
-        """Cells of the longest line, as far as is known; 0 where lines are made to fit."""
-        return 0
+        """Cells of the longest line that is in the window."""
+        top = self.scroll_offset.y
+        seen = range(top, min(self.count(), top + self.page))
+        return max((sum(cells(span.text) for span in self.line(n, self.room)) for n in seen), default=0)
 
     def clicked(self, number: int, x: int) -> None:
         """The mouse was pressed on cell ``x`` of a line; the cursor is on it already."""

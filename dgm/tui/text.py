@@ -1,5 +1,7 @@
 """A text on the screen: a patch, a file, a log, a page of facts; with search, wrapping, and a place that is kept."""
 
+from collections.abc import Callable
+
 from textual import events
 from textual.message import Message
 from textual.worker import get_current_worker
@@ -9,6 +11,9 @@ from dgm.show.spans import Line
 from dgm.tui.bodies import Body, Lines, Target, found
 from dgm.tui.lines import LineList
 from dgm.tui.page import Page
+
+AT_ONCE = 100_000
+"""Characters that are wrapped at once where the window has another width; more of them by another thread."""
 
 
 class TextView(LineList):
@@ -22,17 +27,31 @@ class TextView(LineList):
             self.line = line
             super().__init__()
 
+    class Wrapped(Message):
+        """A text is wrapped; ``put`` puts that in place."""
+
+        def __init__(self, body: Body, put: Callable[[], None]) -> None:
+            self.body = body
+            self.put = put
+            super().__init__()
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self.body: Body = Lines([])
         self._words = ""
+        self._wrapping = False
+
+    @property
+    def measure(self) -> int:
+        """Cells at which text is wrapped: those of a window with a scrollbar, whether it is there yet or not."""
+        whole = self.content_region.width or self.app.size.width
+        return max(1, whole - 1 - self.styles.scrollbar_size_vertical)
 
     def show(self, body: Body, at: int = 0) -> None:
         """Puts another text in place, with the cursor on a line of it."""
         self.body = body
         self.left = 0
-        if self.is_mounted:
-            body.reflow(self.room)
+        self._fit()
         self.cursor = at
         self.scroll_to(y=max(0, at - self.page // 2), animate=False, immediate=True)
         self.updated()
@@ -40,7 +59,7 @@ class TextView(LineList):
     def renewed(self, body: Body) -> None:
         """Puts a newer form of the same text in place; the cursor and the window stay where they are."""
         self.body = body
-        body.reflow(self.room)
+        self._fit()
         count = len(body)
         self.cursor = max(0, min(self.cursor, count - 1))
         top = self.scroll_offset.y
@@ -65,10 +84,6 @@ class TextView(LineList):
         """One line of it."""
         return self.body.line(number, width) if number < len(self.body) else ()
 
-    def widest(self) -> int:
-        """As the text says."""
-        return self.body.widest()
-
     @property
     def target(self) -> Target | None:
         """What the line under the cursor leads to."""
@@ -76,8 +91,32 @@ class TextView(LineList):
 
     def on_resize(self, event: events.Resize) -> None:
         """Wraps anew."""
-        self.body.reflow(self.room)
+        self._fit()
         super().on_resize(event)
+
+    def _fit(self) -> None:
+        """Wraps the text at the window's width; what is long keeps its rows until a thread has done it."""
+        body, measure = self.body, self.measure
+        if body.unwrapped(measure) <= AT_ONCE:
+            body.reflow(measure)
+        elif not self._wrapping:
+            self._wrapping = True
+            self.run_worker(
+                lambda: self.post_message(self.Wrapped(body, body.wrapping(measure))),
+                thread=True,
+                group="wrap",
+            )
+
+    def on_text_view_wrapped(self, event: Wrapped) -> None:
+        """Shows the rows, with the cursor about where it was; once more if the window is another by now."""
+        event.stop()
+        self._wrapping = False
+        if event.body is self.body:
+            share = self.cursor / max(1, self.count())
+            event.put()
+            self.cursor = int(share * self.count())
+        self._fit()
+        self.updated()
 
     def find(self, words: str) -> None:
         """Goes to the next line that holds the words; another thread looks for it."""

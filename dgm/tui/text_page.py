@@ -35,6 +35,8 @@ class TextPage(Page):
         super().__init__()
         self._wanted: Hashable = None
         self._shown: Hashable = None
+        self._showing: TextView | None = None
+        """Where ``_shown`` is; ``view`` may be another by the time it is left."""
         self._places: dict[Hashable, int] = {}
 
     @property
@@ -51,9 +53,11 @@ class TextPage(Page):
             question: asked on the other thread.
         """
         self._wanted = key
+        measure = self.view.measure
 
         def work() -> None:
             body = answered(what, question)
+            body.reflow(measure)
             if not get_current_worker().is_cancelled:
                 self.post_message(self.Loaded(key, body))
 
@@ -68,7 +72,7 @@ class TextPage(Page):
             self.view.renewed(body)
             return
         self._leave()
-        self._shown = key
+        self._shown, self._showing = key, self.view
         self.view.show(body, self._places.get(key, 0))
 
     def on_text_page_loaded(self, event: Loaded) -> None:
@@ -106,8 +110,8 @@ class TextPage(Page):
             self.browser.say("there is nothing to be shown side by side here")
 
     def _leave(self) -> None:
-        if self._shown is not None:
-            self._places[self._shown] = self.view.cursor
+        if self._shown is not None and self._showing is not None:
+            self._places[self._shown] = self._showing.cursor
             while len(self._places) > REMEMBERED:
                 self._places.pop(next(iter(self._places)))
 

@@ -1,12 +1,39 @@
 """Long lines as rows of a window, broken between words where that is possible, measured in cells."""
 
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from dgm.show.safe import cells, cut
+from dgm.show.safe import cells, within
 from dgm.show.spans import Line, Span
 
 _LEAST = 3
 """A row is broken between words where that leaves it at least one part in so many of the width."""
+
+
+class Flow:
+    """Where the rows of some lines begin and end at one width; a row itself is made when it is seen."""
+
+    def __init__(self, lines: Sequence[Line], width: int) -> None:
+        """Breaks the lines; ``lines`` is not kept."""
+        self.width = width
+        self._first, self._starts, self._ends = array("q"), array("q"), array("q")
+        for each in lines:
+            self._first.append(len(self._starts))
+            for start, end in breaks(each, width):
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def line_of(self, number: int) -> int:
+        """The line that a row belongs to."""
+        return bisect_right(self._first, number) - 1
+
+    def row(self, lines: Sequence[Line], number: int) -> Line:
+        """A row of the lines that were broken."""
+        return _slice(lines[self.line_of(number)], self._starts[number], self._ends[number])
 
 
 def wrapped(line: Line, width: int) -> Sequence[Line]:
@@ -14,38 +41,32 @@ def wrapped(line: Line, width: int) -> Sequence[Line]:
 
     Blanks at which a row is broken are left out. A character that is wider than the window takes a row of its own.
     """
+    return [_slice(line, start, end) for start, end in breaks(line, width)]
+
+
+def breaks(line: Line, width: int) -> Iterator[tuple[int, int]]:
+    """Where each row of a line begins and ends in its text, as ``wrapped``."""
     width = max(1, width)
-    text = "".join(span.text for span in line)
-    if cells(text) <= width:
-        return [line]
-    return [_slice(line, start, end) for start, end in _rows(text, width)]
-
-
-def _rows(text: str, width: int) -> Iterator[tuple[int, int]]:
-    """Where each row begins and ends in the text."""
+    text = line[0].text if len(line) == 1 else "".join(span.text for span in line)
+    if len(text) <= 2 * width and cells(text) <= width:
+        yield 0, len(text)
+        return
     # Rows have at most four characters a cell; what combines beyond that is broken as well.
     window = 4 * width + 64
     start = 0
     while start < len(text):
         piece = text[start : start + window]
-        if start + window >= len(text) and cells(piece) <= width:
-            yield start, len(text)
+        end = start + max(1, within(piece, width))
+        if end == len(text):
+            yield start, end
             return
-        end = start + max(1, _taken(piece, width))
         broken = text.rfind(" ", start, end + 1)
-        if end < len(text) and broken - start > width // _LEAST:
+        if broken - start > width // _LEAST:
             yield start, broken
             start = broken + 1
         else:
             yield start, end
             start = end
-
-
-def _taken(piece: str, width: int) -> int:
-    """How many characters fit into the width."""
-    if cells(piece) <= width:
-        return len(piece)
-    return len(cut(piece + "…", width + 1)) - 1
 
 
 def _slice(line: Line, start: int, end: int) -> Line:

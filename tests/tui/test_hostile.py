@@ -65,6 +65,8 @@ def test_each_of_its_evaluations(hostile_folder: Path) -> None:
             assert isinstance(screen, AgentScreen) and screen.tab.startswith("evaluation/")
             assert "\\x1b" in "\n".join(screen.view.body.text())
             await look_around(browser, pilot)
+            await press(browser, pilot, "v")
+            await look_around(browser, pilot)
             await press(browser, pilot, "escape")
 
     drive(hostile_folder, WIDE, look, agent=LAST)

@@ -86,6 +86,7 @@ _SOUND = {
     "vetting": json.dumps({"stages": [_STAGE]}).encode(),
     "request": encode_request(Request((Message(Role.USER, ALL),), model=MODEL)),
     "reply": encode_reply(Reply(ALL)),
+    "patch": b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,90 +1,90 @@\n a\n" + _RAW,
 }
 """Traces that dgm itself reads: hostile texts in the right form."""
 

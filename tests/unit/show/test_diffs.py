@@ -107,7 +107,11 @@ def test_what_git_writes_of_odd_names_modes_and_binary_files_is_read(tmp_path: P
 @given(
     st.lists(
         st.sampled_from(
-            [*PATCH.splitlines(), b"", b"@@ -0,0 +1,9 @@", b"+\xff\x00", b"Binary files a and b differ"]
+            [
+                *PATCH.splitlines(),
+                *(b"", b"@@ -0,0 +1,9 @@", b"+\xff\x00", b"Binary files a and b differ"),
+                *(b"\x1b[2J", b"\tx", b"\x9b", "\u202e".encode(), b"-" + b"\x07" * 3_000),
+            ]
         )
     ),
     st.integers(0, 90),
@@ -118,9 +122,28 @@ def test_anything_is_shown_line_by_line(lines: list[bytes], width: int) -> None:
     assert len(patch) == len(data.splitlines())
     for number in range(len(patch)):
         assert all(span.text.isprintable() for span in patch.unified(number))
+        assert all(span.text.isprintable() for span in patch.unified(number, numbered=True, most=20))
+        assert patch.text(number).isprintable()
         assert patch.row_of(number) < patch.rows
     for row in range(patch.rows):
         assert sum(cells(span.text) for span in patch.beside(row, width)) <= max(width, 3)
+        assert all(span.text.isprintable() for span in patch.beside(row, width))
+        assert patch.said(row).isprintable()
+
+
+def test_a_line_of_a_hunk_without_a_sign_is_whole_and_neutral() -> None:
+    patch = Patch(b"@@ -1,2 +1,2 @@\n\x1b[2Jb\n\tc\n")
+    assert [plain(patch.unified(n)) for n in (1, 2)] == [" \\x1b[2Jb", "     c"]
+    assert plain(patch.beside(1, 43)) == "    1  \\x1b[2Jb      │     1  \\x1b[2Jb"
+    assert patch.text(1) == "\\x1b[2Jb"
+
+
+def test_a_very_long_line_is_cut_before_it_is_read() -> None:
+    patch = Patch(b"@@ -1,2 +1,2 @@\n-" + b"\xff" * 5_000 + b"\n " + "日".encode() * 5_000 + b"\n")
+    assert plain(patch.unified(1, most=100)) == "-" + "\ufffd" * 100 + " … 4,900 bytes more"
+    assert plain(patch.unified(2, most=100)) == " " + "日" * 100 + " … 14,700 bytes more"
+    assert len(patch.text(2)) == 5_001
+    assert plain(patch.unified(2)) == " " + "日" * 5_000
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,13 @@ def test_the_first_line_does_not_wait_for_the_second() -> None:
 def test_an_encoding_without_our_marks_gets_their_twins() -> None:
     raw = io.BytesIO()
     pipe = io.TextIOWrapper(raw, encoding="ascii")
-    write([*LINES, line("█░ ✓ ✗ 19–68% │ …")], pipe)
+    write([*LINES, line("█░ ✓ ✗ 19–68% │ … → ▸ ⠤")], pipe)
     pipe.flush()
-    assert raw.getvalue().decode("ascii").splitlines() == ["* 12  own 5/12", "??? wide", "#. v x 19-68% | ~"]
+    assert raw.getvalue().decode("ascii").splitlines() == [
+        "* 12  own 5/12",
+        "??? wide",
+        "#. v x 19-68% | ~ > > -",
+    ]
 
 
 @pytest.mark.parametrize(

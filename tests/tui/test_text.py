@@ -1,0 +1,80 @@
+"""A long text on the screen: nobody who presses a key waits for it to be wrapped."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from dgm.show.safe import cells
+from dgm.show.spans import Line, line, plain
+from dgm.tui import bodies
+from dgm.tui.app import Browser
+from dgm.tui.bodies import Body, Diff, Prose, Raw
+from dgm.tui.screens.agent import AgentScreen
+from dgm.tui.text import AT_ONCE
+from dgm.tui.wrapping import Flow
+from tests.tui.driving import drive, grid
+from tests.tui.shown import SMALL, WIDE, press
+
+
+def test_a_long_text_is_wrapped_by_another_thread(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawing = threading.get_ident()
+    here: list[int] = []
+
+    class Watched(Flow):
+        def __init__(self, lines: Sequence[Line], width: int) -> None:
+            if threading.get_ident() == drawing:
+                here.append(sum(len(plain(each)) for each in lines))
+            super().__init__(lines, width)
+
+    monkeypatch.setattr(bodies, "Flow", Watched)
+    whole = "word 日本 " * (AT_ONCE // 2)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.go("agent", tab="lineage")
+        await press(browser, pilot)
+        screen = browser.screen
+        assert isinstance(screen, AgentScreen)
+        body = Prose([line("first"), line(whole)])
+        screen.load("long", "it", lambda: body)
+        assert "word 日本" in await press(browser, pilot)
+        before = len(body)
+        assert before > 1_000
+        for size in (SMALL, WIDE):
+            await pilot.resize_terminal(*size)
+            await press(browser, pilot, "j")
+            rows = [body.line(number, 1) for number in range(100)]
+            assert size[0] - 12 < max(cells(plain(row)) for row in rows) < size[0]
+        assert len(body) == before
+
+    drive(example, WIDE, look)
+    assert max(here, default=0) <= AT_ONCE
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Raw(b"\t" * 100 + b"end"),
+        Raw("日".encode() * 2_500),
+        Raw(b"\x1b[31m" * 500),
+        Diff(bodies.Patch(b"@@ -1 +1 @@\n-" + b"\t" * 4_000)),
+    ],
+    ids=("tabs", "wide", "escapes", "patch"),
+)
+def test_the_end_of_a_line_can_be_reached(example: Path, body: Body) -> None:
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.go("agent", tab="lineage")
+        await press(browser, pilot)
+        screen = browser.screen
+        assert isinstance(screen, AgentScreen)
+        screen.put("wide", body)
+        await pilot.pause()
+        for _ in range(2_100):
+            screen.view.action_right()
+        await pilot.pause()
+        ends = [plain(body.line(number, 80))[-10:] for number in range(len(body))]
+        assert any(row.rstrip().endswith(ends[-1]) for row in grid(browser).splitlines())
+
+    drive(example, SMALL, look)
