@@ -26,6 +26,8 @@ VERDICT_TONES: Mapping[Verdict, Tone] = {
     Verdict.INVALID: Tone.WARN,
 }
 OPERATOR_WIDTH = 80
+SIGNIFICANT = 0.05
+"""Below this an exact p is called a difference."""
 AIM_WIDTH = 40
 _ROLE_WIDTH = 80
 
@@ -41,9 +43,17 @@ def interval_text(tally: Tally) -> str:
     return f"{low:.0%}–{high:.0%}".replace("%–", "–") if tally.n else ""
 
 
+def p_text(p: float) -> str:
+    """``p = 0.375``; with more digits where it is smaller, or 0.05 would change sides; down to ``p < 0.00001``."""
+    if p < 1e-5:
+        return "p < 0.00001"
+    texts = (f"{p:.{digits}f}" for digits in range(3 if p >= 0.001 else 5, 20))
+    return f"p = {next(text for text in texts if (float(text) < SIGNIFICANT) == (p < SIGNIFICANT))}"
+
+
 def mcnemar_text(p: float, mid_p: float) -> str:
     """``exact McNemar p = 0.375 (mid-p 0.219)``."""
-    return f"exact McNemar p = {p:.3f} (mid-p {mid_p:.3f})"
+    return f"exact McNemar {p_text(p)} (mid-{p_text(mid_p).replace(' =', '')})"
 
 
 def usage_text(usage: Usage) -> str:
