@@ -14,10 +14,12 @@ from dgm.cli.export_targets import alone, whole_run
 from dgm.cli.output import emit_json
 from dgm.domain import Agent, TaskId
 from dgm.errors import UserError
+from dgm.export.fresh import writing
 from dgm.search.exam import candidate
 from dgm.search.predictions import Exported
 from dgm.search.predictions import export as export_predictions
 from dgm.search.summary import models_of
+from dgm.show.safe import one_line
 
 FC = TypeVar("FC", bound=Callable[..., Any])
 
@@ -100,7 +102,8 @@ def _what_to_say(asked: Sequence[str]) -> str:
 
 
 def _source(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
-    source = run.checkout(agent.id, target)
+    with writing(target):
+        source = run.checkout(agent.id, target)
     if as_json:
         emit_json({"agent": agent.id, "commit": agent.commit, "folder": str(target), "files": len(source)})
         return
@@ -151,7 +154,7 @@ def _in_mixed(task: TaskId) -> str | None:
 
 
 def _lines(done: Exported, model: str, file: Path) -> list[str]:
-    lines = [f"{done.written} predictions by {model} are in {file}"]
+    lines = [f"{done.written} predictions by {one_line(model, 200)} are in {file}"]
     if done.elsewhere:
         lines.append(f"{done.elsewhere} left out: tasks of other benchmarks than SWE-bench")
     if done.not_text:

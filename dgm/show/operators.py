@@ -60,7 +60,7 @@ def operator_records(lines: Sequence[OperatorLine]) -> list[dict[str, Any]]:
 def vetting_text(stages: Mapping[str, StageTime]) -> str:
     """``check 1.2 s, improve 0.8 s``: means per run of a stage, in the order of the stages; empty if all are short."""
     means = {name: took.seconds / took.runs for name, took in stages.items()}
-    return ", ".join(f"{name} {mean:.2f} s" for name, mean in means.items() if mean >= SHOWN_S)
+    return ", ".join(f"{one_line(name, 40)} {mean:.2f} s" for name, mean in means.items() if mean >= SHOWN_S)
 
 
 def _row(line: OperatorLine) -> tuple[str, ...]:
