@@ -1,12 +1,13 @@
 """New files and folders that appear whole or not at all, and never in the place of something that is there."""
 
+import contextlib
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dgm.errors import UserError
+from dgm.errors import Infrastructure, UserError
 
 
 def suffix_of(target: Path, known: Sequence[str], what: str) -> str:
@@ -29,28 +30,29 @@ def new_file(target: Path) -> Iterator[Path]:
     Raises:
         UserError: something is there already, or nothing can be written there.
     """
-    draft = _draft(target)
-    try:
-        with _said(target):
+    with writing(target):
+        draft = _draft(target)
+        try:
             yield draft
             _check_absent(target)
             draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+        finally:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
 
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """As ``new_file``, with a folder that is made here; an empty folder may be there already."""
-    draft = _draft(target)
-    try:
-        with _said(target):
+    with writing(target):
+        draft = _draft(target)
+        try:
             draft.mkdir()
             yield draft
             _check_absent(target)
             draft.replace(target)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _draft(target: Path) -> Path:
@@ -69,8 +71,11 @@ def _check_absent(target: Path) -> None:
 
 
 @contextmanager
-def _said(target: Path) -> Iterator[None]:
+def writing(target: Path) -> Iterator[None]:
+    """Turns what the file system says against a target into a ``UserError``."""
     try:
         yield
+    except Infrastructure:
+        raise
     except OSError as error:
         raise UserError(f"{target}: cannot be written: {error.strerror or error}") from error
