@@ -102,8 +102,8 @@ def confined(scratch: Path) -> "list[str]":
     ]
 
 
-def perform(given: argparse.Namespace, scratch: Path) -> None:
-    """Lets the agent work on ``scratch/work/repo``; returns when it has ended, at its time limit at the latest."""
+def perform(given: argparse.Namespace, scratch: Path) -> int:
+    """Lets the agent work on ``scratch/work/repo``, for its time limit at most; its exit status, 0 if it was ended."""
     root = str(scratch) if given.unconfined else ""
     job = {"kind": "solve", "problem": given.problem, "workdir": f"{root}/work/repo", "evidence": None}
     job = {**job, "time_limit_s": given.timeout, "model": given.model}
@@ -133,20 +133,21 @@ def perform(given: argparse.Namespace, scratch: Path) -> None:
         start_new_session=True,
     )
     try:
-        process.wait(given.timeout)
+        return process.wait(given.timeout)
     except subprocess.TimeoutExpired:
         sys.stderr.write("run.py: the agent ran out of time\n")
         os.killpg(process.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)
+        return 0
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def change(given: argparse.Namespace, scratch: Path) -> bytes:
-    """What the agent changed in the copy, as a patch against a baseline that it was not given."""
+def change(given: argparse.Namespace, scratch: Path) -> "tuple[bytes, int]":
+    """What the agent changed in the copy, as a patch against a baseline that it was not given; its exit status."""
     repo, base = scratch / "work" / "repo", scratch / "base.git"
     for folder in (repo, scratch / "job"):
         folder.mkdir(parents=True)
@@ -158,13 +159,13 @@ def change(given: argparse.Namespace, scratch: Path) -> bytes:
     git("add", "-A", "-f", where=repo)
     git("commit", "-q", "--allow-empty", "-m", "start", where=repo)
     shutil.copytree(repo / ".git", base)
-    perform(given, scratch)
+    status = perform(given, scratch)
     for at, folders, files in os.walk(repo):
         for gone in (Path(at, name) for name in {".git", "__pycache__"} & {*folders, *files}):
             shutil.rmtree(gone, True) if gone.is_dir() and not gone.is_symlink() else gone.unlink()
     place = (f"--git-dir={base}", f"--work-tree={repo}")
     git(*place, "add", "-A", where=repo)
-    return git(*place, *DIFF.split(), where=repo)
+    return git(*place, *DIFF.split(), where=repo), status
 
 
 def main() -> int:
@@ -193,13 +194,15 @@ def main() -> int:
         raise fail("bubblewrap is not installed; install it, or say --unconfined in a container of your own")
     given.base_url, given.key = given.base_url or "https://api.openai.com/v1", given.key or "none"
     with tempfile.TemporaryDirectory(prefix="agent-") as scratch:
-        patch = change(given, Path(os.path.realpath(scratch)))
+        patch, status = change(given, Path(os.path.realpath(scratch)))
+    if status:
+        sys.stderr.write(f"run.py: the agent failed (it ended with {status}); look at what it said above\n")
     sys.stdout.buffer.write(patch)
     sys.stdout.flush()
     if patch and given.apply:
         outside = {"GIT_CEILING_DIRECTORIES": str(given.repo), "GIT_DIR": os.devnull}
         git("apply", "--whitespace=nowarn", "-", where=given.repo, given=patch, **outside)
-    return 0 if patch else 1
+    return 0 if patch else 2 if status else 1
 
 
 if __name__ == "__main__":

@@ -136,6 +136,12 @@ def test_apply_changes_the_repository_and_a_change_of_nothing_is_code_1(alone, r
     assert (repository / "link").is_symlink()
     assert not (repository / "sub" / ".git").exists()
     assert b"sub/kept" in done.stdout
+    script.write_text("echo half > /work/repo/half; exit 3\n")
+    done = run_alone(own, *words, "break down")
+    assert b"+half" in done.stdout
+    assert b"the agent failed (it ended with 3)" in done.stderr
+    script.write_text("exit 3\n")
+    assert b"the agent failed (it ended with 3)" in run_alone(own, *words, "break down", code=2).stderr
     script.write_text("sleep 60\n")
     assert b"ran out of time" in run_alone(own, *words, "--timeout", "0.5", "wait", code=1).stderr
 
