@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from dgm.archive.failures import MOST, OTHERS, kind_of
+from dgm.archive.failures import commonest, kind_of
 from dgm.archive.run import Run
 
 # The first condition spares reading the JSON of every verdict; half a surrogate pair is read here and not in SQL, which
@@ -21,6 +21,4 @@ def unresolved(run: Run) -> Sequence[tuple[str, int]]:
         graded = json.loads(body)
         if graded["verdict"] == "unresolved":
             counts[kind_of(graded["reason"])] += 1
-    kinds = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    rest = sum(count for _, count in kinds[MOST:])
-    return [*kinds[:MOST], *([(OTHERS, rest)] if rest else [])]
+    return commonest(counts)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, CallRefused, TaskGraded
 from dgm.archive.failures import MOST, OTHERS, failures, kind_of
 from dgm.domain import SEED, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
@@ -40,4 +42,24 @@ def test_rare_reasons_are_counted_together(tmp_path: Path) -> None:
 
 def test_reasons_that_differ_in_a_number_or_a_name_are_one_kind() -> None:
     assert kind_of("container 4f2a9c0b1d died after 12.5 s") == "container # died after #.# s"
+    assert kind_of("took 3 s\n\nand 4") == "took # s and #"
     assert kind_of("deadbeef is a word, and so is decade") == "deadbeef is a word, and so is decade"
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("3 of 8 tests fail: test_a, Test > b: c …", "# of # tests fail"),
+        (
+            "1 of 2 tests that must pass fail (a (x.Y): failed, …); 2 of 9 tests that passed are broken (b[(1)]: error)",
+            "# of # tests that must pass fail; # of # tests that passed are broken",
+        ),
+        (
+            "2 of 2 tests still fail; the tests of tests.test_hidden_east ended early (exit status 1)",
+            "# of # tests still fail; the tests of a module ended early (exit status #)",
+        ),
+        ("the tests did not end within 60 s", "the tests did not end within # s"),
+    ],
+)
+def test_names_of_tests_are_left_out(reason: str, kind: str) -> None:
+    assert kind_of(reason) == kind
