@@ -21,11 +21,12 @@ from dgm.config import Settings
 from dgm.domain import Agent, AgentId, Split
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.report.facts import Report, gather
-from dgm.report.figures import check_folder, write
+from dgm.report.figures import write
 from dgm.report.headline import Findings, exists, findings
 from dgm.report.page import page
 from dgm.report.people import holdout_lines, note_line, search_lines
 from dgm.report.record import record
+from dgm.report.targets import check_file, check_folder
 from dgm.report.traces import missing_traces
 from dgm.search.best import best_of
 from dgm.search.budgets import Ending, Reason
@@ -33,6 +34,7 @@ from dgm.search.control import MOST, attempts_missing, control_of
 from dgm.search.exam import FOLDER, candidate
 from dgm.show import terminal
 from dgm.show.operators import operator_lines, operator_records
+from dgm.show.safe import one_line
 from dgm.show.spans import Span, Tone, line
 from dgm.show.words import usd_text
 
@@ -50,7 +52,7 @@ STDOUT = Path("-")
 )
 @click.option(
     "--control/--no-control",
-    default=True,
+    default=None,
     help="With --holdout: also let the seed try as often as the search's spend would have bought (default: yes).",
 )
 @click.option(
@@ -77,25 +79,31 @@ def report(
     holdout: bool,
     workers: int | None,
     max_usd: float | None,
-    control: bool,
+    control: bool | None,
     control_attempts: int | None,
     html: Path | None,
     folder: Path | None,
     as_json: bool,
 ) -> int:
     """Compare the best agent with the seed: tallies of the search, its operators, and the holdout tasks one by one."""
-    if control_attempts and not (holdout and control):
+    if control_attempts and (not holdout or control is False):
         raise UserError(
             "--control-attempts is about the control of --holdout; give that, without --no-control"
         )
+    if control is not None and not holdout:
+        raise UserError("--control and --no-control are about what --holdout performs; give that too")
     _check_targets(html, folder, as_json=as_json)
     with Run.open(find_run(run_name, write=holdout)) as run:
+        if run.folder.name == FOLDER and (run.folder.parent / "run.json").exists():
+            raise UserError(
+                f"{run.folder}: an examination, not a search; dgm report {run.folder.parent} says what came of it"
+            )
         if not run.tree.agents:
             raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
         settings = assemble.settings_of(run)
         if workers:
             settings = settings.model_copy(update={"workers": workers})
-        plan = control_of(run, control_attempts or MOST) if control else None
+        plan = control_of(run, control_attempts or MOST) if holdout and control is not False else None
         quiet = as_json or html == STDOUT
         over = _examine(run, settings, max_usd, plan, quiet=quiet) if holdout else None
         best = run.tree.agents[best_of(run)]
@@ -110,7 +118,7 @@ def report(
         elif html != STDOUT:
             _say(run, best.id, found, operators)
             sys.stdout.writelines(f"{each}\n" for each in written)
-        return _code(over)
+        return _code(over, found)
 
 
 def _operators(run: Run) -> Sequence[OperatorLine]:
@@ -135,14 +143,9 @@ def _check_targets(html: Path | None, folder: Path | None, *, as_json: bool) -> 
         if as_json:
             raise UserError("--html - and --json both write to stdout; give --html a file")
     elif html:
-        if html.is_dir():
-            raise UserError(f"--html {html}: a folder; name a file in it")
-        if html.exists() and not html.is_file():
-            raise UserError(f"--html {html}: not a file; name a file, which may be a new one")
-        if not html.parent.is_dir():
-            raise UserError(f"--html {html}: there is no folder {html.parent}; make it first")
+        check_file(html, "--html")
     if folder:
-        check_folder(folder)
+        check_folder(folder, "--figures")
 
 
 def _written(facts: Report, html: Path | None, folder: Path | None) -> list[str]:
@@ -160,13 +163,17 @@ def _written(facts: Report, html: Path | None, folder: Path | None) -> list[str]
     return said
 
 
-def _code(over: Ending | None) -> int:
+def _code(over: Ending | None, found: Findings | None) -> int:
     """Exit code of the examination, with a line where it is not complete."""
     if over is None or over.reason is Reason.NOTHING_LEFT:
         return 0
     spent = over.reason is Reason.LIMIT
     again = "give it more with --max-usd" if spent else "run the same command again"
-    sys.stderr.write(f"the holdout evaluations are not complete: {over.message}; {again}\n")
+    if found and not found.missing:
+        again += ", or leave the control, which is all that is missing, as it is with --no-control"
+    # A provider's words may stand in the message.
+    message = one_line(over.message, 1_000)
+    sys.stderr.write(f"the holdout evaluations are not complete: {message}; {again}\n")
     return LIMIT if spent else FAILED
 
 
@@ -187,31 +194,28 @@ def _examine(
             if _is_complete(exam, agents, parts, plan):
                 return None
             spent = exam.tree.spend.usd
-    usd = _affordable(run, max_usd, spent)
+    usd = _affordable(run, max_usd)
+    if usd is not None and usd <= spent:
+        return Ending(Reason.LIMIT, _used_up(run, max_usd, spent))
     asyncio.run(assemble.check_models(settings))
     with assemble.open_exam(run, settings, parts) as exam, progress(exam, quiet=quiet) as shown:
         assemble.begin_exam(exam, run, agents, usd, parts, plan)
         return asyncio.run(assemble.examine(exam, settings, parts, shown.event))
 
 
-def _affordable(run: Run, max_usd: float | None, spent: float) -> float | None:
+def _affordable(run: Run, max_usd: float | None) -> float | None:
     """What the examination may cost in all; None where nothing limits it."""
-    if max_usd is not None:
-        if max_usd <= spent:
-            raise UserError(
-                f"--max-usd {max_usd}: the holdout evaluations have cost {spent:.4f} USD already; give more"
-            )
-        return max_usd
     limit = run.tree.budget.usd
-    if limit is None:
-        return None
-    left = limit - run.tree.spend.usd
-    if left <= spent:
-        raise UserError(
-            f"run {run.name}: its limit of {usd_text(limit)} USD leaves nothing for the holdout evaluations "
-            f"({run.tree.spend.usd:.4f} are spent on the search, {spent:.4f} on them); give them more with --max-usd"
-        )
-    return left
+    return max_usd if max_usd is not None or limit is None else limit - run.tree.spend.usd
+
+
+def _used_up(run: Run, max_usd: float | None, spent: float) -> str:
+    if max_usd is not None:
+        return f"they have cost {spent:.4f} USD already, of {usd_text(max_usd)} that they may"
+    return (
+        f"the run's limit of {usd_text(run.tree.budget.usd or 0)} USD leaves nothing for them "
+        f"({run.tree.spend.usd:.4f} are spent on the search, {spent:.4f} on them)"
+    )
 
 
 def _is_complete(exam: Run, agents: Sequence[Agent], parts: assemble.Parts, plan: Control | None) -> bool:

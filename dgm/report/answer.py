@@ -10,15 +10,15 @@ from dgm.report.headline import (
     Answer,
     Findings,
     difference_record,
-    p_text,
     power_record,
+    repeated,
     usd_each,
 )
 from dgm.report.markup import Html, h, joined
 from dgm.report.section import Section, interval_bar, paragraph, points, table
 from dgm.search.exam import Comparison
 from dgm.show.safe import one_line
-from dgm.show.words import clock, interval_text, tally_text
+from dgm.show.words import clock, interval_text, p_text, tally_text
 
 BADGES = {
     Answer.BETTER: ("yes", "✓ shown to be better"),
@@ -47,6 +47,9 @@ def answer(report: Report) -> Section:
 
 def _examined(report: Report, found: Findings) -> list[Html]:
     pairs = found.comparison
+    if found.missing:
+        so_far = [("seed, 0", tally_text(pairs.first)), (f"best, {report.best}", tally_text(pairs.second))]
+        return [table(("agent", "resolved so far"), so_far, kind="headline")]
     rows = [_row("seed, 0", pairs.first, "seed"), _row(f"best, {report.best}", pairs.second, "")]
     control = found.control
     if control and control.attempts > 1:
@@ -55,7 +58,8 @@ def _examined(report: Report, found: Findings) -> list[Html]:
     changed = f"{len(pairs.gained)} gained and {len(pairs.lost)} lost"
     test = f"exact McNemar {p_text(pairs.p)}, mid-{p_text(pairs.mid_p)}"
     parts.append(paragraph(f"Task by task: {changed}; {test}. ", _difference(pairs)))
-    parts += [paragraph(text) for text in (_power(pairs), _costs(found), _ungraded(found)) if text]
+    further = (repeated(found), _power(pairs), _costs(found), _ungraded(found))
+    parts += [paragraph(text) for text in further if text]
     if pairs.gained or pairs.lost:
         parts.append(_changed(pairs))
     if control:

@@ -18,11 +18,12 @@ def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
     """
     price, pairs = found.price, found.pairs
     spent, bought = amount(price.search, price.unit), _attempts(price.affordable)
+    took = amount(found.took, price.unit)
     bound = f", of which it was given at most {found.bound}" if found.wanted < price.affordable else ""
     n, gained, lost = pairs.first.n, len(pairs.gained), len(pairs.lost)
     what = (
         f"Control of equal spend: for the {spent} that the search took, the seed could have had {bought} at each "
-        f"holdout task{bound}."
+        f"holdout task{bound}. The first that solves a task is the last, so its further attempts took {took}."
     )
     seed = (
         f"With {_attempts(found.attempts)} at each it resolves {pairs.first.resolved} of {n} tasks, as if somebody "
@@ -37,7 +38,7 @@ def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
     if found.missing:
         said.append(
             f"The control is not complete: every task has had {found.attempts} of {_attempts(found.wanted)}, and up to "
-            f"{found.missing:,} attempts are still to be made."
+            f"{found.missing:,} more can be made."
         )
     if offline:
         said.append("Attempts of the offline model are not independent: equal requests have equal answers.")
@@ -60,8 +61,9 @@ def record(found: ControlFindings) -> dict[str, Any]:
         "best": tally_record(pairs.second),
         "gained": list(pairs.gained),
         "lost": list(pairs.lost),
-        "mcnemar_p": round(pairs.p, 6),
-        "mcnemar_mid_p": round(pairs.mid_p, 6),
+        "mcnemar_p": pairs.p,
+        "mcnemar_mid_p": pairs.mid_p,
+        "took": round(found.took, 6),
         "spend": spend_record(found.spend),
     }
 

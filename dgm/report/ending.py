@@ -1,5 +1,6 @@
 """The second half of the page: the best agent's line, the tasks, the spend, the failures, and how to do it again."""
 
+import shlex
 from collections.abc import Sequence
 
 from dgm.archive.accounts import Purpose
@@ -91,7 +92,7 @@ def _numbers(step: Step) -> list[str]:
 def _diff(report: Report, step: Step, room: int) -> Html:
     if step.damage:
         return patches.none(one_line(step.damage, 200))
-    command = f"dgm diff {one_line(report.run['run'], 100)} {step.agent.id}"
+    command = f"dgm diff {shlex.quote(one_line(report.run['run'], 100))} {step.agent.id}"
     found = patches.shown(step.patch, room, command)
     files = "1 file" if found.files == 1 else f"{found.files:,} files"
     summary = h("summary", {}, f"What it changed: {files}, +{found.added:,} −{found.removed:,} lines")

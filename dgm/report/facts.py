@@ -18,7 +18,7 @@ from dgm.report.reasons import unresolved
 from dgm.report.reproduce import Reproduction, reproduction
 from dgm.report.steps import Line, line
 from dgm.report.traces import missing_traces
-from dgm.search.summary import chosen_record, run_summary
+from dgm.search.summary import chosen_record, run_facts
 
 _STARTS = """
 SELECT DISTINCT action, json_extract(body, '$.task') IS NULL
@@ -58,7 +58,7 @@ class Report:
     """The facts."""
 
     run: Mapping[str, Any]
-    """``run_summary``."""
+    """``run_facts``."""
     began: str
     """Of the first and the last event, as ``2026-11-22 10:43`` in UTC."""
     ended: str
@@ -112,7 +112,7 @@ def gather(
     path = line(run, best, limits.steps)
     first, last = run.store.query(_FIRST_AND_LAST, (tree.seq,))[0]
     return Report(
-        run=run_summary(run),
+        run=run_facts(run, best),
         began=_date(first),
         ended=_date(last),
         tasks=len(tree.tasks),

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from dgm.archive.durable import write_all_durably
 from dgm.domain import AgentId, Tally, Verdict
-from dgm.errors import UserError
 from dgm.report.curve import Point
 from dgm.report.drawing import Axes, Drawing, short, stairs
 from dgm.report.facts import Report
 from dgm.report.markup import Value
+from dgm.report.targets import check_folder
 from dgm.report.tree_picture import tree_picture
 from dgm.show.safe import one_line
 from dgm.show.words import UNTRIED, VERDICT_MARKS, interval_text, tally_text
@@ -97,8 +97,8 @@ def _spots(
 
 
 def holdout(report: Report) -> Drawing | None:
-    """Rates and 95 % intervals of the examination."""
-    if report.found is None or not report.found.comparison.first.n:
+    """Rates and 95 % intervals of the examination, when that is complete."""
+    if report.found is None or report.found.missing or not report.found.comparison.first.n:
         return None
     pairs = report.found.comparison
     rows = [("seed", pairs.first, "seed"), (f"best ({report.best})", pairs.second, "")]
@@ -195,18 +195,6 @@ FIGURES: Mapping[str, Callable[[Report], Drawing | None]] = {
 """By the name of their file."""
 
 
-def check_folder(folder: Path) -> None:
-    """Looks whether figures can be written there.
-
-    Raises:
-        UserError: it is no folder, or cannot be made.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"--figures {folder}: a file, not a folder; name a folder, which may be a new one")
-    if not folder.parent.is_dir():
-        raise UserError(f"--figures {folder}: there is no folder {folder.parent}; make it first")
-
-
 def write(report: Report, folder: Path) -> Sequence[Path]:
     """Writes each figure that can be drawn to ``folder/NAME.svg``; files of other names stay.
 
@@ -214,7 +202,7 @@ def write(report: Report, folder: Path) -> Sequence[Path]:
         UserError: the folder cannot be made or written.
         Infrastructure: the disk is full or failing.
     """
-    check_folder(folder)
+    check_folder(folder, "--figures")
     drawn = {name: figure(report) for name, figure in FIGURES.items()}
     files = {folder / f"{name}.svg": drawing.file() for name, drawing in drawn.items() if drawing}
     write_all_durably(files)

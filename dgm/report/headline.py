@@ -3,6 +3,7 @@
 Numbers only; ``people``, ``page`` and ``record`` say them.
 """
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,14 +13,14 @@ from dgm.archive.accounts import Accounts, RoleAndModel
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Evaluate, Tally, Usage
 from dgm.report import control
-from dgm.search.control import ControlFindings, control_findings
-from dgm.search.exam import FOLDER, Comparison, candidate, compare
+from dgm.search.control import ControlFindings, control_findings, control_of
+from dgm.search.exam import FOLDER, OPERATOR, Comparison, candidate, compare
 from dgm.search.summary import by_record, models_of, models_text, spend_record, tally_record
 from dgm.show.safe import one_line
+from dgm.show.words import SIGNIFICANT, p_text
 from dgm.simulate import PLAN as SIMULATION
 from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
 
-SIGNIFICANT = 0.05
 WORTH_FINDING = 0.20
 """The true gain for which a report says how probably the tasks would have shown it."""
 POWERFUL = 0.80
@@ -33,6 +34,14 @@ class Answer(StrEnum):
     NOT_SHOWN = "not shown to be better"
     NOT_EXAMINED = "not examined"
     """Or not to the end: what is looked at before the last verdict may end up anywhere."""
+
+
+WORDS: Mapping[Answer, str] = {
+    Answer.BETTER: "better than the seed",
+    Answer.WORSE_SHOWN: "worse than the seed",
+    Answer.NOT_SHOWN: "not shown to be better than the seed",
+}
+"""What the best agent is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,8 @@ class Findings:
     """Evaluations of the two that are still to be done; those that were given up are not."""
     control: ControlFindings | None = None
     """What the search's spend buys without a search."""
+    examined: int = 0
+    """Agents of the run beside its seed that have a verdict on one of these tasks."""
 
     @property
     def ungraded(self) -> int:
@@ -88,8 +99,14 @@ def findings(run: Run, agent: Agent) -> Findings | None:
             accounts.of(best).total,
             len(exam.tree.tasks),
             sum(_missing(exam, entered) for entered in {seed, best}),
-            control_findings(exam, agent),
+            control_findings(exam, agent, control_of(run)),
+            _examined(exam, seed),
         )
+
+
+def _examined(exam: Run, seed: AgentId) -> int:
+    entered = [agent.id for agent in exam.tree.agents if agent.operator == OPERATOR and agent.id != seed]
+    return sum(exam.tree.own(agent).n > 0 for agent in entered)
 
 
 def _missing(exam: Run, entered: AgentId) -> int:
@@ -107,6 +124,20 @@ def is_better(found: Comparison) -> bool:
     return found.p < SIGNIFICANT and len(found.gained) > len(found.lost)
 
 
+def answer_of(found: Findings | None) -> Answer:
+    """What is shown: the one rule, for the terminal, the page and programs."""
+    if found is None or not found.tasks or found.missing:
+        return Answer.NOT_EXAMINED
+    if found.comparison.p >= SIGNIFICANT:
+        return Answer.NOT_SHOWN
+    return Answer.BETTER if is_better(found.comparison) else Answer.WORSE_SHOWN
+
+
+def command(run: str) -> str:
+    """What examines the best agent of the run with this name, or goes on with that, for a shell."""
+    return f"dgm report {shlex.quote(one_line(run, 100))} --holdout"
+
+
 def verdict(found: Findings | None, best: AgentId, run: str) -> Verdict:
     """What is shown, in one sentence.
 
@@ -115,17 +146,17 @@ def verdict(found: Findings | None, best: AgentId, run: str) -> Verdict:
         best: the agent that the search recommends.
         run: its name, for the command that goes on.
     """
-    more = f"dgm report {one_line(run, 100)} --holdout"
+    more, answer = command(run), answer_of(found)
     if found is None or not found.tasks:
         return Verdict(
-            Answer.NOT_EXAMINED,
+            answer,
             "Nothing is shown yet: seed and best agent have not been compared on holdout tasks "
             f"({more} does it).",
         )
     pairs = found.comparison
     if found.missing:
         return Verdict(
-            Answer.NOT_EXAMINED,
+            answer,
             f"Nothing is shown yet: of {found.tasks} holdout tasks, {pairs.first.n} have a verdict on both the seed "
             f"and the best agent ({more} goes on).",
         )
@@ -135,32 +166,26 @@ def verdict(found: Findings | None, best: AgentId, run: str) -> Verdict:
     )
     if best == 0:
         return Verdict(
-            Answer.NOT_SHOWN,
+            answer,
             f"The search recommends the seed itself, which resolves {pairs.first.resolved} of {pairs.first.n} "
             "holdout tasks: no agent that it made is believed to be better.",
         )
-    if is_better(pairs):
-        return Verdict(
-            Answer.BETTER, f"{counts}: it is better than the seed (exact McNemar {p_text(pairs.p)})."
-        )
-    if pairs.p < SIGNIFICANT:
-        return Verdict(
-            Answer.WORSE_SHOWN, f"{counts}: it is worse than the seed (exact McNemar {p_text(pairs.p)})."
-        )
-    return Verdict(
-        Answer.NOT_SHOWN,
-        f"{counts}: it is not shown to be better than the seed (exact McNemar {p_text(pairs.p)}).",
+    return Verdict(answer, f"{counts}: it is {WORDS[answer]} (exact McNemar {p_text(pairs.p)}).")
+
+
+def repeated(found: Findings) -> str:
+    """A sentence where more than one agent was held against the seed on these tasks; else empty."""
+    if found.examined < 2:
+        return ""
+    return (
+        f"{found.examined} agents of this run have been examined on these tasks; p is not corrected for that, "
+        "and the more are examined, the sooner one of them looks better by luck."
     )
 
 
-def p_text(p: float) -> str:
-    """``p = 0.375``; more digits of what is smaller, down to ``p < 0.00001``."""
-    return "p < 0.00001" if p < 1e-5 else f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.5f}"
-
-
 def holdout_record(found: Findings) -> dict[str, Any]:
-    """The examination for programs."""
-    pairs = found.comparison
+    """The examination for programs; of one that is not complete the counts alone."""
+    pairs, whole = found.comparison, not found.missing
     return {
         "tasks": found.tasks,
         "missing": found.missing,
@@ -169,12 +194,13 @@ def holdout_record(found: Findings) -> dict[str, Any]:
         "best": tally_record(pairs.second),
         "gained": list(pairs.gained),
         "lost": list(pairs.lost),
-        "difference": difference_record(pairs),
-        "mcnemar_p": round(pairs.p, 6),
-        "mcnemar_mid_p": round(pairs.mid_p, 6),
-        "power": power_record(pairs),
-        "shown_better": not found.missing and is_better(pairs),
-        "control": control.record(found.control) if found.control else None,
+        "difference": difference_record(pairs) if whole else None,
+        "mcnemar_p": pairs.p if whole else None,
+        "mcnemar_mid_p": pairs.mid_p if whole else None,
+        "power": power_record(pairs) if whole else None,
+        "shown_better": answer_of(found) is Answer.BETTER,
+        "examined": found.examined,
+        "control": control.record(found.control) if found.control and whole else None,
         "spend": {
             **spend_record(found.spend),
             "by": by_record(found.by),
@@ -236,10 +262,8 @@ def note(run: Run) -> str:
             "offline model: a repair program, not a language model; tasks and edits have the same authors, "
             "so improvement is expected, not a finding"
         )
-    searched = (
-        f"one search with {one_line(models_text(models), 120)} on {run.config['settings']['benchmark']}"
-    )
+    benchmark = one_line(run.config["settings"]["benchmark"], 160)
     return (
-        f"this is {searched}; models answer differently from call to call, "
-        "so repeat it with other seeds before you rely on it"
+        f"this is one search with {one_line(models_text(models), 120)} on {benchmark}; models "
+        "answer differently from call to call, so repeat it with other seeds before you rely on it"
     )

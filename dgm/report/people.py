@@ -7,13 +7,18 @@ from dgm.domain import AgentId, Tally, Usage
 from dgm.report.control import sentences
 from dgm.report.headline import (
     POWERFUL,
+    WORDS,
     WORTH_FINDING,
+    Answer,
     Findings,
+    answer_of,
+    command,
     difference_record,
-    is_better,
     note,
     power_record,
+    repeated,
     usd_each,
+    verdict,
 )
 from dgm.search.exam import Comparison
 from dgm.search.summary import chosen_record, models_of
@@ -50,26 +55,34 @@ def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
 def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> Sequence[Line]:
     """The examination."""
     if found is None:
-        again = f"run: dgm report {one_line(run.name, 100)} --holdout"
+        again = f"run: {command(run.name)}"
         return [line(Span(f"holdout tasks: not evaluated for these two agents; {again}", Tone.WARN))]
     pairs = found.comparison
     title = f"on {pairs.first.n} holdout tasks, which nothing in the search has seen (95 % Wilson intervals):"
+    if found.missing:
+        title = f"{verdict(found, best, run.name).sentence} So far:"
     lines = [line(Span(title, Tone.STRONG))]
     for name, agent, tally, usage in (
         ("seed", 0, pairs.first, found.seed),
         ("best", best, pairs.second, found.best),
     ):
-        lines.append(_candidate(name, agent, tally, usage))
+        lines.append(_candidate(name, agent, tally, usage, interval=not found.missing))
+    spent = [
+        line(f"  spent on the holdout tasks: {usage_text(found.spend)}"),
+        *map(_plain, usage_lines(found.by, "    ")),
+    ]
+    if found.missing:
+        return [*lines, *spent]
     changed = f"{len(pairs.gained)} gained, {len(pairs.lost)} lost; {mcnemar_text(pairs.p, pairs.mid_p)}"
     return [
         *lines,
         *_difference(pairs),
-        line(f"  {changed}: the best agent is ", _verdict(found)),
+        line(f"  {changed}: the best agent is ", _answer(found)),
+        *([line(Span(f"  {more}", Tone.WARN))] if (more := repeated(found)) else []),
         *_power(pairs),
-        *_incomplete(found),
+        *_ungraded(found),
         *_control(run, found),
-        line(f"  spent on the holdout tasks: {usage_text(found.spend)}"),
-        *map(_plain, usage_lines(found.by, "    ")),
+        *spent,
     ]
 
 
@@ -86,18 +99,17 @@ def _dim(tally: Tally, width: int = 0) -> Span:
     return Span(f"{interval_text(tally):<{width}}", Tone.DIM)
 
 
-def _candidate(name: str, agent: int, tally: Tally, usage: Usage) -> Line:
+def _candidate(name: str, agent: int, tally: Tally, usage: Usage, *, interval: bool) -> Line:
     each = usd_each(usage, tally)
     cost = f"{usage.usd:.4f} USD" + (f", {each:.4f} for each resolved task" if each is not None else "")
-    return line(
-        "  ", Span(name, Tone.KEY), f"  agent {agent:<4} {tally_text(tally):<12} ", _dim(tally, 8), f" {cost}"
-    )
+    within = [_dim(tally, 8), " "] if interval else []
+    return line("  ", Span(name, Tone.KEY), f"  agent {agent:<4} {tally_text(tally):<12} ", *within, cost)
 
 
-def _verdict(found: Findings) -> Span:
-    if is_better(found.comparison) and not found.missing:
-        return Span("better than the seed", Tone.GOOD)
-    return Span("not shown to be better than the seed", Tone.WARN)
+def _answer(found: Findings) -> Span:
+    answer = answer_of(found)
+    tones = {Answer.BETTER: Tone.GOOD, Answer.WORSE_SHOWN: Tone.BAD}
+    return Span(WORDS[answer], tones.get(answer, Tone.WARN))
 
 
 def _difference(pairs: Comparison) -> Iterator[Line]:
@@ -124,12 +136,8 @@ def _control(run: Run, found: Findings) -> Iterator[Line]:
             yield line(f"  {text[0].lower()}{text[1:]}")
 
 
-def _incomplete(found: Findings) -> Iterator[Line]:
-    if found.missing:
-        yield line(
-            Span(f"  {found.missing} holdout evaluations are missing yet: nothing is shown", Tone.WARN)
-        )
-    elif found.ungraded:
+def _ungraded(found: Findings) -> Iterator[Line]:
+    if found.ungraded:
         yield line(
             Span(
                 f"  {found.ungraded} of {found.tasks} holdout tasks have no pair of verdicts (given up)",

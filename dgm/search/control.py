@@ -3,14 +3,14 @@
 Let S be all that the search took (failed and stillborn work included) and c what a first attempt of the seed took in
 the mean over the T holdout tasks on which it has a verdict. Then the seed may have k = ⌊S / (c T)⌋ attempts at each
 task, at least the one that it had, at most a bound. The unit is USD; where either took none, tokens; else seconds of
-work. A task counts as solved when any of the k attempts solves it: as if somebody picked the right one each time, so it
-is the most that the money could have bought. Once one has, no further attempt is made.
+work. A task counts as solved when any of the k attempts solves it, as if somebody picked the right one each time. Once
+one has, no further attempt is made; what that leaves of S buys none at other tasks, of which all have equally many.
 
 Further attempts are those of a candidate of its own, so that the seed's account and verdicts stay what they are. S and
 the bound are in the examination's log, so that its decisions are a function of the log.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 
@@ -87,6 +87,8 @@ class Attempts:
         """Under way, or to be performed again."""
         self._firsts: dict[ActionId, float] = {}
         """The seed's first attempts that have a verdict → seconds."""
+        self.seconds = 0.0
+        """Of the others that have one."""
 
     def observe(self, recorded: Recorded) -> None:
         """Folds in the next event."""
@@ -117,6 +119,8 @@ class Attempts:
         if what.attempt == 0:
             task.first = verdict
             self._firsts[action] = seconds
+        else:
+            self.seconds += seconds
         if verdict is Verdict.RESOLVED and task.solved_by is None:
             task.solved_by = what.attempt
 
@@ -189,7 +193,7 @@ class ControlFindings:
 
     price: Price
     bound: int
-    """Attempts at each task at most, as it was asked for."""
+    """Attempts at each task at most, as it was asked for; not below those that every task has had."""
     attempts: int
     """Attempts that every task has had, or would have had but that one solved it; the first included."""
     further: int
@@ -203,6 +207,8 @@ class ControlFindings:
     agent with its one attempt."""
     spend: Usage
     """Of the further attempts."""
+    took: float = 0.0
+    """What these took, in the unit of the price."""
 
     @property
     def wanted(self) -> int:
@@ -236,16 +242,22 @@ def attempts_missing(exam: Run, plan: Control) -> int | None:
     return _missing(attempts, attempts.allowed(exam.tree, plan))
 
 
-def control_findings(exam: Run, best: Agent) -> ControlFindings | None:
+def control_findings(exam: Run, best: Agent, now: Control) -> ControlFindings | None:
     """What the control in an examination says of an agent of the search; None where it has none, or not yet.
 
-    All tasks are judged by equally many attempts: those of a round that is not complete count for no task.
+    All tasks are judged by equally many attempts: those of a round that is not complete count for no task. One that
+    nobody asked for is there all the same where no further attempt belongs to it.
+
+    Args:
+        exam: the examination.
+        best: the agent.
+        now: from ``control_of``: what the search has taken by now, which may be more than when attempts were made.
     """
     attempts, entered = _folded(exam), candidate(exam, best)
-    price = attempts.price(exam.tree, attempts.plan)
-    if attempts.plan is None or price is None or entered is None:
+    plan = now if attempts.plan is None else replace(now, attempts=attempts.plan.attempts)
+    price, wanted = attempts.price(exam.tree, plan), attempts.allowed(exam.tree, plan)
+    if price is None or entered is None or (attempts.plan is None and wanted > 1):
         return None
-    wanted = attempts.allowed(exam.tree, attempts.plan)
     rounds = min((one.ended for one in attempts.unsolved().values()), default=wanted)
     graded = {task: one for task, one in attempts.tasks.items() if one.first is not None}
     said = {task: _within(one, rounds) for task, one in graded.items()}
@@ -253,15 +265,18 @@ def control_findings(exam: Run, best: Agent) -> ControlFindings | None:
     first = sum(one.first is Verdict.RESOLVED for one in graded.values())
     tree = exam.tree
     who = next((agent.id for agent in tree.agents if agent.operator == OPERATOR), None)
+    spend = Usage() if who is None else Accounts(exam).of(who).total
+    took = {Unit.USD: spend.usd, Unit.TOKENS: float(spend.tokens), Unit.SECONDS: attempts.seconds}
     return ControlFindings(
         price=price,
-        bound=attempts.plan.attempts,
+        bound=max(plan.attempts, rounds),
         attempts=rounds,
         further=0 if who is None else tree.own(who).n,
         missing=_missing(attempts, wanted),
         once=Tally(first, len(graded) - first),
         pairs=paired((task, said.get(task), verdicts.get(task)) for task in tree.tasks),
-        spend=Usage() if who is None else Accounts(exam).of(who).total,
+        spend=spend,
+        took=took[price.unit],
     )
 
 

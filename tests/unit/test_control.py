@@ -10,10 +10,10 @@ import dgm.replay
 from dgm import assemble
 from dgm.archive.accounts import Accounts
 from dgm.archive.codec import decode, encode
-from dgm.archive.events import ActionStarted, Control, ModelCalled, RunStarted
+from dgm.archive.events import ActionStarted, Control, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import AgentId, Budget, Digest, Evaluation, Split, TaskId, Usage, Verdict
+from dgm.domain import AgentId, Budget, Digest, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import Infrastructure
 from dgm.search.budgets import Reason
 from dgm.search.control import (
@@ -121,6 +121,10 @@ def best(search):
     return search.tree.agents[2]
 
 
+def said(exam, search):
+    return control_findings(exam, best(search), control_of(search))
+
+
 @pytest.mark.parametrize("workers", [1, 4])
 def test_the_seed_gets_what_the_search_took(search, exam, workers) -> None:
     over, worker = session(exam, search, control_of(search), workers=workers)
@@ -132,7 +136,7 @@ def test_the_seed_gets_what_the_search_took(search, exam, workers) -> None:
     numbers = [number for _, number in attempts(exam)]
     if workers == 1:
         assert numbers == sorted(numbers)
-    found = control_findings(exam, best(search))
+    found = said(exam, search)
     assert (found.price.unit, found.price.affordable, found.price.tasks) == (Unit.USD, 5, 4)
     assert found.price.search == pytest.approx(0.20)
     assert found.price.attempt == pytest.approx(0.01)
@@ -140,14 +144,14 @@ def test_the_seed_gets_what_the_search_took(search, exam, workers) -> None:
     assert (found.once.resolved, found.once.n) == (1, 4)
     assert (found.pairs.first.resolved, found.pairs.second.resolved) == (3, 2)
     assert (found.pairs.lost, found.pairs.gained) == (("held-1", "held-2"), ("held-3",))
-    assert found.spend.usd == pytest.approx(0.10)
+    assert found.spend.usd == found.took == pytest.approx(0.10)
     assert dgm.replay.decisions(exam).differing == 0
 
 
 def test_pairs_come_first_and_are_what_they_were(search, exam) -> None:
     session(exam, search, None)
     assert attempts(exam) == []
-    assert control_findings(exam, best(search)) is None
+    assert said(exam, search) is None
     before, account = compare(exam, AgentId(0), AgentId(1)), Accounts(exam).of(AgentId(0)).total
     session(exam, search, control_of(search))
     assert compare(exam, AgentId(0), AgentId(1)) == before
@@ -160,7 +164,7 @@ def test_pairs_come_first_and_are_what_they_were(search, exam) -> None:
 
 def test_a_bound_stops_it_and_a_higher_one_only_adds(search, exam) -> None:
     session(exam, search, control_of(search, attempts=2))
-    found = control_findings(exam, best(search))
+    found = said(exam, search)
     assert (found.attempts, found.wanted, found.price.affordable, found.bound) == (2, 2, 5, 2)
     assert found.pairs.first.resolved == 1
     first = attempts(exam)
@@ -182,7 +186,7 @@ def test_stopped_and_resumed_it_does_the_same(search, exam, after, workers) -> N
     assert over.reason is Reason.NOTHING_LEFT
     done = [*one.done, *two.done]
     assert len(done) == len(set(done)) == 18
-    assert control_findings(exam, best(search)).pairs.first.resolved == 3
+    assert said(exam, search).pairs.first.resolved == 3
     assert dgm.replay.decisions(exam).differing == 0
 
 
@@ -190,22 +194,27 @@ def test_a_spent_budget_leaves_what_there_is(search, exam) -> None:
     over, _ = session(exam, search, control_of(search), usd=0.115)
     assert over.reason is Reason.LIMIT
     assert exam.tree.spend.usd == pytest.approx(0.12)
-    found = control_findings(exam, best(search))
+    found = said(exam, search)
     # Four further attempts: one at each of the three unsolved tasks, and one more, which solves held-1 in a round that
     # the others have not had.
     assert (found.attempts, found.further, found.wanted) == (2, 4, 5)
     assert found.missing == 3 + 3
     assert found.pairs.first.resolved == 1
     session(exam, search, control_of(search), usd=1.0)
-    assert control_findings(exam, best(search)).missing == 0
+    assert said(exam, search).missing == 0
 
 
 def test_a_search_that_went_on_buys_more(search, exam) -> None:
     plan = control_of(search)
     session(exam, search, replace(plan, usd=plan.usd / 2))
-    assert control_findings(exam, best(search)).price.affordable == 2
+    before = control_findings(exam, best(search), replace(plan, usd=plan.usd / 2))
+    assert (before.price.affordable, before.missing) == (2, 0)
+    # Plain dgm report, before anybody examines again: what the search has taken by now, and that more is to be had.
+    stale = said(exam, search)
+    assert stale.price.search == pytest.approx(0.20)
+    assert (stale.price.affordable, stale.attempts, stale.missing) == (5, 2, 9)
     session(exam, search, plan)
-    assert control_findings(exam, best(search)).price.affordable == 5
+    assert (said(exam, search).price.affordable, said(exam, search).missing) == (5, 0)
     assert dgm.replay.decisions(exam).differing == 0
 
 
@@ -219,8 +228,10 @@ def test_a_search_that_went_on_buys_more(search, exam) -> None:
 def test_what_costs_no_money_is_compared_in_tokens_or_seconds(search, exam, usage, unit, affordable) -> None:
     plan = replace(control_of(search), seconds=80.0)
     session(exam, search, plan, worker=Worker(exam, usage))
-    price = control_findings(exam, best(search)).price
-    assert (price.unit, price.affordable) == (unit, affordable)
+    found = control_findings(exam, best(search), plan)
+    assert (found.price.unit, found.price.affordable) == (unit, affordable)
+    each = {Unit.TOKENS: 1100, Unit.SECONDS: 2.0}[unit]
+    assert found.took == pytest.approx(found.further * each)
 
 
 def test_without_anything_to_compare_there_is_no_control(search, exam) -> None:
@@ -228,13 +239,29 @@ def test_without_anything_to_compare_there_is_no_control(search, exam) -> None:
     session(exam, search, Control(0.0, 0, 0.0, 20))
     assert attempts(exam) == []
     assert attempts_missing(exam, Control(0.0, 0, 0.0, 20)) == 0
-    assert control_findings(exam, best(search)) is None
+    assert control_findings(exam, best(search), Control(0.0, 0, 0.0, 20)) is None
+
+
+def test_a_control_of_one_attempt_is_there_without_being_asked_for(search, exam) -> None:
+    session(exam, search, None)
+    cheap = replace(control_of(search), usd=0.05)
+    assert attempts_missing(exam, cheap) == 0
+    found = control_findings(exam, best(search), cheap)
+    assert (found.price.affordable, found.attempts, found.missing, found.took) == (1, 1, 0, 0.0)
+    assert found.pairs.first.resolved == found.once.resolved == 1
+
+
+def test_a_lower_bound_than_before_takes_no_attempt_back(search, exam) -> None:
+    session(exam, search, control_of(search))
+    session(exam, search, control_of(search, attempts=2))
+    found = said(exam, search)
+    assert (found.bound, found.wanted, found.attempts, found.missing) == (5, 5, 5, 0)
 
 
 def test_a_task_whose_first_attempt_was_given_up_is_left_out(search, exam) -> None:
     over, _ = session(exam, search, control_of(search), worker=Worker(exam, broken=[(0, "held-0")]))
     assert over.reason is Reason.NOTHING_LEFT
-    found = control_findings(exam, best(search))
+    found = said(exam, search)
     assert (found.price.tasks, found.price.affordable) == (3, 6)
     assert (found.pairs.first.n, found.pairs.first.resolved) == (3, 2)
     assert all(task != "held-0" for task, _ in attempts(exam))
@@ -245,6 +272,16 @@ def test_what_a_search_took_holds_all_of_its_work(search) -> None:
     plan = control_of(search)
     assert (plan.usd, plan.tokens) == (pytest.approx(0.20), 22_000)
     assert plan.attempts == 20
+
+
+def test_what_a_search_took_holds_the_seconds_of_its_work(search) -> None:
+    before = control_of(search).seconds
+    task = search.tree.tasks[1]
+    action = search.tree.next_action
+    search.append(ActionStarted(action, Evaluate(AgentId(2), task)))
+    done = Evaluation(AgentId(2), task, 0, Verdict.RESOLVED, "made up")
+    search.append(TaskGraded(action, replace(done, cost=replace(done.cost, seconds=80.0))))
+    assert control_of(search).seconds == before + 80.0
 
 
 def test_the_log_keeps_the_plan_and_older_logs_have_none() -> None:

@@ -15,7 +15,6 @@ from dgm.cli.control import status
 from dgm.cli.look import show
 from dgm.cli.report import report
 from dgm.domain import ActionId, AgentId
-from dgm.errors import UserError
 from dgm.policies.best_belief import best_belief
 from dgm.search.exam import FOLDER, enter
 from tests.unit.paid_run import PaidRun, small
@@ -163,12 +162,15 @@ def test_report_tells_what_a_resolved_task_costs(paid: PaidRun) -> None:
     [
         (
             [],
-            r"its limit of 0\.20 USD leaves nothing .* \(0\.2000 are spent .* give them more with --max-usd",
+            r"limit of 0\.20 USD leaves nothing .* \(0\.2000 are spent .*; give it more with --max-usd",
         ),
-        (["--max-usd", "0.05"], r"--max-usd 0\.05: the holdout evaluations have cost 0\.0600 USD already"),
+        (
+            ["--max-usd", "0.05"],
+            r"they have cost 0\.0600 USD already, of 0\.05 .*; give it more with --max-usd",
+        ),
     ],
 )
-def test_an_examination_that_nothing_is_left_for_is_not_begun(
+def test_an_examination_that_nothing_is_left_for_is_reported_as_it_is(
     tmp_path: Path, words: list[str], message: str
 ) -> None:
     made = small(tmp_path / "spent", usd=0.20)
@@ -177,7 +179,9 @@ def test_an_examination_that_nothing_is_left_for_is_not_begun(
     before = exam.run.store.last
     exam.run.close()
     made.run.close()
-    with pytest.raises(UserError, match=message):
-        said(report, made.run.folder, "--holdout", *words)
+    done = CliRunner().invoke(report, [str(made.run.folder), "--holdout", *words], standalone_mode=False)
+    assert done.return_value == 3
+    assert re.search(message, done.stderr)
+    assert "on the search tasks" in done.stdout
     with Run.open(made.run.folder / FOLDER) as again:
         assert again.store.last == before

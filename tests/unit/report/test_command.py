@@ -87,6 +87,13 @@ def test_the_document_of_a_hostile_run_is_ascii(hostile_folder) -> None:
         (("--html", "-", "--json"), "both write to stdout"),
         (("--figures", "{}/file"), "a file, not a folder"),
         (("--figures", "{}/none/figures"), "there is no folder"),
+        (("--html", "{}/" + "x" * 300), "cannot be written .File name too long"),
+        (("--figures", "{}/" + "x" * 300), "cannot be written .File name too long"),
+        (("--html", "/proc/report.html"), "--html /proc/report.html: cannot be written"),
+        (("--figures", "/proc"), "--figures /proc: cannot be written"),
+        (("--no-control",), "about what --holdout performs"),
+        (("--control-attempts", "2"), "about the control of --holdout"),
+        (("--holdout", "--no-control", "--control-attempts", "2"), "without --no-control"),
     ],
 )
 def test_what_cannot_be_written_is_one_line(folder, tmp_path, words, complaint: str) -> None:
@@ -94,6 +101,19 @@ def test_what_cannot_be_written_is_one_line(folder, tmp_path, words, complaint: 
     with pytest.raises(UserError, match=complaint) as error:
         said(folder, *(word.format(tmp_path) for word in words))
     assert "\n" not in str(error.value)
+
+
+def test_nothing_hostile_reaches_the_terminal(hostile_folder) -> None:
+    text = said(hostile_folder)
+    assert {character for character in text if not character.isprintable()} == {"\n"}
+    assert sum(line.startswith("note: ") for line in text.splitlines()) == 1
+    assert "vetting, mean: " in text
+
+
+def test_an_examination_points_to_its_search(hostile_folder) -> None:
+    with pytest.raises(UserError) as error:
+        said(hostile_folder / "holdout")
+    assert f"an examination, not a search; dgm report {hostile_folder} says" in str(error.value)
 
 
 def test_a_run_without_an_agent_is_one_line(tmp_path) -> None:

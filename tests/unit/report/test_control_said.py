@@ -25,6 +25,7 @@ FOUND = ControlFindings(
     once=Tally(7, 13),
     pairs=twenty(1, 3, 11),
     spend=Usage(900, 2_000_000, 90_000),
+    took=2_090_000,
 )
 
 
@@ -32,6 +33,7 @@ def test_it_says_what_was_bought_and_what_came_of_it() -> None:
     said = " ".join(sentences(FOUND, offline=False))
     assert "for the 9.7M tokens that the search took" in said
     assert "32 attempts at each holdout task, of which it was given at most 20" in said
+    assert "The first that solves a task is the last, so its further attempts took 2.1M tokens." in said
     assert "With 20 attempts at each it resolves 14 of 20 tasks" in said
     assert "with one, 7 of 20" in said
     assert "resolves 12 of 20: 1 that the control does not, and not 3 that it does" in said
@@ -42,7 +44,7 @@ def test_it_says_what_was_bought_and_what_came_of_it() -> None:
 
 def test_one_that_is_not_complete_says_how_far_it_is() -> None:
     said = " ".join(sentences(replace(FOUND, attempts=12, missing=31), offline=True))
-    assert "every task has had 12 of 20 attempts, and up to 31 attempts are still to be made" in said
+    assert "every task has had 12 of 20 attempts, and up to 31 more can be made" in said
     assert "not independent" in said
 
 
@@ -51,7 +53,7 @@ def test_all_that_money_buys_has_no_bound() -> None:
     said = " ".join(sentences(few, offline=False))
     assert (
         "for the 2.00 USD that the search took, the seed could have had 2 attempts at each holdout task."
-        in said
+        in (said)
     )
 
 

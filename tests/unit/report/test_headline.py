@@ -1,20 +1,28 @@
 """What a report says of the choice, the difference and the power, on verdicts made by hand."""
 
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dgm.archive.events import TaskGraded
 from dgm.domain import AgentId, Evaluate, Evaluation, TaskId, Usage, Verdict
+from dgm.report.facts import gather
+from dgm.report.figures import holdout
+from dgm.report.headline import WORDS as WORDS_OF
 from dgm.report.headline import Answer, Findings, holdout_record, verdict
+from dgm.report.page import page
 from dgm.report.people import holdout_lines, search_lines
 from dgm.search.exam import Comparison, paired
 from dgm.search.summary import chosen_record
 from dgm.show.spans import plain
+from dgm.show.words import mcnemar_text, p_text
 from dgm.stats import mcnemar_power, tasks_needed
 from tests.unit.paid_run import PaidRun
+from tests.unit.report.test_markup import Texts
 
 WORDS = {True: Verdict.RESOLVED, False: Verdict.UNRESOLVED}
 
@@ -127,13 +135,69 @@ def test_the_headline_says_no_more_than_the_test_shows(gained: int, lost: int, a
     assert holdout_record(findings(pairs))["shown_better"] == (answer is Answer.BETTER)
 
 
-def test_nothing_is_shown_before_the_last_verdict(searched) -> None:
-    found = findings(twenty(6, 0, 4), missing=1)
+@pytest.mark.parametrize(("gained", "lost"), [(6, 0), (4, 1), (0, 6)])
+def test_terminal_page_and_document_say_the_same(searched, gained: int, lost: int) -> None:
+    found = findings(twenty(gained, lost, 4))
+    words = WORDS_OF[verdict(found, AgentId(2), "run").answer]
+    assert f"the best agent is {words}" in text(holdout_lines(searched, found, AgentId(2)))
+    report = gather(searched, AgentId(2), found, [])
+    assert f"it is {words}" in Texts(page(report).decode()).text
+    assert report.verdict.answer.value == words.removesuffix(" than the seed")
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(6, 0), (0, 6)])
+def test_nothing_is_shown_before_the_last_verdict(searched, gained: int, lost: int) -> None:
+    found = findings(twenty(gained, lost, 4), missing=1)
     assert verdict(found, AgentId(2), "run").answer is Answer.NOT_EXAMINED
-    assert not holdout_record(found)["shown_better"]
-    said = text(holdout_lines(searched, found, AgentId(2)))
-    assert "not shown to be better" in said
-    assert "1 holdout evaluations are missing yet" in said
+    record = holdout_record(found)
+    assert not record["shown_better"]
+    assert {record[name] for name in ("mcnemar_p", "mcnemar_mid_p", "difference", "power", "control")} == {
+        None
+    }
+    report = gather(searched, AgentId(2), found, [])
+    assert holdout(report) is None
+    shown = text(holdout_lines(searched, found, AgentId(2))), Texts(page(report).decode()).text
+    for said in shown:
+        assert "Nothing is shown yet: of 20 holdout tasks, 20 have a verdict on both" in said
+        assert not re.search(
+            "McNemar|[Dd]ifference:|[Pp]ower:|than the seed [(]", said.partition("Progress")[0]
+        )
+        assert f"{4 + gained}/20" in said
+
+
+def test_agents_that_were_examined_before_are_counted(searched) -> None:
+    once, twice = findings(twenty(6, 0, 4)), replace(findings(twenty(6, 0, 4)), examined=2)
+    for found, count in ((once, 0), (twice, 1)):
+        page_text = Texts(page(gather(searched, AgentId(2), found, [])).decode()).text
+        for said in (text(holdout_lines(searched, found, AgentId(2))), page_text):
+            assert (
+                said.count("2 agents of this run have been examined on these tasks; p is not corrected")
+                == count
+            )
+    assert holdout_record(twice)["examined"] == 2
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [
+        (0.375, "p = 0.375"),
+        (0.0496, "p = 0.0496"),
+        (0.04996, "p = 0.04996"),
+        (0.05, "p = 0.050"),
+        (0.0625, "p = 0.062"),
+        (0.00042, "p = 0.00042"),
+        (2e-6, "p < 0.00001"),
+    ],
+)
+def test_a_p_is_never_rounded_to_nothing_nor_across_the_level(p: float, said: str) -> None:
+    assert p_text(p) == said
+    assert mcnemar_text(p, p / 2).startswith(f"exact McNemar {said} (mid-p ")
+    assert "0.000 " not in mcnemar_text(p, p)
+    assert "0.000)" not in mcnemar_text(p, p)
+
+
+def test_the_document_keeps_a_small_p() -> None:
+    assert 0 < holdout_record(findings(twenty(20, 0, 0)))["mcnemar_p"] < 1e-5
 
 
 def test_without_an_examination_nothing_is_shown() -> None:

@@ -1,0 +1,52 @@
+"""Whether the files and folders that somebody names can be written: tried before anything is paid for."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dgm.errors import UserError
+
+
+def check_file(path: Path, option: str) -> None:
+    """Looks whether a file can be written there, in the place of an older one.
+
+    Args:
+        path: the file.
+        option: what named it, for the message.
+
+    Raises:
+        UserError: it cannot.
+    """
+    with _said(path, option):
+        if path.is_dir():
+            raise UserError(f"{option} {path}: a folder; name a file in it")
+        if path.exists() and not path.is_file():
+            raise UserError(f"{option} {path}: not a file; name a file, which may be a new one")
+        if not path.parent.is_dir():
+            raise UserError(f"{option} {path}: there is no folder {path.parent}; make it first")
+        _try(path.parent)
+
+
+def check_folder(path: Path, option: str) -> None:
+    """Looks whether files can be written in a folder that is there, or else in one that is made; raises so too."""
+    with _said(path, option):
+        if path.exists() and not path.is_dir():
+            raise UserError(f"{option} {path}: a file, not a folder; name a folder, which may be a new one")
+        if not path.parent.is_dir():
+            raise UserError(f"{option} {path}: there is no folder {path.parent}; make it first")
+        _try(path if path.is_dir() else path.parent)
+
+
+def _try(folder: Path) -> None:
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+@contextmanager
+def _said(path: Path, option: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise UserError(f"{option} {path}: cannot be written ({why}); name another place") from error
