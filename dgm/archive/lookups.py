@@ -120,7 +120,7 @@ def nearest(found: Sequence[AgentId], after: AgentId, *, backwards: bool = False
     return found[bisect_right(found, after) % len(found)]
 
 
-def recent(store: EventStore, count: int, before: int | None = None) -> Sequence[Recorded]:
-    """The last events, at most ``count``, in the order of the log; with ``before`` those below that number."""
-    end = before if before is not None else store.newest() + 1
-    return list(store.read(max(0, end - 1 - count), min(count, end - 1)))
+def recent(store: EventStore, count: int) -> Sequence[Recorded]:
+    """The last events, at most ``count``, in the order of the log."""
+    newest = store.newest()
+    return list(store.read(max(0, newest - count), count))

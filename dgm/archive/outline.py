@@ -6,7 +6,7 @@ is left to ``Tree``, which has the same columns.
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from dgm.archive.clades import clade_sums
@@ -73,6 +73,10 @@ class Members(Protocol):
         """The parent whose line the agent stands on; ``None`` for a seed."""
         ...
 
+    def ancestors(self, agent: AgentId) -> Iterator[AgentId]:
+        """Parents, their parents … down to the seed, each once and never before its descendants."""
+        ...
+
     def children(self, agent: AgentId) -> Sequence[AgentId]:
         """The agents that name this one as a parent, by birth."""
         ...
@@ -94,8 +98,8 @@ class Outline:
         self.in_flight: Mapping[ActionId, Action] = {}
         """Actions among the last rows of the log that had not ended; where nobody writes it, they never will."""
         self._first = array("q", (parents[0] if parents else -1 for parents in births))
-        further = {agent: parents[1:] for agent, parents in enumerate(births) if len(parents) > 1}
-        sums = clade_sums(self._first, further, (self.own_resolved, self.own_unresolved), STEPS)
+        self._further = {agent: parents[1:] for agent, parents in enumerate(births) if len(parents) > 1}
+        sums = clade_sums(self._first, self._further, (self.own_resolved, self.own_unresolved), STEPS)
         self.clades_counted = sums is not None
         """False where that would take too long, with many crossovers; then the columns of clades are 0."""
         nothing = array("q", bytes(8 * count))
@@ -151,6 +155,18 @@ class Outline:
         """The parent whose line the agent stands on; ``None`` for a seed."""
         parent = self._first[agent]
         return AgentId(parent) if parent >= 0 else None
+
+    def ancestors(self, agent: AgentId) -> Iterator[AgentId]:
+        """Parents, their parents … down to the seed, each once and never before its descendants."""
+        waiting = self._parents(agent)
+        while waiting:
+            nearest = max(waiting)
+            yield AgentId(nearest)
+            waiting.remove(nearest)
+            waiting |= self._parents(nearest)
+
+    def _parents(self, agent: int) -> set[int]:
+        return {self._first[agent], *self._further.get(agent, ())} - {-1}
 
     def children(self, agent: AgentId) -> Sequence[AgentId]:
         """The agents that name this one as a parent, by birth."""

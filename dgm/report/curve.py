@@ -5,8 +5,9 @@ which every run can be compared by. The bound falls as well as rises, and so doe
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Tally
@@ -18,8 +19,14 @@ SELECT at, kind,
     CASE kind WHEN 'task_graded' THEN json_extract(body, '$.verdict')
               WHEN 'model_called' THEN json_extract(body, '$.usage[1]') + json_extract(body, '$.usage[2]') END,
     CASE kind WHEN 'model_called' THEN json_extract(body, '$.usage[3]') END
-FROM events WHERE seq <= ? ORDER BY seq
+FROM events WHERE seq > ? AND seq <= ? ORDER BY seq
 """
+_AT_ONCE = 256
+"""Rows that are read at once; a long log is never held as a whole."""
+_KEPT = 8
+"""Of points that are thinned out at the end, so many times more are kept on the way."""
+_STALE = 4
+"""Entries of the heap for each agent, about; older ones are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +46,43 @@ class Point:
     """The rate that it exceeds with a probability of 99 %, as in ``dgm.stats.lower_bound``."""
 
 
-def curve(run: Run, most: int = 400) -> Sequence[Point]:
+def curve(run: Run, most: int = 400, pause: Callable[[], None] = lambda: None) -> Sequence[Point]:
     """At most ``most`` points, where something of the best agent changed, and the end of the run as the last.
 
     Empty where there was no verdict yet.
+
+    Args:
+        run: whose log is read.
+        most: points, at least 2.
+        pause: called every few rows. It may wait, to let other threads go on, or raise to end the work.
     """
-    points = list(_points(run))
+    points: list[Point] = []
+    step, last = 1, None
+    for number, last in enumerate(_points(run, pause)):
+        if number % step == 0:
+            points.append(last)
+        if len(points) > _KEPT * most:
+            points = points[::2]
+            step *= 2
+    if last is not None and points[-1] is not last:
+        points.append(last)
     if len(points) <= most:
         return points
-    step = (len(points) - 1) / (most - 1)
-    return [points[round(n * step)] for n in range(most)]
+    apart = (len(points) - 1) / (most - 1)
+    return [points[round(n * apart)] for n in range(most)]
 
 
-def _points(run: Run) -> Iterator[Point]:
+def _rows(run: Run, pause: Callable[[], None]) -> Iterator[tuple[Any, ...]]:
+    for before in range(0, run.tree.seq, _AT_ONCE):
+        yield from run.store.query(_ROWS, (before, min(before + _AT_ONCE, run.tree.seq)))
+        pause()
+
+
+def _points(run: Run, pause: Callable[[], None]) -> Iterator[Point]:
     watch, best = _Watch(), _Best()
     usd, tokens, evaluations = 0.0, 0, 0
     shown = last = None
-    for at, kind, agent, said, cost in run.store.query(_ROWS, (run.tree.seq,)):
+    for at, kind, agent, said, cost in _rows(run, pause):
         watch.passed(at, begins=kind == "run_started")
         if kind == "model_called":
             tokens += said
@@ -104,6 +131,9 @@ class _Best:
         tally = self._tallies.get(agent, Tally()) + Tally(int(resolved), int(not resolved))
         self._tallies[agent] = tally
         heapq.heappush(self._heap, (-lower_bound(tally), -tally.n, agent, tally))
+        if len(self._heap) > _STALE * len(self._tallies) + _AT_ONCE:
+            self._heap = [entry for entry in self._heap if entry[3] is self._tallies[entry[2]]]
+            heapq.heapify(self._heap)
 
     def now(self) -> tuple[AgentId, float, float]:
         """Agent, rate and bound; what is no longer so is dropped on the way."""

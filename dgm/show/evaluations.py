@@ -30,10 +30,3 @@ def evaluation_line(evaluation: Evaluation, usage: Usage, width: int | None = No
         f"{again}: {one_line(evaluation.reason, REASON_WIDTH)}",
     )
     return shown if width is None else cropped(shown, width)
-
-
-def verdict_line(evaluation: Evaluation, width: int) -> Line:
-    """``✓ resolved  2 of 2 hidden tests passed``: for lists in which the task is known."""
-    tone = VERDICT_TONES[evaluation.verdict]
-    mark = Span(f"{VERDICT_MARKS[evaluation.verdict]} {evaluation.verdict:<10}  ", tone)
-    return cropped(line(mark, one_line(evaluation.reason, max(width, 1))), width)

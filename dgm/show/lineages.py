@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from dgm.archive.lineage import Lineage
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.show.agents import agent_line, row_of
@@ -11,25 +10,16 @@ from dgm.show.spans import Line, Span, Tone
 WITH = "   with "
 
 
-def lineage_lines(tree: Tree, agent: AgentId, *, width: int | None = None) -> Iterator[tuple[AgentId, Line]]:
-    """Each step from the seed to the agent, a crossover's other parents before it.
+def step_lines(tree: Tree, agent: AgentId, *, width: int | None = None) -> Iterator[tuple[AgentId, Line]]:
+    """One step, a crossover's other parents before it.
 
     The line of another parent names that parent; it is no step.
 
     Args:
         tree: the archive.
-        agent: the last step.
+        agent: the step.
         width: as in ``agent_line``.
-
-    Raises:
-        UserError: there is no such agent.
     """
-    for step in Lineage(tree, agent).agents:
-        yield from step_lines(tree, step.id, width=width)
-
-
-def step_lines(tree: Tree, agent: AgentId, *, width: int | None = None) -> Iterator[tuple[AgentId, Line]]:
-    """One step of them."""
     for parent in tree.agents[agent].parents[1:]:
         room = None if width is None else max(0, width - len(WITH))
         yield parent, (Span(WITH, Tone.DIM), *_line(tree, parent, room))

@@ -5,7 +5,7 @@ second parent's child stands under its first alone. What a line looks like is le
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from dgm.archive.outline import Members
@@ -200,18 +200,16 @@ class Forest:
             if self._is_open(parent):
                 self._grow(parent, self._below(parent) - was)
 
-    def judged(self, agents: Iterable[AgentId]) -> None:
+    def judged(self, agents: Collection[AgentId]) -> None:
         """Puts agents with other tallies than before, and their ancestors, in their places."""
         if self.order is Order.BIRTH:
             return
-        parents: set[int] = set()
-        for agent in agents:
-            child: int = agent
-            while child != _ROOT and self._parent[child] not in parents:
-                child = self._parent[child]
-                parents.add(child)
-                if self.order is not Order.CLADE:
-                    break
+        concerned = set(agents)
+        if self.order is Order.CLADE:
+            # A verdict counts for every ancestor, also for those on whose line its agent does not stand.
+            for agent in agents:
+                concerned.update(self.members.ancestors(agent))
+        parents = {self._parent[agent] for agent in concerned}
         for parent in sorted(parents, reverse=True):
             cut = self._is_open(parent) and len(self._families[parent]) > self._page(parent)
             was = self._below(parent) if cut else 0

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -50,11 +51,23 @@ def page(text: str, environment: Mapping[str, str] = os.environ) -> None:
         UserError: there is no such program, or ``$PAGER`` is not a command line.
     """
     argv = command(environment)
-    with written(text) as path:
+    with written(text) as path, _undisturbed():
         try:
             subprocess.run([*argv, str(path)], env={**environment, "LESSSECURE": "1"}, check=False)
         except OSError as error:
             raise UserError(f"{argv[0]}: cannot be started ({error.strerror}); set PAGER") from error
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C and Ctrl-\\ are for the program that has the terminal, not for the one that waits for it."""
+    # A handler that does nothing, where an ignored signal would be ignored by the pager as well.
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def page_from(app: App[Any], text: str) -> None:

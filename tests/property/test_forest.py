@@ -1,7 +1,7 @@
 """A forest, which counts, shows what somebody would list who goes through all agents one by one."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,22 +20,22 @@ class Kin:
     """``Members`` that grow as a test says."""
 
     def __init__(self) -> None:
-        self.parents: list[int | None] = []
+        self.firsts: list[int | None] = []
+        self.all: list[list[AgentId]] = []
         self.own_resolved, self.own_unresolved = array("q"), array("q")
         self.clade_resolved, self.clade_unresolved = array("q"), array("q")
         self.seq = 0
 
-    def bear(self, parent: int | None) -> None:
-        self.parents.append(parent)
+    def bear(self, parent: int | None, other: int | None = None) -> None:
+        self.firsts.append(parent)
+        self.all.append([AgentId(one) for one in dict.fromkeys((parent, other)) if one is not None])
         for column in (self.own_resolved, self.own_unresolved, self.clade_resolved, self.clade_unresolved):
             column.append(0)
 
     def judge(self, agent: int, good: bool) -> None:
         (self.own_resolved if good else self.own_unresolved)[agent] += 1
-        above: int | None = agent
-        while above is not None:
-            (self.clade_resolved if good else self.clade_unresolved)[above] += 1
-            above = self.parents[above]
+        for one in (agent, *self.ancestors(AgentId(agent))):
+            (self.clade_resolved if good else self.clade_unresolved)[one] += 1
 
     def own(self, agent: AgentId) -> Tally:
         return Tally(self.own_resolved[agent], self.own_unresolved[agent])
@@ -44,11 +44,20 @@ class Kin:
         return Tally(self.clade_resolved[agent], self.clade_unresolved[agent])
 
     def first_parent(self, agent: AgentId) -> AgentId | None:
-        parent = self.parents[agent]
+        parent = self.firsts[agent]
         return None if parent is None else AgentId(parent)
 
+    def ancestors(self, agent: AgentId) -> Iterator[AgentId]:
+        found: set[AgentId] = set()
+        waiting = list(self.all[agent])
+        while waiting:
+            one = waiting.pop()
+            found.add(one)
+            waiting += [parent for parent in self.all[one] if parent not in found]
+        yield from sorted(found, reverse=True)
+
     def children(self, agent: AgentId) -> Sequence[AgentId]:
-        return [AgentId(child) for child, parent in enumerate(self.parents) if parent == agent]
+        return [AgentId(child) for child, parents in enumerate(self.all) if agent in parents]
 
 
 class Naive:
@@ -61,7 +70,7 @@ class Naive:
 
     def family(self, parent: int | None) -> list[int]:
         kin = self.kin
-        found = [child for child, above in enumerate(kin.parents) if above == parent]
+        found = [child for child, above in enumerate(kin.firsts) if above == parent]
 
         def key(agent: int) -> tuple[float, int, int]:
             tally = kin.clade(AgentId(agent)) if self.order is Order.CLADE else kin.own(AgentId(agent))
@@ -72,7 +81,7 @@ class Naive:
         return found[::-1] if self.descending else found
 
     def depth(self, agent: int) -> int:
-        parent = self.kin.parents[agent]
+        parent = self.kin.firsts[agent]
         return 0 if parent is None else 1 + self.depth(parent)
 
     def listing(self) -> list[Place]:
@@ -113,10 +122,11 @@ steps = st.lists(
 
 def take(step: tuple[str, int, bool], kin: Kin, forest: Forest, naive: Naive) -> None:
     what, number, flag = step
-    agents = len(kin.parents)
+    agents = len(kin.firsts)
     agent = number % agents if agents else 0
     if what == "bear":
-        kin.bear(None if not agents or number % 7 == 0 else agent)
+        first = None if not agents or number % 7 == 0 else agent
+        kin.bear(first, number // 7 % agents if first is not None and flag else None)
         forest.grown()
     elif what == "judge" and agents:
         kin.judge(agent, flag)
@@ -133,7 +143,7 @@ def take(step: tuple[str, int, bool], kin: Kin, forest: Forest, naive: Naive) ->
         assert forest.at(line) == Place(AgentId(agent), naive.depth(agent), forest.at(line).last)
         child: int | None = agent
         while child is not None:
-            parent = -1 if (above := kin.parents[child]) is None else above
+            parent = -1 if (above := kin.firsts[child]) is None else above
             place = naive.family(above).index(child)
             if place >= naive.limits.get(parent, PAGE):
                 naive.limits[parent] = (place // PAGE + 1) * PAGE
@@ -158,7 +168,8 @@ def test_every_line_is_what_a_naive_listing_has_there(
     try:
         kin = Kin()
         for agent, number in enumerate(ancestry):
-            kin.bear(None if not agent or number % 7 == 0 else number % agent)
+            first = None if not agent or number % 7 == 0 else number % agent
+            kin.bear(first, number // 7 % agent if first is not None and number % 3 == 0 else None)
         forest, naive = Forest(kin), Naive(kin)
         for step in taken:
             take(step, kin, forest, naive)
@@ -170,7 +181,7 @@ def test_every_line_is_what_a_naive_listing_has_there(
                 if not place.more:
                     assert forest.line_of(place.agent) == line
             shown = {place.agent for place in expected if not place.more}
-            for agent in set(range(len(kin.parents))) - shown:
+            for agent in set(range(len(kin.firsts))) - shown:
                 assert forest.line_of(AgentId(agent)) is None
     finally:
         forests.MORE = kept

@@ -17,7 +17,7 @@ from dgm.archive.events import (
 )
 from dgm.domain import SEED, ActionId, Cost, Evaluate, Evaluation, Stillborn, TaskId, Usage, Verdict
 from dgm.search.summary import run_summary
-from dgm.show.evaluations import evaluation_line, verdict_line
+from dgm.show.evaluations import evaluation_line
 from dgm.show.events import event_line, log_line
 from dgm.show.safe import cells
 from dgm.show.spans import Tone, plain
@@ -46,7 +46,6 @@ def test_an_evaluation_says_what_came_of_it_and_what_it_took() -> None:
     narrow = evaluation_line(GRADED, Usage(), 40)
     assert plain(narrow).startswith("✗ unresolved")
     assert sum(cells(span.text) for span in narrow) <= 40
-    assert plain(verdict_line(GRADED, 80)) == "✗ unresolved  2 of 5 tests failed"
 
 
 def test_a_further_attempt_is_said_to_be_one() -> None:
@@ -96,7 +95,6 @@ def test_nothing_that_others_wrote_is_obeyed() -> None:
     evaluation = Evaluation(SEED, TaskId(HOSTILE), 0, Verdict.RESOLVED, HOSTILE)
     lines = [
         evaluation_line(evaluation, Usage()),
-        verdict_line(evaluation, 80),
         event_line(TaskGraded(ActionId(1), evaluation), log.tree, HOSTILE),
         event_line(AgentStillborn(ActionId(1), Stillborn((SEED,), HOSTILE, HOSTILE, HOSTILE)), log.tree, ""),
         event_line(CallRefused(ActionId(3), HOSTILE, 400, HOSTILE, HOSTILE), log.tree, ""),

@@ -8,7 +8,7 @@ from dgm.archive.approvals import Waiting
 from dgm.domain import ActionId, AgentId, Born, CommitId, Evaluate, Expand, Tally, TaskId
 from dgm.policies.limits import BARREN
 from dgm.show.agents import AgentRow, State, agent_line, row_of, states, states_of
-from dgm.show.lineages import lineage_lines
+from dgm.show.lineages import step_lines
 from dgm.show.safe import cells
 from dgm.show.spans import Tone, plain
 from dgm.show.trees import best_line, guides, tree_lines
@@ -114,7 +114,8 @@ def test_the_best_of_a_large_tree_is_named_below_it(log: Log) -> None:
 
 
 def test_a_lineage_names_the_other_parent_of_a_crossover(log: Log) -> None:
-    steps = [(agent, plain(shown).split()[0]) for agent, shown in lineage_lines(log.tree, AgentId(4))]
+    shown = [each for step in (0, 1, 4) for each in step_lines(log.tree, AgentId(step))]
+    steps = [(agent, plain(each).split()[0]) for agent, each in shown]
     assert steps == [(0, "0"), (1, "1"), (2, "with"), (4, "4")]
 
 
