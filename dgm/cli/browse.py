@@ -35,8 +35,8 @@ def browse(run_name: str, follow: bool, theme: str | None, agent_name: int | Non
         from dgm.tui.app import Browser
 
         agent = None if agent_name is None else AgentId(agent_name)
-        if agent is not None and reader.run is not None and agent >= reader.count:
-            raise UserError(f"run {reader.name}: no agent {agent}; there are 0 to {reader.count - 1}")
+        if agent is not None and (why := reader.lacking(agent)):
+            raise UserError(why)
         browser = Browser(reader, follow=follow, theme=theme, agent=agent)
         browser.run()
         sys.exit(browser.return_code or 0)

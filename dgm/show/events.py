@@ -47,12 +47,12 @@ def agent_name(agent: AgentId, names: Mapping[AgentId, str] = _NAMES) -> str:
     return one_line(names[agent], 60) if agent in names else f"agent {agent}"
 
 
-def event_line(event: Event, tree: Tree, run: str, names: Mapping[AgentId, str] = _NAMES) -> Line:
+def event_line(event: Event, tree: Tree | None, run: str, names: Mapping[AgentId, str] = _NAMES) -> Line:
     """What happened, as a sentence; empty for what happens all the time: a start, an answered model call.
 
     Args:
         event: the event.
-        tree: what it was folded into, for tallies as they are now.
+        tree: what it was folded into, for tallies as they are now; None of an older event, to leave them out.
         run: the run's name, to be typed.
         names: what agents are called that are not called by their number.
     """
@@ -70,8 +70,9 @@ def event_line(event: Event, tree: Tree, run: str, names: Mapping[AgentId, str] 
             died = f"a child of {dead.parents[0]} is stillborn ({one_line(dead.stage, 40)})"
             return line(Span(died, Tone.DIM), f": {one_line(dead.reason, 60)}")
         case TaskGraded(_, graded):
+            tally = f" ({tally_text(tree.own(graded.agent))})" if tree is not None else ""
             return line(
-                f"{agent_name(graded.agent, names)} ({tally_text(tree.own(graded.agent))}) ",
+                f"{agent_name(graded.agent, names)}{tally} ",
                 Span(graded.verdict, VERDICT_TONES[graded.verdict]),
                 f" {one_line(graded.task, 120)} in {graded.cost.seconds:.1f} s: {one_line(graded.reason, 60)}",
             )

@@ -10,10 +10,11 @@ from dgm.domain import AgentId
 from dgm.show.agents import agent_line, row_of
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.trees import guides
+from dgm.tui.changes import Changed
 from dgm.tui.forest import MORE, Forest, Place
 from dgm.tui.keys import Where, bindings_of
 from dgm.tui.lines import LineList
-from dgm.tui.reader import Changed, Reader
+from dgm.tui.reader import Reader
 from dgm.tui.siblings import Order
 
 FOLDED = "▸"

@@ -16,12 +16,13 @@ from textual.screen import Screen
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
 from dgm.show.safe import one_line
+from dgm.tui.changes import Changed
 from dgm.tui.finding import Finder
 from dgm.tui.keys import Where, bindings_of
 from dgm.tui.page import Page, agent_of
 from dgm.tui.pager import page_from
 from dgm.tui.palette import Typed, system_commands
-from dgm.tui.reader import Changed, Reader
+from dgm.tui.reader import Reader
 from dgm.tui.screens import SCREENS, made
 from dgm.tui.screens.help import HelpScreen
 
@@ -113,6 +114,10 @@ class Browser(App[None]):
     def look(self) -> None:
         """Draws what is new of the run."""
         changed = self.reader.advance()
+        lacking = self.reader.lacking(self.agent) if changed.whole and self.agent is not None else ""
+        if lacking:
+            self.agent = None
+            self.say(lacking)
         if changed and self.page is not None and self.page.is_mounted:
             self.page.redraw(changed)
 
@@ -130,11 +135,18 @@ class Browser(App[None]):
     def go(
         self, screen: str, *, agent: AgentId | None = None, task: TaskId | None = None, tab: str | None = None
     ) -> None:
-        """Goes to a screen, for another agent or task where one is given; Esc comes back."""
+        """Goes to a screen, for another agent or task where one is given; Esc comes back.
+
+        To go to another agent than the one here ends following.
+        """
         if self.page is not None:
             self.page.note()
         here = Stop(self.current_mode, self.agent, self.task_id, self.tab)
-        self.agent = self.agent if agent is None else agent
+        if agent is not None and agent != self.agent:
+            self.agent, self.following = agent, False
+        if tab is None and screen == self.current_mode == "agent" and "/" not in (self.tab or "/"):
+            # To the agent, where it is shown already: its tab stays open.
+            tab = self.tab
         self.task_id = self.task_id if task is None else task
         self.tab = tab
         if here != Stop(screen, self.agent, self.task_id, self.tab):
@@ -212,6 +224,7 @@ class Browser(App[None]):
         if self.reader.best is None:
             self.say("the best agent is being worked out" if self.reader.count else "there is no agent yet")
         else:
+            self.following = False
             self.go("agent" if self.current_mode == "agent" else "tree", agent=self.reader.best)
 
     def action_mark(self) -> None:
@@ -240,7 +253,12 @@ class Browser(App[None]):
     def action_follow(self) -> None:
         """Follows the newest event, or stops to."""
         self.following = not self.following
-        self.say("following the newest event" if self.following else "not following")
+        if not self.following:
+            self.say("not following")
+        elif self.page is not None and self.page.follow():
+            self.say("following the newest event")
+        else:
+            self.say("the tree follows the newest event")
 
     def action_pager(self) -> None:
         """Opens what the screen shows in the pager."""

@@ -14,8 +14,9 @@ from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, joined, line
 from dgm.show.words import BEST
 from dgm.tui.bars import Block, Head
+from dgm.tui.changes import Changed
 from dgm.tui.keys import Where, keys_of, shown
-from dgm.tui.reader import Changed, Reader
+from dgm.tui.reader import Reader
 
 if TYPE_CHECKING:
     from dgm.tui.app import Browser
@@ -61,6 +62,10 @@ class Page(Screen[None]):
     def note(self) -> None:
         """Says to the app which agent the cursor is on, before it does something with it."""
 
+    def follow(self) -> bool:
+        """Puts the cursor on the agent of the newest event; False where the screen does not follow."""
+        return False
+
     def identity(self) -> str:
         """What ``y`` copies."""
         self.note()
@@ -98,7 +103,8 @@ class Page(Screen[None]):
         for head in self.query(Head):
             head.facts(self._facts(), self.NAME)
         for foot in self.query("#foot").results(Block):
-            foot.set_class(bool(self.reader.problem or self.browser.said), "said")
+            said = self.reader.problem or self.browser.said or self.reader.pauses
+            foot.set_class(bool(said), "said")
             foot.show([self._foot()])
 
     def in_thread(self, work: Callable[[], None], group: str, *, exclusive: bool = True) -> None:
@@ -134,8 +140,11 @@ class Page(Screen[None]):
         said = [line(Span(one_line(reader.name, 24), Tone.STRONG))]
         if reader.state:
             said.append(line(Span(one_line(reader.state, 30), _TONES.get(reader.state, Tone.PLAIN))))
+        # Before the counts, which a narrow window may cut off.
+        said += self.facts()
         if self.browser.following:
-            said.append(line(Span("following", Tone.GOOD)))
+            words = "following" if self.NAME == "tree" else "the tree follows"
+            said.append(line(Span(words, Tone.GOOD)))
         if reader.best is not None:
             said.append(line(Span(f"{BEST} {reader.best}", Tone.MARK)))
         if reader.members is not None:
@@ -145,7 +154,6 @@ class Page(Screen[None]):
             said.append(line(f"{done:,} evaluations" if done != 1 else "1 evaluation"))
         elif reader.reading is not None:
             said.append(line(Span(f"reading {reader.reading:.0%}", Tone.WARN)))
-        said += self.facts()
         return joined(said, " · ")
 
     def _foot(self) -> Line:
@@ -153,6 +161,8 @@ class Page(Screen[None]):
             return line(Span(one_line(self.reader.problem, 300), Tone.BAD))
         if self.browser.said:
             return line(Span(self.browser.said, Tone.WARN))
+        if self.reader.pauses:
+            return line(Span(self.reader.pauses, Tone.WARN))
         named: dict[str, str] = {}
         for key in (*keys_of(*self.WHERE), *keys_of(Where.EVERYWHERE)):
             if key.short:

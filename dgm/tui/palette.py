@@ -62,7 +62,7 @@ def meaning(browser: "Browser", typed: str) -> Command | None:
     verb, _, rest = typed.partition(" ")
     rest = rest.strip()
     agents = [AgentId(int(word)) for word in rest.split() if word.isascii() and word.isdigit()]
-    known = all(agent < browser.reader.count for agent in agents)
+    known = all(agent < browser.reader.count for agent in agents) and len(set(agents)) == len(agents)
     if verb.isascii() and verb.isdigit() and int(verb) < browser.reader.count and not rest:
         return f"go to agent {int(verb)}", partial(browser.go, "tree", agent=AgentId(int(verb)))
     if verb == "agent" and len(agents) == 1 and known:

@@ -10,21 +10,21 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
 
-from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, ChildProposed, Recorded, TaskGraded
+from dgm.archive.events import AgentBorn, Recorded
 from dgm.archive.history import LIVING, writer
 from dgm.archive.history import state as state_of_run
 from dgm.archive.lookups import births
 from dgm.archive.outline import Members, Outline, has_indices
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
-from dgm.domain import Agent, AgentId, Evaluate
-from dgm.errors import DgmError
+from dgm.domain import Agent, AgentId
+from dgm.errors import DgmError, Infrastructure
 from dgm.policies.limits import BARREN
 from dgm.show.agents import State, states
+from dgm.tui.changes import Changed, newest_of
 from dgm.tui.gate import Closed, Gate
 
 SMALL = 20_000
@@ -35,43 +35,15 @@ MOST = 500
 """Events that are folded at once while a run is followed."""
 STATE_EVERY_S = 2.0
 SWITCH_S = 0.001
+PATIENCE_S = 1.0
+"""After so long without following it is said why."""
+LOOKED_BACK = 1_000
+"""Events at the end of the log among which the newest that is about an agent is looked for."""
 BEST_EVERY = 20
 """The best agent is looked for at most one part in so many of the time."""
+_BITS = 64
+"""Of a number in SQLite, with its sign."""
 Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """What is new since it was last asked."""
-
-    events: Sequence[Recorded] = ()
-    born: range = range(0)
-    """Agents that were not there before."""
-    whole: bool = False
-    """Everything may be another: the run was read from its beginning."""
-    facts: bool = False
-    """The best agent, the state of the run, how far it is read, or a problem."""
-
-    def __bool__(self) -> bool:
-        return bool(self.events or self.born or self.whole or self.facts)
-
-    @property
-    def agents(self) -> set[AgentId]:
-        """Agents about whom something is said in the events; the clades of their ancestors change with them."""
-        found: set[AgentId] = set()
-        for recorded in self.events:
-            match recorded.event:
-                case TaskGraded(_, outcome):
-                    found.add(outcome.agent)
-                case ActionStarted(_, Evaluate(agent)):
-                    found.add(agent)
-                case AgentBorn():
-                    found.update((recorded.event.id, *recorded.event.parents))
-                case ActionStarted(_, what) if not isinstance(what, Evaluate):
-                    found.update(what.parents)
-                case AgentStillborn(_, outcome) | ChildProposed(_, outcome):
-                    found.update(outcome.parents)
-        return found
 
 
 class Reader:
@@ -93,8 +65,8 @@ class Reader:
         self.best: AgentId | None = None
         self.state = ""
         """As ``history.state`` says; empty while it is not known."""
-        self.problem = ""
-        """What is wrong with the run on disk, in one line; what was read stays."""
+        self._lasting = self._unfollowed = self._unfound = ""
+        """What is wrong for good; and why the run could not be followed, or its best agent not be found, last time."""
         self.bounds = False
         """Whether a lower bound can be worked out at once."""
         self.gate = Gate()
@@ -106,6 +78,8 @@ class Reader:
         self._best: Future[AgentId] | None = None
         self._best_due = self._state_due = 0.0
         self._best_at = -1
+        self._asked_since: float | None = None
+        """Since when the run could not be followed because a thread asks the tree."""
         self._under_way: Mapping[AgentId, State] = {}
         self._births: OrderedDict[AgentId, AgentBorn] = OrderedDict()
         self._damaged: set[AgentId] = set()
@@ -134,6 +108,19 @@ class Reader:
     def reading(self) -> float | None:
         """Share of the run that is folded, 0 to 1; None when all of it is."""
         return None if self.run else min(1.0, self.gate.rows / max(1, self._rows))
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the run on disk, in one line; what was read stays."""
+        return self._lasting or self._unfollowed or self._unfound
+
+    @property
+    def pauses(self) -> str:
+        """Why the run is not followed for a while, though it may grow; empty where it is."""
+        if self._asked_since is None or time.monotonic() - self._asked_since < PATIENCE_S:
+            return ""
+        what = "the best agent is worked out" if self._best is not None else "the tree is asked"
+        return f"{what}: what is new will be shown afterwards"
 
     @property
     def settled(self) -> bool:
@@ -165,6 +152,26 @@ class Reader:
             except DgmError:
                 self._damaged.add(agent)
         return found
+
+    def newest(self) -> AgentId | None:
+        """The agent of the newest event that is about one; None before the whole run is read."""
+        if self.run is None:
+            return None
+        try:
+            begin = max(0, self.until - LOOKED_BACK)
+            return newest_of(list(self._store.read(begin, self.until - begin)))
+        except DgmError:
+            return None
+
+    def lacking(self, agent: AgentId) -> str:
+        """That there is no such agent, where that is known by now; else nothing."""
+        if self.run:
+            there = f"there are 0 to {self.count - 1}" if self.count else "none is born yet"
+            return "" if agent < self.count else f"run {self.name}: no agent {agent}; {there}"
+        if agent.bit_length() < _BITS and not has_indices(self._store):
+            return ""  # to find it would take as long as to read the run
+        there_is = agent.bit_length() < _BITS and (self.born([agent]) or agent in self._damaged)
+        return "" if there_is else f"run {self.name}: no agent {agent}"
 
     def aim(self, agent: AgentId) -> str:
         """What the agent was made for; empty while that is not known."""
@@ -199,10 +206,11 @@ class Reader:
 
     def advance(self) -> Changed:
         """Takes in what has been read, found and appended since; never waits. To be called twice a second or so."""
+        before = self.problem, self.pauses
         whole = self._taken_outline() or self._taken_tree()
         known = self.count if not whole else 0
         events = self._followed()
-        facts = self._found_best() | self._looked_at_state()
+        facts = self._found_best() | self._looked_at_state() | (before != (self.problem, self.pauses))
         if whole or events:
             self._under_way = self._states()
         return Changed(events, range(known, self.count), whole, facts or self.run is None)
@@ -241,6 +249,8 @@ class Reader:
         import scipy.special  # noqa: F401
 
         self.bounds = True
+        # And what the screens of an agent and of the run do.
+        import dgm.search.summary  # noqa: F401
 
     def _take(self, run: Run) -> None:
         self.run, self.members = run, run.tree
@@ -255,7 +265,7 @@ class Reader:
         try:
             outline = done.result()
         except DgmError as error:
-            self.problem = str(error)
+            self._lasting = str(error)
             return True
         self.members = outline
         written = writer(self.folder) is not None
@@ -275,20 +285,27 @@ class Reader:
         except Closed:
             return False
         except DgmError as error:
-            self.problem = str(error)
+            self._lasting = str(error)
         return True
 
     def _followed(self) -> Sequence[Recorded]:
         """Not while a thread asks the tree, which must not change under it."""
-        if self.run is None or self.problem or not self._tree_lock.acquire(blocking=False):
+        if self.run is None or self._lasting:
             return ()
+        if not self._tree_lock.acquire(blocking=False):
+            self._asked_since = self._asked_since or time.monotonic()
+            return ()
+        self._asked_since = None
+        self._unfollowed = ""
         try:
             return self.run.follow(MOST)
+        except Infrastructure as error:
+            self._unfollowed = str(error)
         except DgmError as error:
-            self.problem = str(error)
-            return ()
+            self._lasting = str(error)
         finally:
             self._tree_lock.release()
+        return ()
 
     def _found_best(self) -> bool:
         found = False
@@ -296,10 +313,13 @@ class Reader:
             done, self._best = self._best, None
             try:
                 found, self.best = self.best != done.result(), done.result()
+                self._unfound = ""
+            except Infrastructure as error:
+                self._unfound, self._best_at = str(error), -1
             except DgmError as error:
-                found, self.problem = True, str(error)
+                self._lasting = str(error)
         stale = self.run is not None and self.count > 0 and self._best_at != self.until
-        if self._best is None and stale and time.monotonic() >= self._best_due and not self.problem:
+        if self._best is None and stale and time.monotonic() >= self._best_due and not self._lasting:
             self._best_at = self.until
             self._best = _beside(self._look_for_best)
         return found
@@ -319,13 +339,13 @@ class Reader:
         if now < self._state_due:
             return False
         self._state_due = now + STATE_EVERY_S
-        before = self.state, self.problem
+        before = self.state
         if _inode(self.folder) != self._inode:
-            self.problem = f"{self.folder.name}: the run was removed or replaced; what was read stays"
+            self._lasting = f"{self.folder.name}: the run was removed or replaced; what was read stays"
         if self.run:
             self.state = state_of_run(self.run)
             self._under_way = self._states()
-        return before != (self.state, self.problem)
+        return before != self.state
 
     def _states(self) -> Mapping[AgentId, State]:
         """Of a run that nobody writes nothing is under way, whatever its log ends with."""

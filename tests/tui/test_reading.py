@@ -1,20 +1,22 @@
 """What the screens say while a long run is still being read, and when it has been."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 from textual.pilot import Pilot
 
+from dgm.archive.events import Recorded
+from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.domain import AgentId
-from dgm.errors import ArchiveCorrupt
+from dgm.errors import ArchiveCorrupt, Infrastructure
 from dgm.tui import reader as readers
 from dgm.tui.app import Browser
 from dgm.tui.reader import Reader
-from tests.tui.driving import grid, settle
+from tests.tui.driving import drive, grid, settle
 from tests.tui.growing import Growing
 
 Held = Callable[[Browser, Pilot[None], Event], Awaitable[None]]
@@ -120,3 +122,96 @@ def test_a_damaged_birth_is_a_row_without_a_name_until_the_run_is_read(
         assert "event 20: no JSON" in grid(browser).splitlines()[-1]
 
     while_read(long_run, monkeypatch, script)
+
+
+def test_an_agent_that_is_not_there_is_refused_as_soon_as_that_is_known(
+    long_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "SMALL", 5)
+    with Reader(long_run) as reader:
+        assert reader.run is None
+        assert [reader.lacking(AgentId(agent)) for agent in (0, 7)] == ["", ""]
+        assert all(reader.lacking(AgentId(agent)) == f"run run: no agent {agent}" for agent in (8, 1 << 70))
+    monkeypatch.setattr(readers, "has_indices", lambda store: False)
+    with Reader(long_run) as reader:
+        assert reader.lacking(AgentId(8)) == ""
+
+    async def script(browser: Browser, pilot: Pilot[None], go_on: Event) -> None:
+        browser.agent = AgentId(8)
+        go_on.set()
+        await settle(browser, pilot)
+        assert "run run: no agent 8; there are 0 to 7" in grid(browser).splitlines()[-1]
+        assert browser.agent != 8
+
+    while_read(long_run, monkeypatch, script)
+    growing = Growing(long_run.parent / "empty", seed=False)
+    growing.run.close()
+    with Reader(long_run.parent / "empty") as reader:
+        assert reader.lacking(AgentId(0)) == "run empty: no agent 0; none is born yet"
+
+
+def test_what_passes_is_said_and_following_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    growing = Growing(tmp_path / "run")
+    follow = Run.follow
+
+    def busy(self: Run, most: int | None = None) -> Sequence[Recorded]:
+        raise Infrastructure("events.db: database is locked")
+
+    with Reader(tmp_path / "run") as reader:
+        monkeypatch.setattr(Run, "follow", busy)
+        growing.born(0)
+        assert reader.advance().facts and "is locked" in reader.problem
+        monkeypatch.setattr(Run, "follow", follow)
+        assert reader.advance().born == range(1, 2) and not reader.problem
+    growing.run.close()
+
+
+def test_a_best_agent_that_was_not_found_is_looked_for_again(
+    example: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[Run] = []
+
+    def once(run: Run) -> AgentId:
+        if not failed:
+            failed.append(run)
+            raise Infrastructure("events.db: disk I/O error")
+        return AgentId(7)
+
+    monkeypatch.setattr("dgm.search.best.best_of", once)
+
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        for _ in range(100):
+            browser.look()
+            await pilot.pause(0.01)
+            if browser.reader.best is not None:
+                break
+        assert failed and browser.reader.best == 7 and not browser.reader.problem
+
+    drive(example, (100, 24), script)
+
+
+def test_it_is_said_that_following_waits_for_a_question_to_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "PATIENCE_S", 0.0)
+    growing = Growing(tmp_path / "run")
+
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        answer, asked = Event(), Event()
+        thread = Thread(target=browser.reader.ask_tree, args=(lambda run: asked.set() or answer.wait(20),))
+        thread.start()
+        assert asked.wait(20)
+        growing.born(0)
+        browser.look()
+        browser.look()
+        await pilot.pause()
+        assert "what is new will be shown afterwards" in grid(browser).splitlines()[-1]
+        assert browser.reader.count == 1
+        answer.set()
+        thread.join()
+        await settle(browser, pilot)
+        assert "? keys" in grid(browser).splitlines()[-1]
+        assert browser.reader.count == 2
+
+    drive(tmp_path / "run", (100, 24), script)
+    growing.run.close()

@@ -126,6 +126,7 @@ def test_nonsense_is_no_command(example: Path) -> None:
             "agent x",
             "²",
             "task",
+            "diff 3 3",
         ):
             assert meaning(browser, typed) is None
 
@@ -209,6 +210,58 @@ def test_following_goes_to_the_newest_events_agent_until_a_key_moves_the_cursor(
 
     drive(tmp_path / "run", (100, 24), script, follow=True)
     growing.run.close()
+
+
+def test_following_begins_at_once_and_ends_where_a_person_goes(tmp_path: Path) -> None:
+    growing = Growing(tmp_path / "run")
+    for _ in range(3):
+        growing.born(0)
+    growing.graded(1, 0, good=True)
+    growing.graded(3, 0, good=False)
+
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        await pilot.press("f")
+        await pilot.pause()
+        assert agents(browser).agent == 3 and browser.following
+        assert " · following · " in grid(browser).splitlines()[0]
+        await pilot.press("2")
+        await pilot.pause()
+        assert " · the tree follows · " in grid(browser).splitlines()[0]
+        growing.graded(2, 0, good=False)
+        await settle(browser, pilot)
+        await pilot.press("1")
+        await pilot.pause()
+        assert agents(browser).agent == 2 and browser.following
+        for go in ("best", "typed"):
+            browser.following = True
+            if go == "best":
+                browser.action_best()
+            else:
+                meant = meaning(browser, "0")
+                assert meant is not None
+                meant[1]()
+            await pilot.pause()
+            here = agents(browser).agent
+            growing.graded(2, 1 if go == "best" else 2, good=False)
+            await settle(browser, pilot)
+            assert agents(browser).agent == here == (browser.reader.best if go == "best" else 0)
+            assert not browser.following
+
+    drive(tmp_path / "run", (100, 24), script)
+    growing.run.close()
+
+
+def test_a_key_that_shows_what_is_shown_leaves_no_step_to_go_back(example: Path) -> None:
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        for key in ("2", "2", "]", "2", "2"):
+            await pilot.press(key)
+            await settle(browser, pilot)
+        assert browser.tab == "source"
+        await pilot.press("escape")
+        await settle(browser, pilot)
+        assert browser.current_mode == "tree"
+
+    drive(example, (100, 24), script)
 
 
 def test_a_run_without_a_seed_says_that_it_waits(tmp_path: Path) -> None:

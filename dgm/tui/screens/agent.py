@@ -15,9 +15,9 @@ from dgm.show.spans import Line, Span, Tone, line
 from dgm.tui.agent_head import head_lines
 from dgm.tui.bars import Block
 from dgm.tui.bodies import Lines
+from dgm.tui.changes import Changed
 from dgm.tui.keys import Where, bindings_of
 from dgm.tui.page import agent_of, being_read
-from dgm.tui.reader import Changed
 from dgm.tui.tabs import Load, diff, evaluations, lineage, refusals, source, transcript
 from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage

@@ -15,8 +15,8 @@ from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import VERDICT_MARKS, VERDICT_TONES, bar, interval_text, mcnemar_text, tally_text
 from dgm.tui.bodies import Body, Lines, Prose, Stack, Target, heading
+from dgm.tui.changes import Changed
 from dgm.tui.keys import Where, bindings_of
-from dgm.tui.reader import Changed
 from dgm.tui.tabs import Load, answered
 from dgm.tui.tabs.diff import of_patch
 from dgm.tui.text import TextView

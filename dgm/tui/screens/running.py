@@ -21,9 +21,9 @@ from dgm.errors import DgmError
 from dgm.report.curve import Point, curve
 from dgm.show.spans import Span, Tone, line
 from dgm.tui.bodies import Lines
+from dgm.tui.changes import Changed
 from dgm.tui.keys import Where, bindings_of
 from dgm.tui.page import being_read
-from dgm.tui.reader import Changed
 from dgm.tui.run_facts import Gathered, run_lines
 from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage

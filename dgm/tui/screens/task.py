@@ -17,9 +17,9 @@ from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import UNTRIED, VERDICT_MARKS, VERDICT_TONES
 from dgm.tui.agent_list import AgentList
 from dgm.tui.bodies import Body, Lines
+from dgm.tui.changes import Changed
 from dgm.tui.keys import Where, bindings_of
 from dgm.tui.lines import LineList
-from dgm.tui.reader import Changed
 from dgm.tui.task_texts import attempts, beside, load_tallies, load_tries, statement_body, task_list
 from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage

@@ -15,10 +15,10 @@ from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line, plain
 from dgm.tui.agent_list import AgentList
 from dgm.tui.bars import Block
+from dgm.tui.changes import Changed, newest_of
 from dgm.tui.keys import Where
 from dgm.tui.page import Page
 from dgm.tui.panel import panel_lines
-from dgm.tui.reader import Changed
 from dgm.tui.siblings import Order
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class TreeScreen(Page):
         if self.browser.agent is not None and self.browser.agent != agents.agent:
             agents.goto(self.browser.agent)
         self._here = True
+        if self.browser.following:
+            self.follow()
 
     def on_screen_suspend(self, _: events.ScreenSuspend) -> None:
         """Another screen is shown; the cursor says nothing more."""
@@ -79,13 +81,17 @@ class TreeScreen(Page):
         self._drawn = drawn
         if self.browser.agent is not None and changed.whole and self.browser.agent != agents.agent:
             agents.goto(self.browser.agent)
-        if self.browser.following:
-            for recorded in reversed(changed.events):
-                concerned = Changed((recorded,)).agents
-                if concerned:
-                    agents.goto(max(concerned))
-                    break
+        newest = newest_of(changed.events)
+        if self.browser.following and (changed.whole or newest is not None):
+            self.follow(newest)
         self._draw_panel()
+
+    def follow(self, newest: AgentId | None = None) -> bool:
+        """Puts the cursor on the agent of the newest event, which is looked up where it is not known."""
+        newest = self.reader.newest() if newest is None else newest
+        if newest is not None:
+            self.agents.goto(newest)
+        return True
 
     def note(self) -> None:
         """The agent under the cursor, where this screen is the one that is shown."""

@@ -75,6 +75,8 @@ def test_what_happened_is_told_in_a_sentence(event: Event, said: str) -> None:
     log.born()
     log.graded(0, [True, False])
     assert plain(event_line(event, log.tree, "demo")) == said
+    # An old event is told without the tally of now.
+    assert plain(event_line(event, None, "demo")) == said.replace(" (1/2 50%)", "")
 
 
 def test_agents_with_a_name_are_called_by_it() -> None:

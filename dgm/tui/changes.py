@@ -1,0 +1,50 @@
+"""What is new of a run, for the screens to draw."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, ChildProposed, Recorded, TaskGraded
+from dgm.domain import AgentId, Evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What is new since it was last asked."""
+
+    events: Sequence[Recorded] = ()
+    born: range = range(0)
+    """Agents that were not there before."""
+    whole: bool = False
+    """Everything may be another: the run was read from its beginning."""
+    facts: bool = False
+    """The best agent, the state of the run, how far it is read, or a problem."""
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.born or self.whole or self.facts)
+
+    @property
+    def agents(self) -> set[AgentId]:
+        """Agents about whom something is said in the events; the clades of their ancestors change with them."""
+        found: set[AgentId] = set()
+        for recorded in self.events:
+            match recorded.event:
+                case TaskGraded(_, outcome):
+                    found.add(outcome.agent)
+                case ActionStarted(_, Evaluate(agent)):
+                    found.add(agent)
+                case AgentBorn():
+                    found.update((recorded.event.id, *recorded.event.parents))
+                case ActionStarted(_, what) if not isinstance(what, Evaluate):
+                    found.update(what.parents)
+                case AgentStillborn(_, outcome) | ChildProposed(_, outcome):
+                    found.update(outcome.parents)
+        return found
+
+
+def newest_of(events: Sequence[Recorded]) -> AgentId | None:
+    """The agent of the last of some events that is about one."""
+    for recorded in reversed(events):
+        concerned = Changed((recorded,)).agents
+        if concerned:
+            return max(concerned)
+    return None
