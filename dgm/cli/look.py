@@ -23,7 +23,7 @@ from dgm.domain import Agent, AgentId, Evaluation, Usage
 from dgm.errors import UserError
 from dgm.search.best import best_of
 from dgm.search.summary import account_record, agent_record, by_record, run_summary, spend_record
-from dgm.show.agents import states_of
+from dgm.show.agents import root_text, states_of
 from dgm.show.evaluations import evaluation_line
 from dgm.show.events import log_line
 from dgm.show.lineages import step_lines
@@ -62,7 +62,9 @@ def _tree_lines(run: Run, depth: int | None) -> Iterator[Line]:
     many = len(tree.agents) > STARRED
     found = _found_meanwhile(run) if many else None
     best = None if many else best_of(run)
-    for _, shown in tree_lines(tree, best, depth, width=width, states=states_of(tree, living=state(run) in LIVING)):
+    for _, shown in tree_lines(
+        tree, best, depth, width=width, states=states_of(tree, living=state(run) in LIVING)
+    ):
         yield shown
     if found is not None:
         yield best_line(tree, found.result())
@@ -128,7 +130,7 @@ def _agent_lines(run: Run, agent: Agent) -> Sequence[Line]:
     facts = {
         "agent": str(agent.id),
         "commit": agent.commit,
-        "parents": ", ".join(map(str, agent.parents)) or "– (the seed)",
+        "parents": ", ".join(map(str, agent.parents)) or f"– ({root_text(agent)})",
         "children": ", ".join(map(str, tree.children(agent.id))) or "–",
         "operator": operator_text(agent.operator, tree.aim(agent.id)),
         "rationale": one_line(agent.rationale, 200),

@@ -7,7 +7,7 @@ from enum import StrEnum, auto
 from dgm.archive.events import AgentBorn
 from dgm.archive.outline import Members
 from dgm.archive.tree import Tree
-from dgm.domain import Action, Agent, AgentId, Evaluate, Tally
+from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, Tally
 from dgm.policies.limits import BARREN as FRUITLESS
 from dgm.show.safe import cells, one_line
 from dgm.show.spans import Line, Span, Tone, joined, line
@@ -26,6 +26,8 @@ from dgm.show.words import (
 
 RATIONALE_WIDTH = 60
 """Cells of a rationale where nothing bounds the line."""
+_SEED = "seed"
+"""The operator of the agents that a search starts from."""
 _LEAST = 12
 """Cells below which a rationale is left out."""
 
@@ -68,6 +70,13 @@ class AgentRow:
     marked: bool
     parents: tuple[AgentId, ...]
     rationale: str
+
+
+def root_text(born: Agent | AgentBorn) -> str:
+    """What an agent without parents is; a run may have several of them, and an examination has no others."""
+    if born.operator != _SEED:
+        return "entered without a parent"
+    return "the seed" if born.id == SEED else "a further seed"
 
 
 def row_of(

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from dgm.domain import AgentId
-from dgm.show.agents import STATE_MARKS, State, row_of
+from dgm.show.agents import STATE_MARKS, State, root_text, row_of
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, joined, line
 from dgm.show.words import BEST, MARKED, bar, interval_text, operator_text, tally_text
@@ -46,7 +46,7 @@ def head_lines(
             ),
             line(Span("of ", Tone.DIM), " and ".join(map(str, row.parents)))
             if row.parents
-            else line("the seed"),
+            else line(root_text(born)),
             line(Span(operator_text(row.operator, row.aim), Tone.KEY)),
             line(Span("commit ", Tone.DIM), one_line(born.commit[:12], 12)),
             line(Span("children ", Tone.DIM), _some(members.children(agent))),

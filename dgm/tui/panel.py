@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from dgm.domain import AgentId, Tally
-from dgm.show.agents import STATE_MARKS, State
+from dgm.show.agents import STATE_MARKS, State, root_text
 from dgm.show.safe import neutral, one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import BEST, interval_text, operator_text, tally_text
@@ -45,7 +45,7 @@ def _lines(reader: Reader, agent: AgentId, width: int) -> Iterator[Line]:
     facts = {
         "commit": born.commit[:12],
         "operator": operator_text(born.operator, reader.aim(agent)),
-        "parents": ", ".join(map(str, born.parents)) or "– (a seed)",
+        "parents": ", ".join(map(str, born.parents)) or f"– ({root_text(born)})",
         "children": f"{named}{further}" or "–",
     }
     for name, text in facts.items():

@@ -49,12 +49,14 @@ def run_lines(run: Run, best: AgentId | None, gathered: Gathered, now: float, wi
         width: cells of the window.
     """
     tree, facts = run.tree, run_facts(run, best)
+    # One that was worked out before the first verdict is not one of a run without verdicts.
+    points = None if tree.evaluations and not gathered.curve else gathered.curve
     return [
         *status_lines(run, facts),
         *_budgets(tree, max(_NARROW, min(BAR, width - 50))),
         (),
         heading("the best agent over evaluations"),
-        *curve_lines(gathered.curve, max(10, min(WIDTH, width - 8))),
+        *curve_lines(points, max(10, min(WIDTH, width - 8))),
         (),
         *_slots(run, facts["state"], gathered.begun, now),
         (),

@@ -42,7 +42,9 @@ class Terminal:
             if re.search(words, shown):
                 # All of a frame may not be there yet.
                 time.sleep(0.5)
-                return self.shown()
+                shown = self.shown()
+                if is_whole(shown):
+                    return shown
             time.sleep(0.3)
         raise AssertionError(f"{what} was not seen:\n{self.shown()}")
 
@@ -59,6 +61,13 @@ class Terminal:
             timeout=30,
         )
         return done.stdout
+
+
+def is_whole(shown):
+    """Whether head and text speak of the same moment; true of a screen that has not both."""
+    head = re.search(r"· (\d+) agents? · (\d+) evaluations?\b", shown.split("\n", 1)[0])
+    text = re.search(r"^.?agents +(\d+).*\n.?evaluations +(\d+) of", shown, re.MULTILINE)
+    return head is None or text is None or head.groups() == text.groups()
 
 
 def graded(shown):

@@ -5,15 +5,19 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from dgm.archive.events import AgentBorn
 from dgm.archive.history import evaluations_of
 from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
+from dgm.domain import ActionId, AgentId
 from dgm.search.best import best_of
 from dgm.show.diffs import Patch
 from dgm.show.words import VERDICT_MARKS, interval_text, tally_text
 from dgm.tui.app import Browser
 from dgm.tui.screens.agent import TABS, AgentScreen
+from dgm.tui.tabs import diff
 from tests.tui.driving import drive, grid, settle
+from tests.tui.growing import Growing
 from tests.tui.shown import SMALL, TINY, WIDE, opened, press, type_words
 
 __all__ = ["opened"]
@@ -75,6 +79,30 @@ def test_the_diff_is_against_the_seed_and_a_marked_agent_too(example: Path, open
 
     assert opened.tree.depth(deep.id) > 1
     drive(example, WIDE, look, agent=deep.id)
+
+
+def test_each_root_is_called_what_it_is(tmp_path: Path) -> None:
+    growing = Growing(tmp_path / "run")
+    other = growing.born()
+    child = growing.born(other)
+    grandchild = growing.born(child)
+    candidate = AgentId(len(growing.run.tree.agents))
+    growing.run.append(AgentBorn(ActionId(0), candidate, (), "c" * 40, "candidate", "entered"))
+    growing.run.close()
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        assert "a further seed" in (await press(browser, pilot, "2")).splitlines()[1]
+        assert "A further seed: no operator" in await press(browser, pilot, *["]"] * 4)
+        browser.go("agent", agent=grandchild, tab="lineage")
+        await settle(browser, pilot)
+        assert f"2 steps from agent {other}, a further seed" in grid(browser)
+        assert diff.others(browser.reader, grandchild, ()) == [child, other]
+        browser.go("agent", agent=candidate, tab="lineage")
+        await settle(browser, pilot)
+        assert "entered without a parent" in grid(browser).splitlines()[1]
+        assert diff.others(browser.reader, candidate, ()) == [None]
+
+    drive(tmp_path / "run", WIDE, look, agent=other)
 
 
 def test_side_by_side_and_back(example: Path, best: int) -> None:
@@ -140,7 +168,7 @@ def test_lineage_has_every_step_and_leads_to_it(example: Path, opened: Run) -> N
         for step in steps:
             assert step.rationale.split("\n")[0] in text
         assert f"against its parent {steps[-1].parents[0]}" in text
-        assert f"{len(steps)} steps" in text
+        assert f"{len(steps) - 1} steps from the seed" in text
         shown = await press(browser, pilot, "j", "j", "enter")
         assert f"agent {steps[0].id}" in shown
 

@@ -13,6 +13,7 @@ from dgm.show.spans import plain
 from dgm.tui import pager, reader
 from dgm.tui.app import Browser
 from dgm.tui.plot import curve_lines
+from dgm.tui.run_facts import Gathered, run_lines
 from tests.tui.driving import drive, grid, settle
 from tests.tui.growing import Growing
 from tests.tui.shown import SMALL, TINY, WIDE, opened, press
@@ -109,6 +110,17 @@ def test_the_curve_has_its_numbers() -> None:
     braille = [any(0x2800 < ord(each) < 0x2900 for each in row) for row in rows[:4]]
     assert braille == [False, True, True, True]
     assert all(len(row) <= 6 + 20 for row in rows[:6])
+
+
+def test_a_curve_that_is_not_worked_out_is_not_called_none(tmp_path: Path) -> None:
+    growing = Growing(tmp_path / "run")
+    said = "\n".join(plain(each) for each in run_lines(growing.run, None, Gathered(curve=()), 0.0, 80))
+    assert "no evaluation yet" in said
+    growing.graded(0, 0, good=True)
+    for early in (Gathered(), Gathered(curve=())):
+        said = "\n".join(plain(each) for each in run_lines(growing.run, None, early, 0.0, 80))
+        assert "being worked out" in said and "no evaluation yet" not in said
+    growing.run.close()
 
 
 def test_what_is_shown_opens_in_the_pager(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,8 @@ _MARKS = (
     (BARREN, "its children were stillborn, it gets no more"),
     *((mark, verdict.value) for verdict, mark in VERDICT_MARKS.items()),
     ("▸", "has children that are folded away"),
+    ("»", "was found by /; n goes from one to the next by number"),
+    ("‹", "so many generations are left out before it"),
 )
 _TYPED = (
     (":17", "to agent 17"),

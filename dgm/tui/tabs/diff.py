@@ -1,28 +1,32 @@
-"""What an agent changed, against its parent, the seed, a marked agent."""
+"""What an agent changed, against its parent, the root of its line, a marked agent."""
 
 from collections.abc import Sequence
 
 from dgm.archive.repository import AgentRepository, patch
-from dgm.domain import SEED, AgentId, CommitId
+from dgm.domain import AgentId, CommitId
+from dgm.show.agents import root_text
 from dgm.show.diffs import ChangedFile, Patch
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.tui.bodies import Body, Diff, Lines, Stack, Target, heading
 from dgm.tui.reader import Reader
 from dgm.tui.tabs import Load
+from dgm.tui.tabs.lineage import line_of
 
 FILES = 40
 """Names of files that stand above a patch."""
 
 
 def others(reader: Reader, agent: AgentId, marks: Sequence[AgentId]) -> Sequence[AgentId | None]:
-    """What an agent can be compared with: its parents, the seed, marked agents; None stands for nothing at all.
+    """What an agent can be compared with: parents, the root of its line, marked agents; None stands for nothing.
 
-    A seed is compared with nothing first, so that its whole source is seen.
+    A root is compared with nothing first, so that its whole source is seen.
     """
     born = reader.born([agent]).get(agent)
     parents: Sequence[AgentId | None] = born.parents if born else ()
-    found = [*(parents or [None]), SEED, *marks]
+    members = reader.members
+    root = line_of(members, agent)[:1] if born and members is not None else ()
+    found = [*(parents or [None]), *root, *marks]
     return [other for other in dict.fromkeys(found) if other != agent]
 
 
@@ -36,6 +40,7 @@ def load(reader: Reader, agent: AgentId, other: AgentId | None, *, beside: bool)
         beside: whether both sides stand beside each other.
     """
     known = reader.born([agent] if other is None else [agent, other])
+    root = root_text(known[other]) if other in known and not known[other].parents else ""
     repository = AgentRepository(reader.folder / "agents.git")
 
     def look() -> Body:
@@ -44,7 +49,7 @@ def load(reader: Reader, agent: AgentId, other: AgentId | None, *, beside: bool)
             data = patch({}, repository.source(commit))
         else:
             data = repository.diff(CommitId(known[other].commit), commit)
-        return of_patch(data, _against(known[agent].parents, agent, other), beside=beside)
+        return of_patch(data, _against(known[agent].parents, agent, other, root), beside=beside)
 
     return look
 
@@ -58,10 +63,11 @@ def of_patch(data: bytes, title: str, *, beside: bool) -> "PatchBody":
     return body
 
 
-def _against(parents: tuple[AgentId, ...], agent: AgentId, other: AgentId | None) -> str:
+def _against(parents: tuple[AgentId, ...], agent: AgentId, other: AgentId | None, root: str) -> str:
+    """``root`` is what the other one is called where it has no parents."""
     if other is None:
         return f"agent {agent}, all of its source: it has no parent"
-    who = "its parent " if other in parents else "the seed, " if other == SEED else ""
+    who = "its parent " if other in parents else f"{root}, " if root else ""
     return f"agent {agent} against {who}agent {other}"
 
 

@@ -1,13 +1,13 @@
-"""The steps from the seed to an agent: what each was meant to do, and what it brought."""
+"""The steps from the root of its line, mostly the seed, to an agent: what each was meant to do, and what it brought."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dgm.archive.events import AgentBorn
 from dgm.archive.lookups import births
 from dgm.archive.outline import Members
 from dgm.domain import Agent, AgentId, Tally
-from dgm.show.agents import agent_line, row_of
+from dgm.show.agents import agent_line, root_text, row_of
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.tui.bodies import Body, Prose, Target, heading, paragraphs
 from dgm.tui.reader import Reader
@@ -27,11 +27,10 @@ def load(reader: Reader, agent: AgentId, marks: Collection[AgentId] = ()) -> Loa
 
     def look() -> Body:
         shown = steps[-MOST:]
+        asked = [steps[0], *shown]
         who: Mapping[AgentId, Agent | AgentBorn]
-        who = {n: tree.agents[n] for n in shown} if tree else reader.ask(lambda store: births(store, shown))
-        rows: list[Line] = [
-            heading(f"{len(steps)} steps" if len(steps) > 1 else "the seed", _left_out(len(steps)))
-        ]
+        who = {n: tree.agents[n] for n in asked} if tree else reader.ask(lambda store: births(store, asked))
+        rows: list[Line] = [heading(*_title(steps, root_text(who[steps[0]])))]
         targets: dict[int, Target] = {}
         for step in shown:
             targets[len(rows) + 1] = Target("agent", agent=step)
@@ -42,15 +41,21 @@ def load(reader: Reader, agent: AgentId, marks: Collection[AgentId] = ()) -> Loa
 
 
 def line_of(members: Members, agent: AgentId) -> list[AgentId]:
-    """From the seed to the agent, along first parents."""
+    """From a root to the agent, along first parents."""
     found = [agent]
     while (parent := members.first_parent(found[-1])) is not None:
         found.append(parent)
     return found[::-1]
 
 
-def _left_out(steps: int) -> str:
-    return f", the last {MOST:,} of them" if steps > MOST else " from the seed" if steps > 1 else ""
+def _title(line: Sequence[AgentId], root: str) -> tuple[str, str]:
+    """How many steps lead from the root, which is none itself, and whether all of them are shown."""
+    steps = len(line) - 1
+    if not steps:
+        return root, ""
+    count = "1 step" if steps == 1 else f"{steps:,} steps"
+    whence = root if root == "the seed" else f"agent {line[0]}, {root}"
+    return count, f" from {whence}" + (f"; the last {MOST:,} of them" if steps >= MOST else "")
 
 
 def _step(

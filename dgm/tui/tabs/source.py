@@ -50,7 +50,9 @@ def is_text(data: bytes) -> bool:
 
 
 def _row(name: str, entry: Entry) -> Line:
-    lines = f"{entry.data.count(bytes([10])):>7,} lines" if is_text(entry.data) and entry.mode != LINK else ""
+    ends = entry.data.count(bytes([10]))
+    said = f"{ends:>7,} {'line' if ends == 1 else 'lines'}"
+    lines = said if is_text(entry.data) and entry.mode != LINK else ""
     mark = "link" if entry.mode == LINK else "program" if entry.mode == PROGRAM else ""
     tail = f" → {one_line(os.fsdecode(entry.data), 200)}" if entry.mode == LINK else ""
     return line(

@@ -9,6 +9,7 @@ from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.domain import AgentId, Digest
 from dgm.messages import Message, Reply, Role, ToolCall
+from dgm.show.agents import root_text
 from dgm.show.making import making_lines
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
@@ -31,7 +32,9 @@ def load(reader: Reader, agent: AgentId) -> Load:
     def look() -> Body:
         born = reader.ask(lambda store: births(store, [agent]))[agent]
         if not born.parents:
-            return Prose([line("The seed was not made by an operator."), (), *paragraphs(born.rationale)])
+            who = root_text(born)
+            said = f"{who[0].upper()}{who[1:]}: no operator made it."
+            return Prose([line(said), (), *paragraphs(born.rationale)])
         calls = reader.ask(lambda store: store.calls(born.action))
         parts: list[Body] = [Prose(list(_head(born, aim)))]
         if folded:
