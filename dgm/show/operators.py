@@ -12,9 +12,9 @@ from dgm.stats.better import JUDGED
 
 HEADER = ("operator", "tried", "born", "judged", "better", "mean gain [95 %]")
 NOTE = (
-    f"  gain: own rate minus the best parent's, in points, of children with {JUDGED}",
-    "  verdicts; parents are chosen for high rates, so gains are biased down, for all",
-    "  operators alike",
+    "  gain: own rate minus the best parent's, in points, of children with at least",
+    f"  {JUDGED} verdicts; parents are chosen for high rates, so gains are biased down, for",
+    "  all operators alike",
 )
 WIDTH = 80
 """Columns of the table."""
@@ -70,8 +70,9 @@ def _row(line: OperatorLine) -> tuple[str, ...]:
 
 def _further(line: OperatorLine) -> list[str]:
     found = [_took(line)]
-    if line.waiting or line.unfinished:
-        found.append(f"waiting for a person {line.waiting}, unfinished {line.unfinished}")
+    open_yet = (("waiting for a person", line.waiting), ("unfinished", line.unfinished))
+    if any(count for _, count in open_yet):
+        found.append(", ".join(f"{what} {count}" for what, count in open_yet if count))
     if line.stillborn:
         dead = sorted(line.stillborn.items(), key=lambda item: (-item[1], item[0]))
         found.append("stillborn: " + ", ".join(f"{one_line(stage, 40)} {count}" for stage, count in dead))

@@ -32,6 +32,11 @@ AIM_WIDTH = 40
 _ROLE_WIDTH = 80
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """``1 agent``, ``1,200 agents``; ``many`` is the plural where it takes more than an s."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def tally_text(tally: Tally) -> str:
     """``5/12 42%``; a dash where nothing was evaluated."""
     return f"{tally.resolved}/{tally.n} {tally.rate:.0%}" if tally.n else "–"
