@@ -10,9 +10,10 @@ from dgm.cli.output import emit_json
 from dgm.domain import Agent
 from dgm.export.branches import write_repository
 from dgm.export.graphs import write_tree
-from dgm.export.standalone import write_standalone
+from dgm.export.standalone import model_of, write_standalone
 from dgm.export.table_files import write_table
 from dgm.export.tables import EVALUATIONS, SPEND
+from dgm.show.words import counted
 
 Said = tuple[dict[str, Any], str]
 """For programs, and for people."""
@@ -32,30 +33,34 @@ def alone(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
     """Writes an agent as a new folder that runs by itself; raises as ``whole_run``."""
     count = write_standalone(run, agent, target)
     record = {"agent": agent.id, "commit": agent.commit, "folder": str(target), "files": count}
-    how = f'python3 {target / "run.py"} --repo PATH "what is to be done"'
-    _say((record, f"agent {agent.id} ({count} files) is in {target}; start it with {how}"), as_json=as_json)
+    named = "" if model_of(run) else " --model NAME"
+    how = f'python3 {target / "run.py"} --repo PATH{named} "what is to be done"'
+    _say(
+        (record, f"agent {agent.id} ({counted(count, 'file')}) is in {target}; start it with {how}"),
+        as_json=as_json,
+    )
 
 
 def _tree(run: Run, target: Path) -> Said:
     count = write_tree(run, target)
-    return {"file": str(target), "agents": count}, f"a tree of {count} agents is in {target}"
+    return {"file": str(target), "agents": count}, f"a tree of {counted(count, 'agent')} is in {target}"
 
 
 def _evaluations(run: Run, target: Path) -> Said:
     count = write_table(run, EVALUATIONS, target)
-    return {"file": str(target), "rows": count}, f"{count} evaluations are in {target}"
+    return {"file": str(target), "rows": count}, f"{counted(count, 'evaluation')} written to {target}"
 
 
 def _spend(run: Run, target: Path) -> Said:
     count = write_table(run, SPEND, target)
-    return {"file": str(target), "rows": count}, f"{count} model calls are in {target}"
+    return {"file": str(target), "rows": count}, f"{counted(count, 'model call')} written to {target}"
 
 
 def _repository(run: Run, target: Path) -> Said:
     best, count = write_repository(run, target), len(run.tree.agents)
     return (
         {"folder": str(target), "branches": count, "checked_out": f"agents/{best}"},
-        f"{count} branches are in {target}; agents/{best}, the best one, is checked out",
+        f"{counted(count, 'branch', 'branches')} written to {target}; agents/{best}, the best one, is checked out",
     )
 
 

@@ -61,6 +61,7 @@ def _readme(run: Run, agent: Agent, contract: Contract, model: str) -> str:
         "own": _tally(run.tree.own(agent.id)),
         "seed": _tally(run.tree.own(run.tree.agents[0].id)),
         "packages": packages,
+        "named": "" if model_of(run) else " --model NAME",
     }
     return Template(_template("standalone.md").decode()).substitute(said)
 
@@ -75,13 +76,18 @@ def _tally(tally: Tally) -> str:
     return f"{tally.resolved} of {tally.n}"
 
 
+def model_of(run: Run) -> str:
+    """What ``run.py`` asks a server for unless it is told another; empty where the run's model is on no server."""
+    model = models_of(run)["solve"]
+    return "" if model in _NO_SERVER else model.partition("/")[2] or model
+
+
 def _origin(run: Run, agent: Agent, contract: Contract, model: str) -> dict[str, Any]:
-    _, _, name = model.partition("/")
     own, seed = run.tree.own(agent.id), run.tree.own(run.tree.agents[0].id)
     return {
         "command": contract.command,
         "requires": contract.requires,
-        "model": "" if model in _NO_SERVER else name or model,
+        "model": model_of(run),
         "run": run.name,
         "agent": agent.id,
         "commit": agent.commit,
