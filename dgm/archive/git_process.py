@@ -48,7 +48,7 @@ def run_git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
             check=False,
         )
     except FileNotFoundError as error:
-        raise _missing(repository, error) from error
+        raise _missing(repository) from error
     except subprocess.TimeoutExpired as error:
         raise Infrastructure(
             f"git {arguments[0]} on {repository} took more than {_TIMEOUT_S:.0f} s"
@@ -74,7 +74,7 @@ class GitObjects:
                 stderr=subprocess.DEVNULL,
             )
         except FileNotFoundError as error:
-            raise _missing(repository, error) from error
+            raise _missing(repository) from error
 
     def __enter__(self) -> Self:
         return self
@@ -147,7 +147,7 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-def _missing(repository: Path, error: FileNotFoundError) -> UserError | ArchiveCorrupt:
+def _missing(repository: Path) -> UserError | ArchiveCorrupt:
     if not repository.is_dir():
-        return ArchiveCorrupt(f"{repository}: missing ({error})")
+        return ArchiveCorrupt(f"{repository}: missing; restore it from a copy")
     return UserError("git is not installed; install it with your system's package manager")
