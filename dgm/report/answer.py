@@ -1,7 +1,7 @@
 """The top of the page: is the best agent better, how that is known, and what the search came to."""
 
 from dgm.domain import Tally, Usage
-from dgm.report.control import sentences
+from dgm.report.control import absent, sentences
 from dgm.report.drawing import short
 from dgm.report.facts import Report
 from dgm.report.headline import (
@@ -52,6 +52,7 @@ def _examined(report: Report, found: Findings) -> list[Html]:
         return [table(("agent", "resolved so far"), so_far, kind="headline")]
     rows = [_row("seed, 0", pairs.first, "seed"), _row(f"best, {report.best}", pairs.second, "")]
     control = found.control
+    offline = "offline" in report.run["models"].values()
     if control and control.attempts > 1:
         rows.append(_row(f"seed × {control.attempts}", control.pairs.first, "seed"))
     parts = [table(("agent", "resolved", "95 %", ""), rows, kind="headline")]
@@ -62,9 +63,8 @@ def _examined(report: Report, found: Findings) -> list[Html]:
     parts += [paragraph(text) for text in further if text]
     if pairs.gained or pairs.lost:
         parts.append(_changed(pairs))
-    if control:
-        offline = "offline" in report.run["models"].values()
-        parts.append(h("div", {"class": "box"}, paragraph(" ".join(sentences(control, offline=offline)))))
+    said = sentences(control, offline=offline) if control else [absent(report.run["run"])]
+    parts.append(h("div", {"class": "box"}, paragraph(" ".join(said))))
     return parts
 
 
@@ -157,7 +157,7 @@ def _tiles(report: Report) -> Html:
         ("Evaluations", f"{graded['graded']:,}", resolved),
         ("Model calls", f"{spend.calls:,}", calls),
         ("Spent on the search", money, f"limit {limit:g} USD" if limit else "no limit of money"),
-        ("Wall time", clock(run["seconds"]), workers),
+        ("Wall time", clock(round(run["seconds"])), workers),
     ]
     tiles = [
         h("div", {}, h("dt", {}, name), h("dd", {}, value, h("small", {}, more)))

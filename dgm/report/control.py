@@ -1,11 +1,13 @@
 """What is said of the control of equal spend: the seed with the attempts that the search's spend would have bought."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
 from dgm.report.drawing import short
 from dgm.search.control import ControlFindings, Unit
 from dgm.search.summary import spend_record, tally_record
+from dgm.show.safe import one_line
 from dgm.show.words import mcnemar_text
 
 
@@ -43,6 +45,16 @@ def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
     if offline:
         said.append("Attempts of the offline model are not independent: equal requests have equal answers.")
     return said
+
+
+def absent(run: str) -> str:
+    """In their place where nobody asked for it yet; ``run`` is the name of the run."""
+    return f"The control of equal spend was not performed ({examining(run)} does it)."
+
+
+def examining(run: str) -> str:
+    """What examines the best agent of the run with this name, or goes on with that, for a shell."""
+    return f"dgm report {shlex.quote(one_line(run, 100))} --holdout"
 
 
 def record(found: ControlFindings) -> dict[str, Any]:

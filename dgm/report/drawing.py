@@ -14,7 +14,7 @@ STYLE = """
 text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1d2228 }
 .grid { stroke: #dfe3e6 } .axis { stroke: #8a929a } .soft { fill: #5b646d } .strong { font-weight: 600 }
 .halo { paint-order: stroke; stroke: #fff; stroke-width: 3px; stroke-linejoin: round } .track { stroke: #dfe3e6 }
-.lower { fill: none; stroke: #1f5fa8 } .raw { fill: none; stroke: #9aa3ab } .band { fill: #1f5fa8; fill-opacity: .1 }
+.lower { fill: none; stroke: #1f5fa8 } .raw { fill: none; stroke: #9aa3ab }
 .seed { stroke: #b0601f } .seedtext { fill: #94501a } .lowertext { fill: #1f5fa8 }
 .edge { fill: none; stroke: #c3c9ce } .edge2 { fill: none; stroke: #c3c9ce; stroke-dasharray: 3 3; stroke-opacity: .55 }
 .line { fill: none; stroke: #1d2228 } .node { stroke: #1d2228; stroke-width: .7 } .none { fill: #fff }
@@ -114,7 +114,7 @@ class Axes:
         """In pixels."""
         return self.top + self.height * (1 - share)
 
-    def draw(self, drawing: Drawing, x_name: str, unit: str = "") -> None:
+    def draw(self, drawing: Drawing, x_name: str) -> None:
         """Lines at each quarter, ticks below, and the name of x."""
         foot = self.top + self.height
         for quarter in range(5):
@@ -123,7 +123,7 @@ class Axes:
             drawing.text(self.left - 6, y + 4, f"{25 * quarter}%", "soft", 10, "end")
         for tick in ticks(self.x_max):
             drawing.line(self.x(tick), foot, self.x(tick), foot + 4, "axis")
-            drawing.text(self.x(tick), foot + 15, short(tick) + unit, "soft", 10, "middle")
+            drawing.text(self.x(tick), foot + 15, short(tick), "soft", 10, "middle")
         drawing.text(self.left + self.width / 2, foot + 30, x_name, "soft", 11, "middle")
 
 

@@ -15,6 +15,7 @@ from dgm.show.words import (
     BEST,
     UNTRIED,
     VERDICT_MARKS,
+    counted,
     interval_text,
     operator_text,
     tally_text,
@@ -80,7 +81,7 @@ def _numbers(step: Step) -> list[str]:
     if pairs and step.gain is not None:
         sign = "plus" if step.gain > 0 else "minus" if step.gain < 0 else "soft"
         said += [
-            f"; on {pairs.first.n} tasks that its parent tried too: ",
+            f"; on {counted(pairs.first.n, 'task')} that its parent tried too: ",
             h("strong", {"class": sign}, points(step.gain)),
             f" ({len(pairs.gained)} gained, {len(pairs.lost)} lost)",
         ]
@@ -94,7 +95,7 @@ def _diff(report: Report, step: Step, room: int) -> Html:
         return patches.none(one_line(step.damage, 200))
     command = f"dgm diff {shlex.quote(one_line(report.run['run'], 100))} {step.agent.id}"
     found = patches.shown(step.patch, room, command)
-    files = "1 file" if found.files == 1 else f"{found.files:,} files"
+    files = counted(found.files, "file")
     summary = h("summary", {}, f"What it changed: {files}, +{found.added:,} −{found.removed:,} lines")
     printed = {"data-p": ""} if found.lines <= PRINTED else {}
     return h("details", printed, summary, found.html)

@@ -6,9 +6,10 @@ from pathlib import Path
 from dgm.archive.durable import write_all_durably
 from dgm.domain import AgentId, Tally, Verdict
 from dgm.report.curve import Point
-from dgm.report.drawing import Axes, Drawing, short, stairs
+from dgm.report.drawing import Axes, Drawing, short, stairs, ticks
 from dgm.report.facts import Report
 from dgm.report.markup import Value
+from dgm.report.section import points
 from dgm.report.targets import check_folder
 from dgm.report.tree_picture import tree_picture
 from dgm.show.safe import one_line
@@ -137,14 +138,15 @@ def operators(report: Report) -> Drawing | None:
     gains = [line.gain for line in lines if line.gain]
     ends = [abs(end) for gain in gains for end in (gain.mean, gain.low, gain.high) if end is not None]
     reach = max(0.1, *ends)
+    marks = ticks(100 * reach, 3)
     drawing = Drawing("mean gain of each operator's children, in points", 640, 66 + 30 * len(lines))
     left, width, top = 190, 330, 10
     middle = left + width / 2
     foot = top + 30 * len(lines)
-    for share in (-1, -0.5, 0, 0.5, 1):
-        at = middle + share * width / 2
-        drawing.line(at, top, at, foot, "grid" if share else "axis")
-        drawing.text(at, foot + 16, f"{100 * reach * share:+.0f}" if share else "0", "soft", 11, "middle")
+    for mark in [*(-mark for mark in reversed(marks[1:])), *marks]:
+        at = middle + mark / (100 * reach) * width / 2
+        drawing.line(at, top, at, foot, "grid" if mark else "axis")
+        drawing.text(at, foot + 16, points(mark / 100).split()[0] if mark else "0", "soft", 11, "middle")
     drawing.text(middle, foot + 36, "own rate minus the best parent's, in points", "soft", 12, "middle")
     for number, (line, gain) in enumerate(zip(lines, gains, strict=True)):
         y = top + 30 * number + 15

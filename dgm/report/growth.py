@@ -7,6 +7,7 @@ from dgm.report.markup import h
 from dgm.report.section import Section, figure, lead, points, table
 from dgm.report.tree_picture import tree_picture
 from dgm.show.safe import one_line
+from dgm.show.words import counted
 from dgm.stats.better import JUDGED
 
 BEST_OF_A_MOMENT = (
@@ -16,12 +17,12 @@ BEST_OF_A_MOMENT = (
 )
 HOW_TO_READ = (
     "Each mark is an agent, its children to the right. Its area is the number of verdicts on its clade (itself and all "
-    "its descendants), its shade their rate: the clade's metaproductivity, CMP. The line of the best agent is thick. "
-    "Point at an agent to read about it; zoom with the buttons or with Ctrl and the wheel, and drag."
+    "its descendants), its shade their rate: the clade's metaproductivity, CMP. The line of the best agent is thick."
 )
+HANDS_ON = "Point at an agent to read about it; zoom with the buttons or with Ctrl and the wheel, and drag."
 BIASED = (
-    f"Gain: own rate minus the best parent's, of children with {JUDGED} verdicts. Parents are chosen for high rates, "
-    "so gains are biased down, for all operators alike."
+    f"Gain: own rate minus the best parent's, of children with at least {JUDGED} verdicts. Parents are chosen for "
+    "high rates, so gains are biased down, for all operators alike."
 )
 BUTTONS = (("in", "+", "zoom in"), ("out", "−", "zoom out"), ("all", "whole", "show the whole tree"))
 
@@ -51,10 +52,11 @@ def tree(report: Report) -> Section:
         for value, sign, label in BUTTONS
     ]
     left_out = report.tree.left_out
-    more = f" {left_out:,} agents of smaller clades are not drawn." if left_out else ""
+    more = f" Not drawn: {counted(left_out, 'agent')} of smaller clades." if left_out else ""
+    hands_on = h("p", {"class": "lead screen"}, HANDS_ON)
     tools = h("div", {"class": "tools", "hidden": ""}, *buttons)
     zoom = h("div", {"class": "zoom"}, tools, tree_picture(report).html())
-    return Section("tree", "The tree of agents", [lead(HOW_TO_READ + more), zoom])
+    return Section("tree", "The tree of agents", [lead(HOW_TO_READ + more), hands_on, zoom])
 
 
 def operators(report: Report) -> Section:

@@ -3,7 +3,6 @@
 Numbers only; ``people``, ``page`` and ``record`` say them.
 """
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -133,11 +132,6 @@ def answer_of(found: Findings | None) -> Answer:
     return Answer.BETTER if is_better(found.comparison) else Answer.WORSE_SHOWN
 
 
-def command(run: str) -> str:
-    """What examines the best agent of the run with this name, or goes on with that, for a shell."""
-    return f"dgm report {shlex.quote(one_line(run, 100))} --holdout"
-
-
 def verdict(found: Findings | None, best: AgentId, run: str) -> Verdict:
     """What is shown, in one sentence.
 
@@ -146,7 +140,7 @@ def verdict(found: Findings | None, best: AgentId, run: str) -> Verdict:
         best: the agent that the search recommends.
         run: its name, for the command that goes on.
     """
-    more, answer = command(run), answer_of(found)
+    more, answer = control.examining(run), answer_of(found)
     if found is None or not found.tasks:
         return Verdict(
             answer,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dgm.archive.lineage import Lineage
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 
@@ -37,7 +38,7 @@ class Picture:
 
 def placed(tree: Tree, best: AgentId, most: int = 2_000) -> Picture:
     """The whole tree; above ``most`` agents the line of the best and the agents with the largest clades."""
-    line = _line(tree, best)
+    line = [agent.id for agent in Lineage(tree, best).agents]
     chosen = _chosen(tree, line, most)
     children: dict[AgentId, list[AgentId]] = {agent: [] for agent in chosen}
     hidden = dict.fromkeys(chosen, 0)
@@ -67,13 +68,6 @@ def placed(tree: Tree, best: AgentId, most: int = 2_000) -> Picture:
         if agent.id in rows and parent in rows and parent != agent.parents[0]
     ]
     return Picture(nodes, second, line, leaves, len(tree.agents) - len(nodes))
-
-
-def _line(tree: Tree, best: AgentId) -> list[AgentId]:
-    line = [best]
-    while parents := tree.agents[line[-1]].parents:
-        line.append(parents[0])
-    return line[::-1]
 
 
 def _chosen(tree: Tree, line: Sequence[AgentId], most: int) -> set[AgentId]:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, TaskId, Verdict
 
-SIGNS = {Verdict.RESOLVED: "✓", Verdict.UNRESOLVED: "✗", None: "·"}
-
 
 @dataclass(frozen=True, slots=True)
 class Row:

@@ -1,7 +1,7 @@
 """The report as one HTML file that asks nothing of anybody: no network, no font, no script but its own.
 
 A content security policy holds the browser to that: it runs the one script and the one style whose hashes it names.
-The same run gives the same bytes, so there is no date of making.
+A run that has ended gives the same bytes each time, so there is no date of making.
 """
 
 import base64
@@ -14,6 +14,7 @@ from dgm.report.facts import Report, is_going_on
 from dgm.report.growth import operators, progress, tree
 from dgm.report.markup import Html, h, joined
 from dgm.show.safe import one_line
+from dgm.show.words import counted
 
 LIMIT = 2_000_000
 """Bytes that a page of 1,000 agents stays below."""
@@ -102,10 +103,12 @@ def _notes(report: Report) -> list[Html]:
     notes = [f"Note: {report.note}."]
     if is_going_on(report):
         graded = report.run["evaluations"]["graded"]
-        notes.append(f"The run is still going on: this is how it stood after {graded:,} evaluations.")
+        done = counted(graded, "evaluation")
+        notes.append(f"The run is still going on: this is how it stood after {done}.")
     elif report.run["state"] == "interrupted":
         under_way = report.run["running"]
-        what = f"; {under_way} actions were under way" if under_way else ""
+        verb = "was" if under_way == 1 else "were"
+        what = f"; {counted(under_way, 'action')} {verb} under way" if under_way else ""
         notes.append(f"The run was cut off{what}. dgm resume goes on with it.")
     notes += [one_line(damage, 300) for damage in report.damage]
     return [h("aside", {"class": "note"}, *(h("p", {}, text) for text in notes))]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Tally, Usage
-from dgm.report.control import sentences
+from dgm.report.control import absent, examining, sentences
 from dgm.report.headline import (
     POWERFUL,
     WORDS,
@@ -12,7 +12,6 @@ from dgm.report.headline import (
     Answer,
     Findings,
     answer_of,
-    command,
     difference_record,
     note,
     power_record,
@@ -44,9 +43,11 @@ def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
                 f"{chosen['evaluated']}: {chosen['corrected_rate']:.0%}"
             )
         )
+    agent = run.tree.agents[best]
+    last = one_line(agent.rationale, 80) if agent.parents else "none; it is the seed"
     return [
         *lines,
-        line("  best agent's last step: ", one_line(run.tree.agents[best].rationale, 80)),
+        line(f"  best agent's last step: {last}"),
         line(f"  spent on the search: {usage_text(run.tree.spend)}"),
         *map(_plain, usage_lines(run.tree.spend_by, "    ")),
     ]
@@ -55,8 +56,9 @@ def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
 def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> Sequence[Line]:
     """The examination."""
     if found is None:
-        again = f"run: {command(run.name)}"
-        return [line(Span(f"holdout tasks: not evaluated for these two agents; {again}", Tone.WARN))]
+        again = f"run: {examining(run.name)}"
+        who = "these two agents" if best else "the seed"
+        return [line(Span(f"holdout tasks: not evaluated for {who}; {again}", Tone.WARN))]
     pairs = found.comparison
     title = f"on {pairs.first.n} holdout tasks, which nothing in the search has seen (95 % Wilson intervals):"
     if found.missing:
@@ -130,10 +132,10 @@ def _power(pairs: Comparison) -> Iterator[Line]:
 
 
 def _control(run: Run, found: Findings) -> Iterator[Line]:
-    if found.control:
-        offline = "offline" in models_of(run).values()
-        for text in sentences(found.control, offline=offline):
-            yield line(f"  {text[0].lower()}{text[1:]}")
+    offline = "offline" in models_of(run).values()
+    said = sentences(found.control, offline=offline) if found.control else [absent(run.name)]
+    for text in said:
+        yield line(f"  {text[0].lower()}{text[1:]}")
 
 
 def _ungraded(found: Findings) -> Iterator[Line]:

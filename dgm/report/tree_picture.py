@@ -1,20 +1,22 @@
 """The archive as a picture: depth to the right, a clade as area, its rate (CMP) as shade, the best one's line."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from dgm.domain import AgentId, Tally
 from dgm.report.drawing import SHADES, Drawing
 from dgm.report.facts import Member, Report
 from dgm.report.layout import Node
 from dgm.report.markup import number
-from dgm.show.safe import one_line
-from dgm.show.words import BEST, interval_text, operator_text, tally_text
+from dgm.show.safe import cells, one_line
+from dgm.show.words import BEST, counted, interval_text, operator_text, tally_text
 
 WIDTH = 960
 MARGIN = 26
-LEGEND = 54
+LEGEND_LINE = 34
+"""Pixels of a line of the legend: its largest circle, and some room."""
 ROW = 24
 """Pixels between leaves, where there is room."""
 TALLEST = 820
@@ -68,7 +70,7 @@ def tree_picture(report: Report) -> Drawing:
     depth = max(node.depth for node in picture.nodes)
     height = 2 * MARGIN + max(0, picture.rows - 1) * scale.y
     width = max(640.0, min(WIDTH, 2 * MARGIN + depth * scale.x + 20))
-    drawing = Drawing("the tree of agents", width, height + LEGEND)
+    drawing = Drawing("the tree of agents", width, height)
     places = {node.agent: scale.place(node) for node in picture.nodes}
     _edges(drawing, report, places)
     on_line = set(picture.line)
@@ -89,7 +91,7 @@ def tree_picture(report: Report) -> Drawing:
                 drawing.text(x, y + radius + 10.5, str(node.agent), kind, 10, "middle")
             else:
                 drawing.text(x + radius + 4, y + 3.5, str(node.agent), kind, 10)
-    _legend(drawing, scale, height)
+    drawing.height = _legend(drawing, scale, height)
     return drawing
 
 
@@ -143,11 +145,11 @@ def _tip(member: Member, node: Node) -> str:
         f"agent {agent.id}: {operator_text(agent.operator, member.aim)}{parents}",
         f"own {tally_text(member.own)}  {interval_text(member.own)}".rstrip(),
         f"clade (CMP) {tally_text(member.clade)}"
-        + (f", {member.children} children" if member.children else ""),
+        + (f", {counted(member.children, 'child', 'children')}" if member.children else ""),
         one_line(agent.rationale, 90),
     ]
     if node.hidden:
-        lines.append(f"{node.hidden} children are not drawn")
+        lines.append(f"not drawn: {counted(node.hidden, 'child', 'children')}")
     return "\n".join(line for line in lines if line)
 
 
@@ -202,30 +204,64 @@ def _polygon(corners: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{number(x, 1)} {number(y, 1)}" for x, y in corners) + "Z"
 
 
-def _legend(drawing: Drawing, scale: Scale, top: float) -> None:
-    y = top + 14
-    drawing.text(MARGIN, y + 10, "clade's rate (CMP)", "soft", 11)
-    left = MARGIN + 108
-    drawing.text(left, y + 10, f"{scale.low:.0%}", "soft", 11)
-    for shade in range(SHADES):
-        drawing.add(
-            "rect",
-            {"class": f"node c{shade}", "x": left + 34 + 16 * shade, "y": y, "width": 16, "height": 12},
-        )
-    drawing.text(left + 34 + 16 * SHADES + 5, y + 10, f"{scale.high:.0%}", "soft", 11)
-    x = left + 34.0 + 16 * SHADES + 62
-    for verdicts in (scale.largest // 16, scale.largest):
+def _legend(drawing: Drawing, scale: Scale, top: float) -> float:
+    """What the marks mean, in as many lines as the picture's width asks for; where it ends."""
+    x, y = float(MARGIN), top + 14
+    for item in _entries(scale):
+        if x > MARGIN and x + item.width > drawing.width - MARGIN / 2:
+            x, y = float(MARGIN), y + LEGEND_LINE
+        item.draw(drawing, x, y)
+        x += item.width + 22
+    return y + LEGEND_LINE
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One thing of the legend; ``draw`` is given the place of its left upper corner."""
+
+    width: float
+    draw: Callable[[Drawing, float, float], None]
+
+
+def _entries(scale: Scale) -> Iterator[_Entry]:
+    yield _Entry(108 + 34 + 16 * SHADES + 5 + _length("100%"), partial(_shades, scale))
+    for verdicts in dict.fromkeys((scale.largest // 16, scale.largest)):
         if verdicts:
             radius = scale.size(Tally(verdicts))
-            drawing.add("circle", {"class": "node none", "cx": x, "cy": y + 6, "r": radius})
-            said = f"{verdicts} verdicts"
-            drawing.text(x + radius + 5, y + 10, said, "soft", 11)
-            x += radius + 5 + 6.2 * len(said) + 24
-    drawing.add("path", {"class": "star", "d": _star(x, y + 6, 7)})
-    drawing.text(x + 12, y + 10, f"best agent ({BEST}), its line thick", "soft", 11)
-    x = float(MARGIN)
+            said = counted(verdicts, "verdict")
+            yield _Entry(2 * radius + 5 + _length(said), partial(_sized, radius, said))
+    said = f"best agent ({BEST}), its line thick"
+    yield _Entry(18 + _length(said), partial(_starred, said))
     for operator, form in scale.shapes.items() if len(scale.shapes) > 1 else ():
         said = one_line(operator, 24)
-        _mark(drawing, form, (x + 6, y + 28, 5.5), "node none", "")
-        drawing.text(x + 17, y + 32, said, "soft", 11)
-        x += 17 + 6.4 * len(said) + 22
+        yield _Entry(17 + _length(said), partial(_shaped, form, said))
+
+
+def _shades(scale: Scale, drawing: Drawing, x: float, y: float) -> None:
+    drawing.text(x, y + 10, "clade's rate (CMP)", "soft", 11)
+    left = x + 108
+    drawing.text(left, y + 10, f"{scale.low:.0%}", "soft", 11)
+    for shade in range(SHADES):
+        box = {"x": left + 34 + 16 * shade, "y": y, "width": 16, "height": 12}
+        drawing.add("rect", {"class": f"node c{shade}", **box})
+    drawing.text(left + 34 + 16 * SHADES + 5, y + 10, f"{scale.high:.0%}", "soft", 11)
+
+
+def _sized(radius: float, said: str, drawing: Drawing, x: float, y: float) -> None:
+    drawing.add("circle", {"class": "node none", "cx": x + radius, "cy": y + 6, "r": radius})
+    drawing.text(x + 2 * radius + 5, y + 10, said, "soft", 11)
+
+
+def _starred(said: str, drawing: Drawing, x: float, y: float) -> None:
+    drawing.add("path", {"class": "star", "d": _star(x + 6, y + 6, 7)})
+    drawing.text(x + 18, y + 10, said, "soft", 11)
+
+
+def _shaped(form: str, said: str, drawing: Drawing, x: float, y: float) -> None:
+    _mark(drawing, form, (x + 6, y + 6, 5.5), "node none", "")
+    drawing.text(x + 17, y + 10, said, "soft", 11)
+
+
+def _length(text: str) -> float:
+    """About as many pixels as a text of the legend takes."""
+    return 6.4 * cells(text)

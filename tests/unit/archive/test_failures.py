@@ -51,7 +51,7 @@ def test_reasons_that_differ_in_a_number_or_a_name_are_one_kind() -> None:
     [
         ("3 of 8 tests fail: test_a, Test > b: c …", "# of # tests fail"),
         (
-            "1 of 2 tests that must pass fail (a (x.Y): failed, …); 2 of 9 tests that passed are broken (b[(1)]: error)",
+            "1 of 2 tests that must pass fail (a (x.Y): failed, …); 2 of 9 tests that passed are broken (b[1]: e)",
             "# of # tests that must pass fail; # of # tests that passed are broken",
         ),
         (

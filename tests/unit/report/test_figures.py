@@ -1,12 +1,13 @@
 """The pictures: what can be drawn is drawn, as XML, with what matters in it."""
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 from dgm.errors import UserError
 from dgm.report.drawing import Axes, Drawing, short, stairs, ticks
-from dgm.report.figures import FIGURES, write
+from dgm.report.figures import FIGURES, operators, write
 from dgm.report.tree_picture import tree_picture
 from tests.unit.paid_run import PaidRun
 from tests.unit.report.conftest import facts
@@ -58,6 +59,25 @@ def test_a_larger_clade_has_a_larger_mark(paid) -> None:
         if title is not None and (title.text or "").startswith("agent "):
             radius[int((title.text or "").split()[1].rstrip(":"))] = float(mark.get("r", "0"))
     assert radius[0] > radius[1] > 0
+
+
+@pytest.mark.parametrize("which", ["paid", "hostile"])
+def test_the_legend_is_whole(request, which: str) -> None:
+    found = request.getfixturevalue(which)
+    root = ElementTree.fromstring(tree_picture(found if which == "hostile" else facts(found.run)).file())
+    legend = [text for text in root.iter(f"{SVG}text") if text.get("class") == "soft"]
+    assert any("its line thick" in (text.text or "") for text in legend)
+    for text in legend:
+        assert float(text.get("x", "")) + 6 * len(text.text or "") <= float(root.get("width", ""))
+        assert float(text.get("y", "")) <= float(root.get("height", "")) - 4
+
+
+def test_the_ticks_of_gains_are_round(hostile) -> None:
+    lines = [replace(line, gains=[-0.1145, 0.2291]) for line in hostile.operators]
+    drawing = operators(replace(hostile, operators=lines))
+    assert drawing is not None
+    said = [shape.text for shape in drawing.shapes if shape.attributes.get("text-anchor") == "middle"]
+    assert said[:-1] == ["−20", "−10", "0", "+10", "+20"]
 
 
 @pytest.mark.parametrize(

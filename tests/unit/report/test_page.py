@@ -127,7 +127,7 @@ def test_a_run_that_was_cut_off_says_so(paid) -> None:
     paid.run.close()
     with Run.open(folder) as run:
         said = Texts(page(facts(run)).decode()).text
-    assert "The run was cut off; 1 actions were under way." in said
+    assert "The run was cut off; 1 action was under way." in said
 
 
 def test_lost_traces_are_named_once_and_diffs_stay(tmp_path) -> None:
