@@ -63,13 +63,14 @@ perf: $(READY) sandbox
 example: $(READY) sandbox
 	rm -rf dist/example archive/example/example.dgm
 	DGM_ARCHIVE=dist/example $(BIN)/dgm run --name first-search --model offline --sandbox bubblewrap --seed 4 --max-evaluations 60
-	DGM_ARCHIVE=dist/example $(BIN)/dgm report first-search --holdout
+	DGM_ARCHIVE=dist/example $(BIN)/dgm report first-search --holdout --no-control
 	$(BIN)/dgm archive pack dist/example/first-search archive/example/example.dgm
 	rm -rf dist/example
 
-# The browser's screens for docs/browser.md; look at them before they are committed.
-pictures: $(READY)
+# The browser's screens for docs/browser.md and the page for docs/report.md; look at them before they are committed.
+pictures: $(READY) sandbox
 	$(BIN)/python -m tests.tui.pictures
+	$(BIN)/python -m tests.report_pictures
 	mkdir -p dist/captures
 	DGM_CAPTURES=dist/captures $(BIN)/pytest -q tests/e2e/test_browse_live.py
 	$(BIN)/python -m tests.tui.document dist/captures
