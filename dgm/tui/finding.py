@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.widget import Widget
 from textual.widgets import Input
 
 from dgm.tui.page import Page
@@ -16,6 +17,7 @@ class Finder(Input):
     def __init__(self) -> None:
         super().__init__(placeholder="search, Enter", id="find", compact=True, select_on_focus=True)
         self.cursor_blink = False
+        self.before: Widget | None = None
 
     @classmethod
     def ask(cls, page: Page) -> None:
@@ -27,6 +29,8 @@ class Finder(Input):
     @classmethod
     def _open(cls, page: Page) -> None:
         finder = page.query_one(cls)
+        if page.focused is not finder:
+            finder.before = page.focused
         finder.add_class("open")
         finder.focus()
 
@@ -39,6 +43,9 @@ class Finder(Input):
             page.find(event.value.strip())
 
     def action_leave(self) -> None:
-        """Back to the screen."""
+        """Back to what the keys went to before."""
         self.remove_class("open")
-        self.screen.focus_next("LineList")
+        if self.before is not None and self.before.is_mounted and self.before.display:
+            self.before.focus()
+        else:
+            self.screen.focus_next("LineList")

@@ -25,13 +25,18 @@ if TYPE_CHECKING:
 _TONES = {"running": Tone.GOOD, "paused": Tone.WARN, "interrupted": Tone.WARN}
 
 
-class Page(Screen[None]):
+class Page(Screen[None], inherit_bindings=False):
     """One of the five screens; a subclass fills ``body`` and answers what it can of the rest."""
 
     NAME: ClassVar[str] = ""
     """As in ``bars.SCREENS``."""
     WHERE: ClassVar[tuple[Where, ...]] = ()
     """Whose keys work here, beside those that work everywhere; the first is of the screen itself."""
+
+    @property
+    def where(self) -> tuple[Where, ...]:
+        """Whose keys work on the part of the screen that has the cursor."""
+        return self.WHERE
 
     @property
     def browser(self) -> "Browser":
@@ -164,7 +169,7 @@ class Page(Screen[None]):
         if self.reader.pauses:
             return line(Span(self.reader.pauses, Tone.WARN))
         named: dict[str, str] = {}
-        for key in (*keys_of(*self.WHERE), *keys_of(Where.EVERYWHERE)):
+        for key in (*keys_of(*self.where), *keys_of(Where.EVERYWHERE)):
             if key.short:
                 named.setdefault(shown(key.keys[0]), key.short)
         return joined([line(Span(key, Tone.KEY), f" {short}") for key, short in named.items()], "  ")

@@ -60,7 +60,7 @@ def page(text: str, environment: Mapping[str, str] = os.environ) -> None:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ctrl-C and Ctrl-\\ are for the program that has the terminal, not for the one that waits for it."""
+    """Interrupt and quit are for the program that has the terminal, not for the one that waits for it."""
     # A handler that does nothing, where an ignored signal would be ignored by the pager as well.
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:

@@ -21,7 +21,7 @@ Command = tuple[str, Callable[[], object]]
 
 def system_commands(browser: "Browser") -> Iterator[SystemCommand]:
     """What keys do on the screen that is shown, by the key's own way."""
-    where = browser.page.WHERE if browser.page is not None else ()
+    where = browser.page.where if browser.page is not None else ()
     taken: set[str] = set()
     for key in (each for part in (*where, Where.EVERYWHERE) for each in keys_of(part)):
         if key.keys[0] in taken or key.action == "command_palette":

@@ -32,17 +32,21 @@ def offered(tree: Tree) -> Sequence[TaskId]:
     return () if examination else tree.tasks
 
 
-def load_tallies(reader: Reader) -> Mapping[TaskId, Tally]:
-    """Of each task that has a verdict how often it was resolved; every attempt counts. For a thread beside."""
+def load_tallies(reader: Reader) -> tuple[int, Mapping[TaskId, Tally]]:
+    """Of each task that has a verdict how often it was resolved, and the last event that is counted.
+
+    Every attempt counts. For a thread beside.
+    """
+    until = reader.until
 
     def count(store: EventStore) -> Mapping[TaskId, Tally] | None:
-        return tasks_tried(store, reader.until) if has_indices(store) else None
+        return tasks_tried(store, until) if has_indices(store) else None
 
     found = reader.ask(count)
-    return reader.ask_tree(_first_attempts) if found is None else found
+    return reader.ask_tree(_first_attempts) if found is None else (until, found)
 
 
-def _first_attempts(run: Run) -> Mapping[TaskId, Tally]:
+def _first_attempts(run: Run) -> tuple[int, Mapping[TaskId, Tally]]:
     """The same of a log without indices, where further attempts are not counted."""
     found: dict[TaskId, Tally] = {}
     for agent in run.tree.agents:
@@ -50,7 +54,7 @@ def _first_attempts(run: Run) -> Mapping[TaskId, Tally]:
             if verdict in (Verdict.RESOLVED, Verdict.UNRESOLVED):
                 good = verdict is Verdict.RESOLVED
                 found[task] = found.get(task, Tally()) + Tally(int(good), int(not good))
-    return found
+    return run.tree.seq, found
 
 
 def task_list(reader: Reader, tallies: Mapping[TaskId, Tally]) -> Body:

@@ -101,11 +101,7 @@ class TextView(LineList):
             body.reflow(measure)
         elif not self._wrapping:
             self._wrapping = True
-            self.run_worker(
-                lambda: self.post_message(self.Wrapped(body, body.wrapping(measure))),
-                thread=True,
-                group="wrap",
-            )
+            self._in_thread(lambda: self.post_message(self.Wrapped(body, body.wrapping(measure))), "wrap")
 
     def on_text_view_wrapped(self, event: Wrapped) -> None:
         """Shows the rows, with the cursor about where it was; once more if the window is another by now."""
@@ -136,7 +132,7 @@ class TextView(LineList):
             if not worker.is_cancelled:
                 self.post_message(self.Found(body, number))
 
-        self.run_worker(look, thread=True, exclusive=True, group="find")
+        self._in_thread(look, "find")
 
     def on_text_view_found(self, event: Found) -> None:
         """Goes there, if the text is still shown."""
@@ -145,6 +141,9 @@ class TextView(LineList):
             self._say(f"{one_line(self._words, 60)}: not found here")
         elif event.body is self.body:
             self.go(event.line)
+
+    def _in_thread(self, work: Callable[[], object], group: str) -> None:
+        self.run_worker(work, thread=True, exclusive=True, group=group, exit_on_error=False)
 
     def _say(self, text: str) -> None:
         if isinstance(self.screen, Page):

@@ -61,7 +61,7 @@ class TextPage(Page):
             if not get_current_worker().is_cancelled:
                 self.post_message(self.Loaded(key, body))
 
-        self.run_worker(work, thread=True, exclusive=True, group="load")
+        self.in_thread(work, "load")
         if key != self._shown:
             self.set_timer(PATIENCE_S, lambda: self._wait(key, what))
 

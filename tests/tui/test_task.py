@@ -1,18 +1,24 @@
 """The screen of tasks, on the shipped run."""
 
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
+from dgm.archive.store import EventStore
 from dgm.assemble import statement
 from dgm.domain import AgentId, Tally, TaskId, Verdict
 from dgm.show.words import VERDICT_MARKS, tally_text
+from dgm.tui import task_texts
 from dgm.tui.app import Browser
 from dgm.tui.screens.task import TaskScreen
 from dgm.tui.task_texts import _of_conversations, load_tries
 from tests.tui.driving import drive, grid
+from tests.tui.growing import Growing
 from tests.tui.shown import SMALL, TINY, WIDE, opened, press
 
 __all__ = ["opened"]
@@ -145,3 +151,89 @@ def test_the_screen_survives_a_terminal_that_shrinks(example: Path, opened: Run)
         assert grid(browser) == before
 
     drive(example, SMALL, look)
+
+
+def test_the_place_in_the_list_is_kept(example: Path) -> None:
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        before = await press(browser, pilot, "3", *["j"] * 6)
+        await press(browser, pilot, "enter", "j")
+        assert await press(browser, pilot, "escape") == before
+        assert browser.page is not None and screen_of(browser).view.cursor == 6
+
+    drive(example, WIDE, look)
+
+
+def test_a_low_terminal_is_left_to_the_tree(example: Path, opened: Run) -> None:
+    task, good, _ = both_tried(opened)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.go("task", agent=good, task=task)
+        await press(browser, pilot)
+        rows = screen_of(browser).agents.page
+        assert rows == 9 and not screen_of(browser).query_one("#statement").display
+        await pilot.resize_terminal(*WIDE)
+        await press(browser, pilot)
+        assert screen_of(browser).query_one("#statement").display
+
+    drive(example, (80, 10), look)
+
+
+def test_a_key_right_after_another_is_about_the_agent_under_the_cursor(example: Path) -> None:
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        await press(browser, pilot, "3", "j", "enter", "g")
+        agents = screen_of(browser).agents
+        agents.action_down()
+        browser.action_mark()
+        assert browser.marks == [agents.agent]
+
+    drive(example, WIDE, look)
+
+
+def test_what_is_copied_is_what_the_cursor_is_on(example: Path, opened: Run) -> None:
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        await press(browser, pilot, "3", "j", "j", "y")
+        assert browser.clipboard == opened.tree.tasks[1]
+        await press(browser, pilot, "enter", "g", "j", "y")
+        assert browser.clipboard == str(screen_of(browser).agents.agent) != "0"
+        await press(browser, pilot, "tab", "y")
+        assert browser.clipboard == opened.tree.tasks[1]
+
+    drive(example, WIDE, look)
+
+
+def test_verdicts_that_come_while_tasks_are_counted_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growing = Growing(tmp_path / "run")
+    growing.graded(0, 0, good=True)
+    asked, go_on = threading.Event(), threading.Event()
+    tried = task_texts.tasks_tried
+
+    def slow(store: EventStore, until: int) -> Mapping[TaskId, Tally]:
+        found = tried(store, until)
+        asked.set()
+        assert go_on.wait(20)
+        return found
+
+    monkeypatch.setattr(task_texts, "tasks_tried", slow)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        await pilot.press("3")
+        while not asked.is_set():
+            await pilot.pause(0.02)
+        growing.graded(0, 1, good=True)
+        browser.look()
+        assert "resolved / tries" not in grid(browser)
+        go_on.set()
+        assert "8 tasks, 2 of them resolved" in await press(browser, pilot)
+        growing.graded(0, 2, good=True)
+        assert "8 tasks, 3 of them resolved" in await press(browser, pilot)
+
+    drive(tmp_path / "run", WIDE, look)
+    growing.run.close()
+
+
+def screen_of(browser: Browser) -> TaskScreen:
+    screen = browser.screen
+    assert isinstance(screen, TaskScreen)
+    return screen

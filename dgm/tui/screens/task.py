@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from dgm.archive.events import TaskGraded
+from dgm.archive.events import Recorded, TaskGraded
 from dgm.archive.lookups import Try
 from dgm.domain import ActionId, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
@@ -38,24 +39,36 @@ class TaskScreen(TextPage):
     CSS = """
     #statement { height: 40%; border-bottom: solid $panel-lighten-2; }
     #solvers { height: 1fr; }
-    .low #statement, .flat #statement { display: none; }
+    #statement.away, .low #statement, .flat #statement { display: none; }
     """
 
     class Known(Message):
         """Of all tasks how often they were solved, or of one task who tried it and what it asks for."""
 
         def __init__(
-            self, task: TaskId | None, tallies: Mapping[TaskId, Tally], tries: Sequence[Try], body: Body
+            self,
+            task: TaskId | None,
+            tallies: Mapping[TaskId, Tally] | None,
+            tries: Sequence[Try],
+            body: Body,
+            until: int = 0,
         ) -> None:
             self.task = task
             self.tallies = tallies
+            """None where they could not be counted."""
             self.tries = tries
             self.body = body
+            self.until = until
+            """Number of the last event that ``tallies`` know of."""
             super().__init__()
 
     def __init__(self) -> None:
         super().__init__()
-        self._tallies: Mapping[TaskId, Tally] = {}
+        self._tallies: Mapping[TaskId, Tally] | None = None
+        """None until they have been counted."""
+        self._graded: list[Recorded] = []
+        """Verdicts since the question was asked whose answer is not there yet."""
+        self._here = False
         self._tries: dict[AgentId, list[Try]] = {}
         self._of: TaskId | None = None
         """The task that ``_tries`` are of."""
@@ -87,7 +100,8 @@ class TaskScreen(TextPage):
         """Shows the list, a task, or attempts at it."""
         task, whole = self.browser.task_id, self._whole
         self.query_one("#text").display = not whole
-        self.query_one("#statement").display = self.agents.display = whole
+        self.query_one("#statement").set_class(not whole, "away")
+        self.agents.display = whole
         if task is not None and task != self._of:
             self._of, self._tries = task, {}
         if whole:
@@ -103,30 +117,58 @@ class TaskScreen(TextPage):
         else:
             self.view.focus()
             self._show_attempts(task)
+        self._here = True
+
+    def on_screen_suspend(self, _: events.ScreenSuspend) -> None:
+        """Another screen is shown; the cursor says nothing more."""
+        self._here = False
+
+    def on_descendant_focus(self, _: events.DescendantFocus) -> None:
+        """Other keys work on the tree than on a text."""
+        self.draw_bars()
+
+    @property
+    def where(self) -> tuple[Where, ...]:
+        """Keys of the tree work while it has the cursor."""
+        return (Where.TASK, Where.TREE, Where.LIST) if self._on_tree else (Where.TASK, Where.LIST)
+
+    @property
+    def _on_tree(self) -> bool:
+        return self._whole and self.focused is self.agents
+
+    def note(self) -> None:
+        """The agent under the cursor, where the tree is shown."""
+        if self._here and self._whole and self.agents.agent is not None:
+            self.browser.agent = self.agents.agent
 
     def changed(self, changed: Changed) -> None:
         """Counts new verdicts."""
         graded = [item for item in changed.events if isinstance(item.event, TaskGraded)]
-        tallies = dict(self._tallies)
+        self._graded += graded
+        if self._tallies is not None:
+            self._tallies = _with(self._tallies, graded)
         for item in graded:
             assert isinstance(item.event, TaskGraded)
             done = item.event.outcome
-            tallies[done.task] = tallies.get(done.task, Tally()) + done.tally
             if done.task == self._of and done.verdict is not Verdict.INVALID:
                 one = Try(done.agent, done.attempt, done.verdict, item.event.action, item.seq)
                 self._take([one])
-        self._tallies = tallies
         if changed.whole:
             self.entered()
         elif self._whole:
             self.agents.marked = self.browser.marks
             self.agents.changed(changed)
-        elif self.browser.task_id is None and graded:
-            self.put("tasks", task_list(self.reader, tallies))
+        elif self.browser.task_id is None and graded and self._tallies is not None:
+            self.put("tasks", task_list(self.reader, self._tallies))
 
     def identity(self) -> str:
-        """The task's name, or the agent under the cursor."""
-        return one_line(self.browser.task_id, 300) if self.browser.task_id is not None else ""
+        """What is under the cursor, an agent or in the list a task; else the name of the task that is shown."""
+        if self._on_tree:
+            return super().identity()
+        task = self.browser.task_id
+        if task is None and self.view.target is not None:
+            task = self.view.target.task
+        return one_line(task, 300) if task is not None else ""
 
     def on_line_list_moved(self, event: LineList.Moved) -> None:
         """Another agent is under the cursor."""
@@ -149,9 +191,16 @@ class TaskScreen(TextPage):
     def on_task_screen_known(self, event: Known) -> None:
         """Shows it, unless somebody has gone on."""
         if event.task is None:
-            self._tallies = event.tallies
+            later = [item for item in self._graded if item.seq > event.until]
+            self._tallies = None if event.tallies is None else _with(event.tallies, later)
+            self._graded = []
             if self.browser.task_id is None:
-                self.put("tasks", event.body)
+                body = (
+                    task_list(self.reader, self._tallies)
+                    if later and self._tallies is not None
+                    else event.body
+                )
+                self.put("tasks", body)
         elif event.task == self._of:
             self._take(event.tries)
             if self._whole:
@@ -182,6 +231,14 @@ class TaskScreen(TextPage):
         self.entered()
         self.draw_bars()
 
+    def action_other_part(self) -> None:
+        """From the tree to the statement, and back."""
+        statement = self.query_one("#statement")
+        if self._whole and statement.display:
+            (statement if self._on_tree else self.agents).focus()
+        else:
+            self.browser.say("no statement is shown above a tree here")
+
     def action_diff(self) -> None:
         """What the agent under the cursor changed."""
         if self.agents.agent is not None and self._whole:
@@ -199,21 +256,25 @@ class TaskScreen(TextPage):
 
     def _ask(self, task: TaskId | None) -> None:
         """Looks up what is needed, on another thread."""
+        measure = self.query_one("#text" if task is None else "#statement", TextView).measure
+        if task is None:
+            self._graded = []
 
         def work() -> None:
             try:
                 found = self._all() if task is None else self._one(task)
             except DgmError as error:
                 why = [(), line(Span(f"  {one_line(str(error), 300)}", Tone.WARN))]
-                found = self.Known(task, {}, (), Lines(why))
+                found = self.Known(task, None, (), Lines(why))
+            found.body.reflow(measure)
             if not get_current_worker().is_cancelled:
                 self.post_message(found)
 
-        self.run_worker(work, thread=True, exclusive=True, group="task")
+        self.in_thread(work, "task")
 
     def _all(self) -> "TaskScreen.Known":
-        tallies = load_tallies(self.reader)
-        return self.Known(None, tallies, (), task_list(self.reader, tallies))
+        until, tallies = load_tallies(self.reader)
+        return self.Known(None, tallies, (), task_list(self.reader, tallies), until)
 
     def _one(self, task: TaskId) -> "TaskScreen.Known":
         tries = load_tries(self.reader, task)
@@ -249,3 +310,13 @@ class TaskScreen(TextPage):
         marks = [Span(VERDICT_MARKS[one.verdict], VERDICT_TONES[one.verdict]) for one in tries[:_MOST]]
         shown = marks or [Span(UNTRIED, Tone.DIM)]
         return (*shown, Span(" "), *self.agents.agent_row(agent, max(1, width - len(shown) - 1)))
+
+
+def _with(tallies: Mapping[TaskId, Tally], graded: Sequence[Recorded]) -> Mapping[TaskId, Tally]:
+    """The tallies and further verdicts."""
+    found = dict(tallies)
+    for item in graded:
+        if isinstance(item.event, TaskGraded):
+            done = item.event.outcome
+            found[done.task] = found.get(done.task, Tally()) + done.tally
+    return found
