@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Self, TypeVar
 
-from dgm.archive.events import AgentBorn, Recorded
+from dgm.archive.events import AgentBorn, Recorded, RunStopped
 from dgm.archive.history import LIVING, writer
 from dgm.archive.history import state as state_of_run
 from dgm.archive.lookups import births
@@ -210,6 +210,8 @@ class Reader:
         whole = self._taken_outline() or self._taken_tree()
         known = self.count if not whole else 0
         events = self._followed()
+        if any(isinstance(recorded.event, RunStopped) for recorded in events):
+            self._state_due = 0.0
         facts = self._found_best() | self._looked_at_state() | (before != (self.problem, self.pauses))
         if whole or events:
             self._under_way = self._states()

@@ -107,7 +107,8 @@ def _slots(run: Run, how: str, begun: Mapping[ActionId, float], now: float) -> I
         usage = tree.spend_of(action)
         tries = tree.tries(action)
         again = f", try {tries}" if tries > 1 else ""
-        took = f"{usage.calls:,} calls, {usage.tokens:,} tokens{again}"
+        calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
+        took = f"{calls}, {usage.tokens:,} tokens{again}"
         yield line(
             Span(f"  {action:>6} ", Tone.DIM),
             *_doing(what, living=living),

@@ -1,6 +1,8 @@
 """What the screens say while a long run is still being read, and when it has been."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from threading import Event, Thread
@@ -215,3 +217,17 @@ def test_it_is_said_that_following_waits_for_a_question_to_the_tree(
 
     drive(tmp_path / "run", (100, 24), script)
     growing.run.close()
+
+
+def test_what_the_first_keys_need_is_imported_beside_the_drawing() -> None:
+    program = """
+import sys
+from dgm.tui.reader import Reader
+Reader._warm_up(Reader.__new__(Reader))
+before = set(sys.modules)
+import dgm.tui.screens.agent, dgm.tui.screens.compare, dgm.tui.screens.running, dgm.tui.screens.task
+print(*{name.partition(".")[0] for name in set(sys.modules) - before} & {"numpy", "scipy", "pydantic"})
+print("dgm.tui.screens.agent" not in before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"]

@@ -182,7 +182,6 @@ def test_a_run_that_grows_is_shown_as_it_grows(tmp_path: Path) -> None:
         assert lines.agent == 1
         assert "running" in grid(browser).splitlines()[0]
         growing.run.append(RunStopped("budget"))
-        browser.reader._state_due = 0.0
         await settle(browser, pilot)
         assert "budget" in grid(browser).splitlines()[0]
 
