@@ -16,7 +16,6 @@ from dgm.benchmarks.opening import absolute, absolute_subset
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT
 from dgm.cli.evaluate_rows import Report
 from dgm.cli.progress import listen_for_signals, progress
-from dgm.cli.replay_rows import counted
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Split, Task
 from dgm.errors import UserError
@@ -24,6 +23,8 @@ from dgm.protocols import Benchmark
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN, Standing, Wanted, goal
 from dgm.search.loop import Search
+from dgm.show.safe import one_line
+from dgm.show.words import counted
 
 DONE = Ending(Reason.NOTHING_LEFT, "all of it was done before")
 Open = Callable[[Callable[[Recorded], None]], AbstractAsyncContextManager[Search]]
@@ -184,7 +185,7 @@ def finished(over: Ending, found: Report) -> int:
     if not missing:
         return FAILED if given_up else 0
     more = " with a larger --max-usd" if over.reason is Reason.LIMIT else ""
-    sys.stderr.write(
-        f"{over.message}; still missing: {counted(missing, 'evaluation')}; repeat the command{more} to go on\n"
-    )
+    # A provider's words may stand in the message.
+    over_said, missed = one_line(over.message, 1_000), counted(missing, "evaluation")
+    sys.stderr.write(f"{over_said}; still missing: {missed}; repeat the command{more} to go on\n")
     return {Reason.LIMIT: LIMIT, Reason.STOPPED: INTERRUPTED}.get(over.reason, FAILED)

@@ -23,7 +23,6 @@ from dgm.cli.replay_rows import (
     again_record,
     again_text,
     comparison_record,
-    counted,
     head_record,
     live_lines,
     live_step_text,
@@ -40,6 +39,7 @@ from dgm.models.choose import AUTO
 from dgm.replay import How, Live, Match
 from dgm.search.budgets import Ending, Reason
 from dgm.search.summary import spend_record
+from dgm.show.words import counted
 
 BAD = (Match.DIFFERENT, Match.NOT_PERFORMED)
 

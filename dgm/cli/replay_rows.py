@@ -12,22 +12,17 @@ from dgm.replay import Divergence, EvaluationAgain, LiveEvaluations, LiveStep, M
 from dgm.search.exam import Comparison
 from dgm.search.summary import tally_record
 from dgm.show.safe import one_line
-from dgm.show.words import interval_text, mcnemar_text, operator_text, tally_text
+from dgm.show.words import counted, interval_text, mcnemar_text, operator_text, tally_text
 
 WORDS = {Match.SAME: "identical", Match.DIFFERENT: "differs"}
 SHOWN = 300
-
-
-def counted(number: int, what: str, rest: str = "") -> str:
-    """``1 step``, ``2 steps``; ``rest`` follows."""
-    return f"{number} {what}{'' if number == 1 else 's'}{rest}"
 
 
 def summary(what: str, matches: Sequence[Match], began: float) -> str:
     """How many came out the same, in one line; ``what`` is one thing and how it was done, as in ``step``."""
     counts = Counter(matches)
     noun, _, how = what.partition(" ")
-    things = counted(len(matches), noun, f" {how}" if how else "")
+    things = f"{counted(len(matches), noun)} {how}".rstrip()
     seconds = f"{time.monotonic() - began:.1f} s"
     if counts[Match.SAME] == len(matches):
         return f"{things}, all identical, {seconds}"

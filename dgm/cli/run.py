@@ -26,6 +26,7 @@ from dgm.models.choose import AUTO, names_by_role
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.summary import run_summary
+from dgm.show.safe import one_line
 from dgm.show.status import status_lines
 from dgm.show.terminal import write
 from dgm.simulate import PLAN as SIMULATION
@@ -182,7 +183,8 @@ def _say_next(made: Run, over: Ending) -> None:
         if over.reason is Reason.GOAL
         else f"resume with: dgm resume {made.name}"
     )
-    sys.stderr.write(f"{over.message}; {next_step}\n")
+    # A provider's words may stand in the message.
+    sys.stderr.write(f"{one_line(over.message, 1_000)}; {next_step}\n")
 
 
 async def _search(made: Run, settings: Settings, parts: assemble.Parts, shown: Progress) -> Ending:
