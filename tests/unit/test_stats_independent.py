@@ -1,8 +1,8 @@
 """Intervals and tests against other programs: SciPy's and statsmodels' own, to 1e-9, on 1,000 random tables.
 
-The tables are from the seed below: three counts each (resolved by both or neither do not matter to McNemar), 0 to 500,
-with every fifth cell forced to 0 and every seventh pair of cells forced to be equal, since ends and ties are where
-implementations differ.
+The tables are from the seed below: two counts each, 0 to 500 (for McNemar what one of two agents resolved and the other
+did not; what both or neither did does not matter to it), with every fifth cell forced to 0 and every seventh pair of
+cells forced to be equal, since ends and ties are where implementations differ.
 """
 
 import random
