@@ -1,6 +1,6 @@
 """Makes the pictures of the report in docs/pictures: ``make pictures``; whoever changes the page runs it, and looks.
 
-They are of the shipped example with a control of two attempts at each holdout task, which the offline model makes first.
+They are of the shipped example with a control of two attempts at each holdout task; the offline model makes them first.
 """
 
 import os

@@ -25,7 +25,7 @@ def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
     n, gained, lost = pairs.first.n, len(pairs.gained), len(pairs.lost)
     what = (
         f"Control of equal spend: for the {spent} that the search took, the seed could have had {bought} at each "
-        f"holdout task{bound}. The first that solves a task is the last, so its further attempts took {took}."
+        f"holdout task{bound}. No task is tried again once it is solved, so the further attempts took {took}."
     )
     seed = (
         f"With {_attempts(found.attempts)} at each it resolves {pairs.first.resolved} of {n} tasks, as if somebody "
@@ -33,7 +33,7 @@ def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
     )
     best = (
         f"The best agent, with one attempt, resolves {pairs.second.resolved} of {n}: {gained} that the control does "
-        f"not, and not {lost} that it does ({mcnemar_text(pairs.p, pairs.mid_p)}). This is a description; whether the "
+        f"not, and not {lost} that it does; {mcnemar_text(pairs.p, pairs.mid_p)}. This is a description; whether the "
         "best agent is better than the seed rests on those two alone."
     )
     said = [what, seed, best]

@@ -43,8 +43,8 @@ def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
                 f"{chosen['evaluated']}: {chosen['corrected_rate']:.0%}"
             )
         )
-    agent = run.tree.agents[best]
-    last = one_line(agent.rationale, 80) if agent.parents else "none; it is the seed"
+    made = run.tree.agents[best]
+    last = one_line(made.rationale, 80) if made.parents else "none; it is the seed"
     return [
         *lines,
         line(f"  best agent's last step: {last}"),
@@ -104,7 +104,7 @@ def _dim(tally: Tally, width: int = 0) -> Span:
 def _candidate(name: str, agent: int, tally: Tally, usage: Usage, *, interval: bool) -> Line:
     each = usd_each(usage, tally)
     cost = f"{usage.usd:.4f} USD" + (f", {each:.4f} for each resolved task" if each is not None else "")
-    within = [_dim(tally, 8), " "] if interval else []
+    within = (_dim(tally, 8), " ") if interval else ()
     return line("  ", Span(name, Tone.KEY), f"  agent {agent:<4} {tally_text(tally):<12} ", *within, cost)
 
 

@@ -33,7 +33,7 @@ def test_it_says_what_was_bought_and_what_came_of_it() -> None:
     said = " ".join(sentences(FOUND, offline=False))
     assert "for the 9.7M tokens that the search took" in said
     assert "32 attempts at each holdout task, of which it was given at most 20" in said
-    assert "The first that solves a task is the last, so its further attempts took 2.1M tokens." in said
+    assert "No task is tried again once it is solved, so the further attempts took 2.1M tokens." in said
     assert "With 20 attempts at each it resolves 14 of 20 tasks" in said
     assert "with one, 7 of 20" in said
     assert "resolves 12 of 20: 1 that the control does not, and not 3 that it does" in said
