@@ -40,7 +40,8 @@ def load(reader: Reader, agent: AgentId, other: AgentId | None, *, beside: bool)
         beside: whether both sides stand beside each other.
     """
     known = reader.born([agent] if other is None else [agent, other])
-    root = root_text(known[other]) if other in known and not known[other].parents else ""
+    base = None if other is None else known.get(other)
+    root = root_text(base) if base is not None and not base.parents else ""
     repository = AgentRepository(reader.folder / "agents.git")
 
     def look() -> Body:
