@@ -15,6 +15,8 @@ from dgm.tui.page import Page
 if TYPE_CHECKING:
     from dgm.tui.app import Browser
 
+_CERTAIN = 1e9
+"""Of what was typed as a command: above all commands whose words look like it, whose scores have no bound."""
 Command = tuple[str, Callable[[], object]]
 """What it will do, in words, and how."""
 
@@ -49,7 +51,7 @@ class Typed(Provider):
         if command is not None:
             words, perform = command
             # Its own kind of text: what is typed is never read as markup.
-            yield Hit(2.0, Content(words), perform, text=words)
+            yield Hit(_CERTAIN, Content(words), perform, text=words)
 
 
 def meaning(browser: "Browser", typed: str) -> Command | None:
@@ -61,18 +63,27 @@ def meaning(browser: "Browser", typed: str) -> Command | None:
     """
     verb, _, rest = typed.partition(" ")
     rest = rest.strip()
-    agents = [AgentId(int(word)) for word in rest.split() if word.isascii() and word.isdigit()]
-    known = all(agent < browser.reader.count for agent in agents) and len(set(agents)) == len(agents)
-    if verb.isascii() and verb.isdigit() and int(verb) < browser.reader.count and not rest:
-        return f"go to agent {int(verb)}", partial(browser.go, "tree", agent=AgentId(int(verb)))
-    if verb == "agent" and len(agents) == 1 and known:
+    if not rest and (one := _agents(browser, verb)):
+        return f"go to agent {one[0]}", partial(browser.go, "tree", agent=one[0])
+    agents = _agents(browser, rest)
+    if verb == "agent" and len(agents) == 1:
         return f"show agent {agents[0]}", partial(browser.go, "agent", agent=agents[0])
-    if verb == "diff" and 1 <= len(agents) <= 2 and known:
+    if verb == "diff" and 1 <= len(agents) <= 2:
         return _diff(browser, agents)
     if verb == "task" and rest:
         return f"show task {rest}", partial(browser.go, "task", task=TaskId(rest))
     page = browser.page
     return page.meaning(verb, rest) if isinstance(page, Page) else None
+
+
+def _agents(browser: "Browser", words: str) -> list[AgentId]:
+    """The agents of some numbers; none where one of them is no number, or twice the same, or that of no agent."""
+    numbers = words.split()
+    if not all(word.isascii() and word.isdigit() and len(word) < 16 for word in numbers):
+        return []
+    agents = [AgentId(int(word)) for word in numbers]
+    known = all(agent < browser.reader.count for agent in agents)
+    return agents if known and len(set(agents)) == len(agents) else []
 
 
 def _diff(browser: "Browser", agents: list[AgentId]) -> Command:

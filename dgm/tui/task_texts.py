@@ -136,19 +136,19 @@ def _of_conversations(reader: Reader, tries: Sequence[Try]) -> str | None:
     return None
 
 
-def attempts(reader: Reader, actions: Sequence[ActionId]) -> Load:
+def attempts(reader: Reader, agent: str, actions: Sequence[ActionId]) -> Load:
     """One agent's attempts at a task, one below the other."""
     loads = [load_one(reader, action) for action in actions]
 
     def look() -> Body:
         if not loads:
-            return Lines([line(Span("  not tried", Tone.DIM))])
+            return Lines([line(Span(f"  agent {agent} has no verdict on this task", Tone.DIM))])
         return Stack([answered("the evaluation", load) for load in loads])
 
     return look
 
 
-def beside(reader: Reader, left: Sequence[ActionId], right: Sequence[ActionId]) -> Load:
+def beside(reader: Reader, agents: Sequence[str], actions: Sequence[Sequence[ActionId]]) -> Load:
     """Two agents' attempts at a task beside each other."""
-    one, other = attempts(reader, left), attempts(reader, right)
+    one, other = (attempts(reader, *each) for each in zip(agents, actions, strict=True))
     return lambda: Pair(one(), other())

@@ -38,6 +38,8 @@ class TextPage(Page):
         self._showing: TextView | None = None
         """Where ``_shown`` is; ``view`` may be another by the time it is left."""
         self._places: dict[Hashable, int] = {}
+        self.loading = False
+        """Whether a text was asked for that is not there yet."""
 
     @property
     def view(self) -> TextView:
@@ -52,7 +54,7 @@ class TextPage(Page):
             what: its name, should it be missing.
             question: asked on the other thread.
         """
-        self._wanted = key
+        self._wanted, self.loading = key, True
         measure = self.view.measure
 
         def work() -> None:
@@ -67,7 +69,7 @@ class TextPage(Page):
 
     def put(self, key: Hashable, body: Body) -> None:
         """Shows a text that is there already."""
-        self._wanted = key
+        self._wanted, self.loading = key, False
         if key == self._shown:
             self.view.renewed(body)
             return
@@ -106,7 +108,9 @@ class TextPage(Page):
 
     def action_beside(self) -> None:
         """Side by side, or one below the other."""
-        if not self.view.turn():
+        if self.loading:
+            self.browser.say("it is still being read")
+        elif not self.view.turn():
             self.browser.say("there is nothing to be shown side by side here")
 
     def _leave(self) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from dgm.archive.repository import AgentRepository
+from dgm.domain import CommitId
 from dgm.show.safe import cells
 from dgm.show.spans import Line, line, plain
 from dgm.tui import bodies
@@ -78,3 +80,29 @@ def test_the_end_of_a_line_can_be_reached(example: Path, body: Body) -> None:
         assert any(row.rstrip().endswith(ends[-1]) for row in grid(browser).splitlines())
 
     drive(example, SMALL, look)
+
+
+def test_turning_a_diff_that_is_being_read_is_not_lost(
+    example: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    diff = AgentRepository.diff
+
+    def slow(self: AgentRepository, before: CommitId, after: CommitId) -> bytes:
+        assert go_on.wait(20)
+        return diff(self, before, after)
+
+    monkeypatch.setattr(AgentRepository, "diff", slow)
+
+    async def look(browser: Browser, pilot: Pilot[None]) -> None:
+        await pilot.press("2")
+        await pilot.pause()
+        await pilot.press("v")
+        await pilot.pause()
+        go_on.set()
+        screen = browser.screen
+        assert isinstance(screen, AgentScreen)
+        assert " │ " in await press(browser, pilot) and screen.beside
+        assert " │ " not in await press(browser, pilot, "v") and not screen.beside
+
+    drive(example, WIDE, look, agent=1)

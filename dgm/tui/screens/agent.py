@@ -149,7 +149,10 @@ class AgentScreen(TextPage):
         """Side by side, or one below the other."""
         if self.tab == "diff":
             self.beside = not self.beside
-        super().action_beside()
+        if self.tab == "diff" and self.loading:
+            self._read()
+        else:
+            super().action_beside()
 
     def _read(self) -> None:
         assert self.agent is not None

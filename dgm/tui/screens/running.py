@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -153,7 +153,7 @@ class RunningScreen(TextPage):
         def work() -> None:
             begun = time.monotonic()
             try:
-                points, failed = self.reader.ask(lambda store: _counted(run, store))
+                points, failed = self.reader.ask(lambda store: _counted(run, store, self.reader.gate.passed))
             except DgmError as error:
                 self.post_message(self.Failed(str(error)))
                 return
@@ -172,8 +172,8 @@ class RunningScreen(TextPage):
         self.browser.say(event.why)
 
 
-def _counted(run: Run, store: EventStore) -> tuple[Sequence[Point], FailureCounts]:
+def _counted(run: Run, store: EventStore, pause: Callable[[], None]) -> tuple[Sequence[Point], FailureCounts]:
     """From a store of the thread's own, so that the run goes on being followed."""
     beside = Run(run.folder, run.config, store)
     beside.tree = run.tree
-    return curve(beside), failures(beside)
+    return curve(beside, pause=pause), failures(beside)

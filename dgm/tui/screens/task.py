@@ -300,9 +300,9 @@ class TaskScreen(TextPage):
         loads = [self._actions(agent) for agent in agents]
         key = (task, self.browser.tab)
         if kind == _TWO and len(loads) == 2:
-            self.load(key, "the two attempts", beside(self.reader, *loads))
+            self.load(key, "the two attempts", beside(self.reader, agents, loads))
         elif kind == _ONE and len(loads) == 1:
-            self.load(key, "the attempt", attempts(self.reader, loads[0]))
+            self.load(key, "the attempt", attempts(self.reader, agents[0], loads[0]))
 
     def _row(self, agent: AgentId, width: int) -> Line:
         """The agent behind the marks of its attempts."""
