@@ -138,11 +138,14 @@ def test_a_comparison_is_read_to_its_end_while_the_run_goes_on(
             browser.look()
             await pilot.pause()
         assert len(begun) == 1
+        await pilot.press("v")
+        assert "nothing" not in browser.said
         go_on.set()
         await settle(browser, pilot)
         await settle(browser, pilot)
         # Once more for all that came meanwhile.
         assert len(begun) == 2
+        assert isinstance(browser.screen, CompareScreen) and browser.screen.beside
         growing.graded(0, 0, good=False)
         await settle(browser, pilot)
         assert "1 gained" in grid(browser) and len(begun) == 3

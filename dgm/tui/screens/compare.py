@@ -37,10 +37,8 @@ class CompareScreen(TextPage):
     def __init__(self) -> None:
         super().__init__()
         self.beside = False
-        self._reading = False
-        """Whether the text that is wanted is being read."""
         self._stale = False
-        """Whether it has to be read once more when it is there: the run grew meanwhile."""
+        """Whether the text has to be read once more when it is there: the run grew, or ``v`` was pressed meanwhile."""
 
     def body(self) -> ComposeResult:
         """One text."""
@@ -51,12 +49,11 @@ class CompareScreen(TextPage):
         marks = self._marks
         if len(marks) < 2:
             marked = f"agent {marks[0]} is marked; " if marks else ""
-            self._reading = False
             self.put(marks, Lines([(), line(Span(f"  {marked}{_HOW}", Tone.WARN))]))
-        elif self._reading and self._wanted == marks:
+        elif self.loading and self._wanted == marks:
             self._stale = True
         else:
-            self._reading, self._stale = True, False
+            self._stale = False
             what = f"the comparison of {marks[0]} and {marks[1]}"
             self.load(marks, what, self._question(marks[0], marks[1]))
 
@@ -68,10 +65,7 @@ class CompareScreen(TextPage):
 
     def on_text_page_loaded(self, event: TextPage.Loaded) -> None:
         """Reads once more what changed while it was read; a reading is never broken off for that."""
-        if event.key != self._wanted:
-            return
-        self._reading = False
-        if self._stale:
+        if self._stale and event.key == self._wanted:
             self.call_later(self.entered)
 
     def identity(self) -> str:
@@ -81,7 +75,7 @@ class CompareScreen(TextPage):
     def action_beside(self) -> None:
         """Side by side, or one below the other."""
         self.beside = not self.beside
-        if self._reading:
+        if self.loading:
             self._stale = True
         else:
             super().action_beside()
