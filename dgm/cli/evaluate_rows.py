@@ -84,8 +84,8 @@ def _comparison_record(found: Report) -> dict[str, Any] | None:
         "second": tally_record(pairs.second),
         "gained": list(pairs.gained),
         "lost": list(pairs.lost),
-        "mcnemar_p": round(pairs.p, 6),
-        "mcnemar_mid_p": round(pairs.mid_p, 6),
+        "mcnemar_p": pairs.p,
+        "mcnemar_mid_p": pairs.mid_p,
     }
 
 

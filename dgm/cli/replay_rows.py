@@ -148,8 +148,8 @@ def comparison_record(found: Comparison) -> dict[str, Any]:
         "second": tally_record(found.second),
         "gained": list(found.gained),
         "lost": list(found.lost),
-        "mcnemar_p": round(found.p, 6),
-        "mcnemar_mid_p": round(found.mid_p, 6),
+        "mcnemar_p": found.p,
+        "mcnemar_mid_p": found.mid_p,
     }
 
 

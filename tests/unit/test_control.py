@@ -15,6 +15,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Digest, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import Infrastructure
+from dgm.report.headline import findings
 from dgm.search.budgets import Reason
 from dgm.search.control import (
     OPERATOR,
@@ -24,7 +25,7 @@ from dgm.search.control import (
     control_findings,
     control_of,
 )
-from dgm.search.exam import compare
+from dgm.search.exam import compare, enter
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from tests.unit.paid_run import small
@@ -249,6 +250,15 @@ def test_a_control_of_one_attempt_is_there_without_being_asked_for(search, exam)
     found = control_findings(exam, best(search), cheap)
     assert (found.price.affordable, found.attempts, found.missing, found.took) == (1, 1, 0, 0.0)
     assert found.pairs.first.resolved == found.once.resolved == 1
+
+
+def test_agents_that_were_examined_are_counted_but_for_the_seed_and_its_control(search, exam) -> None:
+    session(exam, search, control_of(search))
+    assert findings(search, best(search)).examined == 1
+    enter(exam, search, search.tree.agents[1])
+    assert findings(search, best(search)).examined == 1
+    session(exam, search, None)
+    assert findings(search, best(search)).examined == 2
 
 
 def test_a_lower_bound_than_before_takes_no_attempt_back(search, exam) -> None:
