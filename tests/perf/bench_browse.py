@@ -30,6 +30,11 @@ from tests.perf.bench_archive import build
 
 CURSOR = "▌"
 FOLDED = " evaluations"
+"""Stands in the head as soon as the tree is folded."""
+CURVE = "of the best by lower bound"
+"""Stands below the curve of the run, which is worked out beside the keys."""
+SCREENS = (("2", "[diff]"), ("3", "resolved / tries"), ("4", "code of agent"), ("5", "recent events"))
+"""The keys, and what is seen when their screen is there."""
 KEYS = 20
 FOLLOWED_S, EVENTS_A_SECOND = 30, 50
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[P_^].*?\x1b\\\\|\x1b.")
@@ -48,16 +53,17 @@ class Terminal:
             argv, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
         )
         os.close(slave)
-        self.folded: float | None = None
-        """Seconds after which the head first named evaluations, which only a folded tree knows."""
+        self.first: dict[str, float] = {}
+        """Seconds after which ``FOLDED`` and ``CURVE`` were first seen."""
 
     def _read(self, seconds: float) -> str:
         """What is written within so long, without its colours; empty if nothing is."""
         if not select.select([self._master], [], [], seconds)[0]:
             return ""
         text = _ESCAPES.sub("", os.read(self._master, 1 << 20).decode(errors="ignore"))
-        if self.folded is None and FOLDED in text:
-            self.folded = time.perf_counter() - self.begun
+        for sought in (FOLDED, CURVE):
+            if sought in text:
+                self.first.setdefault(sought, time.perf_counter() - self.begun)
         return text
 
     def wait(self, text: str, seconds: float = 300.0) -> float:
@@ -75,10 +81,19 @@ class Terminal:
         while (left := end - time.perf_counter()) > 0:
             self._read(left)
 
-    def press(self, key: str) -> float:
-        """Seconds from a key to the cursor's new row."""
+    def press(self, key: str, text: str = CURSOR) -> float:
+        """Seconds from a key to the cursor's new row, or to another text."""
         os.write(self._master, key.encode())
-        return self.wait(CURSOR, 30.0)
+        return self.wait(text, 30.0)
+
+    def until(self, text: str, seconds: float = 300.0) -> float:
+        """Seconds from the start until one of the texts in ``first`` was seen, waiting for it."""
+        end = time.perf_counter() + seconds
+        while text not in self.first:
+            if time.perf_counter() > end:
+                raise TimeoutError(f"no {text!r} within {seconds} s")
+            self._read(0.2)
+        return self.first[text]
 
     def memory_mb(self, name: str = "VmRSS") -> float:
         """What the process holds, or held at most (``VmHWM``)."""
@@ -136,14 +151,28 @@ def browsed(folder: Path, nothing: float) -> None:
         seconds, cpu = time.perf_counter() - shown.begun, shown.cpu()
         print(f"  first screen with the seed's clade: {seconds:.2f} s, processor time {cpu:.2f} s")
         keys(shown, "while the run is folded")
-        while shown.folded is None:
-            shown.drain(0.5)
-        print(f"  folded after {shown.folded:.1f} s", end="")
+        print(f"  folded after {shown.until(FOLDED):.1f} s", end="")
         print(f", {shown.memory_mb() - nothing:.0f} MB above an empty app", end="")
         print(f" ({shown.memory_mb('VmHWM') - nothing:.0f} MB at most)")
         shown.drain(5.0)
         keys(shown, "afterwards")
+        screens(shown, nothing)
         followed(shown, folder, last)
+
+
+def screens(shown: Terminal, nothing: float) -> None:
+    """The other screens: until each is there, keys on it, and what they add to the memory."""
+    for key in "gmjm":
+        shown.press(key)
+    for key, text in SCREENS:
+        begun = time.perf_counter() - shown.begun
+        print(f"  screen {key} is there after {1000 * shown.press(key, text):.0f} ms")
+        keys(shown, "on it")
+    curve = shown.until(CURVE) - begun
+    print(
+        f"  its curve after {curve:.1f} s, {shown.memory_mb('VmHWM') - nothing:.0f} MB above an empty app at most"
+    )
+    shown.press("1")
 
 
 def keys(shown: Terminal, when: str) -> None:
