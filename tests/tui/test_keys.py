@@ -165,6 +165,13 @@ async def palette(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert agents(browser).agent == 2
 
 
+@checks(Where.EVERYWHERE, "help_quit")
+async def say_how_to_leave(browser: Browser, pilot: Pilot[None], key: str) -> None:
+    await press(pilot, key)
+    said = [each.message for each in browser._notifications]
+    assert browser.is_running and said and "quit the app" in said[0]
+
+
 @checks(Where.EVERYWHERE, "theme")
 async def theme(browser: Browser, pilot: Pilot[None], key: str) -> None:
     seen = []
