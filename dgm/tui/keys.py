@@ -46,7 +46,7 @@ KEYS: tuple[Key, ...] = (
     Key(("m",), "mark", "mark the agent, or take the mark away; two agents can be marked", _E, "mark"),
     Key(("c",), "compare", "compare the marked agents, or the marked one with this one", _E),
     Key(("f",), "follow", "follow: go to the agent of the newest event, until a key moves the cursor", _E),
-    Key(("y",), "copy", "copy the id", _E),
+    Key(("y",), "copy", "copy the number of the agent, or the name of the task", _E),
     Key(("o",), "pager", "open what is shown in $PAGER", _E),
     Key((":", "ctrl+p"), "command_palette", "commands: a number goes to that agent", _E, "commands"),
     Key(("t",), "theme", "next theme: dark, light, the terminal's own colours", _E),

@@ -13,7 +13,15 @@ from dgm.domain import AgentId, CommitId, TaskId, Verdict
 from dgm.search.exam import Comparison, paired
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.words import VERDICT_MARKS, VERDICT_TONES, bar, interval_text, mcnemar_text, tally_text
+from dgm.show.words import (
+    SIGNIFICANT,
+    VERDICT_MARKS,
+    VERDICT_TONES,
+    bar,
+    interval_text,
+    mcnemar_text,
+    tally_text,
+)
 from dgm.tui.bodies import Body, Lines, Prose, Stack, Target, heading
 from dgm.tui.changes import Changed
 from dgm.tui.keys import Where, bindings_of
@@ -22,8 +30,6 @@ from dgm.tui.tabs.diff import of_patch
 from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage
 
-SIGNIFICANT = 0.05
-"""As in a report, see ``dgm.report.headline``."""
 _HOW = "mark two agents with m, on the tree or on the screen of an agent; c compares them"
 
 
