@@ -40,11 +40,24 @@ class Block(Widget):
 class Head(Block):
     """What run this is, and the five screens; a click on one of them goes there."""
 
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._facts: Line = ()
+        self._screen = ""
+
     def facts(self, facts: Line, screen: str) -> None:
         """Shows the facts at the left, and which screen this is."""
-        tabs = _tabs(screen, self.size.width)
+        self._facts, self._screen = facts, screen
+        self._fit()
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Is made to fit, also when it is laid out for the first time."""
+        self._fit()
+
+    def _fit(self) -> None:
+        tabs = _tabs(self._screen, self.size.width)
         room = self.size.width - sum(cells(span.text) for span in tabs)
-        left = cropped(facts, max(0, room - 1))
+        left = cropped(self._facts, max(0, room - 1))
         blanks = room - sum(cells(span.text) for span in left)
         self.show([(*left, Span(" " * blanks), *tabs)])
 

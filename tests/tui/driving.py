@@ -9,7 +9,9 @@ from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
 from dgm.domain import AgentId
+from dgm.show.safe import cells
 from dgm.tui.app import Browser
+from dgm.tui.bars import Head
 from dgm.tui.reader import Reader
 
 Script = Callable[[Browser, Pilot[None]], Awaitable[None]]
@@ -56,6 +58,18 @@ async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) ->
         await pilot.pause()
     browser.look()
     await pilot.pause()
+    # A screen that was just gone to is laid out before its head is made to fit.
+    for _ in range(100):
+        if all(_fits(head) for head in browser.screen.query(Head)):
+            break
+        await pilot.pause(0.02)
+    # What is to be drawn anew is drawn by a timer.
+    await pilot.pause(0.05)
+
+
+def _fits(head: Head) -> bool:
+    drawn = sum(cells(span.text) for line in head._lines for span in line)
+    return not head.display or (head.size.width > 0 and drawn >= head.size.width)
 
 
 def grid(browser: Browser, *, tones: bool = False) -> str:
