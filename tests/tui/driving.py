@@ -58,7 +58,8 @@ async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) ->
         await pilot.pause()
     browser.look()
     await pilot.pause()
-    # A screen that was just gone to is laid out before its head is made to fit.
+    # A screen that was just gone to is there after a moment, and laid out before its head is made to fit.
+    await pilot.pause(0.05)
     for _ in range(100):
         if all(_fits(head) for head in browser.screen.query(Head)):
             break
