@@ -16,6 +16,7 @@ from dgm.policies.lineage.constants import (
     LAST_SHARE,
     LEARN_EVERY,
     LEAST_RESULTS,
+    RECOMMENDED_ROOT_BONUS,
     TASK_JITTER,
 )
 from dgm.policies.lineage.fold import Fold
@@ -82,9 +83,8 @@ class InformativeTask:
 class LineageRecommendation:
     """The highest lower bound, posterior mean less a standard deviation, among sound agents with a result.
 
-    Of two agents that seem equal it takes the better known. The seed has no bonus here, as it has in the search: on the
-    tuning families that changed no mean score, and runs no longer ended at a seed that their tree had overtaken. Fitted
-    from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
+    Of two agents that seem equal it takes the better known. The seed has half the bonus that it has in the search.
+    Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -95,6 +95,7 @@ class LineageRecommendation:
         posterior = fitted(tree)
         broken = posterior.broken()
         bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
+        bounds[SEED] += RECOMMENDED_ROOT_BONUS
         best = SEED
         for agent, bound in enumerate(bounds):
             enough = posterior.evidence.counts[agent] >= LEAST_RESULTS
