@@ -79,6 +79,9 @@ def graded(shown):
 def test_a_search_is_followed_to_its_end(tmp_path):
     own = {"DGM_ARCHIVE": str(tmp_path), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
     environment = {**without_keys(os.environ), **own}
+    # The terminal's own size counts; pytest-xdist's processes have another one in their environment.
+    for name in ("COLUMNS", "LINES"):
+        environment.pop(name, None)
     dgm = [sys.executable, "-m", "dgm"]
     words = ["--name", "live", "--model", "offline", "--seed", "4", "--max-evaluations", str(EVALUATIONS)]
     with (tmp_path / "log").open("wb") as log:

@@ -236,7 +236,7 @@ def test_predictions_with_a_wrong_flag_are_not_graded(dgm, predicted, words, sai
     ("words", "said"),
     [
         ([], "say what to export"),
-        (["out", "--predictions", "p.jsonl"], "say what to export"),
+        (["out", "--predictions", "p.jsonl"], "DIR and --predictions: one at a time"),
         (["out", "--evaluation", "x"], "give --predictions FILE too"),
         (["--predictions", "p.csv"], ".jsonl or a .json file"),
         (["--predictions", "p.jsonl", "--evaluation", "nope"], "no such evaluation"),
