@@ -1,6 +1,6 @@
 """Folds stored rows into a tree without making a value of each event, so that a long run opens in seconds.
 
-Two kinds of event are nearly all of a long run; of those only the first few fields are read, in the order in which
+Three kinds of event are nearly all of a long run; of those only the first few fields are read, in the order in which
 ``codec`` writes them, the others are read like any event. A test holds this to be the same as applying every event.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from dgm.archive.store import EventStore, Row
 from dgm.archive.tree import Tree
-from dgm.domain import Evaluate, Verdict
+from dgm.domain import Evaluate, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
 
 _scan = json.JSONDecoder().raw_decode
@@ -72,6 +72,11 @@ def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:
             elif kind == "action_started" and (found := _started(body)) and action is not None:
                 agent, task, attempt = int(found[1]), found[2], int(found[3])
                 tree.started(action, Evaluate(agent, task, attempt), False)
+            elif kind == "model_called" and action is not None:
+                fields, _ = _scan(body)
+                tree.model_calls.add(
+                    action, Usage(*fields.get("usage", ())), (fields["role"], fields["model"])
+                )
             else:
                 tree.passed(seq - 1, latest)
                 tree.apply(store.decoded(row))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, ChildProposed
 from dgm.archive.run import Run
@@ -88,7 +89,13 @@ class OperatorLine:
         mean = sum(self.gains) / len(self.gains)
         if len(self.gains) < 2:
             return Gain(mean, None, None)
-        return Gain(mean, *paired_bootstrap(self.gains))
+        return Gain(mean, *_interval(tuple(self.gains)))
+
+
+@lru_cache(maxsize=64)
+def _interval(gains: tuple[float, ...]) -> tuple[float, float]:
+    """Kept, as one report asks for it in several places."""
+    return paired_bootstrap(gains)
 
 
 def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:

@@ -102,7 +102,7 @@ class Tree:
         self._child_numbers: dict[ActionId, int] = {}
         self._aims: dict[ActionId, str] = {}
         self._stillborn: dict[str, int] = {}
-        self._spend = Spend()
+        self.model_calls = Spend()
         self._closed_seconds = self._session_start = self._last_at = 0.0
         self._deferred = False
 
@@ -131,12 +131,12 @@ class Tree:
     @property
     def spend_by(self) -> Mapping[tuple[str, str], Usage]:
         """The same by role and model."""
-        return MappingProxyType(self._spend.by)
+        return self.model_calls.by
 
     @property
     def spend(self) -> Usage:
         """What all model calls took, answered to whatever end."""
-        return self._spend.total
+        return self.model_calls.total
 
     @property
     def wall_seconds(self) -> float:
@@ -145,7 +145,7 @@ class Tree:
 
     def spend_of(self, action: ActionId) -> Usage:
         """What the model calls of one action took, over all its tries."""
-        return self._spend.of(action)
+        return self.model_calls.of(action)
 
     def to_redo(self) -> Mapping[ActionId, Action]:
         """Actions that were lost or invalid, are not running and were not given up: to be performed again."""
@@ -225,7 +225,7 @@ class Tree:
                 self.started(action, what, again)
             case ModelCalled():
                 call = recorded.event
-                self._spend.add(call.action, call.usage, (call.role, call.model))
+                self.model_calls.add(call.action, call.usage, (call.role, call.model))
             case CallRefused():
                 self.refusals += 1
             case RunPaused(reason):

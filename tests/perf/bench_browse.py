@@ -24,8 +24,10 @@ from typing import Self
 from dgm.archive.events import ActionStarted, Event, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
+from dgm.cli.look import _tree_lines
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Evaluate, Evaluation, TaskId, Verdict
+from dgm.show.spans import plain
 from tests.perf.bench_archive import build
 
 CURSOR = "▌"
@@ -128,6 +130,7 @@ def main() -> None:
             made(folder, agents, evaluations)
             print(f"{agents:,} agents, {evaluations:,} evaluations")
             browsed(folder, nothing)
+            listed(folder)
 
 
 def made(folder: Path, agents: int, evaluations: int) -> None:
@@ -158,6 +161,20 @@ def browsed(folder: Path, nothing: float) -> None:
         keys(shown, "afterwards")
         screens(shown, nothing)
         followed(shown, folder, last)
+
+
+def listed(folder: Path) -> None:
+    """How soon ``dgm tree`` has its first line, and all of them, once the archive is open."""
+    with Run.open(folder) as run:
+        begun = time.perf_counter()
+        lines = _tree_lines(run, None)
+        plain(next(lines))
+        first = time.perf_counter() - begun
+        rest = sum(1 for each in lines if plain(each))
+    every = time.perf_counter() - begun
+    print(
+        f"  dgm tree: first line {1000 * first:.0f} ms after the archive is open, {rest + 1:,} after {every:.1f} s"
+    )
 
 
 def screens(shown: Terminal, nothing: float) -> None:

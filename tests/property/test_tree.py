@@ -113,8 +113,9 @@ def applied(events: list[Event]) -> Tree:
 
 
 def state(tree: Tree) -> dict[str, object]:
-    return {name: copy.deepcopy(value) for name, value in vars(tree).items() if name != "_spend"} | {
-        "spend": tree.spend
+    return {name: copy.deepcopy(value) for name, value in vars(tree).items() if name != "model_calls"} | {
+        "spend": tree.spend,
+        "spend_by": tree.spend_by,
     }
 
 
