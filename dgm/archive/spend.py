@@ -2,17 +2,23 @@
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import fields
+from operator import add, attrgetter
+from typing import Any
 
 from dgm.domain import ActionId, Usage
+
+_amounts = attrgetter(*(each.name for each in fields(Usage)))
+_NOTHING = _amounts(Usage())
 
 
 class Spend:
     """The fold of every model call: the one place where money is added up, so that nothing counts twice."""
 
     def __init__(self) -> None:
-        self._total = _Sums()
-        self._by: dict[tuple[str, str], _Sums] = {}
+        # Fields of a Usage in their order: a Usage for each of a million sums would take most of the time.
+        self._total: tuple[Any, ...] = _NOTHING
+        self._by: dict[tuple[str, str], tuple[Any, ...]] = {}
         self._calls = array("q")
         self._input = array("q")
         self._output = array("q")
@@ -21,20 +27,18 @@ class Spend:
     @property
     def total(self) -> Usage:
         """The sum over all calls."""
-        return self._total.usage()
+        return Usage(*self._total)
 
     @property
     def by(self) -> Mapping[tuple[str, str], Usage]:
         """Role and model → the sum over their calls."""
-        return {who: sums.usage() for who, sums in self._by.items()}
+        return {who: Usage(*sums) for who, sums in self._by.items()}
 
     def add(self, action: ActionId, usage: Usage, who: tuple[str, str]) -> None:
         """Adds one call to its action, to its role and model (``who``), and to the total."""
-        mine = self._by.get(who)
-        if mine is None:
-            mine = self._by[who] = _Sums()
-        mine.add(usage)
-        self._total.add(usage)
+        amounts = _amounts(usage)
+        self._by[who] = tuple(map(add, self._by.get(who, _NOTHING), amounts))
+        self._total = tuple(map(add, self._total, amounts))
         missing = action + 1 - len(self._calls)
         if missing > 0:
             for column in (self._calls, self._input, self._output):
@@ -50,36 +54,3 @@ class Spend:
         if not 0 <= action < len(self._calls):
             return Usage()
         return Usage(self._calls[action], self._input[action], self._output[action], self._usd[action])
-
-
-@dataclass(slots=True)
-class _Sums:
-    """A ``Usage`` that grows: a new value for each of a million calls would take most of the time of adding them up."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    usd: float = 0.0
-    cached_tokens: int = 0
-    written_tokens: int = 0
-    reasoning_tokens: int = 0
-
-    def add(self, usage: Usage) -> None:
-        self.calls += usage.calls
-        self.input_tokens += usage.input_tokens
-        self.output_tokens += usage.output_tokens
-        self.usd += usage.usd
-        self.cached_tokens += usage.cached_tokens
-        self.written_tokens += usage.written_tokens
-        self.reasoning_tokens += usage.reasoning_tokens
-
-    def usage(self) -> Usage:
-        return Usage(
-            self.calls,
-            self.input_tokens,
-            self.output_tokens,
-            self.usd,
-            self.cached_tokens,
-            self.written_tokens,
-            self.reasoning_tokens,
-        )
