@@ -1,7 +1,7 @@
 """What tests of the screens share: runs to look at, keys with a pause behind them, what is on the screen."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from dgm.archive.run import Run
 from dgm.show.safe import neutral
 from dgm.tui.app import Browser
+from dgm.tui.keys import Where
 from tests.tui.driving import grid, settle
 
 WIDE, SMALL, TINY = (120, 36), (80, 24), (20, 5)
@@ -47,3 +48,20 @@ def unsafe(browser: Browser) -> set[str]:
     strips = browser.screen._compositor.render_strips()
     texts = "".join(segment.text for strip in strips for segment in strip)
     return {character for character in texts if neutral(character) != character or character in "\n\t\r"}
+
+
+Check = Callable[[Browser, Pilot[None], str], Awaitable[None]]
+"""What a key does, given the key's name."""
+
+
+def registering(table: dict[tuple[Where, str], Check]) -> Callable[[Where, str], Callable[[Check], Check]]:
+    """A decorator that enters a check into the table under where the key acts, and its action."""
+
+    def checks(where: Where, action: str) -> Callable[[Check], Check]:
+        def enter(check: Check) -> Check:
+            table[where, action] = check
+            return check
+
+        return enter
+
+    return checks

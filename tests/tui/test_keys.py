@@ -1,6 +1,5 @@
 """Every key of the table does what the table says."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -16,18 +15,11 @@ from dgm.tui.screens.help import HelpScreen
 from dgm.tui.screens.tree import TreeScreen
 from dgm.tui.siblings import Order
 from tests.tui.driving import drive, grid, settle
+from tests.tui.shown import Check, registering
 
-Check = Callable[[Browser, Pilot[None], str], Awaitable[None]]
 HERE = (Where.EVERYWHERE, Where.LIST, Where.TREE)
 CHECKS: dict[tuple[Where, str], Check] = {}
-
-
-def checks(where: Where, action: str) -> Callable[[Check], Check]:
-    def add(check: Check) -> Check:
-        CHECKS[where, action] = check
-        return check
-
-    return add
+checks = registering(CHECKS)
 
 
 def agents(browser: Browser) -> AgentList:

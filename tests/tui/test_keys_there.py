@@ -1,6 +1,5 @@
 """The keys that work are those that are listed, on every screen; every command of the palette presses one of them."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +17,7 @@ from dgm.tui.screens.compare import CompareScreen
 from dgm.tui.screens.task import TaskScreen
 from dgm.tui.text import TextView
 from tests.tui.driving import drive
-from tests.tui.shown import WIDE, press
+from tests.tui.shown import WIDE, Check, press, registering
 
 PARTS: dict[str, tuple[str, ...]] = {
     "tree": ("1",),
@@ -30,17 +29,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "compare": ("m", "j", "c"),
     "run": ("5",),
 }
-Check = Callable[[Browser, Pilot[None], str], Awaitable[None]]
 CHECKS: dict[tuple[Where, str], Check] = {}
+checks = registering(CHECKS)
 Kind = TypeVar("Kind", bound=Page)
-
-
-def checks(where: Where, action: str) -> Callable[[Check], Check]:
-    def add(check: Check) -> Check:
-        CHECKS[where, action] = check
-        return check
-
-    return add
 
 
 def name_of(key: str) -> str:
