@@ -54,7 +54,7 @@ def budget_options(command: Any) -> Any:
 @click.option(
     "--model", help="openai/…, anthropic/…, openai-compatible/…, offline (default auto: says what and why)."
 )
-@click.option("--policy", help="Which step comes next (default hgm).")
+@click.option("--policy", help="Which step comes next (default lineage).")
 @click.option("--operator", help="How a child is made; several joined by + (default self-edit).")
 @click.option("--workers", type=int, help="Steps at once (default 2).")
 @click.option("--sandbox", help="auto, docker or bubblewrap (default auto).")

@@ -38,7 +38,7 @@ class BudgetSettings(Section):
 class PolicySettings(Section):
     """Which step comes next."""
 
-    name: str = "hgm"
+    name: str = "lineage"
     """One of those that ``docs/policies.md`` lists, or the name of an installed plug-in."""
     gate: str | None = None
     """Expand or evaluate; default: the policy's own. So with each of the following."""
