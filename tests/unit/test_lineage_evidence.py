@@ -9,6 +9,7 @@ from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE, PROBE_INFORMATIO
 from dgm.policies.lineage.evidence import Evidence
 from dgm.policies.lineage.improvement import expected_improvement, learned_spread
 from dgm.policies.lineage.posterior import Posterior
+from dgm.policies.lineage.steps import State
 
 
 def evidence(*agents):
@@ -112,7 +113,8 @@ def test_a_posterior_with_pending_evaluations_is_surer_of_the_same():
     for task in range(6):
         made.graded(task % 2, task, task < 3)
     before = list(made.beliefs.states)
-    after = made.states({1: 3})
+    assert [State(*row) for row in made.states({})] == before
+    after = [State(*row) for row in made.states({1: 3})]
     assert made.beliefs.states == before
     assert [(state.t, state.m) for state in after] == [(state.t, state.m) for state in before]
     assert all(then.tt < now.tt for then, now in zip(after, before, strict=True))

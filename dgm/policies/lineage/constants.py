@@ -94,6 +94,11 @@ LATER_GENERATIONS = 2.0
 with 5 there are too many agents to tell apart in the first half of a budget."""
 LONE_GAP = 0.0
 """How far behind the best agent a rival is imagined where there is none yet."""
+SEED_RESULTS = 60
+"""On so many tasks the seed is tried at most before it has a child. Alone it has no rival that would say when its
+evaluations stop paying."""
+SEED_SHARE = 0.3
+"""Of a budget of evaluations: the most that the seed takes before it has a child."""
 EXTRA_EVALUATIONS = 0.25
 """Evaluations asked for per expansion for each evaluation that it costs beyond the first."""
 LAST_SHARE = 0.1

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,8 @@ from dgm.policies.lineage.constants import (
     PROBES,
     REACH,
     ROOT_BONUS,
+    SEED_RESULTS,
+    SEED_SHARE,
     SPREAD,
     TASK_SHARE,
     TASK_SHARE_POWER,
@@ -54,9 +55,7 @@ class Outlook:
         self._posterior = posterior
         self._around = around
         self._under_way, self._growing = _under_way(tree)
-        states = posterior.states(self._under_way)
-        flat = np.fromiter(chain.from_iterable(states), np.float64, 5 * len(states))
-        self.skill, self._drift, self._tt, self._tm, self._mm = flat.reshape(-1, 5).T
+        self.skill, self._drift, self._tt, self._tm, self._mm = posterior.states(self._under_way).T
         self.broken = posterior.broken()
         self._probed = np.array(posterior.evidence.counts) > 0
         self._standing = self.skill.copy()
@@ -98,7 +97,7 @@ class Outlook:
         parent, target = self.parent, self.target
         if parent is None:
             return False
-        if target is None:
+        if target is None or self._seed_is_known():
             return True
         return LATER_GENERATIONS * self._expansion_worth(parent) > float(self._evaluation_worth[target])
 
@@ -150,6 +149,13 @@ class Outlook:
         if not probed.any():
             probed[SEED] = self._tree.tried_count[SEED] > 0 and SEED not in self._under_way
         return able & probed
+
+    def _seed_is_known(self) -> bool:
+        """Whether a seed that is alone, and has no child on its way, has been tried as often as it should be."""
+        limit = self._tree.budget.evaluations
+        enough = SEED_RESULTS if limit is None else min(SEED_RESULTS, SEED_SHARE * limit)
+        alone = len(self._tree.agents) == 1 and not self._growing.any()
+        return alone and self._tree.tried_count[SEED] >= enough
 
     def _expansion_worth(self, parent: AgentId) -> float:
         """(1 - broken rate) EI(m_c - best, s(v_c, m)) / (c + m) of the parent's child, for the best m."""

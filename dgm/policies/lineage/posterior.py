@@ -1,6 +1,7 @@
 """What is believed of every agent, kept up to date verdict by verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from dgm.policies.lineage.evidence import Evidence
 from dgm.policies.lineage.hyper import Facts, expected_before_data, learned, step_at
 from dgm.policies.lineage.passes import Beliefs
 from dgm.policies.lineage.steps import State, Step
+
+VARIANCES = slice(2, 5)
+"""Of a ``State``: what verdicts change whatever they say."""
 
 
 class Posterior:
@@ -92,10 +96,14 @@ class Posterior:
         broken[:1] = 0.0
         return broken
 
-    def states(self, pending: Mapping[int, int]) -> list[State]:
-        """Every agent's state; evaluations under way (agent → how many) narrow it and leave its mean alone."""
+    def states(self, pending: Mapping[int, int]) -> NDArray[np.float64]:
+        """Every agent's state, a row each, columns as in ``State``.
+
+        Evaluations under way (agent → how many) narrow it and leave its mean alone.
+        """
+        states = _rows(self.beliefs.states)
         if not pending:
-            return self.beliefs.states
+            return states
         beliefs = self.beliefs.copy()
         for agent, count in pending.items():
             precision, eta = beliefs.evidence(agent)
@@ -103,10 +111,8 @@ class Posterior:
             mean = beliefs.states[agent].t
             beliefs.set_evidence(agent, precision + more, eta + more * mean, self._sound[agent])
         beliefs.update()
-        return [
-            State(now.t, now.m, then.tt, then.tm, then.mm)
-            for now, then in zip(self.beliefs.states, beliefs.states, strict=True)
-        ]
+        states[:, VARIANCES] = _rows(beliefs.states)[:, VARIANCES]
+        return states
 
     def facts(self) -> Facts:
         """The tree and its linearised verdicts."""
@@ -163,3 +169,7 @@ class Posterior:
                 self._stale.add(agent)
             else:
                 self._stale.discard(agent)
+
+
+def _rows(states: Sequence[State]) -> NDArray[np.float64]:
+    return np.fromiter(chain.from_iterable(states), np.float64, 5 * len(states)).reshape(-1, 5)
