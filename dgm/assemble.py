@@ -38,7 +38,7 @@ from dgm.models.choose import names_by_role, open_models
 from dgm.models.dry_run import DryRun
 from dgm.models.pricing import Price, Prices
 from dgm.paths import asset
-from dgm.policies.registry import open_policy
+from dgm.policies.registry import open_policy, refuse_idle
 from dgm.protocols import Benchmark, Needs, Operator, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
@@ -126,9 +126,10 @@ def check_settings(settings: Settings) -> None:
     """Looks for what can be wrong with the settings before a model is asked for.
 
     Raises:
-        UserError: there is no such policy or operator, or the seed agent is none.
+        UserError: there is no such policy or operator, a setting would do nothing, or the seed agent is none.
     """
     open_policy(settings, needs_of(settings))
+    refuse_idle(settings.policy)
     seed_source(settings.seed_agent)
 
 

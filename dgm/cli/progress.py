@@ -101,7 +101,7 @@ class Progress:
             best = best_belief(tree)
             own = tree.own(best)
             lines.append(
-                f"best         {agent_name(best, self._names)}  {tally_text(own)}  {interval_text(own)}"
+                f"best bound   {agent_name(best, self._names)}  {tally_text(own)}  {interval_text(own)}"
             )
         return lines
 

@@ -51,7 +51,8 @@ class PolicySettings(Section):
     recommendation: str | None = None
     """Which agent is the best."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.6
-    """Of the gate ``hgm``: expand while evaluations ** alpha >= agents (arXiv:2510.21614)."""
+    """Of the gate ``hgm``: expand while evaluations ** alpha >= agents (arXiv:2510.21614). Another built-in gate does
+    not read it, and with one no run begins that sets it; plug-ins may read it."""
 
 
 class LimitSettings(Section):

@@ -1,8 +1,15 @@
 """Always the best so far: the control that shows what any spreading over parents is worth.
 
 The parent is the agent with the highest mean of its own evaluations; among equals the one with more evaluations,
-then the older. This is the method "best" of the programs published with the Darwin Gödel Machine (arXiv:2505.22954)
-and with Hyperagents (arXiv:2603.19461), and so are its stages: ``staged``.
+then the older. Its stages are ``staged``.
+
+Source: the method "best" of the program published with Hyperagents (arXiv:2603.19461), ``select_parent`` in
+``utils/gl_utils.py``, which takes the highest score and among equals the older. The program published with the Darwin
+Gödel Machine (arXiv:2505.22954, jennyzzt/dgm, ``DGM_outer.py``) means the same by "best" but does not do it: it sorts
+from the lowest score up and takes the first, two by default, so the worst; and a comma that is missing among its
+choices makes the method one that no command line can name.
+
+Departure: between equals the number of evaluations decides before age does.
 
 Nothing is left to chance. Who is a candidate: ``standings.candidates``. Expansions in flight change nothing: parallel
 workers all expand the best, as one worker does again and again.

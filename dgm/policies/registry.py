@@ -74,6 +74,8 @@ RECOMMENDATIONS = {
     "lineage": "dgm.policies.lineage:LineageRecommendation",
     "best-belief": "dgm.policies.best_belief:BestBelief",
 }
+READS_ALPHA = "hgm"
+"""The one built-in part that reads ``policy.alpha``; a gate."""
 NEEDLESS: Mapping[str, Needs] = {}
 
 
@@ -105,6 +107,35 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
     task: TaskRule = _part("task", "task_rules", names.task, TASK_RULES)(kit)
     _part("recommendation", "recommendations", names.recommendation, RECOMMENDATIONS)
     return Composed(settings.policy.name, kit, gate, parent, evaluation, task)
+
+
+def refuse_idle(policy: PolicySettings) -> None:
+    """Makes sure that ``policy.alpha`` is not set where nothing reads it.
+
+    Asked where something new is begun, and not by ``open_policy``: a run that has such a setting is gone on with,
+    replayed and read. Plug-ins are made from the kit and may read it.
+
+    Args:
+        policy: can be opened.
+
+    Raises:
+        UserError: alpha differs from its default, and all parts are built-in ones that do not read it.
+    """
+    if policy.alpha == PolicySettings().alpha or policy.name not in POLICIES:
+        return
+    names = _composition(policy, find("policies", policy.name, POLICIES))
+    parts = (
+        (names.gate, GATES),
+        (names.parent, PARENT_RULES),
+        (names.evaluation, EVALUATION_RULES),
+        (names.task, TASK_RULES),
+        (names.recommendation, RECOMMENDATIONS),
+    )
+    if names.gate != READS_ALPHA and all(name in builtin for name, builtin in parts):
+        raise UserError(
+            f"policy.alpha = {policy.alpha:g}: does nothing with the gate '{names.gate}', only with '{READS_ALPHA}'; "
+            f"leave it out or set policy.gate to '{READS_ALPHA}'"
+        )
 
 
 def best_agent(policy: PolicySettings, tree: Tree) -> AgentId:

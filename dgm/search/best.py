@@ -7,13 +7,16 @@ from dgm.errors import UserError
 from dgm.policies.best_belief import best_belief
 from dgm.policies.registry import best_agent
 
+UNNAMED = "hgm"
+"""The policy of a run that names none; not today's default, which may change."""
+
 
 def best_of(run: Run) -> AgentId:
     """The agent that the run hands out now; it must have one.
 
-    A run whose policy is a plug-in that is not installed here is read as ``hgm`` would read it.
+    A run that names no policy, or one that is a plug-in that is not installed here, is read as ``hgm`` would read it.
     """
-    said = run.config.get("settings", {}).get("policy", {})
+    said = {"name": UNNAMED, **run.config.get("settings", {}).get("policy", {})}
     policy = PolicySettings(**{key: said[key] for key in ("name", "recommendation", "alpha") if key in said})
     try:
         return best_agent(policy, run.tree)

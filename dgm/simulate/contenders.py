@@ -13,7 +13,7 @@ from dgm.archive.tree import Tree
 from dgm.config import PolicySettings, Settings, resolve
 from dgm.domain import AgentId
 from dgm.errors import UserError
-from dgm.policies.registry import best_agent, open_policy
+from dgm.policies.registry import best_agent, open_policy, refuse_idle
 from dgm.protocols import Policy
 from dgm.simulate.families import OPERATORS
 from dgm.simulate.operators import NEEDS
@@ -48,13 +48,20 @@ def contender(text: str, world: World, family: str = "") -> Contender:
 
 
 def check_policy(text: str) -> None:
-    """Makes sure that there is such a policy.
+    """Makes sure that there is such a policy, and that all it is told means something to it.
+
+    Asked before a trial, and not by ``policy_settings``, which readers of results ask too.
 
     Raises:
-        UserError: as ``policy_settings``.
+        UserError: as ``policy_settings``, and as ``refuse_idle``.
     """
-    if text != ORACLE:
-        policy_settings(text)
+    if text == ORACLE:
+        return
+    settings = policy_settings(text)
+    try:
+        refuse_idle(settings)
+    except UserError as error:
+        raise UserError(f"policy '{text}': {error}") from error
 
 
 def check_fits(text: str, family: str) -> None:

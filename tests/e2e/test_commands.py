@@ -125,6 +125,10 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["run", "--benchmark", "startr", "--name", "n1"], "startr"),
         (["run", "--model", "gpt-99", "--name", "n2"], "gpt-99"),
         (["run", "--policy", "hmg", "--name", "n3"], "did you mean 'hgm'?"),
+        (
+            ["run", "--set", "policy.alpha=0.5", "--name", "n12"],
+            "policy.alpha = 0.5: does nothing with the gate 'lineage'",
+        ),
         (["run", "--operator", "self-edti", "--name", "n4"], "did you mean 'self-edit'?"),
         (["run", "--sandbox", "none", "--name", "n5"], "sandbox"),
         (["run", "--workers", "0", "--name", "n6"], "workers"),

@@ -137,6 +137,9 @@ def test_help_of_the_cost_says_what_may_be_given(dgm):
         ("--policy", "nix"),
         ("--policy", "hgm+gate=nix"),
         ("--policy", "hgm+alpha"),
+        ("--policy", "lineage+alpha=0.5"),
+        ("--reference", "hgm+alpha=0.5+gate=staged"),
+        ("--record", "somewhere", "--policy", "dgm+alpha=0.5", "--family", "drift", "--seeds", "1"),
         ("--reference", "nix"),
         ("--budget", "0"),
         ("--expansion-cost", "-1"),
@@ -187,8 +190,10 @@ def _killed_after(folder, trial, events):
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_decisions_replay_after_two_deaths_with_twenty_workers(policy, tmp_path):
-    trial = Trial(policy, "broken", 11, budget=60, expansion_cost=1.0, workers=20, failures=0.05)
-    for events in (45, 40):
+    # Room for the seed on all of its 60 tasks and for children after that, which is when the last policies make them;
+    # the second death comes when they do.
+    trial = Trial(policy, "broken", 11, budget=100, expansion_cost=1.0, workers=20, failures=0.05)
+    for events in (45, 100):
         process = multiprocessing.get_context("fork").Process(
             target=_killed_after, args=(tmp_path / "run", trial, events)
         )
@@ -202,5 +207,6 @@ def test_decisions_replay_after_two_deaths_with_twenty_workers(policy, tmp_path)
         settings = Settings.model_validate(run.config["settings"])
         found = replay_decisions(run, open_policy(settings), settings)
         assert run.tree.stop_reason in (Reason.GOAL.value, Reason.NOTHING_LEFT.value)
+        assert len(run.tree.agents) > 1
     assert (found.differing, found.first) == (0, None)
     assert found.asked > 20

@@ -23,6 +23,7 @@ from dgm.domain import (
     Evaluation,
     Expand,
     Stillborn,
+    TaskId,
     Usage,
     Verdict,
 )
@@ -34,6 +35,8 @@ from tests.unit.worlds import TASKS, Log, named
 EVERY_POLICY = sorted(POLICIES)
 STARVING = {"hgm-published"}
 """May end while there is something to do: the others never."""
+EVALUATES_ALL = {"adas", "pareto", "sica", "weighted"}
+"""Evaluate the seed on every task, by definition, before it has a child."""
 ONLY_THE_SEED = {"best-of-n", "no-self-improvement"}
 """Where all are children of the seed."""
 
@@ -165,6 +168,18 @@ def test_a_seed_that_solves_nothing_still_expands(name):
     for _ in search(name, world, 1, 400):
         pass
     assert (len(world.log.tree.agents) > 1) is (name not in STARVING)
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+def test_a_seed_with_more_tasks_than_the_budget_has_evaluations_still_expands(name, rate):
+    tasks = tuple(TaskId(f"task-{n}") for n in range(100))
+    world = World(Log(Budget(evaluations=90), tasks), Random(5), rate, broken=0.0)
+    world.log.born()
+    for _ in search(name, world, 1, 600):
+        pass
+    never = name in EVALUATES_ALL or (name in STARVING and rate == 0)
+    assert (len(world.log.tree.agents) > 1) is not never
 
 
 @pytest.mark.parametrize("name", EVERY_POLICY)

@@ -5,12 +5,15 @@ from random import Random
 
 import pytest
 
+from dgm.archive.run import Run
 from dgm.config import Settings, resolve
 from dgm.domain import AgentId, Budget, Evaluate, Expand
 from dgm.errors import UserError
+from dgm.plugins import find
 from dgm.policies.composed import Composed
-from dgm.policies.registry import POLICIES, best_agent, open_policy
+from dgm.policies.registry import GATES, POLICIES, best_agent, open_policy, refuse_idle
 from dgm.policies.rules import Kit
+from dgm.search.best import best_of
 from tests.unit.worlds import TASKS, Log, named
 
 EVERY_POLICY = sorted(POLICIES)
@@ -189,3 +192,81 @@ def test_settings_put_one_part_in_place_of_the_policy_s_own():
     policy = open_policy(resolve(None, given, {}))
     assert {decide(policy, log, seed).parents for seed in range(20)} == {(AgentId(2),)}
     assert len({decide(named("hgm"), log, seed).parents for seed in range(20)}) > 1
+
+
+# Settings that nothing would read
+
+
+def refused(**policy):
+    """What is said against the settings; empty where nothing is."""
+    try:
+        refuse_idle(Settings(policy=policy).policy)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def test_alpha_that_nothing_reads_is_told_in_one_line():
+    assert refused(name="lineage", alpha=0.5) == (
+        "policy.alpha = 0.5: does nothing with the gate 'lineage', only with 'hgm'; "
+        "leave it out or set policy.gate to 'hgm'"
+    )
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_a_policy_is_refused_an_alpha_exactly_where_its_gate_reads_none(name):
+    expected = find("policies", name, POLICIES).gate != "hgm"
+    assert bool(refused(name=name, alpha=0.5)) is expected
+    assert not refused(name=name, alpha=0.6)
+    assert not refused(name=name, alpha=0.5, gate="hgm")
+
+
+@pytest.mark.parametrize("gate", sorted(GATES))
+def test_the_gate_hgm_alone_reads_alpha(gate):
+    class Telling(Kit):
+        read = False
+
+        def __getattribute__(self, attribute):
+            if attribute == "alpha":
+                Telling.read = True
+            return super().__getattribute__(attribute)
+
+    find("gates", gate, GATES)(Telling())
+    assert Telling.read is (gate == "hgm")
+    assert bool(refused(name="hgm", gate=gate, alpha=0.5)) is not Telling.read
+
+
+@pytest.mark.parametrize("part", ["name", "gate", "parent", "evaluation", "task", "recommendation"])
+def test_a_plug_in_may_read_alpha(part):
+    assert not refused(**{"name": "lineage", "alpha": 0.5, part: "a-plug-in"})
+
+
+def test_a_policy_with_an_alpha_that_nothing_reads_still_opens():
+    assert named("lineage", alpha=0.5).name == "lineage"
+
+
+# Readers of a run
+
+
+@pytest.mark.parametrize(
+    ("policy", "best"),
+    [
+        ({}, 1),
+        ({"alpha": 0.5}, 1),
+        ({"recommendation": "lineage"}, 0),
+        ({"name": "lineage"}, 0),
+        ({"name": "lineage", "alpha": 0.5}, 0),
+        ({"name": "hgm"}, 1),
+        ({"name": "a-plug-in-that-is-not-installed"}, 1),
+    ],
+)
+def test_a_run_that_names_no_policy_is_read_as_hgm_would(policy, best, tmp_path):
+    log = Log()
+    log.born()
+    log.graded(0, [True, False])
+    log.born(0)
+    log.graded(1, [True, True])
+    with Run.create(tmp_path / "run", {"id": "0" * 16, "settings": {"policy": policy}}) as run:
+        for recorded in log.events:
+            run.append(recorded.event)
+        assert best_of(run) == best
