@@ -23,8 +23,8 @@ sandbox: $(READY)
 	@sandboxes/prepare
 
 demo: $(READY) sandbox
-	@echo "== a search: 160 evaluations with the offline model (a repair program, no language model)"
-	$(BIN)/dgm run --name $(DEMO) --model offline --seed $(SEED) --max-evaluations 160 --workers 3
+	@echo "== a search: 120 evaluations with the offline model (a repair program, no language model)"
+	$(BIN)/dgm run --name $(DEMO) --model offline --seed $(SEED) --max-evaluations 120 --workers 3
 	@echo "== the archive"
 	$(BIN)/dgm tree $(DEMO)
 	@echo "== what the best agent changed, against the seed"
