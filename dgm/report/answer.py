@@ -127,10 +127,11 @@ def _naive(report: Report) -> Html:
     seed, best = report.members[0].own, report.members[report.best].own
     if not best.n:
         return h("div", {"class": "box"}, paragraph("The best agent has no verdict on a search task yet."))
+    who = "the best agent" if report.best else "the best agent, the seed,"
     lines = [
         h("strong", {}, "The naive number: "),
-        f"on the search tasks the best agent resolves {tally_text(best)} ({interval_text(best)})",
-        f", the seed {tally_text(seed)} ({interval_text(seed)})" if seed.n else "",
+        f"on the search tasks {who} resolves {tally_text(best)} ({interval_text(best)})",
+        f", the seed {tally_text(seed)} ({interval_text(seed)})" if seed.n and report.best else "",
         FLATTERS,
     ]
     corrected = []

@@ -141,6 +141,12 @@ def verdict(found: Findings | None, best: AgentId, run: str) -> Verdict:
         run: its name, for the command that goes on.
     """
     more, answer = control.examining(run), answer_of(found)
+    if best == 0 and (found is None or not found.tasks):
+        return Verdict(
+            answer,
+            "Nothing is shown yet: the search recommends the seed itself, which has not been evaluated on holdout "
+            f"tasks ({more} does it).",
+        )
     if found is None or not found.tasks:
         return Verdict(
             answer,

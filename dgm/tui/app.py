@@ -137,12 +137,12 @@ class Browser(App[None]):
     ) -> None:
         """Goes to a screen, for another agent or task where one is given; Esc comes back.
 
-        To go to another agent than the one here ends following.
+        To go to another agent than the one here ends following, and so does to go to any in the tree.
         """
         if self.page is not None:
             self.page.note()
         here = Stop(self.current_mode, self.agent, self.task_id, self.tab)
-        if agent is not None and agent != self.agent:
+        if agent is not None and (agent != self.agent or screen == "tree"):
             self.agent, self.following = agent, False
         if tab is None and screen == self.current_mode == "agent" and "/" not in (self.tab or "/"):
             # To the agent, where it is shown already: its tab stays open.

@@ -27,13 +27,18 @@ class Block(Widget):
             self._lines = lines
             self.refresh()
 
+    def fitted(self, width: int) -> Sequence[Line]:  # noqa: ARG002
+        """The lines in so many cells; asked for whenever they are drawn."""
+        return self._lines
+
     def render_line(self, y: int) -> Strip:
         """A row of it."""
         tones = tones_of(self.app)
         base = self.rich_style + tones[Tone.PLAIN]
-        if y >= len(self._lines):
+        lines = self.fitted(self.size.width)
+        if y >= len(lines):
             return Strip.blank(self.size.width, base)
-        line = cropped(self._lines[y], self.size.width)
+        line = cropped(lines[y], self.size.width)
         return strip(line, tones).crop_extend(0, self.size.width, base).apply_style(base)
 
 
@@ -47,19 +52,17 @@ class Head(Block):
 
     def facts(self, facts: Line, screen: str) -> None:
         """Shows the facts at the left, and which screen this is."""
-        self._facts, self._screen = facts, screen
-        self._fit()
+        if (facts, screen) != (self._facts, self._screen):
+            self._facts, self._screen = facts, screen
+            self.refresh()
 
-    def on_resize(self, _: events.Resize) -> None:
-        """Is made to fit, also when it is laid out for the first time."""
-        self._fit()
-
-    def _fit(self) -> None:
-        tabs = _tabs(self._screen, self.size.width)
-        room = self.size.width - sum(cells(span.text) for span in tabs)
+    def fitted(self, width: int) -> Sequence[Line]:
+        """Facts and screens; not fitted before, for while a screen is laid out a widget has no size."""
+        tabs = _tabs(self._screen, width)
+        room = width - sum(cells(span.text) for span in tabs)
         left = cropped(self._facts, max(0, room - 1))
         blanks = room - sum(cells(span.text) for span in left)
-        self.show([(*left, Span(" " * blanks), *tabs)])
+        return [(*left, Span(" " * blanks), *tabs)]
 
     def on_click(self, event: events.Click) -> None:
         """Goes to the screen whose name is there."""

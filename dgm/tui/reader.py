@@ -39,6 +39,8 @@ PATIENCE_S = 1.0
 """After so long without following it is said why."""
 LOOKED_BACK = 1_000
 """Events at the end of the log among which the newest that is about an agent is looked for."""
+LEAVING_S = 2.0
+"""How long a thread that asks the tree is waited for when the run is closed."""
 BEST_EVERY = 20
 """The best agent is looked for at most one part in so many of the time."""
 _BITS = 64
@@ -218,11 +220,13 @@ class Reader:
         return Changed(events, range(known, self.count), whole, facts or self.run is None)
 
     def close(self) -> None:
-        """Ends what is being read."""
+        """Ends what is being read; what a thread is not done with in time stays open until the process ends."""
         self.gate.close()
         self._store.close()
-        if self.run:
+        # SQLite ends the whole process where a log is closed while another thread reads it.
+        if self.run and self._tree_lock.acquire(timeout=LEAVING_S):
             self.run.close()
+            self._tree_lock.release()
 
     def __enter__(self) -> Self:
         return self

@@ -6,12 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.worker import WorkerCancelled
 
 from dgm.domain import AgentId
-from dgm.show.safe import cells
 from dgm.tui.app import Browser
 from dgm.tui.bars import Head
+from dgm.tui.page import Page
 from dgm.tui.reader import Reader
 
 Script = Callable[[Browser, Pilot[None]], Awaitable[None]]
@@ -51,6 +52,7 @@ async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) ->
         browser.look()
         await pilot.pause(0.05)
     assert browser.reader.settled, "the run was not read in time"
+    await _there(browser, pilot, seconds)
     # A worker that a newer one takes the place of before it began stays in the list for ever.
     while asked := [worker for worker in browser.workers if not (worker.is_cancelled or worker.is_finished)]:
         with suppress(WorkerCancelled):
@@ -58,19 +60,29 @@ async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) ->
         await pilot.pause()
     browser.look()
     await pilot.pause()
-    # A screen that was just gone to is there after a moment, and laid out before its head is made to fit.
-    await pilot.pause(0.05)
-    for _ in range(100):
-        if all(_fits(head) for head in browser.screen.query(Head)):
-            break
-        await pilot.pause(0.02)
     # What is to be drawn anew is drawn by a timer.
     await pilot.pause(0.05)
 
 
-def _fits(head: Head) -> bool:
-    drawn = sum(cells(span.text) for line in head._lines for span in line)
-    return not head.display or (head.size.width > 0 and drawn >= head.size.width)
+async def _there(browser: Browser, pilot: Pilot[None], seconds: float) -> None:
+    """Waits until the screen that was just gone to is laid out and has been entered."""
+    for _ in range(int(seconds / 0.02)):
+        if _is_there(browser.screen):
+            break
+        await pilot.pause(0.02)
+    assert _is_there(browser.screen), "the screen was not there in time"
+    # What it was sent meanwhile, and what that made it send itself.
+    await pilot.pause()
+    await pilot.pause()
+
+
+def _is_there(screen: Screen[object]) -> bool:
+    if not isinstance(screen, Page):
+        return True
+    heads = [*screen.query(Head)]
+    return bool(heads) and all(
+        not head.display or (head.size.width > 0 and head._screen == screen.NAME) for head in heads
+    )
 
 
 def grid(browser: Browser, *, tones: bool = False) -> str:

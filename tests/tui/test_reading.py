@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Event, Thread
 
@@ -231,3 +232,22 @@ print("dgm.tui.screens.agent" not in before)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True"]
+
+
+def test_a_run_is_not_closed_under_a_thread_that_asks_its_tree(example: Path) -> None:
+    asked, go_on = Event(), Event()
+
+    def question(run: Run) -> int:
+        asked.set()
+        assert go_on.wait(30)
+        return len(list(run.store.read(0, 5)))
+
+    reader = Reader(example)
+    with ThreadPoolExecutor(2) as threads:
+        answer = threads.submit(reader.ask_tree, question)
+        assert asked.wait(30)
+        closed = threads.submit(reader.close)
+        assert wait([closed], timeout=0.2).not_done
+        go_on.set()
+        closed.result(30)
+        assert answer.result(30) == 5

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from dgm.show.spans import Tone
 from dgm.tui.agent_list import AgentList
 from dgm.tui.app import THEMES, Browser
+from dgm.tui.bars import Head
 from dgm.tui.screens import SCREENS
 from dgm.tui.strips import contrast, tones_of
 from tests.tui.driving import drive, grid, settle
@@ -29,6 +31,22 @@ def test_a_terminal_may_shrink_to_20_by_5_and_grow_again(screen: str, example: P
         await settle(browser, pilot)
         again = grid(browser)
         assert again == whole if screen == "tree" else again.splitlines()[0] == whole.splitlines()[0]
+
+    drive(example, (120, 36), script)
+
+
+def test_the_head_fits_when_it_is_drawn_whatever_it_was_told_before(example: Path) -> None:
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        head = browser.screen.query_one(Head)
+        head.disable_messages(events.Resize)
+        head.display = False
+        await settle(browser, pilot)
+        browser.following = True
+        browser.draw_bars()  # without a size
+        head.display = True
+        await settle(browser, pilot)
+        assert " · following · " in grid(browser).splitlines()[0]
+        assert grid(browser).splitlines()[0].endswith("1 Tree 2 Agent 3 Task 4 Compare 5 Run")
 
     drive(example, (120, 36), script)
 

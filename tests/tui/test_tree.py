@@ -231,7 +231,7 @@ def test_following_begins_at_once_and_ends_where_a_person_goes(tmp_path: Path) -
         await pilot.press("1")
         await pilot.pause()
         assert agents(browser).agent == 2 and browser.following
-        for go in ("best", "typed"):
+        for task, go in enumerate(("best", "typed", "typed again"), 1):
             browser.following = True
             if go == "best":
                 browser.action_best()
@@ -241,7 +241,7 @@ def test_following_begins_at_once_and_ends_where_a_person_goes(tmp_path: Path) -
                 meant[1]()
             await pilot.pause()
             here = agents(browser).agent
-            growing.graded(2, 1 if go == "best" else 2, good=False)
+            growing.graded(2, task, good=False)
             await settle(browser, pilot)
             assert agents(browser).agent == here == (browser.reader.best if go == "best" else 0)
             assert not browser.following
