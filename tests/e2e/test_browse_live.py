@@ -104,8 +104,8 @@ def test_a_search_is_followed_to_its_end(tmp_path):
         half = terminal.until(rf"evaluations\s+(1[5-9]|2\d) of {EVALUATIONS}", "half of the search")
         over = terminal.until(r"goal reached", "the end")
         assert search.wait(PATIENCE_S) == 0, (tmp_path / "log").read_text()[-3000:]
-        # In the text of the curve, which is worked out last.
-        over = terminal.until(rf"(?m) {EVALUATIONS} evaluations *$", "the last verdict")
+        # On the axis of the curve, which is worked out last.
+        over = terminal.until(rf"(?m)^ +0 +{EVALUATIONS} evaluations *$", "the last verdict")
         status = json.loads(
             subprocess.run(
                 [*dgm, "status", "live", "--json"], env=environment, capture_output=True, check=True
