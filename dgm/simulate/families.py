@@ -204,6 +204,16 @@ _TUNED = (
         "a weak root, tasks rather alike, a third of the edits break the agent",
         {"root_score": (0.13, 0.17), "spread": (0.5, 1.0), "broken": (0.33, 0.40)},
     ),
+    Family(
+        "tuning-poor",
+        "a root that solves an eighth, tasks alike, two of five edits break the agent",
+        {"root_score": (0.122, 0.13), "spread": (0.2, 0.5), "broken": (0.40, 0.44)},
+    ),
+    Family(
+        "tuning-brittle",
+        "two of five edits break the agent",
+        {"root_score": (0.28, 0.32), "broken": (0.36, 0.42)},
+    ),
 )
 
 _EQUIPPED = Family(

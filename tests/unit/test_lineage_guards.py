@@ -70,3 +70,16 @@ def test_no_task_becomes_the_measure_of_all(monkeypatch):
     assert MANY[0] not in asked()
     monkeypatch.setattr(of_a_tree, "TASK_SHARE", float("inf"))
     assert asked() == {MANY[0]}, "its difficulty is known best"
+
+
+def test_who_failed_at_everything_has_no_child_unless_its_parent_has_not():
+    log = Log(Budget(evaluations=2000), MANY)
+    log.born()
+    log.graded(0, [False] * 60)
+    child, grandchild, other = log.born(0), log.born(1), log.born(2)
+    for agent in (child, grandchild, other):
+        grade(log, agent, MANY[agent], False)
+    able = folded(log).outlook(log.tree)._able()
+    assert list(able) == [True, True, False, False], "the seed may, and whom it bore"
+    grade(log, grandchild, MANY[10], True)
+    assert folded(log).outlook(log.tree)._able().all()

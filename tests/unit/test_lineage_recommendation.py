@@ -2,6 +2,7 @@
 
 import pytest
 
+from dgm.domain import TaskId
 from dgm.policies.lineage.constants import FIT_MOVE
 from dgm.policies.lineage.rules import LineageRecommendation, fitted
 from dgm.policies.rules import Kit
@@ -58,3 +59,19 @@ def test_a_recommendation_ends_its_rounds_when_nothing_moves():
     )
     assert few != all_rounds
     assert few == pytest.approx(all_rounds, abs=0.01)
+
+
+def left(solved, of):
+    """Whether a seed that solves so much is left for a child that solves a twelfth of the tasks more."""
+    log = Log(tasks=tuple(TaskId(f"task-{n:02}") for n in range(of)))
+    log.born()
+    log.graded(0, [True] * solved + [False] * (of - solved))
+    log.born(0)
+    more = of // 12
+    log.graded(1, [True] * (solved + more) + [False] * (of - solved - more))
+    return recommended(log) == 1
+
+
+def test_a_weak_seed_is_left_sooner():
+    assert left(5, of=60)
+    assert not left(30, of=60)

@@ -16,6 +16,8 @@ from dgm.policies.lineage.constants import (
     BROKEN_STAYS,
     BROKEN_STAYS_RANGE,
     BROKEN_STAYS_WEIGHT,
+    LEARNED,
+    LEARNING_STEPS,
 )
 
 LIMIT = 50.0
@@ -65,23 +67,36 @@ class Breakage:
         return sorted(touched)
 
     def learn(self, probed: Iterable[int]) -> None:
-        """One step of expectation maximisation for both rates, from agents with results; then everything anew."""
+        """Learns both rates from agents with results, and infers everything anew.
+
+        Expectation maximisation to its end: where a failed try says little a single step hardly leaves the belief
+        that was there before data.
+        """
+        agents = [agent for agent in probed if agent]
+        for _ in range(LEARNING_STEPS):
+            rate, stays = self.rate, self.stays
+            self._maximise(agents)
+            self.replace(self._own)
+            if abs(self.rate - rate) + abs(self.stays - stays) < LEARNED:
+                break
+
+    def _maximise(self, agents: list[int]) -> None:
+        """The rates that make most likely what is expected of the agents and their parents."""
         fresh, breaks, old, stays = 0.0, 0.0, 0.0, 0.0
-        for agent in probed:
-            if agent:
-                before = _sigmoid(self.odds[self._parents[agent]] - self._sent[agent])
-                both = before * self.stays * math.exp(min(self._below[agent], LIMIT))
-                mended = before * (1.0 - self.stays)
-                broke = (1.0 - before) * self.rate * math.exp(min(self._below[agent], LIMIT))
-                sound = (1.0 - before) * (1.0 - self.rate)
-                total = both + mended + broke + sound
-                fresh += (broke + sound) / total
-                breaks += broke / total
-                old += (both + mended) / total
-                stays += both / total
+        for agent in agents:
+            before = _sigmoid(self.odds[self._parents[agent]] - self._sent[agent])
+            says = math.exp(min(self._below[agent], LIMIT))
+            both = before * self.stays * says
+            mended = before * (1.0 - self.stays)
+            broke = (1.0 - before) * self.rate * says
+            sound = (1.0 - before) * (1.0 - self.rate)
+            total = both + mended + broke + sound
+            fresh += (broke + sound) / total
+            breaks += broke / total
+            old += (both + mended) / total
+            stays += both / total
         self.rate = _shrunk(breaks, fresh, BROKEN_RATE, BROKEN_RATE_WEIGHT, BROKEN_RATE_RANGE)
         self.stays = _shrunk(stays, old, BROKEN_STAYS, BROKEN_STAYS_WEIGHT, BROKEN_STAYS_RANGE)
-        self.replace(self._own)
 
     def replace(self, own: list[float]) -> None:
         """``say`` for every agent, and everything anew."""

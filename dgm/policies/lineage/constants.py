@@ -36,7 +36,7 @@ NEWTON_LIMIT = 1.0
 
 BROKEN_SOLVES = 0.01
 """How often a broken agent solves a task."""
-BROKEN_RATE = 0.05
+BROKEN_RATE = 0.2
 """Share of a sound agent's children that are broken, before data."""
 BROKEN_RATE_WEIGHT = 10.0
 """Children that the belief in ``BROKEN_RATE`` is worth."""
@@ -45,6 +45,10 @@ BROKEN_STAYS = 0.7
 """Share of a broken agent's children that are broken, before data."""
 BROKEN_STAYS_WEIGHT = 10.0
 BROKEN_STAYS_RANGE = (0.05, 0.98)
+LEARNING_STEPS = 20
+"""Of expectation maximisation, the most there are each time that both rates are learned."""
+LEARNED = 4e-3
+"""The steps end when the rates together move by less than this."""
 SOUND_MOVE = 0.02
 """A message is weighed anew when its sender's chance of being sound has moved by more than this."""
 SOUND_RANGE = (0.02, 0.97)
@@ -118,9 +122,14 @@ TASK_SHARE_POWER = 4.0
 """How sharply it falls there."""
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
-RECOMMENDED_ROOT_BONUS = 0.15
-"""Added to the seed's bound where an agent is handed out. With 0 more runs end below the seed where nothing helps, with
-0.3 more end at a seed that their tree has overtaken."""
+MOST_ROOT_BONUS = 0.3
+"""Added to the seed's bound where an agent is handed out, and the seed solves 38 % of its tasks or more."""
+ROOT_BONUS_SLOPE = 0.6
+"""Less of it per logit of the share of tasks solved: with a seed that solves little there is little to lose, and its
+better children are hard to tell. With 0.15 for every seed a third of the runs from a weak one end there although their
+tree has overtaken it; with -0.2 for every seed more runs end below a good one where nothing helps."""
+ROOT_BONUS_LEVEL = 0.27
+"""The share that a seed with a bonus of 0 solves."""
 CAUTION = 1.0
 """Standard deviations that a recommendation takes off a mean."""
 LEAST_RESULTS = 1

@@ -40,6 +40,8 @@ class Evidence:
         """Per agent: task, outcome, weight."""
         self.counts = array("q")
         """Results per agent."""
+        self.solved = array("q")
+        """Of these, tasks solved."""
         self.uses = array("q", [0]) * tasks
         """Results per task."""
         self._agents = array("q")
@@ -54,6 +56,7 @@ class Evidence:
         """A new agent, without results."""
         self._of.append([])
         self.counts.append(0)
+        self.solved.append(0)
 
     def add_task(self) -> None:
         """A new task, of average difficulty."""
@@ -66,6 +69,7 @@ class Evidence:
         weight = REPEAT_WEIGHT if attempt else 1.0
         self._of[agent].append((task, float(solved), weight))
         self.counts[agent] += 1
+        self.solved[agent] += solved
         self.uses[task] += 1
         self._agents.append(agent)
         self._tasks.append(task)

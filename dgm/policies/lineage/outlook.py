@@ -142,13 +142,25 @@ class Outlook:
         Where nobody has a result it is the seed, once it has tried tasks and none of its evaluations is under way: all
         were given up, and an archive must be able to grow.
         """
-        able: NDArray[np.bool_] = (self.broken <= 0.5) & fertile(self._tree)
+        able: NDArray[np.bool_] = (self.broken <= 0.5) & fertile(self._tree) & self._proved()
         if self._around.workers >= MANY_WORKERS:
             return able
         probed = self._probed.copy()
         if not probed.any():
             probed[SEED] = self._tree.tried_count[SEED] > 0 and SEED not in self._under_way
         return able & probed
+
+    def _proved(self) -> NDArray[np.bool_]:
+        """Who has not failed at everything so far, or descends directly from one of these; the seed has not.
+
+        A single failed try says next to nothing where success is rare, so that P(broken) stays low: without this,
+        lines of broken agents grow that have one failure each.
+        """
+        evidence = self._posterior.evidence
+        proved = (np.array(evidence.counts) == 0) | (np.array(evidence.solved) > 0)
+        proved[SEED] = True
+        hopeful: NDArray[np.bool_] = proved | proved[self._posterior.beliefs.parents]
+        return hopeful
 
     def _seed_is_known(self) -> bool:
         """Whether a seed that is alone, and has no child on its way, has been tried as often as it should be."""

@@ -16,9 +16,12 @@ from dgm.policies.lineage.constants import (
     LAST_SHARE,
     LEARN_EVERY,
     LEAST_RESULTS,
-    RECOMMENDED_ROOT_BONUS,
+    MOST_ROOT_BONUS,
+    ROOT_BONUS_LEVEL,
+    ROOT_BONUS_SLOPE,
     TASK_JITTER,
 )
+from dgm.policies.lineage.evidence import Evidence
 from dgm.policies.lineage.fold import Fold
 from dgm.policies.lineage.posterior import Posterior
 from dgm.policies.rules import Kit
@@ -83,7 +86,7 @@ class InformativeTask:
 class LineageRecommendation:
     """The highest lower bound, posterior mean less a standard deviation, among sound agents with a result.
 
-    Of two agents that seem equal it takes the better known. The seed has half the bonus that it has in the search.
+    Of two agents that seem equal it takes the better known. The seed has a bonus, the higher the more it solves.
     Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
@@ -95,13 +98,26 @@ class LineageRecommendation:
         posterior = fitted(tree)
         broken = posterior.broken()
         bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
-        bounds[SEED] += RECOMMENDED_ROOT_BONUS
+        bounds[SEED] += _root_bonus(posterior.evidence)
         best = SEED
         for agent, bound in enumerate(bounds):
             enough = posterior.evidence.counts[agent] >= LEAST_RESULTS
             if agent and enough and broken[agent] < 0.5 and bound > bounds[best]:
                 best = AgentId(agent)
         return best
+
+
+def _root_bonus(evidence: Evidence) -> float:
+    """min(0.3, 0.6 (logit of the share of its tasks that the seed solves - logit 0.27)); half a task counts as solved.
+
+    0 where the seed has no result.
+    """
+    tried, solved = evidence.counts[SEED], evidence.solved[SEED]
+    if not tried:
+        return 0.0
+    odds = (solved + 0.5) / (tried - solved + 0.5)
+    usual = ROOT_BONUS_LEVEL / (1.0 - ROOT_BONUS_LEVEL)
+    return min(MOST_ROOT_BONUS, ROOT_BONUS_SLOPE * math.log(odds / usual))
 
 
 def fitted(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
