@@ -122,13 +122,13 @@ TASK_SHARE_POWER = 4.0
 """How sharply it falls there."""
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
-MOST_ROOT_BONUS = 0.3
-"""Added to the seed's bound where an agent is handed out, and the seed solves 38 % of its tasks or more."""
-ROOT_BONUS_SLOPE = 0.6
+MOST_ROOT_BONUS = 0.15
+"""Added to the seed's bound where an agent is handed out, and the seed solves 40 % of its tasks or more."""
+ROOT_BONUS_SLOPE = 0.5
 """Less of it per logit of the share of tasks solved: with a seed that solves little there is little to lose, and its
 better children are hard to tell. With 0.15 for every seed a third of the runs from a weak one end there although their
 tree has overtaken it; with -0.2 for every seed more runs end below a good one where nothing helps."""
-ROOT_BONUS_LEVEL = 0.27
+ROOT_BONUS_LEVEL = 0.33
 """The share that a seed with a bonus of 0 solves."""
 CAUTION = 1.0
 """Standard deviations that a recommendation takes off a mean."""

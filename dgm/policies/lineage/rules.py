@@ -108,7 +108,7 @@ class LineageRecommendation:
 
 
 def _root_bonus(evidence: Evidence) -> float:
-    """min(0.3, 0.6 (logit of the share of its tasks that the seed solves - logit 0.27)); half a task counts as solved.
+    """min(0.15, 0.5 (logit of the share of its tasks that the seed solves - logit 0.33)); half a task counts as solved.
 
     0 where the seed has no result.
     """
