@@ -62,12 +62,12 @@ def test_a_recommendation_ends_its_rounds_when_nothing_moves():
 
 
 def left(solved, of):
-    """Whether a seed that solves so much is left for a child that solves a twelfth of the tasks more."""
+    """Whether a seed that solves so much is left for a child that solves a thirtieth of the tasks more."""
     log = Log(tasks=tuple(TaskId(f"task-{n:02}") for n in range(of)))
     log.born()
     log.graded(0, [True] * solved + [False] * (of - solved))
     log.born(0)
-    more = of // 12
+    more = of // 30
     log.graded(1, [True] * (solved + more) + [False] * (of - solved - more))
     return recommended(log) == 1
 
