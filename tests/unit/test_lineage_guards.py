@@ -72,14 +72,22 @@ def test_no_task_becomes_the_measure_of_all(monkeypatch):
     assert asked() == {MANY[0]}, "its difficulty is known best"
 
 
-def test_who_failed_at_everything_has_no_child_unless_its_parent_has_not():
+def test_where_edits_often_break_the_agent_who_failed_at_everything_has_a_child_only_if_its_parent_has_not():
     log = Log(Budget(evaluations=2000), MANY)
     log.born()
     log.graded(0, [False] * 60)
     child, grandchild, other = log.born(0), log.born(1), log.born(2)
     for agent in (child, grandchild, other):
         grade(log, agent, MANY[agent], False)
-    able = folded(log).outlook(log.tree)._able()
-    assert list(able) == [True, True, False, False], "the seed may, and whom it bore"
+    fold = folded(log)
+    breakage = fold.outlook(log.tree)._posterior.breakage
+    assert not breakage.often
+    assert fold.outlook(log.tree)._able().all(), "one failure says little"
+    breakage.rate = 0.4
+    assert list(fold.outlook(log.tree)._able()) == [True, True, False, False], (
+        "the seed may, and whom it bore"
+    )
     grade(log, grandchild, MANY[10], True)
-    assert folded(log).outlook(log.tree)._able().all()
+    fold = folded(log)
+    fold.outlook(log.tree)._posterior.breakage.rate = 0.4
+    assert fold.outlook(log.tree)._able().all()

@@ -16,11 +16,12 @@ give every agent's posterior exactly; every 20 results the shared parameters are
 ``posterior``). State changes only when events are observed (``fold``).
 
 Decisions (``outlook``, ``rules``). A parent is worth its line's expected improvement on the best agent; lines further
-behind than 1.5 standard deviations wait as long as any is nearer, and who failed at everything so far has children
-only where its parent did not. An evaluation is worth the expected gain from finding that an agent and its rival
-change places; the gate compares the two per unit of cost. A task that has had more than about a fifth of all results
-is worth little. Handed out is the agent of the highest lower bound, where the seed has a bonus, or a malus if it
-solves little. Nothing is drawn at random but a jitter among tasks.
+behind than 1.5 standard deviations wait as long as any is nearer, and where edits often break the agent, who failed
+at everything so far has children only if its parent did not. An evaluation is worth the expected gain from finding
+that an agent and its rival change places; the gate compares the two per unit of cost. A task that has had more than
+about a fifth of all results is worth little. Handed out is the agent of the highest lower bound, where the seed has a
+bonus, or a malus if it solves little or edits often break the agent. Nothing is drawn at random but a jitter among
+tasks.
 
 Source: a design of this project. It rests on Gaussian belief propagation (J. Pearl, 1988), the Rasch model (G. Rasch,
 1960), Laplace's approximation, and expected improvement (D. Jones, M. Schonlau and W. Welch, 1998); it takes

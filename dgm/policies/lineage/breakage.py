@@ -44,6 +44,11 @@ class Breakage:
         self._sent: list[float] = []
         self._dirty: set[int] = set()
 
+    @property
+    def often(self) -> bool:
+        """Whether edits break the agent more often than was expected before data."""
+        return self.rate > BROKEN_RATE
+
     def add(self, parent: int) -> None:
         """A new agent; the first one is the root."""
         agent = len(self._parents)

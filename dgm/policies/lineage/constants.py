@@ -36,7 +36,7 @@ NEWTON_LIMIT = 1.0
 
 BROKEN_SOLVES = 0.01
 """How often a broken agent solves a task."""
-BROKEN_RATE = 0.2
+BROKEN_RATE = 0.15
 """Share of a sound agent's children that are broken, before data."""
 BROKEN_RATE_WEIGHT = 10.0
 """Children that the belief in ``BROKEN_RATE`` is worth."""
@@ -122,14 +122,14 @@ TASK_SHARE_POWER = 4.0
 """How sharply it falls there."""
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
-MOST_ROOT_BONUS = 0.15
-"""Added to the seed's bound where an agent is handed out, and the seed solves 40 % of its tasks or more."""
-ROOT_BONUS_SLOPE = 0.5
-"""Less of it per logit of the share of tasks solved: with a seed that solves little there is little to lose, and its
-better children are hard to tell. With 0.15 for every seed a third of the runs from a weak one end there although their
-tree has overtaken it; with -0.2 for every seed more runs end below a good one where nothing helps."""
-ROOT_BONUS_LEVEL = 0.33
-"""The share that a seed with a bonus of 0 solves."""
+RECOMMENDED_ROOT_BONUS = 0.15
+"""Added to the seed's bound where an agent is handed out: leaving it wants some evidence, too."""
+DOUBTED_ROOT_BONUS = -0.4
+"""Added in its place where the seed solves little or edits often break the agent: there it is hard to tell which
+children are better, and a third of the runs would end at a seed that their tree has overtaken. For all seeds, more runs
+would end below the seed where nothing helps."""
+WEAK_SEED = 0.17
+"""Share of tasks solved, by Laplace's rule, below which a seed solves little."""
 CAUTION = 1.0
 """Standard deviations that a recommendation takes off a mean."""
 LEAST_RESULTS = 1

@@ -151,11 +151,13 @@ class Outlook:
         return able & probed
 
     def _proved(self) -> NDArray[np.bool_]:
-        """Who has not failed at everything so far, or descends directly from one of these; the seed has not.
+        """All, but where edits often break the agent: who has not failed at everything, and the children of these.
 
         A single failed try says next to nothing where success is rare, so that P(broken) stays low: without this,
-        lines of broken agents grow that have one failure each.
+        lines of broken agents grow that have one failure each. The seed counts as proved.
         """
+        if not self._posterior.breakage.often:
+            return np.ones(len(self.skill), dtype=np.bool_)
         evidence = self._posterior.evidence
         proved = (np.array(evidence.counts) == 0) | (np.array(evidence.solved) > 0)
         proved[SEED] = True
