@@ -60,8 +60,8 @@ def test_one_by_one_equals_all_at_once():
 def test_a_line_of_failures_breaks_at_its_top():
     alone = made([0, 0], [0.0, 0.5])
     line = made([0, *range(8)], [0.0] + [0.5] * 8)
-    assert probabilities(alone)[0] < 0.25
-    assert probabilities(line)[0] > 0.33
+    assert probabilities(alone)[0] < 0.1
+    assert probabilities(line)[0] > 0.15
 
 
 def test_a_sound_child_clears_its_parent():
@@ -83,15 +83,16 @@ def test_both_rates_are_learned():
         parents += [0, len(parents)]
         say += [6.0, 6.0] if child % 2 else [-6.0, -6.0]
     breakage = made(parents, say)
-    breakage.learn(range(len(parents)))
+    for _ in range(10):
+        breakage.learn(range(len(parents)))
     assert breakage.rate == pytest.approx((10 * BROKEN_RATE + 20) / (10 + 60), abs=0.02)
     assert breakage.stays == pytest.approx((10 * BROKEN_STAYS + 20) / (10 + 20), abs=0.02)
 
 
-@pytest.mark.parametrize(("failed", "low", "high"), [(85, 0.6, 0.77), (40, 0.01, 0.12)])
-def test_the_rate_is_learned_although_one_failure_says_little(failed, low, high):
+@pytest.mark.parametrize(("failed", "low", "high"), [(85, 0.6, 0.77), (40, 0.01, 0.15)])
+def test_a_high_rate_is_learned_although_one_failure_says_little(failed, low, high):
     """100 children, one try each; sound ones solve 60 %, so a failure is only 2.5 times likelier of a broken one."""
     says = [log(0.99 / 0.4)] * failed + [log(0.01 / 0.6)] * (100 - failed)
     breakage = made([0] * 101, [0.0, *says])
-    breakage.learn(range(101))
+    breakage.learn(range(101), often=True)
     assert low < breakage.rate < high, "0.76 and 0 before the prior"

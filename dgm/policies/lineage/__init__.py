@@ -16,12 +16,15 @@ give every agent's posterior exactly; every 20 results the shared parameters are
 ``posterior``). State changes only when events are observed (``fold``).
 
 Decisions (``outlook``, ``rules``). A parent is worth its line's expected improvement on the best agent; lines further
-behind than 1.5 standard deviations wait as long as any is nearer, and where edits often break the agent, who failed
-at everything so far has children only if its parent did not. An evaluation is worth the expected gain from finding
-that an agent and its rival change places; the gate compares the two per unit of cost. A task that has had more than
-about a fifth of all results is worth little. Handed out is the agent of the highest lower bound, where the seed has a
-bonus, or a malus if it solves little or edits often break the agent. Nothing is drawn at random but a jitter among
-tasks.
+behind than 1.5 standard deviations wait as long as any is nearer. An evaluation is worth the expected gain from
+finding that an agent and its rival change places; the gate compares the two per unit of cost. A task that has had
+more than about a fifth of all results is worth little. Handed out is the agent of the highest lower bound, where the
+seed has a bonus. Nothing is drawn at random but a jitter among tasks.
+
+The first twelve children are tried on tasks that their parents solve, until they solve one or have failed three
+times. Where four of them solve nothing, edits are taken to break the agent often: the rate of broken children is
+learned from a higher belief and to the end, who failed at everything has children only if its parent did not, and the
+seed has a malus in place of the bonus.
 
 Source: a design of this project. It rests on Gaussian belief propagation (J. Pearl, 1988), the Rasch model (G. Rasch,
 1960), Laplace's approximation, and expected improvement (D. Jones, M. Schonlau and W. Welch, 1998); it takes

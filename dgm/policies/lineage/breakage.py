@@ -18,6 +18,7 @@ from dgm.policies.lineage.constants import (
     BROKEN_STAYS_WEIGHT,
     LEARNED,
     LEARNING_STEPS,
+    OFTEN_BROKEN_RATE,
 )
 
 LIMIT = 50.0
@@ -44,11 +45,6 @@ class Breakage:
         self._sent: list[float] = []
         self._dirty: set[int] = set()
 
-    @property
-    def often(self) -> bool:
-        """Whether edits break the agent more often than was expected before data."""
-        return self.rate > BROKEN_RATE
-
     def add(self, parent: int) -> None:
         """A new agent; the first one is the root."""
         agent = len(self._parents)
@@ -71,21 +67,24 @@ class Breakage:
         self._downward(touched)
         return sorted(touched)
 
-    def learn(self, probed: Iterable[int]) -> None:
+    def learn(self, probed: Iterable[int], often: bool = False) -> None:
         """Learns both rates from agents with results, and infers everything anew.
 
-        Expectation maximisation to its end: where a failed try says little a single step hardly leaves the belief
-        that was there before data.
+        By one step of expectation maximisation; by as many as it takes, from another belief, where edits ``often``
+        break the agent: a failed try may say so little there that single steps stay where they began.
         """
         agents = [agent for agent in probed if agent]
-        for _ in range(LEARNING_STEPS):
+        prior = OFTEN_BROKEN_RATE if often else BROKEN_RATE
+        if often:
+            self.rate = max(self.rate, prior)
+        for _ in range(LEARNING_STEPS if often else 1):
             rate, stays = self.rate, self.stays
-            self._maximise(agents)
+            self._maximise(agents, prior)
             self.replace(self._own)
             if abs(self.rate - rate) + abs(self.stays - stays) < LEARNED:
                 break
 
-    def _maximise(self, agents: list[int]) -> None:
+    def _maximise(self, agents: list[int], prior: float) -> None:
         """The rates that make most likely what is expected of the agents and their parents."""
         fresh, breaks, old, stays = 0.0, 0.0, 0.0, 0.0
         for agent in agents:
@@ -100,7 +99,7 @@ class Breakage:
             breaks += broke / total
             old += (both + mended) / total
             stays += both / total
-        self.rate = _shrunk(breaks, fresh, BROKEN_RATE, BROKEN_RATE_WEIGHT, BROKEN_RATE_RANGE)
+        self.rate = _shrunk(breaks, fresh, prior, BROKEN_RATE_WEIGHT, BROKEN_RATE_RANGE)
         self.stays = _shrunk(stays, old, BROKEN_STAYS, BROKEN_STAYS_WEIGHT, BROKEN_STAYS_RANGE)
 
     def replace(self, own: list[float]) -> None:

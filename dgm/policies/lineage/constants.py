@@ -36,17 +36,27 @@ NEWTON_LIMIT = 1.0
 
 BROKEN_SOLVES = 0.01
 """How often a broken agent solves a task."""
-BROKEN_RATE = 0.15
+BROKEN_RATE = 0.05
 """Share of a sound agent's children that are broken, before data."""
 BROKEN_RATE_WEIGHT = 10.0
 """Children that the belief in ``BROKEN_RATE`` is worth."""
 BROKEN_RATE_RANGE = (0.01, 0.9)
+OFTEN_BROKEN_RATE = 0.3
+"""Takes the place of ``BROKEN_RATE`` where edits turn out to break the agent often."""
+CALIBRATED_AGENTS = 12
+"""The most children to be tried first on tasks that their parents solve, to learn that: sound ones soon solve one."""
+CALIBRATION_SHARE = 1 / 60
+"""Of a budget of evaluations: the most children that are."""
+CALIBRATION = 3
+"""A child that failed so often, and solved nothing, has failed."""
+OFTEN = 4
+"""So many of these children must have failed."""
 BROKEN_STAYS = 0.7
 """Share of a broken agent's children that are broken, before data."""
 BROKEN_STAYS_WEIGHT = 10.0
 BROKEN_STAYS_RANGE = (0.05, 0.98)
 LEARNING_STEPS = 20
-"""Of expectation maximisation, the most there are each time that both rates are learned."""
+"""Of expectation maximisation, the most at a time where edits often break the agent; one elsewhere."""
 LEARNED = 4e-3
 """The steps end when the rates together move by less than this."""
 SOUND_MOVE = 0.02
@@ -125,15 +135,13 @@ TASK_JITTER = (0.75, 1.25)
 RECOMMENDED_ROOT_BONUS = 0.15
 """Added to the seed's bound where an agent is handed out: leaving it wants some evidence, too."""
 DOUBTED_ROOT_BONUS = -0.4
-"""Added in its place where the seed solves little or edits often break the agent: there it is hard to tell which
-children are better, and a third of the runs would end at a seed that their tree has overtaken. For all seeds, more runs
-would end below the seed where nothing helps."""
-WEAK_SEED = 0.17
-"""Share of tasks solved, by Laplace's rule, below which a seed solves little."""
+"""Added in its place where edits often break the agent, or the seed solves so little that it looks like that: which
+children are better is hard to tell there, and every third search would end at a seed that its tree has overtaken. For
+all seeds, more searches would end below the seed where nothing helps."""
 CAUTION = 1.0
 """Standard deviations that a recommendation takes off a mean."""
-LEAST_RESULTS = 1
-"""That an agent needs before it is handed out; the bound keeps the barely known back."""
+LEAST_RESULTS = 2
+"""That an agent needs before it is handed out; one of them must be a success."""
 FIT_ROUNDS = 12
 """Rounds of inference for a recommendation, which starts from nothing; the most there are."""
 LEARN_EVERY = 3

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from dgm.policies.lineage.constants import (
     BROKEN_SOLVES,
+    CALIBRATED_AGENTS,
+    CALIBRATION,
     DIFFICULTY_LIMIT,
     DIFFICULTY_VARIANCE,
     LEAST_INFORMATION,
     NEWTON_DAMPING,
     NEWTON_LIMIT,
+    OFTEN,
     REPEAT_WEIGHT,
     SKILL_LIMIT,
     SOUND_RANGE,
@@ -41,13 +44,27 @@ class Evidence:
         self.counts = array("q")
         """Results per agent."""
         self.solved = array("q")
-        """Of these, tasks solved."""
+        """Of these, successes."""
         self.uses = array("q", [0]) * tasks
         """Results per task."""
         self._agents = array("q")
         self._tasks = array("q")
         self._outcomes = array("d")
         self._weights = array("d")
+
+    @property
+    def often_broken(self) -> bool:
+        """Whether edits often break the agent: too many of the first children solved nothing in three results."""
+        first = range(1, min(len(self.counts), CALIBRATED_AGENTS + 1))
+        return sum(self.counts[n] >= CALIBRATION and not self.solved[n] for n in first) >= OFTEN
+
+    def open(self, agent: int) -> bool:
+        """Whether the agent may yet turn out to solve something in its first three results."""
+        return self.counts[agent] < CALIBRATION and not self.solved[agent]
+
+    def solved_by(self, agent: int) -> set[int]:
+        """Numbers of the tasks that the agent solved."""
+        return {task for task, outcome, _ in self._of[agent] if outcome}
 
     def __len__(self) -> int:
         return len(self._agents)

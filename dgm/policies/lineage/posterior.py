@@ -146,7 +146,8 @@ class Posterior:
 
     def _learn_parameters(self) -> None:
         self.rho, self.q = learned(self.facts(), self.anchor, self.mean_drift)
-        self.breakage.learn(agent for agent, count in enumerate(self.evidence.counts) if count)
+        probed = (agent for agent, count in enumerate(self.evidence.counts) if count)
+        self.breakage.learn(probed, self.evidence.often_broken)
         drift = sum(state.m for state in self.beliefs.states)
         self.mean_drift = (MEAN_DRIFT_WEIGHT * MEAN_DRIFT + drift) / (MEAN_DRIFT_WEIGHT + len(self))
 

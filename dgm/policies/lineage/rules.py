@@ -19,7 +19,6 @@ from dgm.policies.lineage.constants import (
     LEAST_RESULTS,
     RECOMMENDED_ROOT_BONUS,
     TASK_JITTER,
-    WEAK_SEED,
 )
 from dgm.policies.lineage.fold import Fold
 from dgm.policies.lineage.posterior import Posterior
@@ -83,9 +82,9 @@ class InformativeTask:
 
 
 class LineageRecommendation:
-    """The highest lower bound, posterior mean less a standard deviation, among sound agents with a result.
+    """The highest lower bound, posterior mean less a standard deviation, among sound agents with a success.
 
-    Of two agents that seem equal it takes the better known. The seed has a bonus, or a malus.
+    Of two agents that seem equal it takes the better known. The seed has a bonus; a malus where edits often break agents.
     Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
@@ -97,20 +96,14 @@ class LineageRecommendation:
         posterior = fitted(tree)
         broken = posterior.broken()
         bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
-        bounds[SEED] += _root_bonus(posterior)
+        evidence = posterior.evidence
+        bounds[SEED] += DOUBTED_ROOT_BONUS if evidence.often_broken else RECOMMENDED_ROOT_BONUS
         best = SEED
         for agent, bound in enumerate(bounds):
-            enough = posterior.evidence.counts[agent] >= LEAST_RESULTS
+            enough = evidence.counts[agent] >= LEAST_RESULTS and evidence.solved[agent]
             if agent and enough and broken[agent] < 0.5 and bound > bounds[best]:
                 best = AgentId(agent)
         return best
-
-
-def _root_bonus(posterior: Posterior) -> float:
-    """In logits: 0.15, but -0.4 where the seed solves less than 17 % of its tasks or edits often break the agent."""
-    evidence = posterior.evidence
-    weak = evidence.solved[SEED] + 1 < WEAK_SEED * (evidence.counts[SEED] + 2)
-    return DOUBTED_ROOT_BONUS if weak or posterior.breakage.often else RECOMMENDED_ROOT_BONUS
 
 
 def fitted(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
