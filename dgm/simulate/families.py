@@ -10,9 +10,9 @@ this that a search may meet; none was chosen by how policies do in it.
 
 ``REPORTED`` are the nine of the published tables, ``RESERVED`` further ones to report separately. ``TUNING`` are the
 only ones on which constants of policies may be tuned. They are disjoint from both: their roots start where none of the
-others do (between 0.30 and 0.40, and one between 0.13 and 0.17), and each has its own structure: two troubles of other
-strengths at once. The hash of a world takes in its family's name, so no two families share a world even for equal
-seeds.
+others do (between 0.28 and 0.40, and two between 0.12 and 0.17), and each has its own structure: troubles of other
+strengths, most of them two at once. The hash of a world takes in its family's name, so no two families share a world
+even for equal seeds.
 
 ``OPERATORS`` is in none of these groups: it is for the choice among operators (``dgm.simulate.operators``).
 """

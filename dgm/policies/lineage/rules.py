@@ -84,7 +84,7 @@ class InformativeTask:
 class LineageRecommendation:
     """The highest lower bound, posterior mean less a standard deviation, among sound agents with a success.
 
-    Of two agents that seem equal it takes the better known. The seed has a bonus; a malus where edits often break agents.
+    Of two agents that seem equal it takes the better known. The seed has a bonus, or a malus where many break.
     Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
