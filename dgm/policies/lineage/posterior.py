@@ -146,8 +146,7 @@ class Posterior:
 
     def _learn_parameters(self) -> None:
         self.rho, self.q = learned(self.facts(), self.anchor, self.mean_drift)
-        probed = (agent for agent, count in enumerate(self.evidence.counts) if count)
-        self.breakage.learn(probed, self.evidence.often_broken)
+        self.breakage.learn(agent for agent, count in enumerate(self.evidence.counts) if count)
         drift = sum(state.m for state in self.beliefs.states)
         self.mean_drift = (MEAN_DRIFT_WEIGHT * MEAN_DRIFT + drift) / (MEAN_DRIFT_WEIGHT + len(self))
 

@@ -10,7 +10,6 @@ from dgm.domain import SEED, AgentId, TaskId, Verdict
 from dgm.policies.limits import evaluations_begun, share_left
 from dgm.policies.lineage.constants import (
     CAUTION,
-    DOUBTED_ROOT_BONUS,
     EXTRA_EVALUATIONS,
     FIT_MOVE,
     FIT_ROUNDS,
@@ -82,9 +81,9 @@ class InformativeTask:
 
 
 class LineageRecommendation:
-    """The highest lower bound, posterior mean less a standard deviation, among sound agents with a success.
+    """The highest lower bound, posterior mean less a standard deviation, among sound agents with a result.
 
-    Of two agents that seem equal it takes the better known. The seed has a bonus, or a malus where many break.
+    Of two agents that seem equal it takes the better known. The seed has half the bonus that it has in the search.
     Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
@@ -96,11 +95,10 @@ class LineageRecommendation:
         posterior = fitted(tree)
         broken = posterior.broken()
         bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
-        evidence = posterior.evidence
-        bounds[SEED] += DOUBTED_ROOT_BONUS if evidence.often_broken else RECOMMENDED_ROOT_BONUS
+        bounds[SEED] += RECOMMENDED_ROOT_BONUS
         best = SEED
         for agent, bound in enumerate(bounds):
-            enough = evidence.counts[agent] >= LEAST_RESULTS and evidence.solved[agent]
+            enough = posterior.evidence.counts[agent] >= LEAST_RESULTS
             if agent and enough and broken[agent] < 0.5 and bound > bounds[best]:
                 best = AgentId(agent)
         return best
