@@ -99,6 +99,17 @@ def test_unread_stdin_does_no_harm(call):
     assert call("true", stdin=bytes(1_000_000)).exit_code == 0
 
 
+@pytest.mark.parametrize("size", [1_000, 100_000, 1_000_000])
+def test_stdin_that_is_unread_when_the_time_runs_out_leaves_no_complaint(call, runner, size):
+    complaints = []
+    loop = runner.get_loop()
+    loop.set_exception_handler(lambda _, context: complaints.append(context))
+    assert call("sleep", "30", stdin=bytes(size), timeout_s=0.5).timed_out
+    runner.run(asyncio.sleep(0.2))
+    loop.set_exception_handler(None)
+    assert complaints == []
+
+
 def test_arguments_are_not_interpreted(call):
     odd = "a b;$(id)\n'\"\\*"
     assert call("printf", "%s", odd).output == odd.encode()
