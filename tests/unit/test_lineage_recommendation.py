@@ -2,6 +2,7 @@
 
 import pytest
 
+from dgm.domain import TaskId
 from dgm.policies.lineage.constants import FIT_MOVE
 from dgm.policies.lineage.rules import LineageRecommendation, fitted
 from dgm.policies.rules import Kit
@@ -58,3 +59,28 @@ def test_a_recommendation_ends_its_rounds_when_nothing_moves():
     )
     assert few != all_rounds
     assert few == pytest.approx(all_rounds, abs=0.01)
+
+
+def left(broken):
+    """Whether a seed is left for a child that is as good, where ``broken`` first children solved nothing."""
+    log = Log(tasks=tuple(TaskId(f"task-{n:02}") for n in range(60)))
+    log.born()
+    log.graded(0, [True, False] * 30)
+    for _ in range(broken):
+        log.graded(log.born(0), [False] * 3)
+    log.graded(log.born(0), [True, False] * 30)
+    return recommended(log) == len(log.tree.agents) - 1
+
+
+def test_where_edits_often_break_the_agent_the_seed_is_left_sooner():
+    assert not left(broken=1)
+    assert left(broken=7)
+
+
+def test_nobody_is_handed_out_who_solved_nothing():
+    log = Log(tasks=tuple(TaskId(f"task-{n:02}") for n in range(60)))
+    log.born()
+    log.graded(0, [True] * 2 + [False] * 58)
+    for _ in range(6):
+        log.graded(log.born(0), [False] * 3)
+    assert recommended(log) == 0

@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 from dgm.policies.lineage.breakage import Breakage
 from dgm.policies.lineage.constants import (
     ANCHOR_MOVE,
+    CALIBRATED_AGENTS,
+    CALIBRATION,
     MEAN_DRIFT,
     MEAN_DRIFT_WEIGHT,
+    OFTEN,
     PENDING_INFORMATION,
     RELINEARISE,
     SOUND_MOVE,
@@ -90,6 +93,18 @@ class Posterior:
         self._linearise_all()
         self._restart()
 
+    @property
+    def failed_children(self) -> int:
+        """How many of the first children solved nothing in three results, whose parents solve something."""
+        counts, solved, parents = self.evidence.counts, self.evidence.solved, self.beliefs.parents
+        first = range(1, min(len(self), CALIBRATED_AGENTS + 1))
+        return sum(counts[n] >= CALIBRATION and not solved[n] and solved[parents[n]] > 0 for n in first)
+
+    @property
+    def often_broken(self) -> bool:
+        """Whether edits are taken to break the agent often, by ``failed_children``."""
+        return self.failed_children >= OFTEN
+
     def broken(self) -> NDArray[np.float64]:
         """P(broken) of every agent; 0 for the seed."""
         broken: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.array(self.breakage.odds)))
@@ -146,7 +161,8 @@ class Posterior:
 
     def _learn_parameters(self) -> None:
         self.rho, self.q = learned(self.facts(), self.anchor, self.mean_drift)
-        self.breakage.learn(agent for agent, count in enumerate(self.evidence.counts) if count)
+        probed = (agent for agent, count in enumerate(self.evidence.counts) if count)
+        self.breakage.learn(probed, self.often_broken)
         drift = sum(state.m for state in self.beliefs.states)
         self.mean_drift = (MEAN_DRIFT_WEIGHT * MEAN_DRIFT + drift) / (MEAN_DRIFT_WEIGHT + len(self))
 

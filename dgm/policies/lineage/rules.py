@@ -10,13 +10,16 @@ from dgm.domain import SEED, AgentId, TaskId, Verdict
 from dgm.policies.limits import evaluations_begun, share_left
 from dgm.policies.lineage.constants import (
     CAUTION,
+    DOUBTED_ROOT_BONUS,
     EXTRA_EVALUATIONS,
     FIT_MOVE,
     FIT_ROUNDS,
     LAST_SHARE,
     LEARN_EVERY,
     LEAST_RESULTS,
+    OFTEN,
     RECOMMENDED_ROOT_BONUS,
+    SELDOM,
     TASK_JITTER,
 )
 from dgm.policies.lineage.fold import Fold
@@ -81,9 +84,10 @@ class InformativeTask:
 
 
 class LineageRecommendation:
-    """The highest lower bound, posterior mean less a standard deviation, among sound agents with a result.
+    """The highest lower bound, posterior mean less a standard deviation, among sound agents with a success.
 
-    Of two agents that seem equal it takes the better known. The seed has half the bonus that it has in the search.
+    Of two agents that seem equal it takes the better known. The seed has a bonus; the more of the first children
+    failed, the less of it, down to a malus.
     Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
@@ -95,10 +99,13 @@ class LineageRecommendation:
         posterior = fitted(tree)
         broken = posterior.broken()
         bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
-        bounds[SEED] += RECOMMENDED_ROOT_BONUS
+        evidence = posterior.evidence
+        bounds[SEED] += np.interp(
+            posterior.failed_children, (SELDOM, OFTEN), (RECOMMENDED_ROOT_BONUS, DOUBTED_ROOT_BONUS)
+        )
         best = SEED
         for agent, bound in enumerate(bounds):
-            enough = posterior.evidence.counts[agent] >= LEAST_RESULTS
+            enough = evidence.counts[agent] >= LEAST_RESULTS and evidence.solved[agent]
             if agent and enough and broken[agent] < 0.5 and bound > bounds[best]:
                 best = AgentId(agent)
         return best
