@@ -44,6 +44,7 @@ class Breakage:
         """Of an agent's own verdicts and all its descendants'."""
         self._sent: list[float] = []
         self._dirty: set[int] = set()
+        self._often = False
 
     def add(self, parent: int) -> None:
         """A new agent; the first one is the root."""
@@ -70,13 +71,14 @@ class Breakage:
     def learn(self, probed: Iterable[int], often: bool = False) -> None:
         """Learns both rates from agents with results, and infers everything anew.
 
-        By one step of expectation maximisation; by as many as it takes, from another belief, where edits ``often``
-        break the agent: a failed try may say so little there that single steps stay where they began.
+        By one step of expectation maximisation; by up to 20, from another belief, where edits ``often`` break the
+        agent: a failed try may say so little there that single steps stay where they began.
         """
         agents = [agent for agent in probed if agent]
         prior = OFTEN_BROKEN_RATE if often else BROKEN_RATE
-        if often:
+        if often and not self._often:
             self.rate = max(self.rate, prior)
+        self._often = often
         for _ in range(LEARNING_STEPS if often else 1):
             rate, stays = self.rate, self.stays
             self._maximise(agents, prior)

@@ -44,11 +44,11 @@ BROKEN_RATE_RANGE = (0.01, 0.9)
 OFTEN_BROKEN_RATE = 0.3
 """Takes the place of ``BROKEN_RATE`` where edits turn out to break the agent often."""
 CALIBRATED_AGENTS = 20
-"""The most children to be tried first on tasks that their parents solve, to learn that: sound ones soon solve one."""
+"""The most children to be tried first on tasks that their parents solve, to learn that."""
 CALIBRATION_SHARE = 1 / 40
 """Of a budget of evaluations: the most children that are."""
 CALIBRATION = 3
-"""A child that failed so often, and solved nothing, has failed."""
+"""A child that failed at so many of these tasks, and solved nothing, has failed."""
 OFTEN = 7
 """Where so many of these children have failed, although their parents solve something, edits break the agent often."""
 SELDOM = 3

@@ -58,6 +58,10 @@ class Evidence:
         """Numbers of the tasks that the agent solved."""
         return {task for task, outcome, _ in self._of[agent] if outcome}
 
+    def tried_by(self, agent: int) -> set[int]:
+        """Numbers of the tasks that the agent has results of."""
+        return {task for task, _, _ in self._of[agent]}
+
     def __len__(self) -> int:
         return len(self._agents)
 

@@ -71,7 +71,7 @@ class Outlook:
         return self._around.expansion_cost
 
     @cached_property
-    def unprobed(self) -> AgentId | None:
+    def urgent(self) -> AgentId | None:
         """Whose evaluation cannot wait: the oldest agent without a result, or one on its way, that has a task to try.
 
         Else a first child that has solved nothing in less than three results.
@@ -117,8 +117,8 @@ class Outlook:
         """What the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p).
 
         Divided by 1 + (s / 0.2)⁴ where the task has the share s of all results: the verdicts of relatives on one task
-        repeat one another. A first child that has solved nothing yet is asked for what its parent solves (or the seed,
-        where its parent solves nothing), the likeliest first: whoever fails at that may be broken.
+        repeat one another. A first child that has solved nothing yet is asked for what its parent solves, else for what
+        the seed solves, and there w is p: whoever fails at that may be broken.
         """
         numbers = [self._around.tasks[task] for task in tasks]
         evidence = self._posterior.evidence
@@ -129,10 +129,10 @@ class Outlook:
         )
         p = 1.0 / (1.0 + np.exp(b - self.skill[agent]))
         if agent in self._first:
-            solved = evidence.solved_by(self._posterior.beliefs.parents[agent]) or evidence.solved_by(SEED)
-            known = np.array([number in solved for number in numbers])
-            if known.any():
-                return np.where(known, p, 0.0)
+            for within_reach in self._posterior.within_reach(agent):
+                asked = np.array([number in within_reach for number in numbers])
+                if asked.any():
+                    return np.where(asked, p, 0.0)
         w = p * (1.0 - p)
         uses = np.array([evidence.uses[n] if n < tasks_met else 0 for n in numbers])
         share = uses / (len(evidence) + len(self._tree.tasks))
@@ -177,17 +177,20 @@ class Outlook:
         return able & probed
 
     def _proved(self) -> NDArray[np.bool_]:
-        """All; where edits often break the agent: who has not failed at everything so far, and the children of these.
+        """All; where edits often break the agent: who has solved something, and the children of these.
 
         A single failed try says next to nothing where success is rare, so that P(broken) stays low: without this,
-        lines of broken agents grow that have one failure each. The seed counts as proved, whatever its results.
+        lines of broken agents grow that have one failure each. The seed counts as proved, whatever its results, and
+        who has no result yet as its parent does.
         """
         if not self._posterior.often_broken:
             return np.ones(len(self.skill), dtype=np.bool_)
-        evidence = self._posterior.evidence
-        proved = (np.array(evidence.counts) == 0) | (np.array(evidence.solved) > 0)
+        parents = self._posterior.beliefs.parents
+        proved = np.array(self._posterior.evidence.solved) > 0
         proved[SEED] = True
-        hopeful: NDArray[np.bool_] = proved | proved[self._posterior.beliefs.parents]
+        for agent in np.flatnonzero(~self._probed):
+            proved[agent] = agent == SEED or proved[parents[agent]]
+        hopeful: NDArray[np.bool_] = proved | proved[parents]
         return hopeful
 
     def _seed_is_known(self) -> bool:

@@ -6,6 +6,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from dgm.domain import SEED
 from dgm.policies.lineage.breakage import Breakage
 from dgm.policies.lineage.constants import (
     ANCHOR_MOVE,
@@ -38,6 +39,8 @@ class Posterior:
         self.rho, self.q = expected_before_data()
         self.mean_drift = MEAN_DRIFT
         self.breakage = Breakage()
+        self.often_broken = False
+        """Whether edits are taken to break the agent often, by ``failed_children``, as of the last sweep."""
         self.anchor = 0.0
         """The seed's skill, that gains are measured from."""
         self.evidence = Evidence()
@@ -93,17 +96,26 @@ class Posterior:
         self._linearise_all()
         self._restart()
 
-    @property
-    def failed_children(self) -> int:
-        """How many of the first children solved nothing in three results, whose parents solve something."""
-        counts, solved, parents = self.evidence.counts, self.evidence.solved, self.beliefs.parents
-        first = range(1, min(len(self), CALIBRATED_AGENTS + 1))
-        return sum(counts[n] >= CALIBRATION and not solved[n] and solved[parents[n]] > 0 for n in first)
+    def within_reach(self, agent: int) -> tuple[set[int], set[int]]:
+        """Tasks that a sound child should be able to solve: those that its parent solves, and those of the seed."""
+        return self.evidence.solved_by(self.beliefs.parents[agent]), self.evidence.solved_by(SEED)
 
-    @property
-    def often_broken(self) -> bool:
-        """Whether edits are taken to break the agent often, by ``failed_children``."""
-        return self.failed_children >= OFTEN
+    def failed_children(self) -> int:
+        """How many of the first children have failed.
+
+        They solved nothing in three results or more, and three of these (all, where there are less) were of tasks
+        within reach. Children of parents that solve nothing do not count: they may be broken by inheritance.
+        """
+        return sum(self._has_failed(child) for child in range(1, min(len(self), CALIBRATED_AGENTS + 1)))
+
+    def _has_failed(self, child: int) -> bool:
+        evidence = self.evidence
+        if evidence.solved[child] or evidence.counts[child] < CALIBRATION:
+            return False
+        of_parent, of_seed = self.within_reach(child)
+        within = of_parent | of_seed
+        tried = len(within & evidence.tried_by(child))
+        return bool(of_parent) and tried >= min(CALIBRATION, len(within))
 
     def broken(self) -> NDArray[np.float64]:
         """P(broken) of every agent; 0 for the seed."""
@@ -162,6 +174,7 @@ class Posterior:
     def _learn_parameters(self) -> None:
         self.rho, self.q = learned(self.facts(), self.anchor, self.mean_drift)
         probed = (agent for agent, count in enumerate(self.evidence.counts) if count)
+        self.often_broken = self.failed_children() >= OFTEN
         self.breakage.learn(probed, self.often_broken)
         drift = sum(state.m for state in self.beliefs.states)
         self.mean_drift = (MEAN_DRIFT_WEIGHT * MEAN_DRIFT + drift) / (MEAN_DRIFT_WEIGHT + len(self))
