@@ -132,28 +132,23 @@ def test_a_child_of_a_parent_that_solves_nothing_does_not_count():
     assert (failed(orphan), failed(heir)) == (6, 7)
 
 
-def test_failures_at_what_neither_parent_nor_seed_solves_do_not_count():
+def test_failures_at_what_the_parent_does_not_solve_do_not_count():
     log = children(0, 1)
     child = log.born(0)
     for task in MANY[1:9:2]:
         grade(log, child, task, False)
     assert failed(log) == 0
-    for task in MANY[0:4:2]:
-        grade(log, child, task, False)
-    assert failed(log) == 0, "two of six"
-    grade(log, child, MANY[4], False)
+    grade(log, child, MANY[0], False)
     assert failed(log) == 1
 
 
-def test_where_less_than_three_tasks_are_within_reach_all_of_them_count():
-    log = Log(Budget(evaluations=2000), MANY)
-    log.born()
-    log.graded(0, [True] * 2 + [False] * 58)
+def test_two_failures_do_not_count():
+    log = children(0, 1)
     child = log.born(0)
-    for task in MANY[1:4]:
+    for task in MANY[0:4:2]:
         grade(log, child, task, False)
     assert failed(log) == 0
-    grade(log, child, MANY[0], False)
+    grade(log, child, MANY[1], False)
     assert failed(log) == 1
 
 
@@ -188,14 +183,21 @@ def test_a_first_child_is_asked_for_what_its_parent_solves_until_it_solves_somet
     assert folded(log).outlook(log.tree).urgent is None, "it has solved one"
 
 
-def test_where_its_parent_solves_no_more_a_first_child_is_asked_for_what_the_seed_solves():
+def test_where_its_parent_solves_nothing_a_first_child_is_asked_for_what_the_seed_solves():
+    log = children(0, 0)
+    parent = log.born(0)
+    grade(log, parent, MANY[0], False)
+    assert set(worth(log, log.born(parent))) == set(MANY[0::2])
+
+
+def test_where_its_parent_solves_no_more_a_first_child_is_asked_for_anything():
     log = children(0, 0)
     parent = log.born(0)
     grade(log, parent, MANY[1], True)
     child = log.born(parent)
     assert set(worth(log, child)) == {MANY[1]}
     grade(log, child, MANY[1], False)
-    assert set(worth(log, child)) == set(MANY[0::2])
+    assert set(worth(log, child)) == set(MANY) - {MANY[1]}
 
 
 def test_where_nobody_solves_anything_a_first_child_is_asked_for_anything():

@@ -48,7 +48,7 @@ CALIBRATED_AGENTS = 20
 CALIBRATION_SHARE = 1 / 40
 """Of a budget of evaluations: the most children that are."""
 CALIBRATION = 3
-"""A child that failed at so many of these tasks, and solved nothing, has failed."""
+"""A child that has so many results, and solved nothing, has failed."""
 OFTEN = 7
 """Where so many of these children have failed, although their parents solve something, edits break the agent often."""
 SELDOM = 3

@@ -96,26 +96,24 @@ class Posterior:
         self._linearise_all()
         self._restart()
 
-    def within_reach(self, agent: int) -> tuple[set[int], set[int]]:
-        """Tasks that a sound child should be able to solve: those that its parent solves, and those of the seed."""
-        return self.evidence.solved_by(self.beliefs.parents[agent]), self.evidence.solved_by(SEED)
+    def within_reach(self, child: int) -> set[int]:
+        """Tasks that a sound child should be able to solve: its parent's, or the seed's if its parent solves none."""
+        return self.evidence.solved_by(self.beliefs.parents[child]) or self.evidence.solved_by(SEED)
 
     def failed_children(self) -> int:
         """How many of the first children have failed.
 
-        They solved nothing in three results or more, and three of these (all, where there are less) were of tasks
-        within reach. Children of parents that solve nothing do not count: they may be broken by inheritance.
+        They solved nothing in three results or more, one of them of a task within reach. Children of parents that solve
+        nothing do not count: they may have been born broken.
         """
-        return sum(self._has_failed(child) for child in range(1, min(len(self), CALIBRATED_AGENTS + 1)))
-
-    def _has_failed(self, child: int) -> bool:
-        evidence = self.evidence
-        if evidence.solved[child] or evidence.counts[child] < CALIBRATION:
-            return False
-        of_parent, of_seed = self.within_reach(child)
-        within = of_parent | of_seed
-        tried = len(within & evidence.tried_by(child))
-        return bool(of_parent) and tried >= min(CALIBRATION, len(within))
+        evidence, parents = self.evidence, self.beliefs.parents
+        return sum(
+            evidence.counts[child] >= CALIBRATION
+            and not evidence.solved[child]
+            and evidence.solved[parents[child]] > 0
+            and not self.within_reach(child).isdisjoint(evidence.tried_by(child))
+            for child in range(1, min(len(self), CALIBRATED_AGENTS + 1))
+        )
 
     def broken(self) -> NDArray[np.float64]:
         """P(broken) of every agent; 0 for the seed."""
