@@ -200,6 +200,17 @@ _TUNED = (
         {**_HIGH_ROOT, "step_mean": (-0.35, -0.20), "step_sd": (0.10, 0.20), "broken": (0.09, 0.15)},
     ),
     Family(
+        "tuning-coarse",
+        "three skills; an edit touches one, and often ruins it without breaking the agent",
+        {
+            **_HIGH_ROOT,
+            "skills": _still(3.0),
+            "focus": (0.4, 0.7),
+            "step_mean": (-0.45, -0.25),
+            "step_sd": (0.8, 1.2),
+        },
+    ),
+    Family(
         "tuning-low",
         "a weak root, tasks rather alike, a third of the edits break the agent",
         {"root_score": (0.13, 0.17), "spread": (0.5, 1.0), "broken": (0.33, 0.40)},

@@ -168,26 +168,34 @@ def worth(log, child):
     return {task: float(value) for task, value in zip(tasks, values, strict=True) if value}
 
 
-def test_a_first_child_is_asked_for_what_its_parent_solves_until_it_solves_something():
+def test_a_first_child_that_fails_is_asked_for_what_its_parent_solves():
     log = children(0, 0)
     child = log.born(0)
+    assert folded(log).outlook(log.tree).urgent == child
+    assert set(worth(log, child)) == set(MANY), "at first for anything"
+    grade(log, child, MANY[1], False)
     solved = {task for task, verdict in log.tree.verdicts(0).items() if verdict is Verdict.RESOLVED}
-    for _ in range(3):
+    for _ in range(2):
         assert folded(log).outlook(log.tree).urgent == child
         values = worth(log, child)
         assert set(values) == solved - {*log.tree.tried(child)}
         grade(log, child, max(values, key=values.__getitem__), False)
+    assert folded(log).outlook(log.tree).urgent is None, "it has failed three times"
+
+
+def test_a_first_child_that_solves_something_waits_like_others():
+    log = children(0, 0)
+    grade(log, log.born(0), MANY[0], True)
     assert folded(log).outlook(log.tree).urgent is None
-    other = log.born(0)
-    grade(log, other, MANY[0], True)
-    assert folded(log).outlook(log.tree).urgent is None, "it has solved one"
 
 
 def test_where_its_parent_solves_nothing_a_first_child_is_asked_for_what_the_seed_solves():
     log = children(0, 0)
     parent = log.born(0)
-    grade(log, parent, MANY[0], False)
-    assert set(worth(log, log.born(parent))) == set(MANY[0::2])
+    grade(log, parent, MANY[1], False)
+    child = log.born(parent)
+    grade(log, child, MANY[1], False)
+    assert set(worth(log, child)) == set(MANY[0::2])
 
 
 def test_where_its_parent_solves_no_more_a_first_child_is_asked_for_anything():
@@ -195,16 +203,19 @@ def test_where_its_parent_solves_no_more_a_first_child_is_asked_for_anything():
     parent = log.born(0)
     grade(log, parent, MANY[1], True)
     child = log.born(parent)
+    grade(log, child, MANY[0], False)
     assert set(worth(log, child)) == {MANY[1]}
     grade(log, child, MANY[1], False)
-    assert set(worth(log, child)) == set(MANY) - {MANY[1]}
+    assert set(worth(log, child)) == set(MANY) - set(MANY[:2])
 
 
 def test_where_nobody_solves_anything_a_first_child_is_asked_for_anything():
     log = Log(Budget(evaluations=2000), MANY)
     log.born()
     log.graded(0, [False] * 60)
-    assert set(worth(log, log.born(0))) == set(MANY)
+    child = log.born(0)
+    grade(log, child, MANY[0], False)
+    assert set(worth(log, child)) == set(MANY[1:])
 
 
 def test_a_first_child_is_asked_for_no_more_than_there_is():

@@ -21,11 +21,10 @@ finding that an agent and its rival change places; the gate compares the two per
 more than about a fifth of all results is worth little. Handed out is the agent of the highest lower bound, where the
 seed has a bonus. Nothing is drawn at random but a jitter among tasks.
 
-The first twenty children (at most one for 40 evaluations of the budget) are tried on tasks that their parents solve
-until they solve one or have failed three times. Where seven of them fail whose parents solve something,
-edits are taken to break the agent often: the rate of broken children is learned from a higher belief and in more steps,
-and who failed at everything has children only if its parent did not. From the fourth failed one on, the seed's bonus
-gives way to a malus.
+Of the first twenty children (at most one for 40 evaluations of the budget), those that fail are tried on up to two
+tasks that their parents solve. Where seven fail at all three, edits are taken to break the agent often: the rate of
+broken children is learned from a higher belief and in more steps, who failed at everything has children only if its
+parent did not, and the seed's bonus gives way to a malus.
 
 Source: a design of this project. It rests on Gaussian belief propagation (J. Pearl, 1988), the Rasch model (G. Rasch,
 1960), Laplace's approximation, and expected improvement (D. Jones, M. Schonlau and W. Welch, 1998); it takes

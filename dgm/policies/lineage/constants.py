@@ -44,14 +44,14 @@ BROKEN_RATE_RANGE = (0.01, 0.9)
 OFTEN_BROKEN_RATE = 0.3
 """Takes the place of ``BROKEN_RATE`` where edits turn out to break the agent often."""
 CALIBRATED_AGENTS = 20
-"""The most children to be tried first on tasks that their parents solve, to learn that."""
+"""The most children to be tried, if they fail, on tasks that their parents solve, to learn that."""
 CALIBRATION_SHARE = 1 / 40
 """Of a budget of evaluations: the most children that are."""
 CALIBRATION = 3
 """A child that has so many results, and solved nothing, has failed."""
 OFTEN = 7
 """Where so many of these children have failed, although their parents solve something, edits break the agent often."""
-SELDOM = 3
+SELDOM = 5
 """Up to so many, nothing speaks for it."""
 BROKEN_STAYS = 0.7
 """Share of a broken agent's children that are broken, before data."""

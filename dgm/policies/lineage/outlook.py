@@ -117,8 +117,8 @@ class Outlook:
         """What the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p).
 
         Divided by 1 + (s / 0.2)⁴ where the task has the share s of all results: the verdicts of relatives on one task
-        repeat one another. A first child that has solved nothing yet is asked for what its parent solves (the seed, if
-        its parent solves nothing) as long as there is any, and there w is p: whoever fails at that may be broken.
+        repeat one another. A first child that has failed is asked for what its parent solves (the seed, if its parent
+        solves nothing) as long as there is any, and there w is p: whoever fails at that, too, may be broken.
         """
         numbers = [self._around.tasks[task] for task in tasks]
         evidence = self._posterior.evidence
@@ -128,7 +128,7 @@ class Outlook:
             [evidence.difficulty_variances[n] if n < tasks_met else DIFFICULTY_VARIANCE for n in numbers]
         )
         p = 1.0 / (1.0 + np.exp(b - self.skill[agent]))
-        if agent in self._first:
+        if agent in self._first and evidence.counts[agent]:
             within_reach = self._posterior.within_reach(agent)
             asked = np.array([number in within_reach for number in numbers])
             if asked.any():

@@ -72,7 +72,7 @@ class LineageEvaluation:
 class InformativeTask:
     """The untried task that teaches most about the agent's skill: near its own level, of known difficulty.
 
-    For the first children, until they solve one: a task that their parents solve.
+    For the first children that have failed: a task that their parents solve.
     """
 
     def __init__(self, kit: Kit) -> None:
