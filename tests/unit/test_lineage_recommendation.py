@@ -100,10 +100,10 @@ def test_one_result_alone_is_not_enough_to_be_handed_out(monkeypatch):
     log.born()
     log.graded(0, [False] * 60)
     parent = log.born(0)
-    log.graded(parent, [True] * 5)
+    log.graded(parent, [True, True, False, False])
     child = log.born(parent)
     log.graded(child, [True])
-    for _ in range(3):
+    for _ in range(12):
         log.graded(log.born(child), [True])
     assert recommended(log) == parent
     monkeypatch.setattr(rules, "LEAST_RESULTS", 1)

@@ -134,13 +134,13 @@ TASK_SHARE_POWER = 4.0
 """How sharply it falls there."""
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
-RECOMMENDED_ROOT_BONUS = 0.15
+RECOMMENDED_ROOT_BONUS = 0.1
 """Added to the seed's bound where an agent is handed out: leaving it wants some evidence, too."""
-DOUBTED_ROOT_BONUS = -0.4
+DOUBTED_ROOT_BONUS = -0.6
 """Takes its place, in steps from ``SELDOM`` on, where ``OFTEN`` first children have failed: which children are better
 is hard to tell there, and every third search would end at a seed that its tree has overtaken. In all searches, more of
 them would end below the seed where nothing helps."""
-CAUTION = 1.0
+CAUTION = 2.0
 """Standard deviations that a recommendation takes off a mean."""
 LEAST_RESULTS = 2
 """That an agent needs before it is handed out; one of them must be a success."""

@@ -87,7 +87,7 @@ class InformativeTask:
 
 
 class LineageRecommendation:
-    """The highest lower bound, posterior mean less a standard deviation, among sound agents.
+    """The highest lower bound, posterior mean less two standard deviations, among sound agents.
 
     Who is handed out has two results or more, and a success. Of two agents that seem equal it takes the better known.
     The seed has a bonus; the more of the first children failed, the less of it, down to a malus.
