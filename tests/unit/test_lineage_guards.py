@@ -152,13 +152,13 @@ def test_two_failures_do_not_count():
     assert failed(log) == 1
 
 
-def test_edits_break_the_agent_often_where_seven_children_have_failed():
-    assert not swept(children(6, 3)).posterior.often_broken
-    assert swept(children(7, 3)).posterior.often_broken
+def test_edits_break_the_agent_often_where_eight_children_have_failed():
+    assert not swept(children(7, 3)).posterior.often_broken
+    assert swept(children(8, 3)).posterior.often_broken
 
 
 def test_where_edits_break_the_agent_often_their_rate_is_learned_from_a_higher_belief():
-    seldom, often = (swept(children(count, 13)).posterior.breakage.rate for count in (6, 7))
+    seldom, often = (swept(children(count, 13)).posterior.breakage.rate for count in (7, 8))
     assert often > seldom + 0.1
 
 
@@ -251,8 +251,8 @@ def able(log):
 
 
 def test_where_edits_often_break_the_agent_who_failed_at_everything_has_children_only_if_its_parent_has_not():
-    few, many = children(3, 1), children(7, 1)
-    for log, sound in ((few, 4), (many, 8)):
+    few, many = children(3, 1), children(8, 1)
+    for log, sound in ((few, 4), (many, 9)):
         child = log.born(1)
         heir = log.born(sound)
         for agent in (child, heir):
@@ -267,19 +267,19 @@ def test_the_seed_may_have_children_although_it_solves_nothing():
     log.born()
     log.graded(0, [False] * 60)
     parent = solving(log, 0)
-    for _ in range(7):
+    for _ in range(8):
         failing(log, parent)
     assert swept(log).posterior.often_broken
     assert able(log)[0]
 
 
 def test_who_has_no_result_yet_is_as_good_as_its_parent():
-    log = children(7, 1)
+    log = children(8, 1)
     barred = failing(log, 1)
-    heirs = [log.born(barred), log.born(8)]
+    heirs = [log.born(barred), log.born(9)]
     heirs += [log.born(heir) for heir in heirs]
     for task in MANY[50:58]:
-        log.add(ActionStarted(log.tree.next_action, Evaluate(AgentId(8), task)))
+        log.add(ActionStarted(log.tree.next_action, Evaluate(AgentId(9), task)))
     may = able(log)
     assert not may[barred]
     assert may[heirs].tolist() == [False, True, False, True]

@@ -22,7 +22,7 @@ more than about a fifth of all results is worth little. Handed out is the agent 
 seed has a bonus. Nothing is drawn at random but a jitter among tasks.
 
 Of the first twenty children (at most one for 40 evaluations of the budget), those that fail are tried on up to two
-tasks that their parents solve. Where seven fail at all three, edits are taken to break the agent often: the rate of
+tasks that their parents solve. Where eight fail at all three, edits are taken to break the agent often: the rate of
 broken children is learned from a higher belief and in more steps, who failed at everything has children only if its
 parent did not, and the seed's bonus gives way to a malus.
 

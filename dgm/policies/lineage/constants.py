@@ -49,7 +49,7 @@ CALIBRATION_SHARE = 1 / 40
 """Of a budget of evaluations: the most children that are."""
 CALIBRATION = 3
 """A child that has so many results, and solved nothing, has failed."""
-OFTEN = 7
+OFTEN = 8
 """Where so many of these children have failed, although their parents solve something, edits break the agent often."""
 SELDOM = 5
 """Up to so many, nothing speaks for it."""
