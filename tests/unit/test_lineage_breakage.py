@@ -1,7 +1,7 @@
 """Which agents are broken: held against the sum over all ways in which a small tree can be broken."""
 
 from itertools import product
-from math import exp
+from math import exp, log
 
 import numpy as np
 import pytest
@@ -85,5 +85,14 @@ def test_both_rates_are_learned():
     breakage = made(parents, say)
     for _ in range(10):
         breakage.learn(range(len(parents)))
-    assert breakage.rate == pytest.approx((0.5 + 20) / (10 + 60), abs=0.02)
-    assert breakage.stays == pytest.approx((7 + 20) / (10 + 20), abs=0.02)
+    assert breakage.rate == pytest.approx((10 * BROKEN_RATE + 20) / (10 + 60), abs=0.02)
+    assert breakage.stays == pytest.approx((10 * BROKEN_STAYS + 20) / (10 + 20), abs=0.02)
+
+
+@pytest.mark.parametrize(("failed", "low", "high"), [(85, 0.6, 0.77), (40, 0.01, 0.15)])
+def test_a_high_rate_is_learned_although_one_failure_says_little(failed, low, high):
+    """100 children, one try each; sound ones solve 60 %, so a failure is only 2.5 times likelier of a broken one."""
+    says = [log(0.99 / 0.4)] * failed + [log(0.01 / 0.6)] * (100 - failed)
+    breakage = made([0] * 101, [0.0, *says])
+    breakage.learn(range(101), often=True)
+    assert low < breakage.rate < high, "0.76 and 0 before the prior"

@@ -2,6 +2,8 @@
 
 import pytest
 
+from dgm.domain import TaskId
+from dgm.policies.lineage import rules
 from dgm.policies.lineage.constants import FIT_MOVE
 from dgm.policies.lineage.rules import LineageRecommendation, fitted
 from dgm.policies.rules import Kit
@@ -58,3 +60,51 @@ def test_a_recommendation_ends_its_rounds_when_nothing_moves():
     )
     assert few != all_rounds
     assert few == pytest.approx(all_rounds, abs=0.01)
+
+
+TASKS = tuple(TaskId(f"task-{n:02}") for n in range(60))
+
+
+def handed_out(broken, more):
+    """Whether a child is handed out that solves ``more`` of 60 tasks than its seed; ``broken`` others have failed."""
+    log = Log(tasks=TASKS)
+    log.born()
+    log.graded(0, [True] * 20 + [False] * 40)
+    for _ in range(broken):
+        log.graded(log.born(0), [False] * 3)
+    log.graded(log.born(0), [True] * (20 + more) + [False] * (40 - more))
+    return recommended(log) == len(log.tree.agents) - 1
+
+
+def needed(broken):
+    return next(more for more in range(-20, 20) if handed_out(broken, more))
+
+
+def test_the_more_first_children_fail_the_sooner_the_seed_is_left():
+    assert needed(0) >= needed(5) > needed(6) > needed(8) == needed(10)
+
+
+def test_nobody_is_handed_out_who_solved_nothing():
+    log = Log(tasks=TASKS)
+    log.born()
+    log.graded(0, [True] * 2 + [False] * 58)
+    for _ in range(8):
+        log.graded(log.born(0), [False] * 3)
+    log.graded(log.born(0), [False, False])
+    assert recommended(log) == 0
+
+
+def test_one_result_alone_is_not_enough_to_be_handed_out(monkeypatch):
+    """A child is believed to be about as good as its parent, and its own children say so, too."""
+    log = Log(tasks=TASKS)
+    log.born()
+    log.graded(0, [False] * 60)
+    parent = log.born(0)
+    log.graded(parent, [True, True, False, False])
+    child = log.born(parent)
+    log.graded(child, [True])
+    for _ in range(12):
+        log.graded(log.born(child), [True])
+    assert recommended(log) == parent
+    monkeypatch.setattr(rules, "LEAST_RESULTS", 1)
+    assert recommended(log) == child

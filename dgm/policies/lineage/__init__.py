@@ -9,17 +9,22 @@ The model. Agent i has a skill θ and a heritable drift μ, on the logit scale; 
 with a the seed's skill, θ_seed ~ N(0, 1) and μ_seed ~ N(μ̄, 0.04). A child keeps the share ρ of what its parent
 gained over the seed; of two parents the second is ignored. Some children are broken: they solve with probability 0.01,
 whatever their parents' skill.
-ρ, q, the rate of broken children, μ̄ and the difficulties are learned in the run.
+ρ, q, the rates of broken children, μ̄ and the difficulties are learned in the run.
 
 Inference. Verdicts are made Gaussian about the current means (``evidence``); two passes over the tree (``passes``) then
 give every agent's posterior exactly; every 20 results the shared parameters are learned anew (``hyper``,
 ``posterior``). State changes only when events are observed (``fold``).
 
 Decisions (``outlook``, ``rules``). A parent is worth its line's expected improvement on the best agent; lines further
-behind than 1.5 standard deviations wait as long as any is nearer. An evaluation is worth the expected gain from finding
-that an agent and its rival change places; the gate compares the two per unit of cost. A task that has had more than
-about a fifth of all results is worth little. Handed out is the agent of the highest lower bound. Nothing is drawn at
-random but a jitter among tasks.
+behind than 1.5 standard deviations wait as long as any is nearer. An evaluation is worth the expected gain from
+finding that an agent and its rival change places; the gate compares the two per unit of cost. A task that has had
+more than about a fifth of all results is worth little. Handed out is the agent of the highest lower bound, where the
+seed has a bonus. Nothing is drawn at random but a jitter among tasks.
+
+Of the first twenty children (at most one for 40 evaluations of the budget), those that fail are tried on up to two
+tasks that their parents solve. Where eight fail at all three, edits are taken to break the agent often: the rate of
+broken children is learned from a higher belief and in more steps, who failed at everything has children only if its
+parent did not, and the seed's bonus gives way to a malus.
 
 Source: a design of this project. It rests on Gaussian belief propagation (J. Pearl, 1988), the Rasch model (G. Rasch,
 1960), Laplace's approximation, and expected improvement (D. Jones, M. Schonlau and W. Welch, 1998); it takes

@@ -16,6 +16,9 @@ from dgm.policies.lineage.constants import (
     BROKEN_STAYS,
     BROKEN_STAYS_RANGE,
     BROKEN_STAYS_WEIGHT,
+    LEARNED,
+    LEARNING_STEPS,
+    OFTEN_BROKEN_RATE,
 )
 
 LIMIT = 50.0
@@ -41,6 +44,7 @@ class Breakage:
         """Of an agent's own verdicts and all its descendants'."""
         self._sent: list[float] = []
         self._dirty: set[int] = set()
+        self._often = False
 
     def add(self, parent: int) -> None:
         """A new agent; the first one is the root."""
@@ -64,24 +68,41 @@ class Breakage:
         self._downward(touched)
         return sorted(touched)
 
-    def learn(self, probed: Iterable[int]) -> None:
-        """One step of expectation maximisation for both rates, from agents with results; then everything anew."""
+    def learn(self, probed: Iterable[int], often: bool = False) -> None:
+        """Learns both rates from agents with results, and infers everything anew.
+
+        By one step of expectation maximisation; by up to 20, from another belief, where edits ``often`` break the
+        agent: a failed try may say so little there that single steps stay where they began.
+        """
+        agents = [agent for agent in probed if agent]
+        prior = OFTEN_BROKEN_RATE if often else BROKEN_RATE
+        if often and not self._often:
+            self.rate = max(self.rate, prior)
+        self._often = often
+        for _ in range(LEARNING_STEPS if often else 1):
+            rate, stays = self.rate, self.stays
+            self._maximise(agents, prior)
+            self.replace(self._own)
+            if abs(self.rate - rate) + abs(self.stays - stays) < LEARNED:
+                break
+
+    def _maximise(self, agents: list[int], prior: float) -> None:
+        """The rates that make most likely what is expected of the agents and their parents."""
         fresh, breaks, old, stays = 0.0, 0.0, 0.0, 0.0
-        for agent in probed:
-            if agent:
-                before = _sigmoid(self.odds[self._parents[agent]] - self._sent[agent])
-                both = before * self.stays * math.exp(min(self._below[agent], LIMIT))
-                mended = before * (1.0 - self.stays)
-                broke = (1.0 - before) * self.rate * math.exp(min(self._below[agent], LIMIT))
-                sound = (1.0 - before) * (1.0 - self.rate)
-                total = both + mended + broke + sound
-                fresh += (broke + sound) / total
-                breaks += broke / total
-                old += (both + mended) / total
-                stays += both / total
-        self.rate = _shrunk(breaks, fresh, BROKEN_RATE, BROKEN_RATE_WEIGHT, BROKEN_RATE_RANGE)
+        for agent in agents:
+            before = _sigmoid(self.odds[self._parents[agent]] - self._sent[agent])
+            says = math.exp(min(self._below[agent], LIMIT))
+            both = before * self.stays * says
+            mended = before * (1.0 - self.stays)
+            broke = (1.0 - before) * self.rate * says
+            sound = (1.0 - before) * (1.0 - self.rate)
+            total = both + mended + broke + sound
+            fresh += (broke + sound) / total
+            breaks += broke / total
+            old += (both + mended) / total
+            stays += both / total
+        self.rate = _shrunk(breaks, fresh, prior, BROKEN_RATE_WEIGHT, BROKEN_RATE_RANGE)
         self.stays = _shrunk(stays, old, BROKEN_STAYS, BROKEN_STAYS_WEIGHT, BROKEN_STAYS_RANGE)
-        self.replace(self._own)
 
     def replace(self, own: list[float]) -> None:
         """``say`` for every agent, and everything anew."""

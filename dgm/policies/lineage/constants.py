@@ -41,10 +41,26 @@ BROKEN_RATE = 0.05
 BROKEN_RATE_WEIGHT = 10.0
 """Children that the belief in ``BROKEN_RATE`` is worth."""
 BROKEN_RATE_RANGE = (0.01, 0.9)
+OFTEN_BROKEN_RATE = 0.3
+"""Takes the place of ``BROKEN_RATE`` where edits turn out to break the agent often."""
+CALIBRATED_AGENTS = 20
+"""The most children to be tried, if they fail, on tasks that their parents solve, to learn that."""
+CALIBRATION_SHARE = 1 / 40
+"""Of a budget of evaluations: the most children that are."""
+CALIBRATION = 3
+"""A child that has so many results, and solved nothing, has failed."""
+OFTEN = 8
+"""Where so many of these children have failed, although their parents solve something, edits break the agent often."""
+SELDOM = 5
+"""Up to so many, nothing speaks for it."""
 BROKEN_STAYS = 0.7
 """Share of a broken agent's children that are broken, before data."""
 BROKEN_STAYS_WEIGHT = 10.0
 BROKEN_STAYS_RANGE = (0.05, 0.98)
+LEARNING_STEPS = 20
+"""Of expectation maximisation, the most at a time where edits often break the agent; one elsewhere."""
+LEARNED = 4e-3
+"""The steps end when the rates together move by less than this."""
 SOUND_MOVE = 0.02
 """A message is weighed anew when its sender's chance of being sound has moved by more than this."""
 SOUND_RANGE = (0.02, 0.97)
@@ -118,13 +134,16 @@ TASK_SHARE_POWER = 4.0
 """How sharply it falls there."""
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
-RECOMMENDED_ROOT_BONUS = 0.15
-"""Added to the seed's bound where an agent is handed out. With 0 more runs end below the seed where nothing helps, with
-0.3 more end at a seed that their tree has overtaken."""
-CAUTION = 1.0
+RECOMMENDED_ROOT_BONUS = 0.1
+"""Added to the seed's bound where an agent is handed out: leaving it wants some evidence, too."""
+DOUBTED_ROOT_BONUS = -0.6
+"""Takes its place, in steps from ``SELDOM`` on, where ``OFTEN`` first children have failed: which children are better
+is hard to tell there, and every third search would end at a seed that its tree has overtaken. In all searches, more of
+them would end below the seed where nothing helps."""
+CAUTION = 2.0
 """Standard deviations that a recommendation takes off a mean."""
-LEAST_RESULTS = 1
-"""That an agent needs before it is handed out; the bound keeps the barely known back."""
+LEAST_RESULTS = 2
+"""That an agent needs before it is handed out; one of them must be a success."""
 FIT_ROUNDS = 12
 """Rounds of inference for a recommendation, which starts from nothing; the most there are."""
 LEARN_EVERY = 3

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dgm.policies.lineage.constants import (
     BROKEN_SOLVES,
+    CALIBRATION,
     DIFFICULTY_LIMIT,
     DIFFICULTY_VARIANCE,
     LEAST_INFORMATION,
@@ -40,12 +41,26 @@ class Evidence:
         """Per agent: task, outcome, weight."""
         self.counts = array("q")
         """Results per agent."""
+        self.solved = array("q")
+        """Of these, successes."""
         self.uses = array("q", [0]) * tasks
         """Results per task."""
         self._agents = array("q")
         self._tasks = array("q")
         self._outcomes = array("d")
         self._weights = array("d")
+
+    def open(self, agent: int) -> bool:
+        """Whether the agent may yet turn out to solve something in its first three results."""
+        return self.counts[agent] < CALIBRATION and not self.solved[agent]
+
+    def solved_by(self, agent: int) -> set[int]:
+        """Numbers of the tasks that the agent solved."""
+        return {task for task, outcome, _ in self._of[agent] if outcome}
+
+    def tried_by(self, agent: int) -> set[int]:
+        """Numbers of the tasks that the agent has results of."""
+        return {task for task, _, _ in self._of[agent]}
 
     def __len__(self) -> int:
         return len(self._agents)
@@ -54,6 +69,7 @@ class Evidence:
         """A new agent, without results."""
         self._of.append([])
         self.counts.append(0)
+        self.solved.append(0)
 
     def add_task(self) -> None:
         """A new task, of average difficulty."""
@@ -66,6 +82,7 @@ class Evidence:
         weight = REPEAT_WEIGHT if attempt else 1.0
         self._of[agent].append((task, float(solved), weight))
         self.counts[agent] += 1
+        self.solved[agent] += solved
         self.uses[task] += 1
         self._agents.append(agent)
         self._tasks.append(task)

@@ -11,6 +11,9 @@ from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, Evaluate, Expand, TaskId
 from dgm.policies.limits import fertile
 from dgm.policies.lineage.constants import (
+    CALIBRATED_AGENTS,
+    CALIBRATION,
+    CALIBRATION_SHARE,
     DIFFICULTY_VARIANCE,
     FERTILITY_WEIGHT,
     HORIZON,
@@ -68,10 +71,19 @@ class Outlook:
         return self._around.expansion_cost
 
     @cached_property
-    def unprobed(self) -> AgentId | None:
-        """The oldest agent without a result, or one on its way, that has a task to try."""
-        free = ~self._probed & (np.array(self._tree.tried_count) == 0)
-        return AgentId(int(np.argmax(free))) if self._tree.tasks and free.any() else None
+    def urgent(self) -> AgentId | None:
+        """Whose evaluation cannot wait: the oldest agent without a result, or one on its way, that has a task to try.
+
+        Else a first child that has solved nothing in less than three results.
+        """
+        if not self._tree.tasks:
+            return None
+        tried = np.array(self._tree.tried_count)
+        free = ~self._probed & (tried == 0)
+        if free.any():
+            return AgentId(int(np.argmax(free)))
+        most = min(CALIBRATION, len(self._tree.tasks))
+        return next((agent for agent in self._first if tried[agent] < most), None)
 
     @cached_property
     def parent(self) -> AgentId | None:
@@ -105,18 +117,24 @@ class Outlook:
         """What the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p).
 
         Divided by 1 + (s / 0.2)⁴ where the task has the share s of all results: the verdicts of relatives on one task
-        repeat one another.
+        repeat one another. A first child that has failed is asked for what its parent solves (the seed, if its parent
+        solves nothing) as long as there is any, and there w is p: whoever fails at that, too, may be broken.
         """
         numbers = [self._around.tasks[task] for task in tasks]
         evidence = self._posterior.evidence
-        known = len(evidence.difficulties)
-        b = np.array([evidence.difficulties[n] if n < known else 0.0 for n in numbers])
+        tasks_met = len(evidence.difficulties)
+        b = np.array([evidence.difficulties[n] if n < tasks_met else 0.0 for n in numbers])
         v = np.array(
-            [evidence.difficulty_variances[n] if n < known else DIFFICULTY_VARIANCE for n in numbers]
+            [evidence.difficulty_variances[n] if n < tasks_met else DIFFICULTY_VARIANCE for n in numbers]
         )
         p = 1.0 / (1.0 + np.exp(b - self.skill[agent]))
+        if agent in self._first and evidence.counts[agent]:
+            within_reach = self._posterior.within_reach(agent)
+            asked = np.array([number in within_reach for number in numbers])
+            if asked.any():
+                return np.where(asked, p, 0.0)
         w = p * (1.0 - p)
-        uses = np.array([evidence.uses[n] if n < known else 0 for n in numbers])
+        uses = np.array([evidence.uses[n] if n < tasks_met else 0 for n in numbers])
         share = uses / (len(evidence) + len(self._tree.tasks))
         worth: Array = w / (1.0 + w * v) / (1.0 + (share / TASK_SHARE) ** TASK_SHARE_POWER)
         return worth
@@ -136,19 +154,44 @@ class Outlook:
         worth[left] = (1.0 - self.broken[left]) * gain.max(axis=1)
         return worth
 
+    @cached_property
+    def _first(self) -> tuple[AgentId, ...]:
+        """The first children that have solved nothing in less than three results; fewer children in a small budget."""
+        limit = self._tree.budget.evaluations
+        most = CALIBRATED_AGENTS if limit is None else min(CALIBRATED_AGENTS, int(CALIBRATION_SHARE * limit))
+        first = range(1, min(len(self._tree.agents), most + 1))
+        return tuple(AgentId(agent) for agent in first if self._posterior.evidence.open(agent))
+
     def _able(self) -> NDArray[np.bool_]:
         """Who may have a child.
 
         Where nobody has a result it is the seed, once it has tried tasks and none of its evaluations is under way: all
         were given up, and an archive must be able to grow.
         """
-        able: NDArray[np.bool_] = (self.broken <= 0.5) & fertile(self._tree)
+        able: NDArray[np.bool_] = (self.broken <= 0.5) & fertile(self._tree) & self._proved()
         if self._around.workers >= MANY_WORKERS:
             return able
         probed = self._probed.copy()
         if not probed.any():
             probed[SEED] = self._tree.tried_count[SEED] > 0 and SEED not in self._under_way
         return able & probed
+
+    def _proved(self) -> NDArray[np.bool_]:
+        """All; where edits often break the agent: who has solved something, and the children of these.
+
+        A single failed try says next to nothing where success is rare, so that P(broken) stays low: without this,
+        lines of broken agents grow that have one failure each. The seed counts as proved, whatever its results, and
+        who has no result yet as its parent does.
+        """
+        if not self._posterior.often_broken:
+            return np.ones(len(self.skill), dtype=np.bool_)
+        parents = self._posterior.beliefs.parents
+        proved = np.array(self._posterior.evidence.solved) > 0
+        proved[SEED] = True
+        for agent in np.flatnonzero(~self._probed):
+            proved[agent] = agent == SEED or proved[parents[agent]]
+        hopeful: NDArray[np.bool_] = proved | proved[parents]
+        return hopeful
 
     def _seed_is_known(self) -> bool:
         """Whether a seed that is alone, and has no child on its way, has been tried as often as it should be."""

@@ -6,11 +6,15 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from dgm.domain import SEED
 from dgm.policies.lineage.breakage import Breakage
 from dgm.policies.lineage.constants import (
     ANCHOR_MOVE,
+    CALIBRATED_AGENTS,
+    CALIBRATION,
     MEAN_DRIFT,
     MEAN_DRIFT_WEIGHT,
+    OFTEN,
     PENDING_INFORMATION,
     RELINEARISE,
     SOUND_MOVE,
@@ -35,6 +39,8 @@ class Posterior:
         self.rho, self.q = expected_before_data()
         self.mean_drift = MEAN_DRIFT
         self.breakage = Breakage()
+        self.often_broken = False
+        """Whether edits are taken to break the agent often, by ``failed_children``, as of the last sweep."""
         self.anchor = 0.0
         """The seed's skill, that gains are measured from."""
         self.evidence = Evidence()
@@ -89,6 +95,25 @@ class Posterior:
         self.evidence.learn_difficulties(self._skills(), self._sound)
         self._linearise_all()
         self._restart()
+
+    def within_reach(self, child: int) -> set[int]:
+        """Tasks that a sound child should be able to solve: its parent's, or the seed's if its parent solves none."""
+        return self.evidence.solved_by(self.beliefs.parents[child]) or self.evidence.solved_by(SEED)
+
+    def failed_children(self) -> int:
+        """How many of the first children have failed.
+
+        They solved nothing in three results or more, one of them of a task within reach. Children of parents that solve
+        nothing do not count: they may have been born broken.
+        """
+        evidence, parents = self.evidence, self.beliefs.parents
+        return sum(
+            evidence.counts[child] >= CALIBRATION
+            and not evidence.solved[child]
+            and evidence.solved[parents[child]] > 0
+            and not self.within_reach(child).isdisjoint(evidence.tried_by(child))
+            for child in range(1, min(len(self), CALIBRATED_AGENTS + 1))
+        )
 
     def broken(self) -> NDArray[np.float64]:
         """P(broken) of every agent; 0 for the seed."""
@@ -146,7 +171,9 @@ class Posterior:
 
     def _learn_parameters(self) -> None:
         self.rho, self.q = learned(self.facts(), self.anchor, self.mean_drift)
-        self.breakage.learn(agent for agent, count in enumerate(self.evidence.counts) if count)
+        probed = (agent for agent, count in enumerate(self.evidence.counts) if count)
+        self.often_broken = self.failed_children() >= OFTEN
+        self.breakage.learn(probed, self.often_broken)
         drift = sum(state.m for state in self.beliefs.states)
         self.mean_drift = (MEAN_DRIFT_WEIGHT * MEAN_DRIFT + drift) / (MEAN_DRIFT_WEIGHT + len(self))
 

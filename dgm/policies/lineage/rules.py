@@ -10,13 +10,16 @@ from dgm.domain import SEED, AgentId, TaskId, Verdict
 from dgm.policies.limits import evaluations_begun, share_left
 from dgm.policies.lineage.constants import (
     CAUTION,
+    DOUBTED_ROOT_BONUS,
     EXTRA_EVALUATIONS,
     FIT_MOVE,
     FIT_ROUNDS,
     LAST_SHARE,
     LEARN_EVERY,
     LEAST_RESULTS,
+    OFTEN,
     RECOMMENDED_ROOT_BONUS,
+    SELDOM,
     TASK_JITTER,
 )
 from dgm.policies.lineage.fold import Fold
@@ -32,9 +35,9 @@ class LineageGate:
         self._fold = kit.shared(Fold)
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
-        """Whether the archive should grow now: not in the last tenth of the budget, nor past an unprobed child."""
+        """Whether the archive should grow now: not in the last tenth of the budget, nor past an urgent evaluation."""
         outlook = self._fold.outlook(tree)
-        if outlook.unprobed is not None or share_left(tree) <= LAST_SHARE:
+        if outlook.urgent is not None or share_left(tree) <= LAST_SHARE:
             return False
         per_expansion = 1.0 + EXTRA_EVALUATIONS * max(outlook.expansion_cost - 1.0, 0.0)
         if evaluations_begun(tree) < per_expansion * (tree.expansions_begun + 1):
@@ -55,7 +58,7 @@ class LineageParent:
 
 
 class LineageEvaluation:
-    """Every new child once; then whoever may most change which agent is best."""
+    """Every new child once, the first ones up to three times; then whoever may most change which agent is best."""
 
     def __init__(self, kit: Kit) -> None:
         self._fold = kit.shared(Fold)
@@ -63,11 +66,14 @@ class LineageEvaluation:
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002
         """An agent with an untried task."""
         outlook = self._fold.outlook(tree)
-        return outlook.target if outlook.unprobed is None else outlook.unprobed
+        return outlook.target if outlook.urgent is None else outlook.urgent
 
 
 class InformativeTask:
-    """The untried task that teaches most about the agent's skill: near its own level, of known difficulty."""
+    """The untried task that teaches most about the agent's skill: near its own level, of known difficulty.
+
+    For the first children that have failed: a task that their parents solve.
+    """
 
     def __init__(self, kit: Kit) -> None:
         self._fold = kit.shared(Fold)
@@ -81,9 +87,10 @@ class InformativeTask:
 
 
 class LineageRecommendation:
-    """The highest lower bound, posterior mean less a standard deviation, among sound agents with a result.
+    """The highest lower bound, posterior mean less two standard deviations, among sound agents.
 
-    Of two agents that seem equal it takes the better known. The seed has half the bonus that it has in the search.
+    Who is handed out has two results or more, and a success. Of two agents that seem equal it takes the better known.
+    The seed has a bonus; the more of the first children failed, the less of it, down to a malus.
     Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
@@ -95,10 +102,13 @@ class LineageRecommendation:
         posterior = fitted(tree)
         broken = posterior.broken()
         bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
-        bounds[SEED] += RECOMMENDED_ROOT_BONUS
+        evidence = posterior.evidence
+        bounds[SEED] += np.interp(
+            posterior.failed_children(), (SELDOM, OFTEN), (RECOMMENDED_ROOT_BONUS, DOUBTED_ROOT_BONUS)
+        )
         best = SEED
         for agent, bound in enumerate(bounds):
-            enough = posterior.evidence.counts[agent] >= LEAST_RESULTS
+            enough = evidence.counts[agent] >= LEAST_RESULTS and evidence.solved[agent]
             if agent and enough and broken[agent] < 0.5 and bound > bounds[best]:
                 best = AgentId(agent)
         return best
