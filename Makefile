@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 1
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-docker test-all wheel-check perf example pictures clean
+.PHONY: setup sandbox demo check test test-docker test-all wheel-check perf policy-tables example pictures clean
 
 setup: $(READY)
 
@@ -58,6 +58,10 @@ wheel-check: $(READY)
 
 perf: $(READY) sandbox
 	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# Performs only what docs/simulated/ holds no result for, or none of the code of now; from nothing, hours.
+policy-tables: $(READY)
+	$(BIN)/python docs/simulated/tables.py
 
 # Made anew whenever the starter suite or what runs its tests changes: replays want the suite as it was.
 example: $(READY) sandbox
