@@ -59,9 +59,9 @@ wheel-check: $(READY)
 perf: $(READY) sandbox
 	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-# Performs only what docs/simulated/ holds no result for, or none of the code of now; from nothing, hours.
+# Performs only what docs/policies/ holds no result for, or none of the code of now; from nothing, hours.
 policy-tables: $(READY)
-	$(BIN)/python docs/simulated/tables.py
+	$(BIN)/python docs/policies/tables.py
 
 # Made anew whenever the starter suite or what runs its tests changes: replays want the suite as it was.
 example: $(READY) sandbox

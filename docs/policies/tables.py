@@ -1,6 +1,6 @@
 """Makes the tables of ``docs/policies.md`` and ``docs/policy-tables.md``.
 
-The results of all simulated searches are kept beside this file (``results.jsonl.xz``, one line a search, as
+The results of all simulated searches are kept beside this file (``simulated.jsonl.xz``, one line a search, as
 ``dgm simulate --results`` writes them), so that only what the code of now has no result for is performed: with nothing
 changed that takes seconds, from nothing hours. It can be stopped, and goes on where it was.
 """
@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from blocks import fill_in
+
 from dgm.errors import UserError
 from dgm.simulate.fingerprint import fingerprint
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent
-KEPT = HERE / "results.jsonl.xz"
+KEPT = HERE / "simulated.jsonl.xz"
 WORK = DOCS.parent / "dist" / "simulated"
 RESULTS = WORK / "results.jsonl"
 FOUR = "--policy lineage --policy hgm --policy dgm --policy best-of-n --family reported --seeds 2000:2030"
@@ -77,7 +79,7 @@ def main() -> int:
         KEPT.write_bytes(lzma.compress(current(RESULTS.read_text()).encode(), preset=9))
     if not (chosen.only or chosen.pack):
         write_tables()
-        fill_in(DOCS / "policies.md")
+        fill_in(DOCS / "policies.md", short_tables())
     return 0
 
 
@@ -123,23 +125,15 @@ def write_tables() -> None:
     (DOCS / "policy-tables.md").write_text("\n".join(pages))
 
 
-def fill_in(page: Path) -> None:
-    """Puts the short tables between the page's markers."""
-    text = page.read_text()
-    blocks = {
+def short_tables() -> dict[str, str]:
+    """For ``docs/policies.md``."""
+    return {
         "reported": "\n".join(tables_of("reported")["mean of families"]),
         "finals": "\n".join(tables_of("reported")["final score in each family"]),
         "pair": pair_table("pair", "times fewer evaluations to `hgm`'s end", SPEED),
         "reserved": pair_table("reserved", "stuck at the seed (`hgm`)", STUCK),
         "cells": cells_table(),
     }
-    for name, table in blocks.items():
-        head, begin, rest = text.partition(f"<!-- {name} -->\n")
-        _, end, tail = rest.partition("<!-- end -->")
-        if not end:
-            sys.exit(f"{page}: has no block <!-- {name} --> … <!-- end -->")
-        text = f"{head}{begin}{table}\n{end}{tail}"
-    page.write_text(text)
 
 
 def tables_of(part: str) -> dict[str, list[str]]:
