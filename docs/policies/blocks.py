@@ -1,17 +1,40 @@
-"""Puts what was measured between the markers of a page: ``<!-- NAME -->`` … ``<!-- end -->``."""
+"""Files that are written anew: whole or not at all, and pages of which only marked blocks change."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+END = "<!-- end -->"
+
+
+def write(path: Path, content: bytes) -> None:
+    """Puts a whole file in the place of the old one."""
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_bytes(content)
+    draft.replace(path)
+
+
+def whole_lines(path: Path) -> list[str]:
+    """Of a file that a killed process may have left with half a line at its end; none where there is no file."""
+    return path.read_text().rpartition("\n")[0].splitlines() if path.exists() else []
+
+
+def check(page: Path, blocks: Iterable[str]) -> None:
+    """Ends the program where a page has not all of the blocks: ``<!-- NAME -->`` … ``<!-- end -->``."""
+    text = page.read_text()
+    for name in blocks:
+        _, _, rest = text.partition(f"<!-- {name} -->\n")
+        block, end, _ = rest.partition(END)
+        if not end or "<!-- " in block:
+            sys.exit(f"{page}: has no block <!-- {name} --> … {END}")
 
 
 def fill_in(page: Path, blocks: Mapping[str, str]) -> None:
-    """Writes the page anew; ends the program where it has not all of the blocks."""
+    """Puts text into the page's blocks."""
+    check(page, blocks)
     text = page.read_text()
     for name, block in blocks.items():
         head, begin, rest = text.partition(f"<!-- {name} -->\n")
-        _, end, tail = rest.partition("<!-- end -->")
-        if not end:
-            sys.exit(f"{page}: has no block <!-- {name} --> … <!-- end -->")
+        _, end, tail = rest.partition(END)
         text = f"{head}{begin}{block}\n{end}{tail}"
-    page.write_text(text)
+    write(page, text.encode())

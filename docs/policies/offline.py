@@ -2,6 +2,7 @@
 
 Each search has the starter suite's search tasks and equal evaluations; its best agent and the seed then try the holdout
 tasks. What a search came to is kept beside this file (``offline.jsonl``), so that only what is missing is performed.
+A changed policy or number is noticed; when the offline model, the seed agent or the suite has, remove it.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from blocks import fill_in
+from blocks import check, fill_in, whole_lines, write
 
 from dgm.simulate.fingerprint import fingerprint
 from dgm.stats import paired_bootstrap
@@ -30,50 +31,45 @@ WORKERS = 2
 
 def main() -> int:
     """Seeds in the outermost turn, so that what is there early is already paired."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--table", action="store_true", help="perform nothing")
-    kept = {(line["policy"], line["seed"], line["version"]): line for line in _kept()}
-    if not parser.parse_args().table:
-        for seed in SEEDS:
-            for policy in POLICIES:
-                if (policy, seed, version(policy)) not in kept:
-                    found = search(policy, seed)
-                    kept[policy, seed, version(policy)] = found
-                    with KEPT.open("a") as file:
-                        file.write(json.dumps(found) + "\n")
-    of_now = [line for (policy, _, code), line in kept.items() if code == version(policy)]
-    fill_in(PAGE, {"offline": table(of_now)})
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
+    check(PAGE, ["offline"])
+    kept = {_key(found): found for found in map(json.loads, whole_lines(KEPT))}
+    wanted = [what(policy, seed) for seed in SEEDS for policy in POLICIES]
+    for one in wanted:
+        if _key(one) not in kept:
+            kept[_key(one)] = one | search(one)
+            write(KEPT, "".join(json.dumps(found) + "\n" for found in kept.values()).encode())
+    fill_in(PAGE, {"offline": table([kept[_key(one)] for one in wanted])})
     return 0
 
 
-def _kept() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.exists() else []
+def what(policy: str, seed: int) -> dict[str, Any]:
+    """All that says which search it is."""
+    code = fingerprint(policy, "drift")
+    return {"policy": policy, "seed": seed, "version": code, "evaluations": EVALUATIONS, "workers": WORKERS}
 
 
-def version(policy: str) -> str:
-    """Of the policy's code."""
-    return fingerprint(policy, "drift")
+def _key(found: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(found[name] for name in ("policy", "seed", "version", "evaluations", "workers"))
 
 
-def search(policy: str, seed: int) -> dict[str, Any]:
+def search(one: dict[str, Any]) -> dict[str, Any]:
     """One search, gone on with where it was stopped, and its examination.
 
     Raises:
         subprocess.CalledProcessError: a command failed.
     """
-    name = f"{policy}-{seed}-{version(policy)}"
+    name = "-".join(map(str, _key(one)))
     arguments = ["resume", name]
     if not (ARCHIVE / name).exists():
-        arguments = ["run", "--name", name, "--model", "offline", "--policy", policy, "--seed", str(seed)]
-        arguments += ["--workers", str(WORKERS), "--max-evaluations", str(EVALUATIONS)]
+        arguments = ["run", "--name", name, "--model", "offline", "--policy", one["policy"]]
+        arguments += ["--seed", str(one["seed"]), "--workers", str(WORKERS)]
+        arguments += ["--max-evaluations", str(EVALUATIONS)]
     _dgm(*arguments)
+    status = json.loads(_dgm("status", name, "--json"))
     said = json.loads(_dgm("report", name, "--holdout", "--no-control", "--json"))
     return {
-        "policy": policy,
-        "seed": seed,
-        "version": version(policy),
-        "evaluations": EVALUATIONS,
-        "agents": said["chosen"]["evaluated"],
+        "agents": status["agents"],
         "depth": said["best"]["depth"],
         "tasks": said["holdout"]["tasks"],
         "seed_resolved": said["holdout"]["seed"]["resolved"],

@@ -1,8 +1,8 @@
-"""Makes the tables of ``docs/policies.md`` and ``docs/policy-tables.md``.
+"""Makes the simulated tables of ``docs/policies.md``, those of ``docs/policy-tables.md``, and the picture of curves.
 
 The results of all simulated searches are kept beside this file (``simulated.jsonl.xz``, one line a search, as
 ``dgm simulate --results`` writes them), so that only what the code of now has no result for is performed: with nothing
-changed that takes seconds, from nothing hours. It can be stopped, and goes on where it was.
+changed that takes a minute, from nothing hours. It can be stopped, and goes on where it was.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from blocks import fill_in
+from blocks import check, fill_in, whole_lines, write
 
 from dgm.errors import UserError
 from dgm.simulate.fingerprint import fingerprint
@@ -25,10 +25,10 @@ DOCS = HERE.parent
 KEPT = HERE / "simulated.jsonl.xz"
 WORK = DOCS.parent / "dist" / "simulated"
 RESULTS = WORK / "results.jsonl"
-FOUR = "--policy lineage --policy hgm --policy dgm --policy best-of-n --family reported --seeds 2000:2030"
-FIRST, FINAL, DIFFERENCE, WON, AREA, SPEED, STUCK, AGENTS = 0, 1, 2, 3, 4, 5, 8, 9
-"""Columns of a table of all measures."""
+BLOCKS = ("reported", "finals", "pair", "reserved", "cells")
+MEAN, FINALS = "mean of families", "final score in each family"
 PAIR = "--policy lineage --policy hgm"
+FOUR = "--policy lineage --policy hgm --policy dgm --policy best-of-n --family reported --seeds 2000:2030"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +39,21 @@ class Part:
     title: str
     arguments: str
     """Of ``dgm simulate``."""
-    brief: bool = True
-    """Whether the tables of single families are left out of ``docs/policy-tables.md``."""
+    cell: bool = True
+    """Whether it is a row of the table of cells; if so, the tables of single families are left out."""
 
 
 PARTS = (
     Part("reported", "All policies, all reported families", "--family reported --seeds 2000:2100", False),
-    Part("pair", "lineage against hgm", f"{PAIR} --family reported --seeds 2000:2100"),
     Part("reserved", "Reserved families", f"{PAIR} --family reserved --seeds 6000:6100", False),
-    Part("budget-200", "A quarter of the budget", f"{FOUR} --budget 200"),
-    Part("budget-800", "The same seeds at the budget of the tables above", FOUR),
-    Part("cost-0", "Expansions that cost nothing", f"{FOUR} --expansion-cost 0"),
-    Part("cost-5", "Expansions that cost five evaluations", f"{FOUR} --expansion-cost 5"),
-    Part("cost-10", "Expansions that cost ten evaluations", f"{FOUR} --expansion-cost 10"),
-    Part("workers-20", "Twenty workers", f"{FOUR} --workers 20"),
-    Part("workers-64", "Sixty-four workers", f"{FOUR} --workers 64"),
-    Part("budget-3000", "Nearly four times the budget", f"{FOUR} --budget 3000"),
+    Part("budget 200", "A quarter of the budget", f"{FOUR} --budget 200"),
+    Part("budget 800", "The same seeds at the budget of the tables above", FOUR),
+    Part("budget 3000", "Nearly four times the budget", f"{FOUR} --budget 3000"),
+    Part("cost 0", "Expansions that cost nothing", f"{FOUR} --expansion-cost 0"),
+    Part("cost 5", "Expansions that cost five evaluations", f"{FOUR} --expansion-cost 5"),
+    Part("cost 10", "Expansions that cost ten evaluations", f"{FOUR} --expansion-cost 10"),
+    Part("20 workers", "Twenty workers", f"{FOUR} --workers 20"),
+    Part("64 workers", "Sixty-four workers", f"{FOUR} --workers 64"),
 )
 
 
@@ -62,25 +61,45 @@ def main() -> int:
     """Performs what is missing, then writes all files anew."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--only", action="append", choices=[part.name for part in PARTS], help="perform, write nothing"
+        "--only",
+        action="append",
+        choices=[part.name for part in PARTS],
+        help="keep the results of this study, and write no table",
     )
-    parser.add_argument(
-        "--pack", action="store_true", help="keep the results that there are, perform nothing"
-    )
-    chosen = parser.parse_args()
+    only = parser.parse_args().only
+    check(DOCS / "policies.md", BLOCKS)
     WORK.mkdir(parents=True, exist_ok=True)
-    if KEPT.exists() and not RESULTS.exists():
-        RESULTS.write_bytes(lzma.decompress(KEPT.read_bytes()))
-    if not chosen.pack:
-        for part in PARTS:
-            if part.name in (chosen.only or [part.name]):
-                perform(part)
-    if not chosen.only:
-        KEPT.write_bytes(lzma.compress(current(RESULTS.read_text()).encode(), preset=9))
-    if not (chosen.only or chosen.pack):
-        write_tables()
+    unpack()
+    for part in PARTS:
+        if part.name in (only or [part.name]):
+            perform(part)
+            pack()
+    if not only:
+        write(DOCS / "policy-tables.md", whole_tables().encode())
+        write(DOCS / "pictures" / "policies.svg", (WORK / "curves.svg").read_bytes())
         fill_in(DOCS / "policies.md", short_tables())
     return 0
+
+
+def unpack() -> None:
+    """Adds what is kept to the results at hand."""
+    kept = lzma.decompress(KEPT.read_bytes()).decode().splitlines() if KEPT.exists() else []
+    lines = dict.fromkeys([*whole_lines(RESULTS), *kept])
+    write(RESULTS, "".join(f"{line}\n" for line in lines).encode())
+
+
+def pack() -> None:
+    """Keeps the results that the code of now would have again, in the order of their trials."""
+    lines = sorted(filter(_is_current, whole_lines(RESULTS)))
+    write(KEPT, lzma.compress("".join(f"{line}\n" for line in lines).encode()))
+
+
+def _is_current(line: str) -> bool:
+    result = json.loads(line)
+    try:
+        return bool(result["version"] == fingerprint(result["trial"]["policy"], result["trial"]["family"]))
+    except UserError:
+        return False
 
 
 def perform(part: Part) -> None:
@@ -92,46 +111,32 @@ def perform(part: Part) -> None:
     command = [sys.executable, "-m", "dgm", "simulate", *shlex.split(part.arguments)]
     command += ["--results", str(RESULTS), "--markdown", str(WORK / f"{part.name}.md")]
     if part.name == "reported":
-        command += ["--svg", str(DOCS / "pictures" / "policies.svg")]
+        command += ["--svg", str(WORK / "curves.svg")]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def current(results: str) -> str:
-    """The results that the code of now would have again, in the order of their trials."""
-    return "".join(line + "\n" for line in sorted(filter(_is_current, results.splitlines())))
-
-
-def _is_current(line: str) -> bool:
-    result = json.loads(line)
-    try:
-        return bool(result["version"] == fingerprint(result["trial"]["policy"], result["trial"]["family"]))
-    except UserError:
-        return False
-
-
-def write_tables() -> None:
+def whole_tables() -> str:
     """All tables of all studies."""
-    pages = [
-        "# Policies compared: the whole tables\n\nWhat they mean and what follows from them is in `docs/policies.md`.\n"
-    ]
+    pages = ["# Policies compared: the whole tables\n\nWhat they mean is in `docs/policies.md`.\n"]
     legend = ""
     for part in PARTS:
-        if part.name == "pair":
-            continue
         made, said, *rest = (WORK / f"{part.name}.md").read_text().split("\n\n")
         legend, said = said, said if said != legend else ""
-        tables = rest[: 5 if part.brief else None]
-        pages.append("\n\n".join(filter(None, [f"## {part.title}", made, said, *tables])).rstrip() + "\n")
-    (DOCS / "policy-tables.md").write_text("\n".join(pages))
+        if part.cell:
+            families = [at for at, text in enumerate(rest) if text.startswith("**")][2:]
+            rest = rest[: families[0]] if families else rest
+        pages.append("\n\n".join(filter(None, [f"## {part.title}", made, said, *rest])).rstrip() + "\n")
+    return "\n".join(pages)
 
 
 def short_tables() -> dict[str, str]:
     """For ``docs/policies.md``."""
+    reported = tables_of("reported")
     return {
-        "reported": "\n".join(tables_of("reported")["mean of families"]),
-        "finals": "\n".join(tables_of("reported")["final score in each family"]),
-        "pair": pair_table("pair", "times fewer evaluations to `hgm`'s end", SPEED),
-        "reserved": pair_table("reserved", "stuck at the seed (`hgm`)", STUCK),
+        "reported": "\n".join(reported[MEAN]),
+        "finals": "\n".join(reported[FINALS]),
+        "pair": pair_table("reported", "times fewer evaluations to `hgm`'s end", "speed"),
+        "reserved": pair_table("reserved", "stuck at the seed (`hgm`)", "stuck"),
         "cells": cells_table(),
     }
 
@@ -143,44 +148,39 @@ def tables_of(part: str) -> dict[str, list[str]]:
     return {title: table.splitlines() for title, table in titled if table.startswith("| ")}
 
 
-def rows_of(table: list[str]) -> dict[str, list[str]]:
-    """The values of a table of all measures, by policy."""
-    values = [[value.strip() for value in line.strip("|").split("|")] for line in table[2:]]
-    return {row[FIRST]: row for row in values}
+def rows_of(table: list[str]) -> dict[str, dict[str, str]]:
+    """The values of a table by policy and column."""
+    header, _, *rows = ([value.strip() for value in line.strip("|").split("|")] for line in table)
+    return {row[0]: dict(zip(header, row, strict=True)) for row in rows}
 
 
-def pair_table(part: str, title: str, column: int) -> str:
+def pair_table(part: str, title: str, column: str) -> str:
     """A row for each family: final scores of both policies, what lies between them, and one column more."""
     lines = [
         f"| family | `hgm` | `lineage` | difference [95 %] | won | {title} |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     tables = tables_of(part)
-    for family in [
-        name for name in tables if name not in ("mean of families", "final score in each family")
-    ] + ["mean of families"]:
+    for family in [*(name for name in tables if name not in (MEAN, FINALS)), MEAN]:
         rows = rows_of(tables[family])
         hgm, lineage = rows["hgm"], rows["lineage"]
-        last = lineage[column] if column == SPEED else f"{lineage[column]} ({hgm[column]})"
-        name = "**mean**" if family == "mean of families" else f"`{family}`"
-        lines.append(
-            f"| {name} | {hgm[FINAL]} | {lineage[FINAL]} | {lineage[DIFFERENCE]} | {lineage[WON]} | {last} |"
-        )
+        last = f"{lineage[column]} ({hgm[column]})" if column == "stuck" else lineage[column]
+        name = "**mean**" if family == MEAN else f"`{family}`"
+        values = (hgm["final"], lineage["final"], lineage["difference [95 %]"], lineage["won"], last)
+        lines.append(f"| {name} | {' | '.join(values)} |")
     return "\n".join(lines)
 
 
 def cells_table() -> str:
     """A row for each policy in each cell."""
-    rows = ["| cell | policy | final | difference [95 %] | won | area | speed | stuck | agents |"]
-    rows += ["|---|---|---:|---:|---:|---:|---:|---:|---:|"]
+    columns = ("policy", "final", "difference [95 %]", "won", "area", "speed", "stuck", "agents")
+    lines = [f"| cell | {' | '.join(columns)} |", "|---|---|" + "---:|" * (len(columns) - 1)]
     for part in PARTS:
-        if FOUR in part.arguments:
-            cell = part.name.replace("-", " ")
-            for row in rows_of(tables_of(part.name)["mean of families"]).values():
-                shown = (row[at] for at in (FIRST, FINAL, DIFFERENCE, WON, AREA, SPEED, STUCK, AGENTS))
-                rows.append(f"| {cell} | {' | '.join(shown)} |")
-                cell = ""
-    return "\n".join(rows)
+        if part.cell:
+            rows = rows_of(tables_of(part.name)[MEAN]).values()
+            for cell, row in zip([part.name, *[""] * len(rows)], rows, strict=False):
+                lines.append(f"| {cell} | {' | '.join(row[column] for column in columns)} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

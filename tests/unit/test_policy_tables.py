@@ -36,8 +36,7 @@ def programs(monkeypatch, tmp_path):
 def test_kept_results_are_not_performed_again_and_all_tables_are_filled_in(programs, monkeypatch, tmp_path):
     tables, _, page = programs
     few = "--policy lineage --policy hgm --family drift --family hopeless --seeds 2 --budget 12"
-    monkeypatch.setattr(tables, "FOUR", few)
-    monkeypatch.setattr(tables, "PARTS", [replace(part, arguments=few) for part in tables.PARTS[:4]])
+    monkeypatch.setattr(tables, "PARTS", [replace(part, arguments=few) for part in tables.PARTS[:3]])
     monkeypatch.setattr(sys, "argv", ["tables"])
 
     assert tables.main() == 0
@@ -45,12 +44,15 @@ def test_kept_results_are_not_performed_again_and_all_tables_are_filled_in(progr
     kept = lzma.decompress(tables.KEPT.read_bytes()).decode().splitlines()
     assert len(kept) == 8
     old = {**json.loads(kept[0]), "version": "of an older policy"}
-    tables.RESULTS.write_text("\n".join([json.dumps(old), *kept[1:]]) + "\n")
-    began = tables.RESULTS.read_text()
+    tables.KEPT.write_bytes(lzma.compress(("\n".join([json.dumps(old), *kept[2:]]) + "\n").encode()))
+    began = f'{kept[1]}\n{{"trial": {{'
+    tables.RESULTS.write_text(began)
     assert tables.main() == 0
-    performed = tables.RESULTS.read_text().removeprefix(began).splitlines()
-    assert [json.loads(line)["trial"] for line in performed] == [old["trial"]]
-    assert len(lzma.decompress(tables.KEPT.read_bytes()).decode().splitlines()) == 8
+    performed = tables.RESULTS.read_text().splitlines()
+    assert performed[:-1] == [kept[1], json.dumps(old), *kept[2:]], "both kept and at hand; no half line"
+    assert json.loads(performed[-1])["trial"] == old["trial"]
+    again = lzma.decompress(tables.KEPT.read_bytes()).decode().splitlines()
+    assert [json.loads(line)["trial"] for line in again] == [json.loads(line)["trial"] for line in kept]
 
     text = page.read_text()
     assert text.count("old") == 1, "all but the offline table"
@@ -59,19 +61,50 @@ def test_kept_results_are_not_performed_again_and_all_tables_are_filled_in(progr
     assert "| budget 200 | " in text
     whole = (tmp_path / "policy-tables.md").read_text()
     assert [line[3:] for line in whole.splitlines() if line.startswith("## ")] == [
-        part.title for part in tables.PARTS if part.name != "pair"
+        p.title for p in tables.PARTS
     ]
     assert whole.count("final: true score") == 1
+    assert whole.count("**drift (2 seeds)**") == 2, "not of cells"
+    assert (tmp_path / "pictures" / "policies.svg").read_text().startswith("<svg")
 
 
-def test_a_page_without_a_block_is_refused_and_left_alone(programs):
+@pytest.mark.parametrize(
+    "text", ["no block", "<!-- offline -->\nno end", "<!-- offline -->\n<!-- a -->\n<!-- end -->"]
+)
+def test_a_page_without_a_block_is_refused_and_left_alone(programs, text):
     _, offline, page = programs
-    page.write_text("<!-- offline -->\nno end")
+    page.write_text(text)
 
     with pytest.raises(SystemExit, match="has no block <!-- offline -->"):
         offline.fill_in(page, {"offline": "new"})
 
-    assert page.read_text() == "<!-- offline -->\nno end"
+    assert page.read_text() == text
+
+
+def test_offline_searches_are_kept_one_by_one(programs, monkeypatch):
+    _, offline, page = programs
+    done, most = [], [5]
+
+    def search(one):
+        if len(done) == most[0]:
+            raise KeyboardInterrupt
+        done.append((one["seed"], one["policy"]))
+        return {"agents": 60, "depth": 4, "tasks": 20, "seed_resolved": 7, "best_resolved": one["seed"] + 9}
+
+    monkeypatch.setattr(offline, "SEEDS", (1, 2))
+    monkeypatch.setattr(offline, "search", search)
+    monkeypatch.setattr(sys, "argv", ["offline"])
+
+    with pytest.raises(KeyboardInterrupt):
+        offline.main()
+    assert len(offline.KEPT.read_text().splitlines()) == 5
+    with offline.KEPT.open("a") as file:
+        file.write('{"half')
+    most[0] = 8
+    assert offline.main() == 0
+
+    assert done == [(seed, policy) for seed in (1, 2) for policy in offline.POLICIES]
+    assert "| lineage | 60 | 4.0 | 10, 11 |" in page.read_text()
 
 
 def test_offline_searches_are_compared_in_pairs(programs):

@@ -21,10 +21,11 @@ finding that an agent and its rival change places; the gate compares the two per
 more than about a fifth of all results is worth little. Handed out is the agent of the highest lower bound, where the
 seed has a bonus. Nothing is drawn at random but a jitter among tasks.
 
-Of the first twenty children (at most one for 40 evaluations of the budget), those that fail are tried on up to two
-tasks that their parents solve. Where eight fail at all three, edits are taken to break the agent often: the rate of
-broken children is learned from a higher belief and in more steps, who failed at everything has children only if its
-parent did not, and the seed's bonus gives way to a malus.
+Of the first twenty children (at most one for 40 evaluations of the budget), those that have solved nothing are tried
+three times, after a first result on tasks that their parents solve. Where eight have solved nothing in three results or
+more, edits are taken to break the agent often: the rate of broken children is learned from a higher belief and in more
+steps, and who failed at everything has children only if its parent did not. From six on the seed's bonus gives way, in
+steps, to a malus. Budgets below 320 evaluations seldom come to that.
 
 Source: a design of this project. It rests on Gaussian belief propagation (J. Pearl, 1988), the Rasch model (G. Rasch,
 1960), Laplace's approximation, and expected improvement (D. Jones, M. Schonlau and W. Welch, 1998); it takes

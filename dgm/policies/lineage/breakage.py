@@ -87,7 +87,7 @@ class Breakage:
                 break
 
     def _maximise(self, agents: list[int], prior: float) -> None:
-        """The rates that make most likely what is expected of the agents and their parents."""
+        """Both rates from the expected counts of broken agents and their parents, shrunk towards ``prior``."""
         fresh, breaks, old, stays = 0.0, 0.0, 0.0, 0.0
         for agent in agents:
             before = _sigmoid(self.odds[self._parents[agent]] - self._sent[agent])

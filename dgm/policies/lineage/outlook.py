@@ -74,7 +74,7 @@ class Outlook:
     def urgent(self) -> AgentId | None:
         """Whose evaluation cannot wait: the oldest agent without a result, or one on its way, that has a task to try.
 
-        Else a first child that has solved nothing in less than three results.
+        Else a first child that has solved nothing so far, until three tries of it have a result or are under way.
         """
         if not self._tree.tasks:
             return None
@@ -118,7 +118,8 @@ class Outlook:
 
         Divided by 1 + (s / 0.2)⁴ where the task has the share s of all results: the verdicts of relatives on one task
         repeat one another. A first child that has failed is asked for what its parent solves (the seed, if its parent
-        solves nothing) as long as there is any, and there w is p: whoever fails at that, too, may be broken.
+        solves nothing) as long as there is any, and then the worth is p alone: whoever fails where it should succeed
+        may be broken.
         """
         numbers = [self._around.tasks[task] for task in tasks]
         evidence = self._posterior.evidence

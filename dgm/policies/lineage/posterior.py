@@ -40,7 +40,7 @@ class Posterior:
         self.mean_drift = MEAN_DRIFT
         self.breakage = Breakage()
         self.often_broken = False
-        """Whether edits are taken to break the agent often, by ``failed_children``, as of the last sweep."""
+        """Whether edits are taken to break the agent often: by ``failed_children`` when a sweep last learned."""
         self.anchor = 0.0
         """The seed's skill, that gains are measured from."""
         self.evidence = Evidence()
