@@ -24,17 +24,18 @@ KEPT = HERE / "offline.jsonl"
 PAGE = HERE.parent / "policies.md"
 ARCHIVE = HERE.parents[1] / "dist" / "offline"
 POLICIES = ("lineage", "hgm", "dgm", "best-of-n")
-SEEDS = range(1, 11)
 EVALUATIONS = 120
 WORKERS = 2
 
 
 def main() -> int:
     """Seeds in the outermost turn, so that what is there early is already paired."""
-    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--searches", type=int, default=10, help="of each policy (default 10)")
+    seeds = range(1, parser.parse_args().searches + 1)
     check(PAGE, ["offline"])
     kept = {_key(found): found for found in map(json.loads, whole_lines(KEPT))}
-    wanted = [what(policy, seed) for seed in SEEDS for policy in POLICIES]
+    wanted = [what(policy, seed) for seed in seeds for policy in POLICIES]
     for one in wanted:
         if _key(one) not in kept:
             kept[_key(one)] = one | search(one)

@@ -91,9 +91,8 @@ def test_offline_searches_are_kept_one_by_one(programs, monkeypatch):
         done.append((one["seed"], one["policy"]))
         return {"agents": 60, "depth": 4, "tasks": 20, "seed_resolved": 7, "best_resolved": one["seed"] + 9}
 
-    monkeypatch.setattr(offline, "SEEDS", (1, 2))
     monkeypatch.setattr(offline, "search", search)
-    monkeypatch.setattr(sys, "argv", ["offline"])
+    monkeypatch.setattr(sys, "argv", ["offline", "--searches", "2"])
 
     with pytest.raises(KeyboardInterrupt):
         offline.main()
