@@ -64,6 +64,13 @@ async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) ->
     await pilot.pause(0.05)
 
 
+async def drawn(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) -> None:
+    """Waits until the screen is drawn, whether or not the run has been read."""
+    await _there(browser, pilot, seconds)
+    # What is to be drawn anew is drawn by a timer.
+    await pilot.pause(0.05)
+
+
 async def _there(browser: Browser, pilot: Pilot[None], seconds: float) -> None:
     """Waits until the screen that was just gone to is laid out and has been entered."""
     for _ in range(int(seconds / 0.02)):
