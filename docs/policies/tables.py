@@ -2,7 +2,7 @@
 
 The results of all simulated searches are kept beside this file (``simulated.jsonl.xz``, one line a search, as
 ``dgm simulate --results`` writes them), so that only what the code of now has no result for is performed: with nothing
-changed that takes a minute, from nothing hours. It can be stopped, and goes on where it was.
+changed that takes two minutes, from nothing two hours. It can be stopped, and goes on where it was.
 """
 
 import argparse
