@@ -1,17 +1,12 @@
-"""Files that are written anew: whole or not at all, and pages of which only marked blocks change."""
+"""Pages of which only marked blocks change, and files of lines that a killed process may have left unfinished."""
 
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from dgm.archive.durable import write_durably
+
 END = "<!-- end -->"
-
-
-def write(path: Path, content: bytes) -> None:
-    """Puts a whole file in the place of the old one."""
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_bytes(content)
-    draft.replace(path)
 
 
 def whole_lines(path: Path) -> list[str]:
@@ -37,4 +32,4 @@ def fill_in(page: Path, blocks: Mapping[str, str]) -> None:
         head, begin, rest = text.partition(f"<!-- {name} -->\n")
         _, end, tail = rest.partition(END)
         text = f"{head}{begin}{block}\n{end}{tail}"
-    write(page, text.encode())
+    write_durably(page, text.encode())

@@ -14,8 +14,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from blocks import check, fill_in, whole_lines, write
+from blocks import check, fill_in, whole_lines
 
+from dgm.archive.durable import write_durably
 from dgm.simulate.fingerprint import fingerprint
 from dgm.stats import paired_bootstrap
 
@@ -39,7 +40,7 @@ def main() -> int:
     for one in wanted:
         if _key(one) not in kept:
             kept[_key(one)] = one | search(one)
-            write(KEPT, "".join(json.dumps(found) + "\n" for found in kept.values()).encode())
+            write_durably(KEPT, "".join(json.dumps(found) + "\n" for found in kept.values()).encode())
     fill_in(PAGE, {"offline": table([kept[_key(one)] for one in wanted])})
     return 0
 

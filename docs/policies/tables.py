@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from blocks import check, fill_in, whole_lines, write
+from blocks import check, fill_in, whole_lines
 
+from dgm.archive.durable import write_durably
 from dgm.errors import UserError
 from dgm.simulate.fingerprint import fingerprint
 
@@ -75,8 +76,8 @@ def main() -> int:
             perform(part)
             pack()
     if not only:
-        write(DOCS / "policy-tables.md", whole_tables().encode())
-        write(DOCS / "pictures" / "policies.svg", (WORK / "curves.svg").read_bytes())
+        write_durably(DOCS / "policy-tables.md", whole_tables().encode())
+        write_durably(DOCS / "pictures" / "policies.svg", (WORK / "curves.svg").read_bytes())
         fill_in(DOCS / "policies.md", short_tables())
     return 0
 
@@ -85,13 +86,13 @@ def unpack() -> None:
     """Adds what is kept to the results at hand."""
     kept = lzma.decompress(KEPT.read_bytes()).decode().splitlines() if KEPT.exists() else []
     lines = dict.fromkeys([*whole_lines(RESULTS), *kept])
-    write(RESULTS, "".join(f"{line}\n" for line in lines).encode())
+    write_durably(RESULTS, "".join(f"{line}\n" for line in lines).encode())
 
 
 def pack() -> None:
     """Keeps the results that the code of now would have again, in the order of their trials."""
     lines = sorted(filter(_is_current, whole_lines(RESULTS)))
-    write(KEPT, lzma.compress("".join(f"{line}\n" for line in lines).encode()))
+    write_durably(KEPT, lzma.compress("".join(f"{line}\n" for line in lines).encode()))
 
 
 def _is_current(line: str) -> bool:
