@@ -46,7 +46,7 @@ STARRED = 5_000
 )
 @as_json
 def tree(run_name: str, depth: int | None, as_json: bool) -> None:
-    """Print the archive as a tree of agents; ★ is the best-belief agent."""
+    """Print the archive as a tree of agents; ★ is the best agent: the one that the policy recommends."""
     with open_run(run_name) as run:
         if as_json:
             agents = [_member_record(run, agent) for agent in run.tree.agents]

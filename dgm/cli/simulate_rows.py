@@ -142,8 +142,9 @@ def _document(study: Study, by_cell: Mapping[Cell, Sequence[Standing]], referenc
 
 def _markdown(study: Study, by_cell: Mapping[Cell, Sequence[Standing]], found: Found, reference: str) -> str:
     hours = sum(result.processor_s for result in found.values()) / 3600
+    took = f"{hours:.1f} hours" if hours > 0.1 else f"{60 * hours:.1f} minutes"
     parts = [
-        f"Made with `{_command(study, reference)}`: {len(found):,} trials, {hours:.1f} hours of processor time.",
+        f"Made with `{_command(study, reference)}`: {len(found):,} trials, {took} of processor time.",
         LEGEND.format(reference=f"`{reference}`"),
     ]
     for cell, rows in by_cell.items():

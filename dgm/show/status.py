@@ -36,7 +36,7 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
     if best := facts["best"]:
         own = Tally(best["own"]["resolved"], best["own"]["unresolved"])
         tallies = f"{tally_text(own)} {interval_text(own)}"
-        said = f"agent {best['id']}: {tallies}, lower bound {best['lower_bound']:.2f}"
+        said = f"agent {best['id']}: {tallies}, own lower bound {best['lower_bound']:.2f}"
         lines.append(fact("best", f"{said}  {one_line(best['rationale'], 60)}"))
     if "offline" in facts["models"].values():
         said = "offline model: a repair program, not a language model; scores are a demonstration"

@@ -3,8 +3,9 @@
 Kept results are used again only for the same code. What counts is the code of the policy's parts and of the modules
 of ``dgm.policies``, ``dgm.simulate`` and ``dgm.stats`` that they import, docstrings and comments left out, and the
 family's own ranges; so one policy can be changed without the trials of all the others having to be done again. A change
-of the loop or of what a result holds is told by ``FORMAT``, by hand. Left out are the further modules of a plug-in
-(only those count that its entry points name, or that define its parts) and the versions of numpy and scipy.
+of the loop, of how parameters are drawn from those ranges, or of what a result holds is told by ``FORMAT``, by hand.
+Left out are the further modules of a plug-in (only those count that its entry points name, or that define its parts)
+and the versions of numpy and scipy.
 """
 
 import ast
@@ -22,7 +23,7 @@ from dgm.simulate.contenders import ORACLE, contender_settings, policy_settings
 from dgm.simulate.families import COMMON, FAMILIES, OPERATORS
 
 FORMAT = 3
-"""Of results, and of what the loop does in a trial."""
+"""Of results, of what the loop does in a trial, and of how a world's parameters are drawn."""
 
 _PACKAGES = ("dgm.policies", "dgm.simulate", "dgm.stats")
 _WORLDS = ("dgm.simulate.world", "dgm.simulate.worker")

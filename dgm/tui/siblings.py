@@ -19,7 +19,7 @@ class Order(StrEnum):
     CLADE = "clade"
     """Rate of the clade's verdicts."""
     BOUND = "bound"
-    """The lower bound by which agents are recommended, see ``stats.lower_bound``."""
+    """The lower bound of the agent's own rate, see ``stats.lower_bound``."""
 
 
 def arranged(

@@ -2,14 +2,18 @@
 
 Each search has the starter suite's search tasks and equal evaluations; its best agent and the seed then try the holdout
 tasks. What a search came to is kept beside this file (``offline.jsonl``), so that only what is missing is performed.
-A changed policy or number is noticed; when the offline model, the seed agent or the suite has, remove it.
+A changed policy, seed agent, suite or offline model is noticed; when the loop, the sandboxes or the grading have
+changed, remove ``offline.jsonl`` and ``dist/offline``.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -21,10 +25,14 @@ from dgm.simulate.fingerprint import fingerprint
 from dgm.stats import paired_bootstrap
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 KEPT = HERE / "offline.jsonl"
 PAGE = HERE.parent / "policies.md"
-ARCHIVE = HERE.parents[1] / "dist" / "offline"
+ARCHIVE = ROOT / "dist" / "offline"
+PROGRAM = (sys.executable, "-m", "dgm")
 POLICIES = ("lineage", "hgm", "dgm", "best-of-n")
+SETTING = ("archive/seed", "benchmarks/starter", "dgm/models/offline")
+"""What a result depends on beside its policy."""
 EVALUATIONS = 120
 WORKERS = 2
 
@@ -32,34 +40,57 @@ WORKERS = 2
 def main() -> int:
     """Seeds in the outermost turn, so that what is there early is already paired."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--searches", type=int, default=10, help="of each policy (default 10)")
+    parser.add_argument("--searches", type=_several, default=10, help="of each policy (default 10)")
     seeds = range(1, parser.parse_args().searches + 1)
     check(PAGE, ["offline"])
     kept = {_key(found): found for found in map(json.loads, whole_lines(KEPT))}
-    wanted = [what(policy, seed) for seed in seeds for policy in POLICIES]
-    for one in wanted:
+    for one in [what(policy, seed) for seed in seeds for policy in POLICIES]:
         if _key(one) not in kept:
             kept[_key(one)] = one | search(one)
             write_durably(KEPT, "".join(json.dumps(found) + "\n" for found in kept.values()).encode())
-    fill_in(PAGE, {"offline": table([kept[_key(one)] for one in wanted])})
+    current = [found for found in kept.values() if _key(found) == _key(what(found["policy"], found["seed"]))]
+    fill_in(PAGE, {"offline": table(current)})
     return 0
+
+
+def _several(text: str) -> int:
+    number = int(text)
+    if number < 2:
+        raise argparse.ArgumentTypeError("an interval wants 2 searches or more")
+    return number
 
 
 def what(policy: str, seed: int) -> dict[str, Any]:
     """All that says which search it is."""
-    code = fingerprint(policy, "drift")
-    return {"policy": policy, "seed": seed, "version": code, "evaluations": EVALUATIONS, "workers": WORKERS}
+    version = hashlib.sha256(f"{fingerprint(policy, 'drift')} {_setting()}".encode()).hexdigest()[:16]
+    return {
+        "policy": policy,
+        "seed": seed,
+        "version": version,
+        "evaluations": EVALUATIONS,
+        "workers": WORKERS,
+    }
+
+
+@cache
+def _setting() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in SETTING for path in (ROOT / folder).rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(f"{path.relative_to(ROOT)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _key(found: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(found[name] for name in ("policy", "seed", "version", "evaluations", "workers"))
 
 
-def search(one: dict[str, Any]) -> dict[str, Any]:
+def search(one: dict[str, Any], program: Sequence[str] = PROGRAM) -> dict[str, Any]:
     """One search, gone on with where it was stopped, and its examination.
 
     Raises:
         subprocess.CalledProcessError: a command failed.
+        SystemExit: it ended before its evaluations, or its examination before all of its tasks; the next start goes on.
     """
     name = "-".join(map(str, _key(one)))
     arguments = ["resume", name]
@@ -67,21 +98,29 @@ def search(one: dict[str, Any]) -> dict[str, Any]:
         arguments = ["run", "--name", name, "--model", "offline", "--policy", one["policy"]]
         arguments += ["--seed", str(one["seed"]), "--workers", str(WORKERS)]
         arguments += ["--max-evaluations", str(EVALUATIONS)]
-    _dgm(*arguments)
-    status = json.loads(_dgm("status", name, "--json"))
-    said = json.loads(_dgm("report", name, "--holdout", "--no-control", "--json"))
+    _said(program, *arguments)
+    status = json.loads(_said(program, "status", name, "--json"))
+    said = json.loads(_said(program, "report", name, "--holdout", "--no-control", "--json"))
+    graded, holdout = status["evaluations"]["graded"], said["holdout"]
+    if graded != EVALUATIONS:
+        sys.exit(
+            f"{name}: {status['state']} after {graded} of {EVALUATIONS} evaluations; start this again to go on"
+        )
+    if left := holdout["missing"] + holdout["ungraded"]:
+        sys.exit(f"{name}: {left} holdout tasks have no verdict; start this again to go on")
     return {
         "agents": status["agents"],
+        "tokens": status["spend"]["tokens"],
         "depth": said["best"]["depth"],
-        "tasks": said["holdout"]["tasks"],
-        "seed_resolved": said["holdout"]["seed"]["resolved"],
-        "best_resolved": said["holdout"]["best"]["resolved"],
+        "tasks": holdout["tasks"],
+        "seed_resolved": holdout["seed"]["resolved"],
+        "best_resolved": holdout["best"]["resolved"],
     }
 
 
-def _dgm(*arguments: str) -> str:
+def _said(program: Sequence[str], *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "dgm", *arguments],
+        [*program, *arguments],
         check=True,
         stdout=subprocess.PIPE,
         text=True,
@@ -91,13 +130,12 @@ def _dgm(*arguments: str) -> str:
 
 
 def table(found: list[dict[str, Any]]) -> str:
-    """A row for each policy: what its searches' best agents solve of the holdout tasks, and the pairs with ``hgm``."""
+    """A row for each policy: what its searches took and came to, beside their seed agents and in pairs with ``hgm``."""
     best = {(line["policy"], line["seed"]): line["best_resolved"] for line in found}
     tasks = max((line["tasks"] for line in found), default=0)
-    rows = [
-        f"| policy | agents | depth | resolved of {tasks}, each | mean [95 %] | to `hgm` [95 %] | won, tied, lost |",
-        "|---|---:|---:|---|---:|---:|---:|",
-    ]
+    columns = ("policy", "agents", "depth", "million tokens", f"resolved of {tasks}, each", "mean [95 %]")
+    columns += ("to the seed agent [95 %]", "to `hgm` [95 %]", "won, tied, lost")
+    rows = [f"| {' | '.join(columns)} |", "|---|---:|---:|---:|---|---:|---:|---:|---:|"]
     for policy in POLICIES:
         own = sorted((line for line in found if line["policy"] == policy), key=lambda line: int(line["seed"]))
         pairs = [
@@ -108,13 +146,14 @@ def table(found: list[dict[str, Any]]) -> str:
         if len(pairs) < 2:
             continue
         counts = [line["best_resolved"] for line in own]
+        gains = [line["best_resolved"] - line["seed_resolved"] for line in own]
         won, tied = sum(pair > 0 for pair in pairs), sum(pair == 0 for pair in pairs)
         apart = "–" if policy == "hgm" else _with_interval(pairs, "+.1f")
         score = "–" if policy == "hgm" else f"{won}, {tied}, {len(pairs) - won - tied}"
-        agents, depth = (fmean(line[key] for line in own) for key in ("agents", "depth"))
+        agents, depth, tokens = (fmean(line[key] for line in own) for key in ("agents", "depth", "tokens"))
         rows.append(
-            f"| {policy} | {agents:.0f} | {depth:.1f} | {', '.join(map(str, counts))} "
-            f"| {_with_interval(counts, '.1f')} | {apart} | {score} |"
+            f"| {policy} | {agents:.0f} | {depth:.1f} | {tokens / 1e6:.1f} | {', '.join(map(str, counts))} "
+            f"| {_with_interval(counts, '.1f')} | {_with_interval(gains, '+.1f')} | {apart} | {score} |"
         )
     return "\n".join(rows)
 

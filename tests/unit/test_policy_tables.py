@@ -8,8 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from dgm.simulate.results import Results
+
 FOLDER = Path(__file__).parents[2] / "docs" / "policies"
 BLOCKS = ("reported", "finals", "pair", "reserved", "cells", "offline")
+FOUND = {"agents": 60, "tokens": 5_340_000, "depth": 4, "tasks": 20, "seed_resolved": 7, "best_resolved": 11}
+ONE = {"policy": "hgm", "seed": 3, "version": "0123456789abcdef", "evaluations": 120, "workers": 2}
+DGM = """\
+import json, os, sys
+from pathlib import Path
+
+archive, words = Path(os.environ["DGM_ARCHIVE"]), sys.argv[1:]
+with (archive.parent / "asked").open("a") as file:
+    file.write(" ".join(words) + "\\n")
+if words[0] == "run":
+    (archive / words[2]).mkdir(parents=True)
+print((archive.parent / f"{words[0]}.json").read_text() if "--json" in words else "")
+"""
 
 
 @pytest.fixture
@@ -89,7 +104,7 @@ def test_offline_searches_are_kept_one_by_one(programs, monkeypatch):
         if len(done) == most[0]:
             raise KeyboardInterrupt
         done.append((one["seed"], one["policy"]))
-        return {"agents": 60, "depth": 4, "tasks": 20, "seed_resolved": 7, "best_resolved": one["seed"] + 9}
+        return {**FOUND, "best_resolved": one["seed"] + 9}
 
     monkeypatch.setattr(offline, "search", search)
     monkeypatch.setattr(sys, "argv", ["offline", "--searches", "2"])
@@ -103,14 +118,93 @@ def test_offline_searches_are_kept_one_by_one(programs, monkeypatch):
     assert offline.main() == 0
 
     assert done == [(seed, policy) for seed in (1, 2) for policy in offline.POLICIES]
-    assert "| lineage | 60 | 4.0 | 10, 11 |" in page.read_text()
+    assert "| lineage | 60 | 4.0 | 5.3 | 10, 11 |" in page.read_text()
+
+
+@pytest.fixture
+def searches(programs, monkeypatch, tmp_path):
+    """Searches by a program that prints what a test says, and notes what it was asked."""
+    _, offline, _ = programs
+    monkeypatch.setattr(offline, "ARCHIVE", tmp_path / "archive")
+    program = tmp_path / "dgm.py"
+    program.write_text(DGM)
+
+    def search(graded, missing):
+        spend = {"spend": {"tokens": 2_660_000}, "evaluations": {"graded": graded}}
+        (tmp_path / "status.json").write_text(json.dumps({"state": "stopped", "agents": 17, **spend}))
+        counts = {"tasks": 20, "missing": missing, "ungraded": 0}
+        tried = {"seed": {"resolved": 7}, "best": {"resolved": 9}}
+        (tmp_path / "report.json").write_text(
+            json.dumps({"best": {"depth": 6}, "holdout": {**counts, **tried}})
+        )
+        return offline.search(ONE, (sys.executable, str(program)))
+
+    return search
+
+
+def test_an_offline_search_is_run_once_and_then_gone_on_with(searches, tmp_path):
+    with pytest.raises(SystemExit, match="stopped after 119 of 120 evaluations"):
+        searches(119, 0)
+    with pytest.raises(SystemExit, match="3 holdout tasks have no verdict"):
+        searches(120, 3)
+
+    assert searches(120, 0) == {
+        "agents": 17,
+        "tokens": 2_660_000,
+        "depth": 6,
+        "tasks": 20,
+        "seed_resolved": 7,
+        "best_resolved": 9,
+    }
+    name = "hgm-3-0123456789abcdef-120-2"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked[0] == (
+        f"run --name {name} --model offline --policy hgm --seed 3 --workers 2 --max-evaluations 120"
+    )
+    assert asked[1:3] == [f"status {name} --json", f"report {name} --holdout --no-control --json"]
+    assert [words.split()[0] for words in asked[3:]] == ["resume", "status", "report"] * 2
+
+
+@pytest.mark.parametrize("number", ["1", "0", "-3", "many"])
+def test_too_few_offline_searches_are_refused(programs, monkeypatch, number):
+    _, offline, page = programs
+    monkeypatch.setattr(sys, "argv", ["offline", "--searches", number])
+    before = page.read_text()
+
+    with pytest.raises(SystemExit) as refused:
+        offline.main()
+
+    assert refused.value.code == 2
+    assert page.read_text() == before
+
+
+def test_a_changed_seed_agent_suite_or_model_makes_another_search(programs, monkeypatch, tmp_path):
+    _, offline, _ = programs
+    monkeypatch.setattr(offline, "ROOT", tmp_path)
+    versions = set()
+    for folder in offline.SETTING:
+        (tmp_path / folder).mkdir(parents=True)
+        for text in ("", "one", "two"):
+            (tmp_path / folder / "file").write_text(text)
+            offline._setting.cache_clear()
+            versions.add(offline.what("hgm", 1)["version"])
+
+    assert len(versions) == 9
+
+
+def test_results_that_a_study_writes_are_left_alone(programs, monkeypatch):
+    tables, _, _ = programs
+    monkeypatch.setattr(sys, "argv", ["tables"])
+    tables.WORK.mkdir()
+    with Results(tables.RESULTS), pytest.raises(SystemExit, match="another study is writing it"):
+        tables.main()
 
 
 def test_offline_searches_are_compared_in_pairs(programs):
     _, offline, _ = programs
     resolved = {"lineage": (12, 9, 11), "hgm": (10, 9, 8), "dgm": (7,)}
     lines = [
-        {"policy": policy, "seed": seed, "agents": 60, "depth": 4, "tasks": 20, "best_resolved": count}
+        {**FOUND, "policy": policy, "seed": seed, "best_resolved": count}
         for policy, counts in resolved.items()
         for seed, count in enumerate(counts, 1)
     ]
@@ -118,7 +212,9 @@ def test_offline_searches_are_compared_in_pairs(programs):
     rows = offline.table(lines).splitlines()
 
     assert "resolved of 20" in rows[0]
-    assert rows[2].startswith("| lineage | 60 | 4.0 | 12, 9, 11 | 10.7 [9.0, 11.7] | +1.7 [")
+    assert rows[2].startswith(
+        "| lineage | 60 | 4.0 | 5.3 | 12, 9, 11 | 10.7 [9.0, 11.7] | +3.7 [+2.0, +4.7] | +1.7 ["
+    )
     assert rows[2].endswith("| 2, 1, 0 |")
     assert rows[3].endswith("| – | – |")
     assert len(rows) == 4, "one search is no sample"
