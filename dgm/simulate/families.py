@@ -221,6 +221,32 @@ _TUNED = (
         {"root_score": (0.122, 0.13), "spread": (0.2, 0.5), "broken": (0.40, 0.44)},
     ),
     Family(
+        "tuning-rare",
+        "breakthroughs of middling size, rarer than other finds",
+        {
+            **_HIGH_ROOT,
+            "jackpots": (0.012, 0.025),
+            "jackpot_size": (0.8, 1.2),
+            "step_mean": (-0.16, -0.08),
+            "step_sd": (0.10, 0.18),
+        },
+    ),
+    Family(
+        "tuning-sieve",
+        "half of a gain is lost per generation",
+        {**_HIGH_ROOT, "retention": (0.40, 0.60), "step_sd": (0.5, 0.65)},
+    ),
+    Family(
+        "tuning-shed",
+        "four fifths of a gain are lost per generation",
+        {**_HIGH_ROOT, "retention": (0.15, 0.25), "step_sd": (0.45, 0.6)},
+    ),
+    Family(
+        "tuning-swap",
+        "half of what an edit gains is taken back in every later generation",
+        {**_HIGH_ROOT, "mismatch": (0.38, 0.5), "drift_sd": (0.005, 0.02), "drift_keep": (0.85, 0.92)},
+    ),
+    Family(
         "tuning-brittle",
         "two of five edits break the agent",
         {"root_score": (0.28, 0.32), "broken": (0.36, 0.42)},

@@ -18,7 +18,6 @@ from dgm.policies.lineage.constants import (
     LEARN_EVERY,
     LEAST_RESULTS,
     OFTEN,
-    RECOMMENDED_ROOT_BONUS,
     SELDOM,
     TASK_JITTER,
 )
@@ -87,10 +86,10 @@ class InformativeTask:
 
 
 class LineageRecommendation:
-    """The highest lower bound, posterior mean less two standard deviations, among sound agents.
+    """The highest lower bound, posterior mean less one and a half standard deviations, among sound agents.
 
     Who is handed out has two results or more, and a success. Of two agents that seem equal it takes the better known.
-    The seed has a bonus; the more of the first children failed, the less of it, down to a malus.
+    The more of the first children failed, the more of a malus the seed has.
     Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
@@ -103,9 +102,7 @@ class LineageRecommendation:
         broken = posterior.broken()
         bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
         evidence = posterior.evidence
-        bounds[SEED] += np.interp(
-            posterior.failed_children(), (SELDOM, OFTEN), (RECOMMENDED_ROOT_BONUS, DOUBTED_ROOT_BONUS)
-        )
+        bounds[SEED] += np.interp(posterior.failed_children(), (SELDOM, OFTEN), (0.0, DOUBTED_ROOT_BONUS))
         best = SEED
         for agent, bound in enumerate(bounds):
             enough = evidence.counts[agent] >= LEAST_RESULTS and evidence.solved[agent]
