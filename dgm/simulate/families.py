@@ -247,6 +247,16 @@ _TUNED = (
         {**_HIGH_ROOT, "mismatch": (0.38, 0.5), "drift_sd": (0.005, 0.02), "drift_keep": (0.85, 0.92)},
     ),
     Family(
+        "tuning-current",
+        "a little drift that stays for good",
+        {**_HIGH_ROOT, "drift_root": (-0.02, 0.02), "drift_sd": (0.04, 0.07), "drift_keep": (0.97, 1.0)},
+    ),
+    Family(
+        "tuning-throng",
+        "the second child of a parent gains less than half of what the first one does",
+        {**_HIGH_ROOT, "crowding": (1.2, 2.0), "step_sd": (0.40, 0.5)},
+    ),
+    Family(
         "tuning-brittle",
         "two of five edits break the agent",
         {"root_score": (0.28, 0.32), "broken": (0.36, 0.42)},

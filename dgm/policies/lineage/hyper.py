@@ -67,7 +67,10 @@ def expected_before_data() -> Laws:
 
 
 def learned(facts: Facts, anchor: float, mean_drift: float) -> Laws:
-    """The weighted mean of ρ, and the weighted geometric means of both variances, over the grid."""
+    """The weighted median of ρ, and the weighted geometric means of both variances, over the grid.
+
+    Not the mean of ρ: what is left of the belief that most of a gain is lost would halve the worth of every line.
+    """
     step = Step(RHO, Q, (1.0 - RHO) * anchor, (1.0 - DRIFT_KEPT) * mean_drift, DRIFT)
     return _average(PRIOR + log_likelihood(facts, step, mean_drift))
 
@@ -134,6 +137,10 @@ def _root_term(info: Array, step: Step[Array], mean_drift: float) -> Array:
 def _average(log_weights: Array) -> Laws:
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
+    by_share = weights.reshape(len(NOISES), len(RETENTIONS), len(DRIFT_VARIANCES)).sum(axis=(0, 2))
+    middles = np.cumsum(by_share) - by_share / 2
     return Laws(
-        float(weights @ RHO), float(np.exp(weights @ np.log(Q))), float(np.exp(weights @ np.log(DRIFT)))
+        float(np.interp(0.5, middles, RETENTIONS)),
+        float(np.exp(weights @ np.log(Q))),
+        float(np.exp(weights @ np.log(DRIFT))),
     )
