@@ -221,47 +221,6 @@ _TUNED = (
         {"root_score": (0.122, 0.13), "spread": (0.2, 0.5), "broken": (0.40, 0.44)},
     ),
     Family(
-        "tuning-rare",
-        "breakthroughs of middling size, rarer than other finds",
-        {
-            **_HIGH_ROOT,
-            "jackpots": (0.012, 0.025),
-            "jackpot_size": (0.8, 1.2),
-            "step_mean": (-0.16, -0.08),
-            "step_sd": (0.10, 0.18),
-        },
-    ),
-    Family(
-        "tuning-sieve",
-        "half of a gain is lost per generation",
-        {**_HIGH_ROOT, "retention": (0.40, 0.60), "step_sd": (0.5, 0.65)},
-    ),
-    Family(
-        "tuning-shed",
-        "four fifths of a gain are lost per generation",
-        {**_HIGH_ROOT, "retention": (0.15, 0.25), "step_sd": (0.45, 0.6)},
-    ),
-    Family(
-        "tuning-swap",
-        "half of what an edit gains is taken back in every later generation",
-        {**_HIGH_ROOT, "mismatch": (0.38, 0.5), "drift_sd": (0.005, 0.02), "drift_keep": (0.85, 0.92)},
-    ),
-    Family(
-        "tuning-barter",
-        "a quarter of what an edit gains is taken back in every later generation; edits are small, and often break",
-        {**_HIGH_ROOT, "mismatch": (0.2, 0.3), "step_sd": (0.25, 0.35), "broken": (0.10, 0.15)},
-    ),
-    Family(
-        "tuning-current",
-        "a little drift that stays for good",
-        {**_HIGH_ROOT, "drift_root": (-0.02, 0.02), "drift_sd": (0.04, 0.07), "drift_keep": (0.97, 1.0)},
-    ),
-    Family(
-        "tuning-throng",
-        "the second child of a parent gains less than half of what the first one does",
-        {**_HIGH_ROOT, "crowding": (1.2, 2.0), "step_sd": (0.40, 0.5)},
-    ),
-    Family(
         "tuning-brittle",
         "two of five edits break the agent",
         {"root_score": (0.28, 0.32), "broken": (0.36, 0.42)},

@@ -4,7 +4,8 @@ import numpy as np
 
 from dgm.policies.lineage.constants import (
     DRIFT_KEPT,
-    ROOT_DRIFT_SCALE,
+    DRIFT_VARIANCE,
+    ROOT_DRIFT_VARIANCE,
     ROOT_VARIANCE,
 )
 
@@ -14,14 +15,14 @@ def prior(parents, step, mean_drift):
     n = len(parents)
     mean, cov = np.zeros(2 * n), np.zeros((2 * n, 2 * n))
     mean[1] = mean_drift
-    cov[:2, :2] = np.diag([ROOT_VARIANCE, ROOT_DRIFT_SCALE * step.drift])
+    cov[:2, :2] = np.diag([ROOT_VARIANCE, ROOT_DRIFT_VARIANCE])
     a = np.array([[step.rho, step.carry], [0.0, DRIFT_KEPT]])
     for agent in range(1, n):
         me, up = slice(2 * agent, 2 * agent + 2), slice(2 * parents[agent], 2 * parents[agent] + 2)
         mean[me] = a @ mean[up] + np.array([step.c1, step.c2])
         cov[me, : 2 * agent] = a @ cov[up, : 2 * agent]
         cov[: 2 * agent, me] = cov[me, : 2 * agent].T
-        cov[me, me] = a @ cov[up, up] @ a.T + np.diag([step.q, step.drift])
+        cov[me, me] = a @ cov[up, up] @ a.T + np.diag([step.q, DRIFT_VARIANCE])
     return mean, cov
 
 
@@ -50,5 +51,6 @@ def log_likelihood(parents, step, mean_drift, evidence):
     )
 
 
-LEFT_OUT = -0.5 * np.log(ROOT_VARIANCE)
-"""Of the policy's likelihood: it depends on none of what is learned."""
+def left_out(mean_drift):
+    """What the policy's likelihood leaves out: it depends neither on ρ nor on q."""
+    return -0.5 * np.log(ROOT_VARIANCE * ROOT_DRIFT_VARIANCE) - 0.5 * mean_drift**2 / ROOT_DRIFT_VARIANCE
