@@ -44,13 +44,13 @@ check: $(READY)
 test test-docker test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY) sandbox
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes"
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes"
 
 # It stops the engine, so it has it to itself.
 RESTART := tests/docker/test_engine_restart.py
 
 test-docker: $(READY)
-	$(BIN)/pytest -n 2 --dist loadfile --durations 12 -m "docker and not minutes" --ignore $(RESTART)
+	$(BIN)/pytest -n 4 --dist loadfile --durations 12 -m "docker and not minutes" --ignore $(RESTART)
 	$(BIN)/pytest -m "docker and not minutes" $(RESTART)
 
 # Everything, with the images of all languages built first: half an hour.

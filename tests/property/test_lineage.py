@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded
 from dgm.domain import AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, Verdict
 from dgm.policies.limits import evaluations_left
-from dgm.policies.lineage.hyper import Facts, log_likelihood, step_at
+from dgm.policies.lineage.hyper import Facts, Laws, log_likelihood, step_at
 from dgm.policies.lineage.passes import Beliefs
 from dgm.policies.lineage.steps import Step
 from tests.unit import lineage_dense as dense
@@ -32,11 +32,11 @@ def trees(draw):
     return parents, evidence
 
 
-@given(trees(), st.floats(0.1, 1.0), st.floats(0.02, 0.6))
+@given(trees(), st.floats(0.1, 1.0), st.floats(0.02, 0.6), st.floats(5e-4, 0.03))
 @settings(max_examples=100, deadline=None)
-def test_passes_and_likelihood_are_exact_on_any_tree(tree, rho, q):
+def test_passes_and_likelihood_are_exact_on_any_tree(tree, rho, q, drift):
     parents, evidence = tree
-    step = step_at(rho, q, -0.3, MEAN_DRIFT)
+    step = step_at(Laws(rho, q, drift), -0.3, MEAN_DRIFT)
     beliefs = Beliefs(step, MEAN_DRIFT)
     depths = []
     for agent, parent in enumerate(parents):
@@ -52,8 +52,8 @@ def test_passes_and_likelihood_are_exact_on_any_tree(tree, rho, q):
 
     precisions, etas = zip(*evidence, strict=True)
     facts = Facts(parents, depths, precisions, etas, [1.0] * len(parents))
-    steps = Step(np.array([rho]), np.array([q]), np.array([step.c1]), step.c2)
-    ours = log_likelihood(facts, steps, MEAN_DRIFT)[0] + dense.left_out(MEAN_DRIFT)
+    steps = Step(np.array([rho]), np.array([q]), np.array([step.c1]), step.c2, np.array([drift]))
+    ours = log_likelihood(facts, steps, MEAN_DRIFT)[0]
     assert ours == pytest.approx(dense.log_likelihood(parents, step, MEAN_DRIFT, evidence), abs=1e-7)
 
 

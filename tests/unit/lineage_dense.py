@@ -4,8 +4,7 @@ import numpy as np
 
 from dgm.policies.lineage.constants import (
     DRIFT_KEPT,
-    DRIFT_VARIANCE,
-    ROOT_DRIFT_VARIANCE,
+    ROOT_DRIFT_SCALE,
     ROOT_VARIANCE,
 )
 
@@ -15,14 +14,14 @@ def prior(parents, step, mean_drift):
     n = len(parents)
     mean, cov = np.zeros(2 * n), np.zeros((2 * n, 2 * n))
     mean[1] = mean_drift
-    cov[:2, :2] = np.diag([ROOT_VARIANCE, ROOT_DRIFT_VARIANCE])
+    cov[:2, :2] = np.diag([ROOT_VARIANCE, ROOT_DRIFT_SCALE * step.drift])
     a = np.array([[step.rho, step.carry], [0.0, DRIFT_KEPT]])
     for agent in range(1, n):
         me, up = slice(2 * agent, 2 * agent + 2), slice(2 * parents[agent], 2 * parents[agent] + 2)
         mean[me] = a @ mean[up] + np.array([step.c1, step.c2])
         cov[me, : 2 * agent] = a @ cov[up, : 2 * agent]
         cov[: 2 * agent, me] = cov[me, : 2 * agent].T
-        cov[me, me] = a @ cov[up, up] @ a.T + np.diag([step.q, DRIFT_VARIANCE])
+        cov[me, me] = a @ cov[up, up] @ a.T + np.diag([step.q, step.drift])
     return mean, cov
 
 
@@ -49,8 +48,3 @@ def log_likelihood(parents, step, mean_drift, evidence):
         + 0.5 * np.linalg.slogdet(before)[1]
         - 0.5 * np.linalg.slogdet(now)[1]
     )
-
-
-def left_out(mean_drift):
-    """What the policy's likelihood leaves out: it depends neither on ρ nor on q."""
-    return -0.5 * np.log(ROOT_VARIANCE * ROOT_DRIFT_VARIANCE) - 0.5 * mean_drift**2 / ROOT_DRIFT_VARIANCE

@@ -1,16 +1,25 @@
 """The passes over the tree are exact."""
 
+from statistics import fmean
+
 import numpy as np
 import pytest
 
-from dgm.policies.lineage.constants import ROOT_DRIFT_VARIANCE, ROOT_VARIANCE
-from dgm.policies.lineage.hyper import Facts, expected_before_data, learned, log_likelihood, step_at
+from dgm.policies.lineage import hyper
+from dgm.policies.lineage.constants import (
+    DRIFT_VARIANCES,
+    RETENTION_LEAST,
+    RETENTION_SLOPE,
+    ROOT_DRIFT_SCALE,
+    ROOT_VARIANCE,
+)
+from dgm.policies.lineage.hyper import Facts, Laws, expected_before_data, learned, log_likelihood, step_at
 from dgm.policies.lineage.passes import Beliefs
 from dgm.policies.lineage.steps import Step
 from tests.unit import lineage_dense as dense
 
 MEAN_DRIFT = -0.02
-STEP = step_at(0.7, 0.18, 0.4, MEAN_DRIFT)
+STEP = step_at(Laws(0.7, 0.18, 0.009), 0.4, MEAN_DRIFT)
 FIVE = [0, 0, 1, 1, 0]
 EVIDENCE = [(2.0, -1.0), (0.5, 0.7), (0.0, 0.0), (1.5, 2.5), (3.0, -4.0)]
 
@@ -51,7 +60,7 @@ def test_the_passes_equal_the_dense_posterior(parents, evidence):
 
 
 def test_with_the_tree_switched_off_agents_are_independent():
-    off = Step(0.0, 0.3, 0.2, 0.0, carry=0.0)
+    off = Step(0.0, 0.3, 0.2, 0.0, 0.009, carry=0.0)
     for agent, state in enumerate(beliefs(FIVE, EVIDENCE, off).states):
         mean, variance = (0.2, 0.3) if agent else (0.0, ROOT_VARIANCE)
         precision, eta = EVIDENCE[agent]
@@ -108,31 +117,61 @@ def test_a_mean_moves_by_at_most_one_at_a_time():
 
 
 def test_the_likelihood_equals_the_dense_one_on_a_tree_of_five():
-    rho, q = np.array([0.1, 0.55, 1.0]), np.array([0.02, 0.3, 0.6])
-    steps = Step(rho, q, (1 - rho) * 0.4, 0.05 * MEAN_DRIFT)
+    rho, q, drift = np.array([[0.1, 0.55, 1.0], [0.02, 0.3, 0.6], [0.012, 0.0005, 0.003]])
+    steps = Step(rho, q, (1 - rho) * 0.4, 0.05 * MEAN_DRIFT, drift)
     ours = log_likelihood(facts(FIVE, EVIDENCE), steps, MEAN_DRIFT)
     for point, value in enumerate(ours):
-        step = step_at(rho[point], q[point], 0.4, MEAN_DRIFT)
+        step = step_at(Laws(rho[point], q[point], drift[point]), 0.4, MEAN_DRIFT)
         theirs = dense.log_likelihood(FIVE, step, MEAN_DRIFT, EVIDENCE)
-        assert value + dense.left_out(MEAN_DRIFT) == pytest.approx(theirs, abs=1e-10)
+        assert value == pytest.approx(theirs, abs=1e-10)
 
 
-def family(kept):
-    """Twenty children a logit above or below the root, and ten of each one's, that keep a share of that."""
+def family(kept, children=20, each=10, precision=50.0):
+    """Children a logit above or below the root, and some of each one's, that keep a share of that."""
     parents, evidence = [0], [(50.0, 0.0)]
-    for child in range(20):
+    for child in range(children):
         gain = 1.0 if child % 2 else -1.0
-        parents += [0, *[len(parents)] * 10]
-        evidence += [(50.0, 50.0 * gain), *[(50.0, 50.0 * gain * kept)] * 10]
+        parents += [0, *[len(parents)] * each]
+        evidence += [(precision, precision * gain), *[(precision, precision * gain * kept)] * each]
     return facts(parents, evidence)
 
 
 def test_retention_is_learned_from_what_grandchildren_keep():
-    assert expected_before_data()[0] > 0.9
-    assert learned(family(1.0), 0.0, MEAN_DRIFT)[0] > 0.9
-    assert learned(family(0.2), 0.0, MEAN_DRIFT)[0] < 0.5
+    assert expected_before_data().rho > 0.9
+    assert learned(family(1.0), 0.0, MEAN_DRIFT).rho > 0.9
+    assert learned(family(0.2), 0.0, MEAN_DRIFT).rho < 0.5
+
+
+def test_a_divided_belief_about_retention_does_not_halve_it():
+    assert learned(family(0.2, 10, 3, 8.0), 0.0, MEAN_DRIFT).rho > 0.85, "its mean is 0.7"
+
+
+def test_what_was_not_expected_of_retention_is_learned_from_forty_agents(monkeypatch):
+    few = family(0.2, 10, 3, 12.0)
+    assert learned(few, 0.0, MEAN_DRIFT).rho < 0.35
+    without = np.maximum(0.0, RETENTION_SLOPE * (1.0 - hyper.RHO) + RETENTION_LEAST)
+    monkeypatch.setattr(hyper, "PRIOR", hyper.PRIOR - without)
+    assert learned(few, 0.0, MEAN_DRIFT).rho > 0.9
+
+
+def lines(drifts):
+    """Lines of six descendants of the root, each of which gains the same in every generation."""
+    parents, evidence = [0], [(50.0, 0.0)]
+    for drift in drifts:
+        for generation in range(1, 7):
+            parents.append(len(parents) - 1 if generation > 1 else 0)
+            evidence.append((50.0, 50.0 * drift * generation))
+    return facts(parents, evidence)
+
+
+def test_how_far_lines_drift_apart_is_learned():
+    assert expected_before_data().drift == pytest.approx(fmean(DRIFT_VARIANCES), rel=0.01), "nearly flat"
+    apart = learned(lines([-0.5, -0.3, 0.3, 0.5]), 0.0, MEAN_DRIFT).drift
+    together = learned(lines([0.0, 0.01, -0.01, 0.0]), 0.0, MEAN_DRIFT).drift
+    assert apart > 1.5 * expected_before_data().drift
+    assert together < expected_before_data().drift
 
 
 def test_the_root_keeps_its_prior_without_evidence():
     state = beliefs([0], [(0.0, 0.0)]).states[0]
-    assert state == pytest.approx((0.0, MEAN_DRIFT, ROOT_VARIANCE, 0.0, ROOT_DRIFT_VARIANCE))
+    assert state == pytest.approx((0.0, MEAN_DRIFT, ROOT_VARIANCE, 0.0, ROOT_DRIFT_SCALE * STEP.drift))

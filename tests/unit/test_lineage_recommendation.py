@@ -84,6 +84,32 @@ def test_the_more_first_children_fail_the_sooner_the_seed_is_left():
     assert needed(0) >= needed(5) > needed(6) > needed(8) == needed(10)
 
 
+def needed_after(generations, broken=0):
+    """How many more tasks than the seed an agent has to solve whose forebears are unknown; others have failed."""
+    for more in range(-20, 20):
+        log = Log(tasks=TASKS)
+        log.born()
+        log.graded(0, [True] * 20 + [False] * 40)
+        for _ in range(broken):
+            log.graded(log.born(0), [False] * 3)
+        last = 0
+        for _ in range(generations):
+            last = log.born(last)
+        log.graded(last, [True] * (20 + more) + [False] * (40 - more))
+        if recommended(log) == last:
+            return more
+    raise AssertionError
+
+
+def test_the_seed_is_left_sooner_for_a_later_generation(monkeypatch):
+    second, fourth, sixth, eighth = (needed_after(generations) for generations in (2, 4, 6, 8))
+    assert second > 0 > sixth
+    assert second > fourth > sixth == eighth
+    assert needed_after(2, broken=8) <= needed_after(6, broken=8) < sixth, "the generation counts no more"
+    monkeypatch.setattr(rules, "HANDED_OUT_ROOT_BONUS", (0.1, 0.1))
+    assert needed_after(2) == needed_after(4) == needed_after(6)
+
+
 def test_nobody_is_handed_out_who_solved_nothing():
     log = Log(tasks=TASKS)
     log.born()

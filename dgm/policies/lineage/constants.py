@@ -4,12 +4,11 @@
 
 ROOT_VARIANCE = 1.0
 """Of the seed's skill before data; its mean is 0."""
-ROOT_DRIFT_VARIANCE = 0.04
-"""Of the seed's drift before data; its mean is the mean drift."""
+ROOT_DRIFT_SCALE = 4.5
+"""Variance of the seed's drift before data, as a multiple of that of what is new in a child's; its mean is the mean
+drift."""
 DRIFT_KEPT = 0.95
 """Share of the parent's drift that a child keeps; the rest comes from the mean drift."""
-DRIFT_VARIANCE = 0.009
-"""Of what is new in a child's drift."""
 MEAN_DRIFT = -0.02
 """Mean drift before data: an edit is expected to harm a little."""
 MEAN_DRIFT_WEIGHT = 30.0
@@ -86,8 +85,16 @@ RETENTIONS = (0.1, 0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0)
 """Grid for the share of a gain over the seed that a child keeps."""
 NOISES = (0.02, 0.045, 0.09, 0.18, 0.35, 0.6)
 """Grid for the variance of a child's skill about what was expected of it."""
-RETENTION_SLOPE = 12.0
+DRIFT_VARIANCES = (0.0005, 0.003, 0.012)
+"""Grid for the variance of what is new in a child's drift."""
+DRIFT_CENTRE = 0.003
+DRIFT_SPREAD = 3.0
+"""Of the log-normal prior of that variance, which is nearly flat over the grid."""
+RETENTION_SLOPE = 30.0
 """Of the log prior: retentions near 1 are expected."""
+RETENTION_LEAST = -6.0
+"""Floor of the log prior: where much of a gain is lost, any share may be. Without it a search in which children keep a
+third would never learn that; with a gentler slope in its place, searches in which they keep all would doubt it."""
 NOISE_CENTRE = 0.18
 NOISE_SPREAD = 0.8
 """Of the log-normal prior of the noise."""
@@ -96,7 +103,7 @@ NOISE_SPREAD = 0.8
 
 ROOT_BONUS = 0.3
 """Added to the seed's skill where the search compares: it is left only on evidence."""
-HORIZON = 3
+HORIZON = 6
 """Generations that a parent is judged over."""
 SPREAD = 1.0
 """Factor on a parent's standard deviation: optimism about what descendants can become."""
@@ -134,13 +141,15 @@ TASK_SHARE_POWER = 4.0
 """How sharply it falls there."""
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
-RECOMMENDED_ROOT_BONUS = 0.1
-"""Added to the seed's bound where an agent is handed out: leaving it wants some evidence, too."""
+HANDED_OUT_GENERATIONS = (2, 6)
+HANDED_OUT_ROOT_BONUS = (0.1, -0.3)
+"""Added to the seed's bound where an agent is handed out: against one of the second generation or before, the luckiest
+of many; against one of the sixth or after, for which its forebears speak, too. In steps between them."""
 DOUBTED_ROOT_BONUS = -0.6
-"""Takes its place, in steps from ``SELDOM`` on, where ``OFTEN`` first children have failed: which children are better
-is hard to tell there, and every third search would end at a seed that its tree has overtaken. In all searches, more of
-them would end below the seed where nothing helps."""
-CAUTION = 2.0
+"""What comes in its place, in steps from ``SELDOM`` on, where ``OFTEN`` first children have failed: which children are
+better is hard to tell there, and every third search would end at a seed that its tree has overtaken. In all searches,
+more of them would end below the seed where nothing helps."""
+CAUTION = 1.5
 """Standard deviations that a recommendation takes off a mean."""
 LEAST_RESULTS = 2
 """That an agent needs before it is handed out; one of them must be a success."""

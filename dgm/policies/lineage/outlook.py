@@ -204,9 +204,12 @@ class Outlook:
     def _expansion_worth(self, parent: AgentId) -> float:
         """(1 - broken rate) EI(m_c - best, s(v_c, m)) / (c + m) of the parent's child, for the best m."""
         model = self._posterior
-        mean = model.anchor + model.rho * (self.skill[parent] - model.anchor) + self._drift[parent]
+        mean = model.anchor + model.laws.rho * (self.skill[parent] - model.anchor) + self._drift[parent]
         variance = (
-            self._tt[parent] * model.rho**2 + 2.0 * model.rho * self._tm[parent] + self._mm[parent] + model.q
+            self._tt[parent] * model.laws.rho**2
+            + 2.0 * model.laws.rho * self._tm[parent]
+            + self._mm[parent]
+            + model.laws.q
         )
         probes = np.array(PROBES, dtype=np.float64)
         gain = expected_improvement(
@@ -216,8 +219,11 @@ class Outlook:
         return float((1.0 - model.breakage.rate) * gain.max())
 
     def _prospects(self) -> tuple[Array, Array]:
-        """How far ahead of the best agent each agent's line is expected to get within the horizon; its spread."""
-        rho = self._posterior.rho
+        """How far ahead of the best agent each agent's line is expected to get within the horizon; its spread.
+
+        The spread is that of the agent's own skill and drift, both kept in full for the whole horizon, and of one step.
+        """
+        rho = self._posterior.laws.rho
         gain = self.skill - self._posterior.anchor
         drift = np.zeros_like(gain)
         index = np.full_like(gain, -np.inf)
@@ -225,7 +231,7 @@ class Outlook:
             gain = rho * gain
             drift = rho * drift + self._drift
             index = np.maximum(index, self._posterior.anchor + gain + drift)
-        variance = self._tt + 2 * HORIZON * self._tm + HORIZON**2 * self._mm + self._posterior.q
+        variance = self._tt + 2 * HORIZON * self._tm + HORIZON**2 * self._mm + self._posterior.laws.q
         ahead: Array = index - PENDING_EXPANSION * self._growing - self._top
         return ahead, SPREAD * np.sqrt(np.maximum(variance, 0.0))
 

@@ -67,7 +67,7 @@ class Beliefs:
         self.states.append(
             child_state(self.states[parent], self._gains[agent], self.step)
             if agent
-            else root_state(NOTHING, self.mean_drift)
+            else root_state(NOTHING, self.step, self.mean_drift)
         )
 
     def evidence(self, agent: int) -> tuple[float, float]:
@@ -117,7 +117,7 @@ class Beliefs:
         sound = self._sound[agent]
         info = self._info[agent]
         tells = sound and info is not NOTHING
-        sent = message(filtered(info, self.step.q), self.step, sound) if tells else NOTHING
+        sent = message(filtered(info, self.step), self.step, sound) if tells else NOTHING
         self._sent[agent] = sent
         if sent is before:
             return
@@ -164,7 +164,7 @@ class Beliefs:
             if agent:
                 new = child_state(states[parent], all_gains[agent], step)
             else:
-                new = root_state(self._info[0], self.mean_drift)
+                new = root_state(self._info[0], step, self.mean_drift)
             if not -LARGEST_MOVE <= new.t - old.t <= LARGEST_MOVE:
                 new = new._replace(t=old.t + (LARGEST_MOVE if new.t > old.t else -LARGEST_MOVE))
                 self._unsettled.add(agent)

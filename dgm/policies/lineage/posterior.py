@@ -36,7 +36,7 @@ class Posterior:
     """
 
     def __init__(self) -> None:
-        self.rho, self.q = expected_before_data()
+        self.laws = expected_before_data()
         self.mean_drift = MEAN_DRIFT
         self.breakage = Breakage()
         self.often_broken = False
@@ -64,6 +64,10 @@ class Posterior:
         self.breakage.add(parent)
         self._sound.append(1.0)
         self._linearised_at.append(0.0)
+
+    def generation(self, agent: int) -> int:
+        """How many steps below the seed an agent stands."""
+        return self._depths[agent]
 
     def graded(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
         """A verdict; every 20th brings a full sweep with it."""
@@ -149,7 +153,7 @@ class Posterior:
         return [state.t for state in self.beliefs.states]
 
     def _step(self) -> Step[float]:
-        return step_at(self.rho, self.q, self.anchor, self.mean_drift)
+        return step_at(self.laws, self.anchor, self.mean_drift)
 
     def _linearise(self, agent: int) -> None:
         at = self.beliefs.states[agent].t
@@ -170,7 +174,7 @@ class Posterior:
         self._stale.clear()
 
     def _learn_parameters(self) -> None:
-        self.rho, self.q = learned(self.facts(), self.anchor, self.mean_drift)
+        self.laws = learned(self.facts(), self.anchor, self.mean_drift)
         probed = (agent for agent, count in enumerate(self.evidence.counts) if count)
         self.often_broken = self.failed_children() >= OFTEN
         self.breakage.learn(probed, self.often_broken)

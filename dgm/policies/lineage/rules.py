@@ -14,11 +14,12 @@ from dgm.policies.lineage.constants import (
     EXTRA_EVALUATIONS,
     FIT_MOVE,
     FIT_ROUNDS,
+    HANDED_OUT_GENERATIONS,
+    HANDED_OUT_ROOT_BONUS,
     LAST_SHARE,
     LEARN_EVERY,
     LEAST_RESULTS,
     OFTEN,
-    RECOMMENDED_ROOT_BONUS,
     SELDOM,
     TASK_JITTER,
 )
@@ -46,7 +47,7 @@ class LineageGate:
 
 
 class LineageParent:
-    """The parent whose line promises most within three generations."""
+    """The parent whose line promises most within six generations."""
 
     def __init__(self, kit: Kit) -> None:
         self._fold = kit.shared(Fold)
@@ -87,11 +88,12 @@ class InformativeTask:
 
 
 class LineageRecommendation:
-    """The highest lower bound, posterior mean less two standard deviations, among sound agents.
+    """The highest lower bound, posterior mean less one and a half standard deviations, among sound agents.
 
     Who is handed out has two results or more, and a success. Of two agents that seem equal it takes the better known.
-    The seed has a bonus; the more of the first children failed, the less of it, down to a malus.
-    Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
+    That agent alone is weighed against the seed, which has a small bonus if the agent is of the first generations and a
+    malus if it is of later ones; where many of the first children failed, a larger malus for any. Fitted from nothing
+    to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -103,15 +105,15 @@ class LineageRecommendation:
         broken = posterior.broken()
         bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
         evidence = posterior.evidence
-        bounds[SEED] += np.interp(
-            posterior.failed_children(), (SELDOM, OFTEN), (RECOMMENDED_ROOT_BONUS, DOUBTED_ROOT_BONUS)
-        )
-        best = SEED
-        for agent, bound in enumerate(bounds):
-            enough = evidence.counts[agent] >= LEAST_RESULTS and evidence.solved[agent]
-            if agent and enough and broken[agent] < 0.5 and bound > bounds[best]:
-                best = AgentId(agent)
-        return best
+        candidates = [
+            AgentId(agent)
+            for agent, count in enumerate(evidence.counts)
+            if agent and count >= LEAST_RESULTS and evidence.solved[agent] and broken[agent] < 0.5
+        ]
+        best = max(candidates, key=bounds.__getitem__, default=SEED)
+        bonus = np.interp(posterior.generation(best), HANDED_OUT_GENERATIONS, HANDED_OUT_ROOT_BONUS)
+        bonus = np.interp(posterior.failed_children(), (SELDOM, OFTEN), (bonus, DOUBTED_ROOT_BONUS))
+        return best if bounds[best] > bounds[SEED] + bonus else SEED
 
 
 def fitted(tree: Tree, rest: float = FIT_MOVE) -> Posterior:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from dgm.policies.lineage.constants import (
     DRIFT_KEPT,
-    DRIFT_VARIANCE,
-    ROOT_DRIFT_VARIANCE,
+    ROOT_DRIFT_SCALE,
     ROOT_VARIANCE,
 )
 
@@ -26,12 +25,14 @@ Information = tuple[N, N, N, N, N]
 
 
 class Step(NamedTuple, Generic[N]):
-    """From parent to child: x ← [[ρ, carry], [0, 0.95]] x + (c1, c2) + N(0, diag(q, 0.009))."""
+    """From parent to child: x ← [[ρ, carry], [0, 0.95]] x + (c1, c2) + N(0, diag(q, drift))."""
 
     rho: N
     q: N
     c1: N
     c2: float
+    drift: N
+    """The variance of what is new in a child's drift."""
     carry: float = 1.0
     """Share of the parent's drift that goes into the child's skill; 0 (with ρ = 0) cuts the tree."""
 
@@ -66,19 +67,20 @@ class Filtered(NamedTuple, Generic[N]):
     """Of M H."""
 
 
-def filtered(info: Information[N], q: N) -> Filtered[N]:
+def filtered(info: Information[N], step: Step[N]) -> Filtered[N]:
     """Takes the noise of one step into account."""
     j11, j12, j22, h1, h2 = info
-    a = 1.0 + j22 * DRIFT_VARIANCE
+    q, drift = step.q, step.drift
+    a = 1.0 + j22 * drift
     b = 1.0 + j11 * q
     cross = j12 * j12
-    det = a * b - cross * DRIFT_VARIANCE * q
+    det = a * b - cross * drift * q
     return Filtered(
         det,
-        (a * j11 - cross * DRIFT_VARIANCE) / det,
+        (a * j11 - cross * drift) / det,
         j12 / det,
         (b * j22 - cross * q) / det,
-        (a * h1 - j12 * DRIFT_VARIANCE * h2) / det,
+        (a * h1 - j12 * drift * h2) / det,
         (b * h2 - j12 * q * h1) / det,
     )
 
@@ -86,7 +88,7 @@ def filtered(info: Information[N], q: N) -> Filtered[N]:
 def message(of: Filtered[N], step: Step[N], sound: N) -> Information[N]:
     """What a child tells its parent, weighed by its chance of being sound: r AᵀN A and r Aᵀ(M H - N c)."""
     _, n11, n12, n22, m1, m2 = of
-    rho, _, c1, c2, carry = step
+    rho, _, c1, c2, _, carry = step
     u1 = m1 - n11 * c1 - n12 * c2
     u2 = m2 - n12 * c1 - n22 * c2
     low = carry * n11 + DRIFT_KEPT * n12
@@ -103,15 +105,15 @@ def message(of: Filtered[N], step: Step[N], sound: N) -> Information[N]:
 def gains(info: Information[N], step: Step[N]) -> Gains[N]:
     """S = (J + Q⁻¹)⁻¹, G = S Q⁻¹ and S H."""
     j11, j12, j22, h1, h2 = info
-    q = step.q
-    a = 1.0 + j22 * DRIFT_VARIANCE
+    q, drift = step.q, step.drift
+    a = 1.0 + j22 * drift
     b = 1.0 + j11 * q
-    det = a * b - j12 * j12 * q * DRIFT_VARIANCE
+    det = a * b - j12 * j12 * q * drift
     s11 = q * a / det
-    s12 = -q * DRIFT_VARIANCE * j12 / det
-    s22 = DRIFT_VARIANCE * b / det
+    s12 = -q * drift * j12 / det
+    s22 = drift * b / det
     return Gains(
-        s11, s12, s22, a / det, -j12 * q / det, -j12 * DRIFT_VARIANCE / det, b / det,
+        s11, s12, s22, a / det, -j12 * q / det, -j12 * drift / det, b / det,
         s11 * h1 + s12 * h2, s12 * h1 + s22 * h2,
     )  # fmt: skip
 
@@ -126,18 +128,19 @@ class State(NamedTuple):
     mm: float
 
 
-def root_state(info: Information[float], mean_drift: float) -> State:
+def root_state(info: Information[float], step: Step[float], mean_drift: float) -> State:
     """S = (J + prior precision)⁻¹ and S h."""
     j11, j12, j22, h1, h2 = info
-    k11, k22 = j11 + 1.0 / ROOT_VARIANCE, j22 + 1.0 / ROOT_DRIFT_VARIANCE
-    h2 += mean_drift / ROOT_DRIFT_VARIANCE
+    variance = ROOT_DRIFT_SCALE * step.drift
+    k11, k22 = j11 + 1.0 / ROOT_VARIANCE, j22 + 1.0 / variance
+    h2 += mean_drift / variance
     det = k11 * k22 - j12 * j12
     return State((k22 * h1 - j12 * h2) / det, (k11 * h2 - j12 * h1) / det, k22 / det, -j12 / det, k11 / det)
 
 
 def child_state(parent: State, gain: Gains[float], step: Step[float]) -> State:
     """The mean is S H + G (A mean_p + c), the variance V = S + G (A V_p Aᵀ) Gᵀ."""
-    rho, _, c1, c2, carry = step
+    rho, _, c1, c2, _, carry = step
     s11, s12, s22, g11, g12, g21, g22, m1, m2 = gain
     t, m, tt, tm, mm = parent
     e1, e2 = rho * t + carry * m + c1, DRIFT_KEPT * m + c2
