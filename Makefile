@@ -46,11 +46,15 @@ test test-docker test-all: export PYTHONDONTWRITEBYTECODE =
 test: $(READY) sandbox
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes"
 
+# Tests that need an engine are nowhere else (tests/unit/test_folders.py); the longest come first.
+ENGINE_TESTS := tests/e2e tests/docker
+
 # It stops the engine, so it has it to itself.
 RESTART := tests/docker/test_engine_restart.py
 
 test-docker: $(READY)
-	$(BIN)/pytest -n 4 --dist loadfile --durations 12 -m "docker and not minutes" --ignore $(RESTART)
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "docker and not minutes" \
+		--ignore $(RESTART) $(ENGINE_TESTS)
 	$(BIN)/pytest -m "docker and not minutes" $(RESTART)
 
 # Everything, with the images of all languages built first: half an hour.
