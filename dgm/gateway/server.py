@@ -256,10 +256,14 @@ class Gateway:
             lease.check_tokens()
             key, reply = await self._answered(lease, ordinal, request)
             lease.heard.add(key.number)
+            if reply.error:
+                log.info("action %d, call %d: refused: %s", lease.action, ordinal, reply.text)
+                raise RequestRefused(reply.error, reply.text)
             lease.account(request, reply)
             return key, reply
 
     async def _answered(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
+        """What was said to the call; a provider's refusal is a reply with an error."""
         try:
             return await self._paid(lease, ordinal, request)
         except (RequestRefused, BadRequest) as refusal:
@@ -285,7 +289,7 @@ class Gateway:
             return CallKey(lease.action, ordinal), await lease.model.reply(request)
         recorded = lease.memory.take(request, ordinal)
         if recorded is not None:
-            return CallKey(lease.action, recorded.number), _answering(recorded.reply)
+            return CallKey(lease.action, recorded.number), recorded.reply
         difference = lease.memory.difference(request, ordinal)
         if difference:
             log.warning("action %d, call %d is not the recorded one: %s", lease.action, ordinal, difference)
@@ -293,7 +297,7 @@ class Gateway:
         with lease.hold(most):
             async with self.ledger.hold(request, lease.weighed) as allowed:
                 key, reply = await self._buy(lease, allowed, difference, cut=allowed is not request)
-        return key, _answering(reply)
+        return key, reply
 
     async def _buy(
         self, lease: Lease, request: Request, difference: str | None, *, cut: bool
@@ -344,10 +348,3 @@ class Gateway:
         place = f"{http.method} {http.url.path[:80]}"
         refusal = BadRequest(f"{place} is not offered here; there are {offered}", "unknown_endpoint", 404)
         return self._refuse(wire, lease, refusal)
-
-
-def _answering(reply: Reply) -> Reply:
-    """The reply; where it is a provider's refusal, that."""
-    if reply.error:
-        raise RequestRefused(reply.error, reply.text)
-    return reply

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from dgm.archive.journal import read_request
+from dgm.archive.journal import read_reply, read_request
 from dgm.domain import ActionId, Digest, Evaluation, Snapshot, Tally
 from dgm.messages import Exchange, Reply
 from dgm.meta.evidence import Subject, facts, folder, manifest, reading, whole
@@ -57,15 +57,17 @@ class Briefing:
             action: the expansion.
             brief: of its operator.
             heard: numbers of the calls that its operator was answered. An earlier try may have come as far as vetting,
-                whose calls do not count.
+                whose calls do not count; nor do requests that the provider refused.
 
         Raises:
-            ArchiveCorrupt: a recorded request is missing or damaged.
+            ArchiveCorrupt: a recorded request or reply is missing or damaged.
         """
         if not brief.evidence:
             return {}
-        calls = (call for call in self.by.run.store.calls(action) if call.number in heard)
-        said = [Exchange(call.number, read_request(self.by.run, call.request), Reply("")) for call in calls]
+        run = self.by.run
+        heard_calls = [call for call in run.store.calls(action) if call.number in heard]
+        answered = [call for call in heard_calls if not read_reply(run, call.reply).error]
+        said = [Exchange(call.number, read_request(run, call.request), Reply("")) for call in answered]
         return {"reading": self.by.keep_whole(reading(brief.evidence, brief.parents[0].source, said))}
 
     def _folder(self, about: Subject, own: list[Case]) -> Snapshot:

@@ -8,7 +8,7 @@ import pytest
 
 from dgm.archive.codec import decode, encode
 from dgm.archive.events import ActionStarted, ModelCalled, RunStarted, TaskGraded
-from dgm.archive.exchange import encode_request
+from dgm.archive.exchange import encode_reply, encode_request
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
@@ -29,7 +29,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import AgentFault
-from dgm.messages import Message, Request, Role
+from dgm.messages import Message, Reply, Request, Role
 from dgm.protocols import Proposal, SandboxSpec
 from dgm.search.foreman import Foreman
 from dgm.search.worker import Worker
@@ -167,17 +167,22 @@ def test_traces_that_programs_read_back_are_never_cut(run):
     assert json.loads(run.traces.get(kept["vetting"]))["stages"][-1]["result"] == "failed"
 
 
-def test_what_an_earlier_try_asked_when_it_vetted_was_not_read_by_the_editor(run):
-    read_by = {1: "# What it solved, first attempts", 2: "- what was changed and why: why"}
+def test_what_was_refused_or_asked_in_vetting_of_an_earlier_try_was_not_read_by_the_editor(run):
+    paid = {
+        1: ("# What it solved, first attempts", Reply("")),
+        2: ("# What it solved, first attempts", Reply("too long", error="context_length_exceeded")),
+        3: ("- what was changed and why: why", Reply("")),
+    }
 
     class Repeated(Listening):
-        """Is answered the first of two calls that were paid for when the expansion was first performed."""
+        """Hears the first two of three calls that were paid for when the expansion was first performed."""
 
         async def make(self, brief, bench):
-            for number, text in read_by.items():
+            for number, (text, reply) in paid.items():
                 asked = run.traces.put(encode_request(Request((Message(Role.USER, text),))))
-                run.append(ModelCalled(bench.action, number, "m", "diagnose", asked, asked, Usage()))
-            bench.heard.add(1)
+                said = run.traces.put(encode_reply(reply))
+                run.append(ModelCalled(bench.action, number, "m", "diagnose", asked, said, Usage()))
+            bench.heard.update((1, 2))
             return await super().make(brief, bench)
 
     what = Expand((AgentId(1),), "listening", (ActionId(3),))

@@ -161,7 +161,9 @@ def test_further_calls_wait_their_turn(tmp_path):
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     calls = [asyncio.create_task(ask(http)) for _ in range(6)]
-                    await asyncio.sleep(0.1)
+                    while lease.open < 6 or model.waiting < 2:
+                        await asyncio.sleep(0.01)
+                    await asyncio.sleep(0.1)  # a third, if the limit did not hold
                     model.go.set()
                     assert [status for status, _ in await asyncio.gather(*calls)] == [200] * 6
         assert model.most == 2
@@ -295,6 +297,30 @@ def test_refused_request_is_the_agents_to_mend(tmp_path):
         assert (answered[0], lease.failure, lease.calls) == (200, None, 1)
 
     run(scenario())
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["first performance", "repeated"])
+def test_refusal_is_heard_by_one_job_and_not_laid_before_the_next(tmp_path, caplog, earlier):
+    """An editor whose conversation became too long, then a probe of its child: the probe is not compared with it."""
+
+    async def scenario():
+        journal, heard = MemoryJournal(), set()
+        refusal = RequestRefused("context_length_exceeded", "long")
+        model = Script(*([] if earlier else [refusal]), Reply("fine"))
+        if earlier:
+            journal.already(Reply(str(refusal), error=refusal.code))
+        async with gateway(tmp_path / "g", model, journal) as opened:
+            statuses = []
+            for text in ("hi", "something else"):
+                with opened.lend(ACTION, "improve", heard=heard) as lease:
+                    async with client(opened, lease.token) as http:
+                        statuses.append((await ask(http, messages=[{"role": "user", "content": text}]))[0])
+        assert statuses == [400, 200]
+        assert heard == {1, 2}
+        assert len(model.asked) == (1 if earlier else 2)
+
+    run(scenario())
+    assert "is not the recorded one" not in caplog.text
 
 
 def test_socket_that_is_removed_in_mid_run_comes_back(tmp_path):
