@@ -190,7 +190,8 @@ TRICKS = {
     "linked-ignore": "ln -s /etc/passwd pkg/.gitignore; ln -s /testbed/pkg/loop pkg/loop; rm pkg/.gitignore pkg/loop",
     "odd-names": "ln -s pkg/code.py .gitmodules; mkdir .GIT; echo x > .GIT/config",
     "running": (
-        "(setsid sh -c 'while :; do echo lie > /testbed/pkg/code.py; sleep 0.01; done' >/dev/null 2>&1 &); sleep 0.2"
+        "(setsid sh -c 'while :; do echo lie > /testbed/pkg/code.py; sleep 0.01; done' >/dev/null 2>&1 &); "
+        "until grep -q lie /testbed/pkg/code.py; do sleep 0.01; done"
     ),
 }
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.e2e.hosted import KEY, PROVIDERS, Provider, faults, rows
 from tests.wire_server import Config, Offline, Script, WireServer
 
-TIMEOUT_S = 1.5
+TIMEOUT_S = 3.0
 """Without a byte: longer than the offline model thinks on a busy machine, short enough to wait for it often."""
 
 

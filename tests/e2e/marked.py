@@ -20,7 +20,7 @@ description = "hidden tests that would be recognised anywhere"
 license = "Apache-2.0"
 [defaults]
 timeout_s = 60
-test_timeout_s = 10
+test_timeout_s = 60
 """
 _TASK = """\
 split = "search"

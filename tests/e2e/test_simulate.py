@@ -21,6 +21,23 @@ from dgm.simulate.trial import Trial
 
 SMALL = ("--family", "drift", "--family", "broken", "--seeds", "3", "--budget", "120", "--jobs", "2")
 
+DIES_AFTER_THREE = """
+import os, signal
+from dgm.cli.main import main
+from dgm.simulate.results import Results
+
+add, kept = Results.add, []
+
+def add_and_die(*given):
+    add(*given)
+    kept.append(given)
+    if len(kept) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Results.add = add_and_die
+main()
+"""
+
 ONE = ("--policy", "hgm", "--family", "drift", "--seeds", "1")
 NO_USE = (
     ("--svg", "a.svg"),
@@ -54,16 +71,15 @@ def test_what_there_is_is_listed(dgm):
 def test_a_killed_study_goes_on_and_says_the_same(dgm, tmp_path):
     file = tmp_path / "results.jsonl"
     words = ["simulate", "--policy", "random", *SMALL, "--results", str(file)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dgm", *words], env=dgm.variables, stdout=subprocess.DEVNULL
+    killed = subprocess.run(
+        [sys.executable, "-c", DIES_AFTER_THREE, *words],
+        env=dgm.variables,
+        stdout=subprocess.DEVNULL,
+        check=False,
+        timeout=240,
     )
-    until = time.monotonic() + 120
-    while (not file.exists() or file.read_bytes().count(b"\n") < 3) and time.monotonic() < until:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    done = file.read_bytes().count(b"\n")
-    assert 3 <= done < 12
+    assert killed.returncode == -signal.SIGKILL
+    assert file.read_bytes().count(b"\n") == 3
     gone_on = without_times(dgm.json(*words))
     trials = [json.dumps(json.loads(line)["trial"]) for line in file.read_text().splitlines()]
     assert len(trials) == len(set(trials)) == 12

@@ -123,7 +123,7 @@ def test_a_comparison_is_read_to_its_end_while_the_run_goes_on(
 
     def slow(self: AgentRepository, before: str, after: str) -> bytes:
         begun.append(after)
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return b""
 
     monkeypatch.setattr(AgentRepository, "diff", slow)
@@ -131,7 +131,8 @@ def test_a_comparison_is_read_to_its_end_while_the_run_goes_on(
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
         browser.marks = [AgentId(0), AgentId(1)]
         browser.go("compare")
-        await pilot.pause()
+        while not begun:
+            await pilot.pause(0.02)
         for task in range(4):
             growing.start(0)
             growing.graded(1, task, good=True)

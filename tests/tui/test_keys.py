@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from textual.command import CommandList
 from textual.pilot import Pilot
 
 from dgm.domain import AgentId
@@ -151,7 +152,11 @@ async def palette(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert len(browser.screen_stack) == 2
     await pilot.press("2")
     await settle(browser, pilot)
-    await pilot.pause(0.5)
+    commands = browser.screen.query_one(CommandList)
+    for _ in range(500):
+        if commands.option_count and "2" in str(commands.get_option_at_index(0).prompt):
+            break
+        await pilot.pause(0.02)
     await press(pilot, "enter")
     await settle(browser, pilot)
     assert agents(browser).agent == 2

@@ -53,7 +53,7 @@ async def typed(browser: Browser, pilot: Pilot[None], words: str) -> None:
     meant = meaning(browser, words)
     assert meant is not None
     commands = browser.screen.query_one(CommandList)
-    for _ in range(200):
+    for _ in range(1000):
         shown = [str(commands.get_option_at_index(n).prompt) for n in range(commands.option_count)]
         if any(meant[0] in each for each in shown):
             break

@@ -42,7 +42,7 @@ def while_read(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Held) -> N
         with Reader(folder) as reader:
             browser = Browser(reader, theme="dark")
             async with browser.run_test(size=(120, 40)) as pilot:
-                for _ in range(200):
+                for _ in range(3000):
                     browser.look()
                     await pilot.pause(0.01)
                     if reader.members is not None or reader._outline is None:
@@ -189,7 +189,7 @@ def test_a_best_agent_that_was_not_found_is_looked_for_again(
     monkeypatch.setattr("dgm.search.best.best_of", once)
 
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
-        for _ in range(100):
+        for _ in range(3000):
             browser.look()
             await pilot.pause(0.01)
             if browser.reader.best is not None:

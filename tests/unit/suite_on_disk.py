@@ -26,7 +26,7 @@ description = "one task"
 license = "Apache-2.0"
 [defaults]
 timeout_s = 60
-test_timeout_s = 5
+test_timeout_s = 60
 """,
     "repos/sums/sums/__init__.py": "def double(number):\n    return number * 2\n",
     "repos/sums/tests/__init__.py": "",

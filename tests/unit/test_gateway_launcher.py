@@ -139,10 +139,14 @@ def test_time_limit_ends_an_agent_that_ignores_sigterm(tmp_path):
         print("up", flush=True)
         time.sleep(60)
     """
-    began = time.monotonic()
-    code, output = run(tmp_path, text, time_limit_s=0.5)
-    assert (code, output) == (124, "up\n")
-    assert time.monotonic() - began < 20
+    for limit in (0.5, 5.0, 20.0):  # more, where Python takes long to start
+        began = time.monotonic()
+        code, output = run(tmp_path, text, time_limit_s=limit)
+        assert code == 124
+        assert time.monotonic() - began < limit + 30
+        if output:
+            break
+    assert output == "up\n"
 
 
 def test_what_an_agent_left_running_is_ended(tmp_path):

@@ -153,10 +153,10 @@ def test_a_request_beyond_the_context_is_refused():
 )
 def test_hostile_text_is_answered_quickly(text):
     messages = [Message(Role.SYSTEM, text[:30_000]), Message(Role.USER, text)]
-    started = time.perf_counter()
+    started = time.process_time()
     reply = decide(Request(messages, (SHELL, EDIT)))
     assert reply.text
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_hostile_results_are_survived():

@@ -28,18 +28,18 @@ def tool_script():
 def openai_client(server, **more):
     import openai
 
-    given = {"api_key": KEY, "max_retries": 0, "timeout": 10, **more}
+    given = {"api_key": KEY, "max_retries": 0, "timeout": 60, **more}
     return openai.OpenAI(base_url=server.openai_url, **given)
 
 
 def anthropic_client(server, **more):
     import anthropic
 
-    given = {"api_key": KEY, "max_retries": 0, "timeout": 10, **more}
+    given = {"api_key": KEY, "max_retries": 0, "timeout": 60, **more}
     return anthropic.Anthropic(base_url=server.url, **given)
 
 
-def raw(server, path, body, *, key=KEY, timeout=10.0, headers=None):
+def raw(server, path, body, *, key=KEY, timeout=60.0, headers=None):
     """A plain client's answer."""
     import httpx2
 
