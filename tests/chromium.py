@@ -76,7 +76,7 @@ class Chromium:
 
     def __exit__(self, *_):
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(10)
+        self._process.wait(60)
         os.close(self._out)
         os.close(self._in)
         self._scratch.cleanup()

@@ -241,8 +241,8 @@ def test_mount_is_shown_read_only(inside: Inside, tmp_path: Path):
     (tmp_path / "file").write_text("of the host")
 
     async def work(sandbox):
-        read = await sandbox.exec(["cat", "/run/dgm/here/file"], timeout_s=10)
-        written = await sandbox.exec(["sh", "-c", "echo x > /run/dgm/here/file"], timeout_s=10)
+        read = await sandbox.exec(["cat", "/run/dgm/here/file"], timeout_s=60)
+        written = await sandbox.exec(["sh", "-c", "echo x > /run/dgm/here/file"], timeout_s=60)
         return read.output, written.exit_code
 
     output, exit_code = inside(work, mounts=[Mount(tmp_path, "/run/dgm/here")])
@@ -269,7 +269,7 @@ def test_socket_in_a_mounted_folder_answers(inside: Inside, tmp_path: Path):
     code = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/run/dgm/s'); print(s.recv(9))"
 
     async def work(sandbox):
-        return await sandbox.exec(["python3", "-c", code], timeout_s=10)
+        return await sandbox.exec(["python3", "-c", code], timeout_s=60)
 
     done = inside(work, mounts=[Mount(tmp_path, "/run/dgm")])
     thread.join()
@@ -281,7 +281,7 @@ def test_two_sandboxes_do_not_see_each_other(inside: Inside, call):
     call("sh", "-c", "echo mine > /tmp/shared-name")
 
     async def work(sandbox):
-        return await sandbox.exec(["find", "/work", "/agent", "/job", "/tmp", "-type", "f"], timeout_s=10)
+        return await sandbox.exec(["find", "/work", "/agent", "/job", "/tmp", "-type", "f"], timeout_s=60)
 
     done = inside(work)
     assert (done.exit_code, done.output) == (0, b"")

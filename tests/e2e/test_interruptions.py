@@ -76,7 +76,7 @@ def graded(run: Path) -> int:
 def test_ctrl_c_ends_in_good_order(dgm, started):
     process = started("once", "--max-evaluations", 60)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=240)
     assert process.returncode == 0
     assert "resume with: dgm resume once" in errors
     status = dgm.json("status", "once")
@@ -114,7 +114,7 @@ def test_a_second_writer_is_refused_by_name(dgm, busy):
 def test_stop_is_asked_for_from_elsewhere(dgm, busy):
     assert dgm.json("status", "busy")["state"] == "running"
     assert dgm.json("stop", "busy")["pid"] == busy.pid
-    busy.communicate(timeout=60)
+    busy.communicate(timeout=240)
     assert busy.returncode == 0
     assert dgm.json("status", "busy")["state"] == "stopped"
 

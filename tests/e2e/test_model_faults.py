@@ -222,7 +222,7 @@ def seen():
         return await asyncio.gather(*(meet_all(*kind, monkeypatch) for kind in KINDS))
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        columns = asyncio.run(asyncio.wait_for(scenario(), 100))
+        columns = asyncio.run(asyncio.wait_for(scenario(), 300))
     return {
         fault.what: dict(zip(KINDS, row, strict=True))
         for fault, row in zip(FAULTS, zip(*columns, strict=True), strict=True)

@@ -67,7 +67,7 @@ def test_an_outage_pauses_the_run_and_is_nobodys_failure(dgm, server, name, kind
         until(lambda: len(server.requests) >= asked + 3, process)
         assert count(run, "events") == during, "nothing is started before the provider answers"
         server.outage(False)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
     assert "paused until the model's provider answers again" in output + errors
     assert count(run, GRADED) == 6
@@ -87,12 +87,12 @@ def test_an_outage_that_is_not_waited_out_is_gone_on_with(dgm, server):
         server.outage(True)
         until(lambda: events(run, "run_paused"), process)
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=240)
     assert process.returncode == 0
     with begun(dgm, "resume", run.name) as process:
         until(lambda: len(events(run, "run_paused")) >= 2, process)
         server.outage(False)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
     assert "the search will wait for it" in errors
     assert count(run, GRADED) == 3
@@ -107,7 +107,7 @@ def test_a_key_that_is_revoked_ends_the_session_with_one_line(dgm, server, name)
         until(lambda: count(run, "evaluations") >= 2, process)
         graded = count(run, GRADED)
         server.app.config = replace(server.app.config, key=renewed)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=240)
     assert process.returncode == 1
     lines = [line for line in errors.splitlines() if "WARNING" not in line]
     assert len(lines) == 1, errors

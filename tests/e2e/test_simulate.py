@@ -102,7 +102,7 @@ def test_a_study_that_is_interrupted_says_how_to_go_on(dgm, tmp_path):
     while (not file.exists() or file.read_bytes().count(b"\n") < 1) and time.monotonic() < until:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, out) == (130, "")
     assert "the same command goes on" in err
     assert "Traceback" not in err

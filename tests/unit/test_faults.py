@@ -60,7 +60,7 @@ def error(ask, answer):
                 await ask(http)
             return caught.value
 
-    return asyncio.run(asyncio.wait_for(scenario(), 10))
+    return asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
 def openai_fault(status, body, **headers):

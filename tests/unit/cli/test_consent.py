@@ -122,7 +122,7 @@ def on_a_terminal(folder, answer):
             except OSError:
                 break
         os.close(screen)
-        asking.wait(10)
+        asking.wait(60)
     return shown.decode()
 
 

@@ -88,12 +88,12 @@ def talk(dialect, *requests):
         async with aclosing(_Closing(dialect)):
             return [await dialect.ask(request) for request in requests]
 
-    return asyncio.run(asyncio.wait_for(scenario(), 10))
+    return asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
 def check(dialect):
     """Asks whether the model is offered."""
-    asyncio.run(asyncio.wait_for(dialect.check(), 10))
+    asyncio.run(asyncio.wait_for(dialect.check(), 60))
 
 
 class _Closing:
