@@ -13,7 +13,7 @@ from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, Slow, ask, c
 
 
 def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 60))
+    return asyncio.run(asyncio.wait_for(scenario, 300))
 
 
 def test_reply_reaches_the_agent_and_the_account(tmp_path):
@@ -297,30 +297,6 @@ def test_refused_request_is_the_agents_to_mend(tmp_path):
         assert (answered[0], lease.failure, lease.calls) == (200, None, 1)
 
     run(scenario())
-
-
-@pytest.mark.parametrize("earlier", [False, True], ids=["first performance", "repeated"])
-def test_refusal_is_heard_by_one_job_and_not_laid_before_the_next(tmp_path, caplog, earlier):
-    """An editor whose conversation became too long, then a probe of its child: the probe is not compared with it."""
-
-    async def scenario():
-        journal, heard = MemoryJournal(), set()
-        refusal = RequestRefused("context_length_exceeded", "long")
-        model = Script(*([] if earlier else [refusal]), Reply("fine"))
-        if earlier:
-            journal.already(Reply(str(refusal), error=refusal.code))
-        async with gateway(tmp_path / "g", model, journal) as opened:
-            statuses = []
-            for text in ("hi", "something else"):
-                with opened.lend(ACTION, "improve", heard=heard) as lease:
-                    async with client(opened, lease.token) as http:
-                        statuses.append((await ask(http, messages=[{"role": "user", "content": text}]))[0])
-        assert statuses == [400, 200]
-        assert heard == {1, 2}
-        assert len(model.asked) == (1 if earlier else 2)
-
-    run(scenario())
-    assert "is not the recorded one" not in caplog.text
 
 
 def test_socket_that_is_removed_in_mid_run_comes_back(tmp_path):

@@ -1,14 +1,14 @@
-"""A replay: everything comes from the journal, and what is not there ends the replay with its place."""
+"""Recorded calls: a replay has nothing else, and ends with the place of what is not there; what one job heard is not the next one's."""
 
 import asyncio
 
 import pytest
 
 from dgm.errors import UserError
-from dgm.messages import Reply
+from dgm.messages import Reply, RequestRefused
 from dgm.models.choose import open_model
 from dgm.models.recorded import RecordedModel
-from tests.unit.gateway_bench import ACTION, MemoryJournal, ask, client, gateway
+from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, ask, client, gateway
 
 
 def test_recording_answers_and_says_what_it_lacks(tmp_path):
@@ -31,3 +31,27 @@ def test_unknown_model_lists_what_there_is():
         UserError, match=r"unknown model 'gpt-4' .did you mean 'openai/gpt-4'.* offline, recorded"
     ):
         open_model("gpt-4")
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["first performance", "repeated"])
+def test_refusal_is_heard_by_one_job_and_not_laid_before_the_next(tmp_path, caplog, earlier):
+    """An editor whose conversation became too long, then a probe of its child: the probe is not compared with it."""
+
+    async def scenario():
+        journal, heard = MemoryJournal(), set()
+        refusal = RequestRefused("context_length_exceeded", "long")
+        model = Script(*([] if earlier else [refusal]), Reply("fine"))
+        if earlier:
+            journal.already(Reply(str(refusal), error=refusal.code))
+        async with gateway(tmp_path / "g", model, journal) as opened:
+            statuses = []
+            for text in ("hi", "something else"):
+                with opened.lend(ACTION, "improve", heard=heard) as lease:
+                    async with client(opened, lease.token) as http:
+                        statuses.append((await ask(http, messages=[{"role": "user", "content": text}]))[0])
+        assert statuses == [400, 200]
+        assert heard == {1, 2}
+        assert len(model.asked) == (1 if earlier else 2)
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+    assert "is not the recorded one" not in caplog.text
