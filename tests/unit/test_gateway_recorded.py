@@ -1,4 +1,4 @@
-"""Recorded calls: a replay has nothing else, and ends with the place of what is not there; what one job heard is not the next one's."""
+"""Recorded calls: a replay has nothing else, and names the place where one is missing; each is heard by one job."""
 
 import asyncio
 
