@@ -186,9 +186,8 @@ class ModuleRun:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for reader in readers:
-            # A process that left the group can hold the pipe open; what it has to say does not count. What the module
-            # itself said does, however late a busy machine lets the thread read it.
-            reader.join(3)
+            # A process that left the group can hold the pipe open; what it has to say does not count.
+            reader.join(0.5)
         self._believe(exit_code)
 
     def _believe(self, exit_code: int | None) -> None:
