@@ -128,14 +128,19 @@ def leftovers(folder: Path) -> list[str]:
     found = [line for line in _containers(run_id).splitlines() if line]
     found += [place.name for place, note in scratch.notes() if note.labels.get("dgm.run") == run_id]
     for process in Path("/proc").iterdir():
-        try:
-            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-        except OSError:
-            continue
-        place = re.search(r"/tmp/dgm-sandboxes-\d+/dgm-[0-9a-f]{16}", command)
-        if place and not Path(place[0]).exists():
+        place = re.search(r"/tmp/dgm-sandboxes-\d+/dgm-[0-9a-f]{16}", _command(process))
+        # Read once more: a sandbox of another test may end between the two looks, its processes first.
+        if place and not Path(place[0]).exists() and (command := _command(process)):
             found.append(command)
     return found
+
+
+def _command(process: Path) -> str:
+    """The command line of a process; nothing of one that has ended."""
+    try:
+        return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _containers(run_id: str) -> str:
