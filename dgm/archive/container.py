@@ -156,18 +156,21 @@ class ContainerReader:
             raise self._wrong(f"{member.name}: its checksum differs: the file is damaged")
 
     def _expect(self, member: Member) -> None:
-        found = self._next_header()
+        try:
+            found = self._next_header()
+        except tarfile.HeaderError as error:
+            raise self._wrong(f"{member.name}: no header before it ({error}): the file is damaged") from error
         if found.name != member.name or not found.isreg() or found.size != member.size:
             raise self._wrong(f"{found.name!r} is not what the manifest names here ({member.name})")
 
     def _next_header(self) -> tarfile.TarInfo:
-        try:
-            return tarfile.TarInfo.frombuf(self._stream.exactly(_BLOCK), "utf-8", "surrogateescape")
-        except tarfile.HeaderError as error:
-            raise self._wrong(f"not a pack ({error})") from error
+        return tarfile.TarInfo.frombuf(self._stream.exactly(_BLOCK), "utf-8", "surrogateescape")
 
     def _read_manifest(self) -> Manifest:
-        header = self._next_header()
+        try:
+            header = self._next_header()
+        except tarfile.HeaderError as error:
+            raise UserError(f"{self._path}: not a packed run ({error})") from error
         if header.name != MANIFEST or not header.isreg():
             raise UserError(f"{self._path}: not a packed run (its first member is not {MANIFEST})")
         if not 0 <= header.size <= MAX_MANIFEST:

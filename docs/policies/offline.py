@@ -95,7 +95,8 @@ def search(one: dict[str, Any], program: Sequence[str] = PROGRAM) -> dict[str, A
     name = "-".join(map(str, _key(one)))
     arguments = ["resume", name]
     if not (ARCHIVE / name).exists():
-        arguments = ["run", "--name", name, "--model", "offline", "--policy", one["policy"]]
+        arguments = ["run", "--name", name, "--model", "offline", "--sandbox", "bubblewrap"]
+        arguments += ["--policy", one["policy"]]
         arguments += ["--seed", str(one["seed"]), "--workers", str(WORKERS)]
         arguments += ["--max-evaluations", str(EVALUATIONS)]
     _said(program, *arguments)

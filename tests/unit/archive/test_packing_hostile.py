@@ -77,6 +77,17 @@ def test_a_damaged_member_is_named(packed: Path) -> None:
     refused(rewritten(packed, files), f"{name}: its checksum differs: the file is damaged")
 
 
+def test_a_damaged_header_is_said_to_be_damage(packed: Path) -> None:
+    with lzma.open(packed) as stream, tarfile.open(fileobj=stream) as tar:
+        second = tar.getmembers()[1]
+    with lzma.open(packed) as stream:
+        data = bytearray(stream.read())
+    data[second.offset : second.offset + 4] = bytes(4)
+    bad = packed.with_name("bad.dgm")
+    bad.write_bytes(lzma.compress(bytes(data)))
+    refused(bad, f"{second.name}: no header before it .*: the file is damaged")
+
+
 def test_a_trace_that_is_not_what_its_name_says_is_named(packed: Path) -> None:
     files = contents(packed)
     name = next(name for name in files if name.startswith("traces/"))
@@ -95,7 +106,7 @@ def test_a_file_that_ends_early_is_refused(packed: Path, cut: int) -> None:
 def test_what_is_no_pack_is_refused(packed: Path, data: bytes) -> None:
     bad = packed.with_name("bad.dgm")
     bad.write_bytes(data)
-    refused(bad, "not a pack|too early")
+    refused(bad, "not a packed run|too early")
 
 
 @pytest.mark.parametrize(
