@@ -44,7 +44,7 @@ check: $(READY)
 test test-docker test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY) sandbox
-	$(BIN)/pytest -n 6 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes"
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes"
 
 # Tests that need an engine are nowhere else (tests/unit/test_folders.py); the longest come first.
 ENGINE_TESTS := tests/e2e tests/docker
