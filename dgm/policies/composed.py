@@ -17,6 +17,7 @@ from dgm.policies.rules import (
     ParentRule,
     TaskRule,
 )
+from dgm.policies.tasks import best_untried
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,9 @@ class Composed:
     """Asks the gate; then the parent rule and the operator rule, or the evaluation rule and the task rule.
 
     Where nobody is to be evaluated an archive that may grow grows, whatever the gate says; where nobody is to be a
-    parent, or no operator can make a child of it now, evaluation goes on.
+    parent, or no operator can make a child of it now, evaluation goes on. Where the rules name nobody for either, and
+    nothing is awaited that could change that, the best score that has an untried task is evaluated: a search ends
+    early only when every agent has tried every task.
     """
 
     def __init__(
@@ -67,8 +70,11 @@ class Composed:
             may = False
         agent = self._evaluation.target(tree, rng)
         if agent is None:
-            return self._expand(tree, rng) if may else None
-        return Evaluate(agent, self._task.task(tree, agent, rng))
+            grown = self._expand(tree, rng) if may else None
+            if grown is not None or _awaits(tree):
+                return grown
+            agent = best_untried(tree)
+        return None if agent is None else Evaluate(agent, self._task.task(tree, agent, rng))
 
     def observe(self, event: Recorded) -> None:
         """Passes the event on to every part that keeps state, once."""
@@ -78,3 +84,8 @@ class Composed:
     def _expand(self, tree: Tree, rng: Random) -> Expand | None:
         parents = self._parent.parents(tree, rng)
         return self._operators.choose(tree, parents, rng) if parents else None
+
+
+def _awaits(tree: Tree) -> bool:
+    """Whether something is under way, to be performed again, or up to a person."""
+    return bool(tree.pending or tree.to_redo() or tree.waiting)

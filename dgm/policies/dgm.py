@@ -21,11 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgm.archive.tree import Tree
-from dgm.domain import SEED, AgentId, Expand
+from dgm.domain import SEED, AgentId
 from dgm.policies.composed import Composition
-from dgm.policies.limits import births_in_flight, fertile
+from dgm.policies.limits import births_under_way, fertile
+from dgm.policies.outcomes import graded, scores
 from dgm.policies.rules import Kit
-from dgm.policies.staged import FIRST_STAGE, evaluations_in_flight, graded, scores
+from dgm.policies.staged import FIRST_STAGE, evaluations_in_flight
+from dgm.policies.standings import being_made
 
 LAMBDA = 10.0
 MIDPOINT = 0.5
@@ -55,10 +57,8 @@ def eligible(tree: Tree) -> NDArray[np.bool_]:
 def children(tree: Tree) -> NDArray[np.int64]:
     """Per agent, its children: born, or on their way (stillborn ones are no children)."""
     counts = np.array([len(tree.children(agent.id)) for agent in tree.agents], dtype=np.int64)
-    for actions in (tree.pending, tree.to_redo()):
-        for action in actions.values():
-            if isinstance(action, Expand):
-                counts[list(action.parents)] += 1
+    for parents in being_made(tree):
+        counts[list(parents)] += 1
     return counts
 
 
@@ -80,7 +80,7 @@ class ScoreOverChildren:
         """One parent, drawn from ``parent_probabilities``; none while two births are under way."""
         probabilities = parent_probabilities(tree)
         possible = np.flatnonzero(probabilities)
-        if births_in_flight(tree) >= BIRTHS_AT_ONCE or not len(possible):
+        if births_under_way(tree) >= BIRTHS_AT_ONCE or not len(possible):
             return ()
         place = np.searchsorted(np.cumsum(probabilities[possible]), rng.random(), side="right")
         return (AgentId(int(possible[min(int(place), len(possible) - 1)])),)
@@ -98,7 +98,7 @@ class Latest:
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
         """The agent that was born last, of those with a result."""
         possible = np.flatnonzero(eligible(tree))
-        if births_in_flight(tree) or evaluations_in_flight(tree)[-1] or not len(possible):
+        if births_under_way(tree) or evaluations_in_flight(tree)[-1] or not len(possible):
             return ()
         return (AgentId(int(possible[-1])),)
 
@@ -115,6 +115,6 @@ class SeedImproves:
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
         """The seed, once it is evaluated; nobody while two births are under way."""
-        if births_in_flight(tree) >= BIRTHS_AT_ONCE or not eligible(tree)[SEED]:
+        if births_under_way(tree) >= BIRTHS_AT_ONCE or not eligible(tree)[SEED]:
             return ()
         return (SEED,)

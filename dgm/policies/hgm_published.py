@@ -10,7 +10,7 @@ over ``[1:]``, its descendants.) It differs from the paper (``hgm``) in three th
 * To read a clade, the program takes the agent's own list of outcomes and appends those of every descendant, in place.
   So each expansion, whoever it falls to, adds the descendants' outcomes once more to every possible parent's own, with
   all that was added to the descendants before. These lists then give the draws, of parents and of agents to evaluate,
-  and the means. A list of 10,000 outcomes or more is left alone, and read as 10,000 times its mean.
+  and the means. A list of 10,000 outcomes or more is left alone, and read as 10,000 times its mean for parents.
 
 Not reproduced: that the seed comes with all its results, is not counted as an agent, nor they as evaluations; that a
 failed birth counts nowhere (a search whose births all fail would not end), not even against its parent; and the first

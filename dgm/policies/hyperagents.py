@@ -7,10 +7,12 @@ The default parent rule of the published program (``select_parent``, method "sco
 A score s is the share of an agent's own evaluations that it resolved; with fewer than 3 scores m is the mean of those
 there are. Stillborn children count, as they do there, and so do those being made, so that parallel workers spread. The
 penalty is slight up to 4 children (0.88) and steep from 8 on (0.37). All weights zero: every candidate is as
-likely. Stages as in ``staged``: the program has 0.4 as its threshold, too.
+likely. Stages as in ``staged``: the program has 0.4 as its threshold, too, for polyglot, and any success elsewhere.
 
 Departures: the program shrinks the score of an agent that stopped at its first stage by the stage's share of all
-tasks; the formula as it is usually quoted, and here, does not. Who is a candidate: ``standings.candidates``.
+tasks; the formula as it is usually quoted, and here, does not. It passes over an agent whose own editing has failed
+(``valid_parent``), here only after ten times in a row (``limits.fertile``). Who is a candidate:
+``standings.candidates``.
 """
 
 from random import Random
@@ -21,8 +23,8 @@ from numpy.typing import NDArray
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
+from dgm.policies.outcomes import scores
 from dgm.policies.rules import Kit
-from dgm.policies.staged import scores
 from dgm.policies.standings import candidates, draw, offspring, sigmoid, spread
 
 HYPERAGENTS = Composition(gate="staged", parent="hyperagents", evaluation="staged", task="fixed-order")

@@ -21,12 +21,17 @@ def evaluations_begun(tree: Tree) -> int:
 
 def agents_begun(tree: Tree) -> int:
     """Members of the archive, those being made, and those that wait for a person."""
-    return len(tree.agents) + births_in_flight(tree) + len(tree.waiting)
+    return len(tree.agents) + births_under_way(tree)
 
 
 def births_in_flight(tree: Tree) -> int:
     """Expansions that run, or wait to be performed again."""
     return tree.expansions_in_flight
+
+
+def births_under_way(tree: Tree) -> int:
+    """Births in flight, and children that wait for a person's answer."""
+    return births_in_flight(tree) + len(tree.waiting)
 
 
 def may_expand(tree: Tree) -> bool:

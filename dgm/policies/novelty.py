@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
-from dgm.policies.outcomes import outcomes
+from dgm.policies.outcomes import outcomes, scores
 from dgm.policies.rules import Kit
-from dgm.policies.staged import scores
 from dgm.policies.standings import being_made, candidates
 
 NOVELTY = Composition(gate="staged", parent="novelty", evaluation="staged", task="fixed-order")
@@ -53,7 +52,7 @@ class PerformanceNovelty:
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
         """One of the group; nobody while there is no candidate."""
-        making = [parent for action in being_made(tree) for parent in action.parents]
+        making = [parent for parents in being_made(tree) for parent in parents]
         members = group(tree)
         if not members:
             return ()

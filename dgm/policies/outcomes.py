@@ -1,4 +1,4 @@
-"""Who solved what, as matrices."""
+"""Who solved what: how many, as shares, and as matrices."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,18 @@ from numpy.typing import NDArray
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Verdict
+
+
+def graded(tree: Tree) -> NDArray[np.int64]:
+    """Per agent, its own evaluations that count."""
+    resolved = np.array(tree.own_resolved, dtype=np.int64)
+    return resolved + np.array(tree.own_unresolved, dtype=np.int64)
+
+
+def scores(tree: Tree) -> NDArray[np.float64]:
+    """Per agent, the share of its own evaluations that it resolved; 0.0 where it has none."""
+    resolved = np.array(tree.own_resolved, dtype=np.float64)
+    return resolved / np.maximum(graded(tree), 1)
 
 
 def outcomes(tree: Tree, agents: Sequence[AgentId]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

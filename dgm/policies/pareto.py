@@ -13,7 +13,8 @@ Departures: batches come from the tasks of the fronts, GEPA keeps two sets; wors
 the lowest mean, which is the same where all are evaluated fully; among equals the newer is dropped. An agent
 must also have been judged (``standings.candidates``). Expansions in flight change nothing: a draw spreads parallel
 workers by itself. A child of two parents is compared with the first. A task that was given up in a batch makes room
-for another.
+for another, which the parent may not have tried. Once the archive cannot grow, those that failed their batch are
+evaluated on the rest like the others (the program ends with its budget).
 """
 
 from itertools import islice
@@ -25,9 +26,9 @@ from numpy.typing import NDArray
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, TaskId, Verdict
 from dgm.policies.composed import Composition
-from dgm.policies.outcomes import outcomes
+from dgm.policies.outcomes import graded, outcomes
 from dgm.policies.rules import Kit
-from dgm.policies.staged import evaluations_in_flight, graded
+from dgm.policies.staged import evaluations_in_flight, leftover
 from dgm.policies.standings import candidates, draw
 from dgm.policies.tasks import agents_with_untried, untried
 
@@ -55,12 +56,12 @@ class BatchFirst:
         """Needs nothing of the kit."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
-        """The oldest agent whose batch is not complete, or that has passed it."""
+        """The oldest agent whose batch is not complete, or that has passed it; else ``leftover``."""
         begun = graded(tree) + evaluations_in_flight(tree)
         for agent in map(AgentId, agents_with_untried(tree).tolist()):
             if begun[agent] < BATCH or is_candidate(tree, agent):
                 return agent
-        return None
+        return leftover(tree)
 
 
 class BatchTask:

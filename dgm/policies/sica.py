@@ -22,8 +22,8 @@ import numpy as np
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
+from dgm.policies.outcomes import graded, scores
 from dgm.policies.rules import Kit
-from dgm.policies.staged import graded, scores
 from dgm.policies.standings import candidates
 
 SICA = Composition(gate="evaluate-first", parent="sica", evaluation="every-task")

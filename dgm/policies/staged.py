@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Evaluate, TaskId, Verdict
-from dgm.policies.limits import BARREN, births_in_flight, evaluations_begun, may_expand
+from dgm.policies.limits import BARREN, births_under_way, evaluations_begun, may_expand
+from dgm.policies.outcomes import graded, scores
 from dgm.policies.rules import Kit
-from dgm.policies.tasks import agents_with_untried
+from dgm.policies.tasks import best_untried
 
 FIRST_STAGE = 10
 SECOND_STAGE = 50
@@ -65,18 +66,6 @@ def evaluations_in_flight(tree: Tree) -> NDArray[np.int64]:
     return flying
 
 
-def graded(tree: Tree) -> NDArray[np.int64]:
-    """Per agent, its own evaluations that count."""
-    resolved = np.array(tree.own_resolved, dtype=np.int64)
-    return resolved + np.array(tree.own_unresolved, dtype=np.int64)
-
-
-def scores(tree: Tree) -> NDArray[np.float64]:
-    """Per agent, the share of its own evaluations that it resolved; 0.0 where it has none."""
-    resolved = np.array(tree.own_resolved, dtype=np.float64)
-    return resolved / np.maximum(graded(tree), 1)
-
-
 @lru_cache(maxsize=16)
 def fixed_order(tasks: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
     """The tasks in an order that is the same in every run and has nothing to do with that of the suite."""
@@ -87,9 +76,18 @@ def may_still_grow(tree: Tree) -> bool:
     """Whether the archive may grow, and its failed births are not more than its evaluations and ten.
 
     A failed birth is no evaluation. The program, which ends after so many generations, need not care; a search whose
-    births all fail would not end.
+    births nearly all fail would spend on little else.
     """
     return may_expand(tree) and sum(tree.stillborn.values()) <= BARREN + evaluations_begun(tree)
+
+
+def leftover(tree: Tree) -> AgentId | None:
+    """Who may try what no stage asks for: the best score that has an untried task, once the archive cannot grow.
+
+    Nobody while a child is on its way to the last place.
+    """
+    last_birth = births_under_way(tree) > 0 and not may_expand(tree)
+    return None if may_still_grow(tree) or last_birth else best_untried(tree)
 
 
 class StagesDone:
@@ -106,8 +104,7 @@ class StagesDone:
 class ByStage:
     """The evaluation rule: the oldest agent that is owed an evaluation.
 
-    Where the archive cannot grow, and no child is on its way to a place that is the last, the best score that has an
-    untried task (the program ends there).
+    Where nobody is and the archive cannot grow, ``leftover`` (the program ends there).
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -116,13 +113,7 @@ class ByStage:
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
         """An agent with an untried task, or nobody."""
         waiting = owed(tree)
-        if len(waiting):
-            return AgentId(int(waiting[0]))
-        rest = agents_with_untried(tree)
-        last_birth = births_in_flight(tree) > 0 and not may_expand(tree)
-        if not len(rest) or may_still_grow(tree) or last_birth:
-            return None
-        return AgentId(int(rest[int(np.argmax(scores(tree)[rest]))]))
+        return AgentId(int(waiting[0])) if len(waiting) else leftover(tree)
 
 
 class FixedOrder:

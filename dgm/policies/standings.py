@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, Expand
 from dgm.policies.limits import fertile
-from dgm.policies.staged import FIRST_STAGE, evaluations_in_flight, graded
+from dgm.policies.outcomes import graded
+from dgm.policies.staged import FIRST_STAGE, evaluations_in_flight
 
 
 def judged(tree: Tree) -> NDArray[np.bool_]:
@@ -38,10 +39,11 @@ def candidates(tree: Tree) -> NDArray[np.int64]:
     return np.flatnonzero(found & fertile(tree))
 
 
-def being_made(tree: Tree) -> list[Expand]:
-    """Expansions that run, or wait to be performed again."""
+def being_made(tree: Tree) -> list[tuple[AgentId, ...]]:
+    """The parents of each child on its way: of expansions under way, and of children that wait for a person."""
     actions = chain(tree.pending.values(), tree.to_redo().values())
-    return [action for action in actions if isinstance(action, Expand)]
+    running = [action.parents for action in actions if isinstance(action, Expand)]
+    return running + [waiting.child.parents for waiting in tree.waiting.values()]
 
 
 def offspring(tree: Tree) -> NDArray[np.int64]:
@@ -51,7 +53,7 @@ def offspring(tree: Tree) -> NDArray[np.int64]:
     """
     size, made = len(tree.agents), being_made(tree)
     born = np.array([len(tree.children(agent.id)) for agent in tree.agents], dtype=np.int64)
-    making = _count([parent for action in made for parent in dict.fromkeys(action.parents)], size)
+    making = _count([parent for parents in made for parent in dict.fromkeys(parents)], size)
     return np.asarray(born + making + stillborn(tree), dtype=np.int64)
 
 
@@ -59,7 +61,7 @@ def stillborn(tree: Tree) -> NDArray[np.int64]:
     """Per agent, the expansions with it as first parent that ended without a child."""
     size = len(tree.agents)
     lived = _count([agent.parents[0] for agent in tree.agents if agent.parents], size)
-    lives = _count([action.parents[0] for action in being_made(tree)], size)
+    lives = _count([parents[0] for parents in being_made(tree)], size)
     return np.asarray(np.maximum(np.array(tree.expansions, dtype=np.int64) - lived - lives, 0))
 
 

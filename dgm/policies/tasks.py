@@ -1,4 +1,4 @@
-"""Which tasks an agent has not tried, and a fair draw among them."""
+"""Which tasks an agent has not tried, who has any, and a fair draw among them."""
 
 from random import Random
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, TaskId
+from dgm.policies.outcomes import scores
 from dgm.policies.rules import Kit
 
 
@@ -14,6 +15,12 @@ def agents_with_untried(tree: Tree) -> NDArray[np.int64]:
     """Ids of the agents that have a task left which is neither graded, pending nor given up; ascending."""
     tried = np.array(tree.tried_count, dtype=np.int64)
     return np.flatnonzero(tried < len(tree.tasks))
+
+
+def best_untried(tree: Tree) -> AgentId | None:
+    """The best score of those agents, the oldest among equals; ``None`` where every agent has tried every task."""
+    rest = agents_with_untried(tree)
+    return AgentId(int(rest[int(np.argmax(scores(tree)[rest]))])) if len(rest) else None
 
 
 def untried(tree: Tree, agent: AgentId) -> list[TaskId]:

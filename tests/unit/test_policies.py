@@ -41,6 +41,19 @@ def test_the_archive_widens_with_the_0_6th_power_of_evaluations(policy):
     assert isinstance(decide(policy, log), Expand)
 
 
+def test_stillborn_children_count_as_agents(policy):
+    log = Log()
+    log.born()
+    log.born(0)
+    log.graded(0, [True, False] * 4)
+    log.graded(1, [True, False])
+    assert 3 < 10**0.6 < 4
+    log.made((0,), "self-edit", dies="check")
+    assert isinstance(decide(policy, log), Expand)
+    log.made((0,), "self-edit", dies="check")
+    assert isinstance(decide(policy, log), Evaluate)
+
+
 def test_pending_births_count_as_agents(policy):
     log = Log()
     log.born()

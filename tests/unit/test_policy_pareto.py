@@ -6,8 +6,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from dgm.archive.events import ActionStarted, TaskGraded
-from dgm.domain import AgentId, Evaluate, Evaluation, Expand, TaskId, Verdict
+from dgm.archive.events import ActionStarted, AgentBorn, TaskGraded
+from dgm.domain import AgentId, Budget, Evaluate, Evaluation, Expand, TaskId, Verdict
 from dgm.policies.pareto import (
     BatchFirst,
     BatchTask,
@@ -54,6 +54,14 @@ def test_of_two_that_dominate_each_other_the_worse_goes():
     assert undominated(fronts, np.array([2, 0, 1])).tolist() == [1]
 
 
+def test_those_who_solved_least_are_dropped_first():
+    # Task 0: agents 1 and 3; 1: 1 and 2; 2: 2 and 3; 3: 2 and 3. Any one of the three can go, and only one.
+    log = vectors(Log(), "0000000000", "1100000000", "0111000000", "1011000000")
+    shares = parent_probabilities(log.tree)
+    assert shares[1] == 0.0
+    assert shares[2] > 0.0 < shares[3]
+
+
 def test_dropping_goes_on_until_nobody_is_dominated():
     fronts = np.array([[1, 0], [1, 1], [0, 1]], dtype=np.float64)
     assert undominated(fronts, np.array([1, 0, 2])).tolist() == [0, 2]
@@ -74,6 +82,18 @@ def test_only_children_that_passed_their_batch_are_evaluated_further():
     assert rule.target(log.tree, Random(0)) == 2, "it passed: 2 of 3 against 1"
     log.graded(2, [False] * 7)
     assert rule.target(log.tree, Random(0)) is None
+
+
+def test_a_full_archive_evaluates_those_too_that_failed_their_batch():
+    log = vectors(Log(Budget(agents=3, evaluations=100)), "1000000000", "100")
+    rule = BatchFirst(Kit())
+    assert rule.target(log.tree, Random(0)) is None, "there is room for another child"
+    action = log.tree.next_action
+    log.add(ActionStarted(action, Expand((AgentId(0),), "self-edit")))
+    assert rule.target(log.tree, Random(0)) is None, "which may be one to evaluate"
+    log.add(AgentBorn(action, AgentId(2), (AgentId(0),), "c2", "self-edit", ""))
+    log.graded(2, [False] * 3)
+    assert rule.target(log.tree, Random(0)) == 1
 
 
 def test_no_more_than_a_batch_is_started_before_it_is_known():

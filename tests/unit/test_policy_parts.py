@@ -5,9 +5,10 @@ from random import Random
 
 import pytest
 
+from dgm.archive.events import ActionLost, ActionStarted, ChildProposed
 from dgm.archive.run import Run
 from dgm.config import Settings, resolve
-from dgm.domain import AgentId, Budget, Evaluate, Expand
+from dgm.domain import AgentId, Born, Budget, CommitId, Evaluate, Expand
 from dgm.errors import UserError
 from dgm.plugins import find
 from dgm.policies.composed import Composed
@@ -66,18 +67,63 @@ EVALUATE = Evaluate(AgentId(0), TASKS[0])
         (False, [0], 0, EVALUATE),
         (True, [], 0, EVALUATE),  # nobody is to be a parent
         (False, [0], None, EXPAND),  # nobody is to be evaluated
-        (True, [], None, None),
-        (False, [], None, None),
+        (True, [], None, EVALUATE),  # neither: there is a task that nobody asked for
+        (False, [], None, EVALUATE),
     ],
 )
 def test_a_part_that_names_nobody_leaves_the_step_to_the_other(expands, parents, target, expected):
     assert put_together(Parts(expands, parents, target)) == expected
 
 
+def family():
+    """A seed that solved one of two tasks, and two children that solved both of theirs."""
+    log = Log()
+    for number, verdicts in enumerate([[True, False], [True, True], [True, True]]):
+        log.born(*([0] if number else []))
+        log.graded(number, verdicts)
+    return log
+
+
+def without_a_rule(log):
+    """What is done where no part names anybody."""
+    parts = Parts(True, [], None)
+    return Composed("parts", Kit("other"), parts, parts, parts, parts).next(log.tree, Random(0))
+
+
+def test_what_nobody_asks_for_goes_to_the_best_and_of_these_to_the_oldest():
+    assert without_a_rule(family()).agent == 1
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("action", [EXPAND, Evaluate(AgentId(0), TASKS[9])])
+def test_what_nobody_asks_for_is_not_done_while_something_is_under_way(action, lost):
+    log = family()
+    number = log.tree.next_action
+    log.add(ActionStarted(number, action))
+    if lost:
+        log.add(ActionLost(number, "killed"))
+    assert without_a_rule(log) is None
+
+
+def test_what_nobody_asks_for_is_not_done_while_a_child_waits_for_a_person():
+    log = family()
+    number = log.tree.next_action
+    log.add(ActionStarted(number, EXPAND))
+    log.add(ChildProposed(number, Born((AgentId(0),), "other", CommitId("c" * 40), "why")))
+    assert without_a_rule(log) is None
+
+
+def test_a_search_ends_when_every_agent_has_tried_every_task():
+    log = Log()
+    log.born()
+    log.graded(0, [True] * len(TASKS))
+    assert without_a_rule(log) is None
+
+
 @pytest.mark.parametrize("target", [0, None])
 def test_an_archive_that_may_not_grow_does_not_whoever_says_so(target):
     parts = Parts(True, [0], target)
-    assert put_together(parts, Budget(agents=1)) == (EVALUATE if target == 0 else None)
+    assert put_together(parts, Budget(agents=1)) == EVALUATE
     assert not parts.asked["gate"]
     assert not parts.asked["parent"]
 

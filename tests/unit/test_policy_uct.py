@@ -6,11 +6,11 @@ from random import Random
 import pytest
 
 from dgm.archive.events import ActionStarted, AgentStillborn
-from dgm.domain import AgentId, Expand, Stillborn
+from dgm.domain import AgentId, Evaluate, Expand, Stillborn
 from dgm.policies.limits import BARREN
 from dgm.policies.rules import Kit
 from dgm.policies.uct import UNIT, TreeWalk, upper_bound
-from tests.unit.worlds import Log
+from tests.unit.worlds import TASKS, Log
 
 
 def parent(log):
@@ -53,6 +53,15 @@ def test_a_child_with_bad_offspring_loses_to_its_sibling():
         log.born(1)
         log.graded(child, [False] * 10)
     # N = 6. Child 1: 0.8 in 3 visits, 1.36; child 2: 0.7 in 1 visit, 2.59; child 3: 2.09.
+    assert parent(log) == (2,)
+
+
+def test_an_agent_that_is_not_judged_yet_is_a_visit_without_reward():
+    log = family(10, 2, 1)
+    log.born(1)
+    log.graded(4, [True] * 3)
+    log.add(ActionStarted(log.tree.next_action, Evaluate(AgentId(4), TASKS[9])))
+    # N = 5. Child 1: 1.0 in 2 visits, 1.77 (with the grandchild's 3 of 3, 2.27); child 2: 0.2 in 1 visit, 1.99.
     assert parent(log) == (2,)
 
 

@@ -259,7 +259,7 @@ class Outlook:
 
 
 def _under_way(tree: Tree) -> tuple[dict[int, int], Array]:
-    """Evaluations, per agent, and expansions that run or wait to be performed again."""
+    """Evaluations per agent that run or wait to be performed again; expansions, those included that await a person."""
     evaluations: dict[int, int] = {}
     expansions = np.zeros(len(tree.agents))
     for what in (*tree.pending.values(), *tree.to_redo().values()):
@@ -268,4 +268,6 @@ def _under_way(tree: Tree) -> tuple[dict[int, int], Array]:
                 evaluations[agent] = evaluations.get(agent, 0) + 1
             case Expand(parents):
                 expansions[parents[0]] += 1.0
+    for waiting in tree.waiting.values():
+        expansions[waiting.child.parents[0]] += 1.0
     return evaluations, expansions
