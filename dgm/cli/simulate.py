@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -202,9 +203,22 @@ def _check_files(files: Mapping[str, Path | None]) -> None:
     for file in given.values():
         if not file.parent.is_dir():
             raise UserError(f"{file}: there is no folder {file.parent}")
+        if file.is_dir():
+            raise UserError(f"{file}: is a folder; name a file")
+        if not file.exists():
+            _check_folder(file)
     for (one, file), (other, same) in combinations(given.items(), 2):
         if file.resolve() == same.resolve():
             raise UserError(f"{one} and {other} both name {file}; choose another file for one of them")
+
+
+def _check_folder(file: Path) -> None:
+    """Makes sure that a file can be made in the folder; leaves nothing there."""
+    try:
+        with TemporaryFile(dir=file.parent):
+            pass
+    except OSError as error:
+        raise UserError(f"{file}: no file can be made in {file.parent}: {error.strerror}") from error
 
 
 def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:

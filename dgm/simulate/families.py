@@ -83,7 +83,7 @@ _NINE = (
     ),
     Family(
         "skills",
-        "several skills that tasks demand in different shares; an edit touches one, and crossover can help",
+        "several skills that tasks demand in different shares; an edit touches one, so crossing agents can help",
         {
             "skills": _still(4.0),
             "focus": (0.6, 0.9),
@@ -109,7 +109,7 @@ _NINE = (
     ),
     Family(
         "heavy-tails",
-        "most edits do little, a few change very much, mostly for the worse",
+        "most edits do little, a few change very much, for better or worse",
         {"tail": (0.45, 0.65), "step_mean": (-0.16, -0.10), "step_sd": (0.12, 0.20)},
     ),
 )

@@ -11,6 +11,7 @@ and the versions of numpy and scipy.
 import ast
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,7 +57,8 @@ def fingerprint(policy: str, family: str) -> str:
     if family == OPERATORS:
         said += contender_settings(policy).model_dump_json(include={"operator", "operators"})
         modules += _CHOICE
-    parts = [str(FORMAT), said, repr(FAMILIES.get(family)), repr(sorted(COMMON.items()))]
+    ranges = repr(replace(FAMILIES[family], about="")) if family in FAMILIES else ""
+    parts = [str(FORMAT), said, ranges, repr(sorted(COMMON.items()))]
     parts += [_code(module) for module in sorted(_reached((*modules, *_WORLDS)))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

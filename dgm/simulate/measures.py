@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dgm.search.budgets import Reason
 from dgm.simulate.contenders import ORACLE
 from dgm.simulate.study import Cell, Study
@@ -17,6 +20,8 @@ from dgm.stats import paired_bootstrap
 EQUAL = 1e-9
 """Scores that differ by less are a tie."""
 MEAN = "mean of families"
+RESAMPLES = 999
+"""Of seeds, for the interval of a speed."""
 _FULL = (Reason.GOAL.value, Reason.NOTHING_LEFT.value, Reason.LIMIT.value)
 """How a trial ends whose measures are those of a whole search."""
 
@@ -49,7 +54,11 @@ class Standing:
     area_difference: float
     speed: float | None
     """Evaluations that the reference needs for a final quality, over those that this policy needs for it: for the
-    reference's where this policy gets there, else for this policy's; None where the searches began with it."""
+    reference's where this policy gets there, else for this policy's; None where the searches began with it. Read
+    off the two mean curves; it is no mean over searches, some of which never get there."""
+    speed_low: float | None
+    """Of its 95 % interval, by the percentile bootstrap over seeds; None where a draw of seeds has no speed."""
+    speed_high: float | None
     regret: float
     """Against the best agent in its own tree."""
     oracle_regret: float | None
@@ -118,6 +127,7 @@ Rows = Sequence[Sequence[Result]]
 def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle: Rows) -> Standing:
     mine, theirs, best = _all(own), _all(other), _all(oracle)
     final = fmean(result.final for result in mine)
+    slowest, fastest = _speed_interval(own, other, budget)
     return Standing(
         policy=name[0],
         family=name[1],
@@ -130,6 +140,8 @@ def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle
         area=fmean(result.area for result in mine),
         area_difference=fmean(a.area - b.area for a, b in zip(mine, theirs, strict=True)),
         speed=_speed(_points(mine, budget), _points(theirs, budget)),
+        speed_low=slowest,
+        speed_high=fastest,
         regret=fmean(result.regret for result in mine),
         oracle_regret=fmean(result.final for result in best) - final if best else None,
         at_root=fmean(result.recommended == 0 for result in mine),
@@ -172,6 +184,30 @@ def _points(results: Sequence[Result], budget: int) -> list[tuple[float, float]]
     start = fmean(result.root for result in results)
     spent = (share * budget for share in SHARES)
     return [(0.0, start), *zip(spent, mean_curve(results), strict=True)]
+
+
+def _speed_interval(own: Rows, other: Rows, budget: int) -> tuple[float | None, float | None]:
+    seeds = len(own)
+    if seeds < 2:
+        return None, None
+    draws = np.random.default_rng(0).multinomial(seeds, [1 / seeds] * seeds, size=RESAMPLES) / seeds
+    spent = [x for x, _ in _points(own[0], budget)]
+    curves = (draws @ _scores(rows, budget) for rows in (own, other))
+    pairs = zip(*(each.tolist() for each in curves), strict=True)
+    speeds = [
+        _speed(list(zip(spent, mine, strict=True)), list(zip(spent, theirs, strict=True)))
+        for mine, theirs in pairs
+    ]
+    found = [speed for speed in speeds if speed is not None]
+    if len(found) < RESAMPLES:
+        return None, None
+    low, high = np.quantile(found, [0.025, 0.975]).tolist()
+    return low, high
+
+
+def _scores(rows: Rows, budget: int) -> NDArray[np.float64]:
+    """Each seed's mean curve; shape (seeds, points)."""
+    return np.array([[score for _, score in _points(row, budget)] for row in rows])
 
 
 def _speed(own: Sequence[tuple[float, float]], other: Sequence[tuple[float, float]]) -> float | None:

@@ -54,4 +54,12 @@ class Memory:
     def birth(self, action: ActionId, outcome: Born) -> AgentBorn:
         """The event of a birth; no two children of a world are the same."""
         agent = AgentId(len(self.tree.agents))
-        return AgentBorn(action, agent, outcome.parents, outcome.commit, outcome.operator, outcome.rationale)
+        return AgentBorn(
+            action,
+            agent,
+            outcome.parents,
+            outcome.commit,
+            outcome.operator,
+            outcome.rationale,
+            outcome.cost,
+        )

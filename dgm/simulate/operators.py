@@ -12,9 +12,8 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dgm.archive.events import AgentBorn
 from dgm.archive.tree import Tree
-from dgm.domain import SEED, ActionId, Agent, Born, Budget, Cost, Outcome, Stillborn
+from dgm.domain import SEED, Agent, Born, Budget, Cost, Outcome, Stillborn
 from dgm.errors import Infrastructure
 from dgm.protocols import Needs
 from dgm.search.orders import ExpandOrder, Order
@@ -23,7 +22,6 @@ from dgm.simulate.durations import log_normal
 from dgm.simulate.dynamics import Dynamics
 from dgm.simulate.families import OPERATORS as FAMILY
 from dgm.simulate.families import draw_dynamics
-from dgm.simulate.memory import Memory
 from dgm.simulate.worker import FAILURE, Natures, SimulatedWorker, key_as_commit
 from dgm.simulate.world import Grown, Latent
 
@@ -134,14 +132,6 @@ class EquippedWorker(SimulatedWorker):
         commit = key_as_commit(child, order.parents)
         self.natures.know(commit, child)
         return Born(what.parents, what.operator, commit, "", cost)
-
-
-class Costed(Memory):
-    """As ``Memory``, with what a birth took: a choice by worth per unit of spend asks for it."""
-
-    def birth(self, action: ActionId, outcome: Born) -> AgentBorn:
-        """The event of a birth."""
-        return replace(super().birth(action, outcome), cost=outcome.cost)
 
 
 def equipped(seed: int, expansion_cost: float, failures: float) -> Equipped:

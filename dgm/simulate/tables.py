@@ -21,10 +21,10 @@ HEADER = (
 LEGEND = (
     "final: true score of the recommended agent at the end; difference: to {reference}, paired, with the 95 % "
     "interval; won: paired trials with a higher final score, ties half; area: under the anytime curve; speed: how "
-    "many times fewer evaluations for {reference}'s final quality than {reference} needs (where it is not reached: "
-    "for this policy's own final quality; –: the searches began with that quality); regret: against the best agent in "
-    "its own tree; to oracle: against the oracle of clade metaproductivity; stuck: trials that ended at the root "
-    "although the tree held better agents; ms: processor time per decision."
+    "many times fewer evaluations this policy's mean curve needs to get to the end of {reference}'s (where it does "
+    "not: to its own end; –: the searches began there); regret: against the best agent in its own tree; to oracle: "
+    "against the oracle of clade metaproductivity; stuck: trials that ended at the root although the tree held better "
+    "agents; ms: processor time per decision."
 )
 
 

@@ -17,7 +17,7 @@ from dgm.simulate import clockwork
 from dgm.simulate.contenders import contender
 from dgm.simulate.families import OPERATORS
 from dgm.simulate.memory import Memory
-from dgm.simulate.operators import Costed, Equipped, EquippedWorker, equipped, mean_evaluation_s, spend_budget
+from dgm.simulate.operators import Equipped, EquippedWorker, equipped, mean_evaluation_s, spend_budget
 from dgm.simulate.worker import Natures, SimulatedWorker, key_as_commit
 from dgm.simulate.world import World, open_world
 
@@ -169,8 +169,7 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
     wait = clockwork.pass_time if trial.workers == 1 else asyncio.sleep
 
     async def session() -> Result:
-        kind = Costed if isinstance(world, Equipped) else Memory
-        memory = kind(clockwork.clock, keep=timed.keeps_state)
+        memory = Memory(clockwork.clock, keep=timed.keeps_state)
         tree = memory.tree
         worker = (
             EquippedWorker(world, tree, wait)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isclose, isfinite
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9
 """Relative: a p-value that equals the level but for rounding counts as reaching it."""
+TINY = 1e-12
+"""Differences closer than this are equal: BCa has no interval for values that differ by rounding alone."""
 RESAMPLES = 9_999
 DRAWS_AT_ONCE = 10_000_000
 """Numbers that the bootstrap holds in memory."""
@@ -108,8 +110,8 @@ def paired_bootstrap(
 
     B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), p. 171; computed by ``scipy.stats.bootstrap``.
     The pairs are what is drawn anew, so they must be independent of one another. The same ``seed`` gives the same
-    interval. Where all differences are equal, both ends are that value: the sample shows no spread, which is no
-    proof that there is none.
+    interval. Where all differences are equal but for rounding, the ends are the least and the largest of them: the
+    sample shows no spread, which is no proof that there is none.
 
     Raises:
         ValueError: there are fewer than two differences, or one is not finite, or ``confidence`` is not between 0
@@ -122,8 +124,9 @@ def paired_bootstrap(
         )
     if not all(map(isfinite, differences)):
         raise ValueError("paired_bootstrap: wants finite differences")
-    if min(differences) == max(differences):
-        return float(differences[0]), float(differences[0])
+    least, most = float(min(differences)), float(max(differences))
+    if isclose(least, most, rel_tol=ROUNDING, abs_tol=TINY):
+        return least, most
     import numpy as np
     from scipy.stats import bootstrap
 

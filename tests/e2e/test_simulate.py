@@ -12,12 +12,13 @@ import pytest
 
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.policies.registry import POLICIES, open_policy
+from dgm.policies.registry import POLICIES, best_agent, open_policy
 from dgm.search.budgets import Reason
 from dgm.search.replay.decisions import replay_decisions
+from dgm.simulate.contenders import policy_settings
 from dgm.simulate.crew import quiet
 from dgm.simulate.recorded import open_recording, record
-from dgm.simulate.trial import Trial
+from dgm.simulate.trial import Trial, perform
 
 SMALL = ("--family", "drift", "--family", "broken", "--seeds", "3", "--budget", "120", "--jobs", "2")
 
@@ -136,6 +137,16 @@ def test_help_of_the_cost_says_what_may_be_given(dgm):
     assert "x>=-1" not in text
 
 
+@pytest.mark.parametrize("cost", [0.0, 1.0])
+def test_a_search_is_the_same_whether_it_is_recorded_or_not(tmp_path, cost):
+    trial = Trial("lineage", "drift", 2000, budget=60, expansion_cost=cost)
+    with open_recording(tmp_path / "run", trial) as run:
+        record(run, trial)
+        kept = perform(trial)
+        assert (len(run.tree.agents), run.tree.evaluations) == (kept.agents, kept.evaluations)
+        assert best_agent(policy_settings("lineage"), run.tree) == kept.recommended
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -162,6 +173,8 @@ def test_help_of_the_cost_says_what_may_be_given(dgm):
         ("--workers", "0"),
         ("--failures", "1"),
         ("--svg", "/no/such/folder/curves.svg"),
+        ("--svg", "/proc/curves.svg"),
+        ("--markdown", ""),
         ("--record", "somewhere"),
         ("--record", "somewhere", "--policy", "oracle", "--family", "drift", "--seeds", "1"),
     ],

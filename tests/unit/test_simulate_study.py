@@ -180,6 +180,22 @@ def test_speed_compares_when_a_quality_is_reached():
     assert rows["hgm"].speed == pytest.approx(0.25)
 
 
+def test_the_interval_of_a_speed_is_over_seeds():
+    # Between them the fast curve is twice and four times as soon at the slow one's end.
+    study = Study(("random", "hgm"), ("drift",), tuple(range(20)), (CELL,))
+    slow = [0.2 + 0.2 * share for share in SHARES]
+    found = {}
+    for seed in study.seeds:
+        fast = [0.2 + min((0.8 if seed % 2 else 0.4) * share, 0.4) for share in SHARES]
+        found[CELL.trial("hgm", "drift", seed)] = result(slow[-1], curve=slow)
+        found[CELL.trial("random", "drift", seed)] = result(fast[-1], curve=fast)
+    fast, slow = standings(study, CELL, found, "hgm")
+    assert 2.0 < fast.speed_low < fast.speed < fast.speed_high < 4.0
+    assert (slow.speed_low, slow.speed_high) == pytest.approx((1.0, 1.0))
+    alone = Study(("random",), ("drift",), (0,), (CELL,))
+    assert standings(alone, CELL, found, "hgm")[0].speed_low is None
+
+
 def test_where_a_curve_reaches_a_goal():
     points = [(0.0, 0.1), (10.0, 0.2), (20.0, 0.4)]
     assert reached(points, 0.3) == pytest.approx(15.0)

@@ -240,6 +240,8 @@ def test_bootstrap_reaches_further_where_the_sample_does() -> None:
 
 def test_bootstrap_of_equal_differences_is_that_difference() -> None:
     assert paired_bootstrap([0.25] * 5) == (0.25, 0.25)
+    assert paired_bootstrap([0.3, 0.3, 0.1 + 0.2]) == (0.3, 0.1 + 0.2)
+    assert paired_bootstrap([0.0, 0.0, 1e-17]) == (0.0, 1e-17)
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf")])
