@@ -46,6 +46,7 @@ def run_git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
             capture_output=True,
             timeout=_TIMEOUT_S,
             check=False,
+            start_new_session=True,  # a Ctrl-C at the terminal is for dgm, which lets it end
         )
     except FileNotFoundError as error:
         raise _missing(repository) from error
@@ -72,6 +73,7 @@ class GitObjects:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,
             )
         except FileNotFoundError as error:
             raise _missing(repository) from error

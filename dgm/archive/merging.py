@@ -175,6 +175,7 @@ def _merge_file(folder: Path, size: int) -> tuple[bytes, int]:
             capture_output=True,
             timeout=_TIMEOUT_S,
             check=False,
+            start_new_session=True,
         )
     except FileNotFoundError as error:
         raise UserError("git is not installed; install it with your system's package manager") from error

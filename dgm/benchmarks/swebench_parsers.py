@@ -161,6 +161,7 @@ class Parsers:
                     stderr=words,
                     cwd=_made(self._folder.name, "empty"),
                     env=_environment(self._folder.name),
+                    start_new_session=True,  # a Ctrl-C at the terminal is for dgm, which ends it when it is done
                 )
         except OSError as error:
             raise UserError(

@@ -71,7 +71,13 @@ def _apply(patch: Path, folder: Path) -> None:
     }
     try:
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, timeout=PATCH_TIMEOUT_S, check=False
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            timeout=PATCH_TIMEOUT_S,
+            check=False,
+            start_new_session=True,  # a Ctrl-C at the terminal is for dgm, and no fault of the patch
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Infrastructure(f"git apply {patch} could not run: {error}") from error

@@ -88,6 +88,8 @@ async def _start(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.sub
             pass_fds=descriptors,
             cwd="/",
             limit=_CHUNK,
+            # A Ctrl-C at the terminal goes to every process of its group: it asks dgm to stop, not the step that runs.
+            start_new_session=True,
         )
     )
     try:

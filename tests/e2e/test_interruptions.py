@@ -75,11 +75,12 @@ def graded(run: Path) -> int:
 
 def test_ctrl_c_ends_in_good_order(dgm, started):
     process = started("once", "--max-evaluations", 60)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the group
     _, errors = process.communicate(timeout=240)
     assert process.returncode == 0
     assert "resume with: dgm resume once" in errors
     status = dgm.json("status", "once")
+    assert status["evaluations"]["invalid"] == 0
     assert (status["state"], status["running"]) == ("stopped", 0)
     assert status["evaluations"]["graded"] == graded(dgm.archive / "once") < 60
     more = status["evaluations"]["graded"] + 2
