@@ -45,7 +45,7 @@ def installed(group: str) -> Mapping[str, EntryPoint]:
 def _loaded(group: str, point: EntryPoint) -> Any:  # noqa: ANN401  (whatever the plug-in names)
     try:
         return point.load()
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, SyntaxError) as error:
         where = point.dist.name if point.dist else "an unknown distribution"
         raise UserError(
             f"plug-in '{point.name}' among the {group} ({point.value}, of {where}) cannot be loaded: {error}"

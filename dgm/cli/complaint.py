@@ -3,6 +3,8 @@
 import logging
 import os
 import sys
+from importlib.metadata import entry_points
+from traceback import walk_tb
 
 import click
 
@@ -44,9 +46,24 @@ def complain(error: BaseException) -> int:
         case BaseExceptionGroup():
             return complain(error.exceptions[0])
         case _:
-            logging.getLogger(__name__).critical("this is a fault of dgm itself", exc_info=error)
-            _say(f"a fault of dgm itself: {type(error).__name__}: {error} (please report it)")
+            where = _in_plug_in(error)
+            whose = f"a fault of a plug-in, {where}" if where else "a fault of dgm itself"
+            logging.getLogger(__name__).critical("this is %s", whose, exc_info=error)
+            report = "" if where else " (please report it)"
+            _say(f"{whose}: {type(error).__name__}: {error}{report}")
             return FAILED
+
+
+def _in_plug_in(error: BaseException) -> str:
+    """Where in an installed plug-in the error came up, or passed through last; empty where in none."""
+    groups = (group for group in entry_points().groups if group.startswith("dgm."))
+    packages = {point.module.partition(".")[0] for group in groups for point in entry_points(group=group)}
+    places = [
+        f"{frame.f_code.co_filename}:{line}"
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] in packages - {"dgm"}
+    ]
+    return places[-1] if places else ""
 
 
 def _say(text: str) -> None:

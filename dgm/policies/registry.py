@@ -96,7 +96,7 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
     found = find("policies", settings.policy.name, POLICIES)
     if not isinstance(found, Composition):
         _refuse_parts(settings.policy)
-        return whole(cast("Policy", found(kit)), kit.operator, settings, needs)
+        return whole(_whole_policy(settings.policy.name, found, kit), kit.operator, settings, needs)
     kit.operators = operator_rule(settings, needs, kit)
     names = _composition(settings.policy, found)
     gate: Gate = _part("gate", "gates", names.gate, GATES)(kit)
@@ -107,6 +107,17 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
     task: TaskRule = _part("task", "task_rules", names.task, TASK_RULES)(kit)
     _part("recommendation", "recommendations", names.recommendation, RECOMMENDATIONS)
     return Composed(settings.policy.name, kit, gate, parent, evaluation, task)
+
+
+def _whole_policy(name: str, found: Any, kit: Kit) -> Policy:  # noqa: ANN401  (whatever the plug-in names)
+    policy = found(kit) if callable(found) else found
+    missing = [part for part in ("name", "keeps_state", "next", "observe") if not hasattr(policy, part)]
+    if missing:
+        raise UserError(
+            f"policy.name: the plug-in '{name}' is neither a Composition nor makes a Policy: "
+            f"{type(policy).__name__} has no {', '.join(missing)}"
+        )
+    return cast("Policy", policy)
 
 
 def refuse_idle(policy: PolicySettings) -> None:

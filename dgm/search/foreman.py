@@ -23,6 +23,7 @@ from dgm.domain import (
     Stillborn,
     Tally,
 )
+from dgm.errors import UserError
 from dgm.protocols import Needs
 from dgm.search.approvals import Approvals
 from dgm.search.evidence_choice import choose_evidence
@@ -70,9 +71,17 @@ class Foreman:
 
         Of an action that was started already, only what was known then: a replay draws the same again, from the
         ``tree`` of that moment.
+
+        Raises:
+            UserError: the run has no such operator.
         """
         if isinstance(what, Evaluate):
             return what
+        if what.operator not in self._settings.operator_names:
+            raise UserError(
+                f"the policy asks for the operator '{what.operator}', and the run's settings have "
+                f"{', '.join(self._settings.operator_names)}; a policy takes its kit's operator"
+            )
         needs = self._needs.get(what.operator, Needs())
         return choose_evidence(self._run, tree, action, what, needs, self._settings)
 

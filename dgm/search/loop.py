@@ -23,9 +23,10 @@ from dgm.archive.events import (
     TaskGraded,
 )
 from dgm.config import Settings
-from dgm.domain import Action, ActionId, Born, Evaluate, Evaluation, Outcome, Stillborn, Verdict
-from dgm.errors import DgmError, Infrastructure
+from dgm.domain import Action, ActionId, Born, Evaluation, Outcome, Stillborn, Verdict
+from dgm.errors import Infrastructure
 from dgm.protocols import Policy
+from dgm.search.asked import refuse_nonsense
 from dgm.search.budgets import NO_ROOM, Ending, Reason, ending, room_for, room_for_evaluation
 from dgm.search.orders import Overseer, Performer
 from dgm.search.patience import Patience
@@ -211,13 +212,11 @@ class Search:
         if room_for_evaluation(tree):
             self._catch_up()
             wanted = self._policy.next(tree, decision_stream(self._settings.seed, action))
+            if wanted is not None:
+                refuse_nonsense(self._policy.name, tree, wanted)
             self._cramped = wanted is not None and not room_for(tree, wanted)
         if wanted is None or self._cramped:
             return (*again[0], True) if again else None
-        if isinstance(wanted, Evaluate) and wanted.attempt == 0 and wanted.task in tree.tried(wanted.agent):
-            raise DgmError(
-                f"policy {self._policy.name} asks for task {wanted.task} of agent {wanted.agent} again"
-            )
         return action, self._foreman.with_evidence(action, wanted, tree), False
 
     def _start(self, group: asyncio.TaskGroup, action: ActionId, what: Action, again: bool) -> None:

@@ -1,0 +1,129 @@
+"""What a policy asks for that makes no sense is refused before anything of it is written down."""
+
+import asyncio
+import sys
+
+import pytest
+
+from dgm.archive.events import ActionStarted
+from dgm.cli.complaint import FAILED, USAGE, complain
+from dgm.config import Settings
+from dgm.domain import AgentId, Evaluate, Expand, TaskId
+from dgm.errors import UserError
+from dgm.policies.registry import open_policy
+from dgm.search.budgets import Reason
+from dgm.search.foreman import Foreman
+from dgm.search.loop import Search
+from tests.unit.test_search_loop import FakeWorker, events, run, start  # noqa: F401  (``run`` is a fixture)
+from tests.unit.worlds import TASKS
+
+
+class Answers:
+    """A policy that answers what it was given."""
+
+    name = "odd"
+    keeps_state = False
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def observe(self, event):
+        pass
+
+    def next(self, tree, rng):
+        return self.answers.pop(0)
+
+
+def asked(run, *answers):  # noqa: F811
+    start(run, 50)
+    settings = Settings(workers=1)
+    return asyncio.run(Search(Foreman(run, settings), Answers(*answers), FakeWorker(run), settings).go())
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Evaluate(AgentId(7), TASKS[0]), "agent 7, and there are the agents 0 to 0"),
+        (Evaluate(AgentId(-1), TASKS[0]), "agent -1"),
+        (Evaluate(AgentId(0), TaskId("nope")), "the task 'nope', which the benchmark does not have"),
+        (Expand((AgentId(7),), "self-edit"), "agent 7"),
+        (Expand((), "self-edit"), "a child without a parent"),
+        (Expand((AgentId(0),), "nope"), "the operator 'nope', and the run's settings have self-edit"),
+        ("expand", "'expand', which is no Expand"),
+    ],
+)
+def test_nonsense_is_one_line_and_nothing_is_written_down(run, answer, said):  # noqa: F811
+    with pytest.raises(ExceptionGroup) as raised:
+        asked(run, answer)
+    assert said in str(raised.value.exceptions[0])
+    assert complain(raised.value) == USAGE
+    assert not events(run, ActionStarted)
+
+
+def test_a_task_is_not_evaluated_twice_as_if_for_the_first_time(run):  # noqa: F811
+    with pytest.raises(ExceptionGroup) as raised:
+        asked(run, *[Evaluate(AgentId(0), TASKS[0])] * 2)
+    assert f"task {TASKS[0]} of agent 0 again" in str(raised.value.exceptions[0])
+    assert len(events(run, ActionStarted)) == 1
+
+
+def test_a_policy_that_names_nothing_is_said_to(run):  # noqa: F811
+    over = asked(run, None)
+    assert (over.reason, over.message) == (Reason.NOTHING_LEFT, "the policy odd names nothing more to do")
+
+
+PACKAGE = """
+class Half:
+    name = "half"
+
+def half(kit):
+    return Half()
+
+def broken(kit):
+    return kit.nothing
+
+number = 3
+"""
+
+
+@pytest.fixture
+def plugged(tmp_path, monkeypatch):
+    """An installed package with policies that are none."""
+    (tmp_path / "odd_plugin.py").write_text(PACKAGE)
+    (tmp_path / "odd_syntax.py").write_text("def\n")
+    made = tmp_path / "odd_plugin-1.dist-info"
+    made.mkdir()
+    (made / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-plugin\nVersion: 1\n")
+    points = "half = odd_plugin:half\nbroken = odd_plugin:broken\nnumber = odd_plugin:number\n"
+    (made / "entry_points.txt").write_text(f"[dgm.policies]\n{points}syntax = odd_syntax:x\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    for name in ("odd_plugin", "odd_syntax"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("half", "Half has no keeps_state, next, observe"),
+        ("number", "int has no name, keeps_state, next, observe"),
+        ("syntax", "cannot be loaded: invalid syntax"),
+    ],
+)
+def test_a_plug_in_that_is_no_policy_is_one_line(plugged, name, said):
+    with pytest.raises(UserError, match=said):
+        open_policy(Settings(policy={"name": name}))
+
+
+def test_a_fault_in_a_plug_in_is_not_called_one_of_dgm(plugged, capsys):
+    with pytest.raises(AttributeError) as raised:
+        open_policy(Settings(policy={"name": "broken"}))
+    assert complain(raised.value) == FAILED
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert "a fault of a plug-in" in line
+    assert "odd_plugin.py:9: AttributeError" in line
+
+
+def test_a_fault_of_dgm_is_called_one(capsys):
+    assert complain(ValueError("odd")) == FAILED
+    assert "dgm: a fault of dgm itself: ValueError: odd (please report it)" in capsys.readouterr().err
