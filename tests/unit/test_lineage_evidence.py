@@ -106,6 +106,17 @@ def test_the_broken_rate_is_learned():
     assert made.broken()[1] > 0.9 > 0.1 > made.broken()[2]
 
 
+def test_the_mean_drift_is_learned_from_all_agents():
+    made = Posterior()
+    for _ in range(10):
+        made.born(0)
+    made.graded(0, 0, True)
+    made.beliefs.states[:] = [State(0.0, 0.38, 1.0, 0.0, 0.01)] * 10
+    made.sweep()
+    # A belief of -0.02 that is worth 30 agents, and ten that drift by 0.38: (3.8 - 0.6) / 40.
+    assert made.mean_drift == pytest.approx(0.08)
+
+
 def test_a_posterior_with_pending_evaluations_is_surer_of_the_same():
     made = Posterior()
     for parent in (0, 0, 1):

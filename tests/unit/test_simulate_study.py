@@ -143,6 +143,17 @@ def test_differences_are_paired_and_ties_count_half():
     assert rows["hgm", MEAN].difference.mean == 0.0
 
 
+def test_the_difference_of_areas_is_to_the_reference():
+    found = found_by(lambda trial: 0.4 if trial.policy == "random" else 0.3)
+    rows = {(s.policy, s.family): s for s in standings(STUDY, CELL, found, "hgm")}
+    # 0.1 above it from the first 64th of the budget on, and in that half of it.
+    assert rows["random", "drift"].area_difference == pytest.approx(0.1 * (63 + 0.5) / 64)
+
+
+def test_the_area_under_a_straight_curve_is_its_middle():
+    assert result(0.4, root=0.2, curve=[0.2 + 0.2 * share for share in SHARES]).area == pytest.approx(0.3)
+
+
 def test_a_seed_counts_only_where_both_have_it_in_all_families():
     found = found_by(lambda trial: 0.3)
     del found[CELL.trial("random", "broken", 1)]
@@ -165,6 +176,31 @@ def test_stuck_at_the_root_is_told_from_rightly_staying():
     assert result(0.2, recommended=0, best=0.3).stuck
     assert not result(0.2, recommended=0, best=0.2).stuck
     assert not result(0.3, best=0.5).stuck
+    assert not result(0.3, recommended=1, best=0.5).stuck
+
+
+def ended(*results):
+    """The standing of one policy with these results."""
+    study = replace(STUDY, policies=("hgm",), families=("drift",), seeds=tuple(range(len(results))))
+    (row,) = standings(study, CELL, dict(zip(study.trials(), results, strict=True)), "hgm")
+    return row
+
+
+def test_only_the_seed_is_the_root():
+    row = ended(result(0.2, recommended=0), *[result(0.3, recommended=agent) for agent in (1, 1, 2)])
+    assert row.at_root == 0.25
+
+
+def test_who_rightly_stayed_at_the_root_is_not_counted_as_stuck():
+    rightly, stuck = (result(0.2, recommended=0, best=best) for best in (0.2, 0.3))
+    assert ended(rightly, stuck, *[result(0.3)] * 2).stuck == 0.25
+
+
+def test_a_family_is_met_with_its_own_number_of_workers_unless_another_is_asked_for():
+    crowd = "low-retention-crowd"
+    assert Cell().trial("hgm", crowd, 0).workers == 20
+    assert Cell().trial("hgm", "low-retention", 0).workers == 1
+    assert Cell(workers=3).trial("hgm", crowd, 0).workers == 3
 
 
 def test_speed_compares_when_a_quality_is_reached():

@@ -7,15 +7,17 @@ import pytest
 
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, RunStarted, TaskGraded
 from dgm.config import Settings
-from dgm.domain import ActionId, Born, Verdict
+from dgm.domain import SEED, ActionId, Born, Budget, Evaluate, Expand, Verdict
 from dgm.errors import UserError
 from dgm.search.loop import Search, Surroundings
+from dgm.search.orders import EvaluateOrder
 from dgm.simulate import clockwork
 from dgm.simulate.contenders import contender
 from dgm.simulate.crew import quiet
 from dgm.simulate.memory import Memory
 from dgm.simulate.trial import SHARES, Trial, Watcher, budget_of, perform, world_of
 from dgm.simulate.worker import SimulatedWorker, key_as_commit
+from tests.unit.worlds import Log
 
 TROUBLED = Trial("hgm", "broken", 3, budget=150, expansion_cost=2.0, workers=8, failures=0.2)
 
@@ -96,7 +98,7 @@ def test_infrastructure_failures_change_no_verdict():
     calm, _ = searched(replace(TROUBLED, failures=0.0))
     assert sum(isinstance(event, ActionLost) for event in events) > 10
     assert agree(verdicts(tree), verdicts(calm)) >= 20
-    assert all(isinstance(e.outcome.verdict, Verdict) for e in events if isinstance(e, TaskGraded))
+    assert all(e.outcome.verdict is not Verdict.INVALID for e in events if isinstance(e, TaskGraded))
     assert tree.evaluations == len(verdicts(tree))
 
 
@@ -132,6 +134,45 @@ def test_a_step_that_is_given_up_counts_once_for_each_failure():
         said = perform(trial)
     assert any(lost)
     assert said.failed == lost.count(False)
+
+
+def watched():
+    """A tree and who watches it, in a trial of 64 evaluations where an expansion takes ten."""
+    log = Log(Budget(evaluations=64, expansion_cost=10.0))
+    log.born()
+    return log, Watcher(log.tree, lambda: 0.5, Trial("random", "drift", 1, budget=64, expansion_cost=10.0))
+
+
+def test_an_expansion_counts_by_its_cost():
+    log, watcher = watched()
+    log.made((0,), "self-edit")
+    watcher(log.events[-1])
+    assert len(watcher.curve) == 4, "1, 2, 4 and 8 of 64 are spent, 12 are not"
+
+
+def test_an_expansion_counts_when_it_is_over():
+    log, watcher = watched()
+    log.add(ActionStarted(log.tree.next_action, Expand((SEED,), "self-edit")))
+    log.graded(0, [True, False])
+    watcher(log.events[-1])
+    assert len(watcher.curve) == 2, "1 and 2 of 64 are spent"
+
+
+def test_each_attempt_takes_a_time_of_its_own():
+    world = world_of(Trial("random", "drift", 1))
+    log = Log(tasks=world.tasks)
+    log.born()
+    waited = []
+
+    async def wait(seconds):
+        waited.append(seconds)
+
+    worker = SimulatedWorker(world, log.tree, wait)
+    for attempt in (0, 1, 2, 1):
+        what = Evaluate(SEED, world.tasks[0], attempt)
+        asyncio.run(worker.perform(EvaluateOrder(ActionId(1), what, log.tree.agents[SEED])))
+    assert len(set(waited)) == 3
+    assert waited[3] == waited[1]
 
 
 def test_more_workers_take_less_of_the_worlds_time():
