@@ -5,7 +5,7 @@ from random import Random
 
 from dgm.archive.events import Recorded
 from dgm.archive.tree import Tree
-from dgm.domain import Action, Evaluate, Expand
+from dgm.domain import Action, AgentId, Evaluate, Expand
 from dgm.policies.limits import may_expand
 from dgm.policies.rules import (
     EvaluationRule,
@@ -17,7 +17,6 @@ from dgm.policies.rules import (
     ParentRule,
     TaskRule,
 )
-from dgm.policies.tasks import best_untried
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Composed:
             grown = self._expand(tree, rng) if may else None
             if grown is not None or _awaits(tree):
                 return grown
-            agent = best_untried(tree)
+            agent = _best_untried(tree)
         return None if agent is None else Evaluate(agent, self._task.task(tree, agent, rng))
 
     def observe(self, event: Recorded) -> None:
@@ -84,6 +83,13 @@ class Composed:
     def _expand(self, tree: Tree, rng: Random) -> Expand | None:
         parents = self._parent.parents(tree, rng)
         return self._operators.choose(tree, parents, rng) if parents else None
+
+
+def _best_untried(tree: Tree) -> AgentId | None:
+    # Not with the module: numpy takes longer than all else of a --help.
+    from dgm.policies.tasks import best_untried
+
+    return best_untried(tree)
 
 
 def _awaits(tree: Tree) -> bool:
