@@ -40,11 +40,11 @@ class Foreman:
         Args:
             run: open to write, or to be replayed.
             settings: of the run.
-            needs: operator → what it needs; of one that is not named, nothing.
+            needs: operator → what it needs, for every operator that there is; None: any there may be, without needs.
         """
         self._run = run
         self._settings = settings
-        self._needs = needs or {}
+        self._needs = needs
         self.known = Known(run)
         self._approvals = Approvals(run, settings.gates)
 
@@ -77,13 +77,14 @@ class Foreman:
         """
         if isinstance(what, Evaluate):
             return what
-        if what.operator not in self._settings.operator_names:
+        if self._needs is None:
+            return choose_evidence(self._run, tree, action, what, Needs(), self._settings)
+        if what.operator not in self._needs:
             raise UserError(
-                f"the policy asks for the operator '{what.operator}', and the run's settings have "
-                f"{', '.join(self._settings.operator_names)}; a policy takes its kit's operator"
+                f"the policy asks for the operator '{what.operator}', and the run has "
+                f"{', '.join(self._needs)}; a policy takes its kit's operator"
             )
-        needs = self._needs.get(what.operator, Needs())
-        return choose_evidence(self._run, tree, action, what, needs, self._settings)
+        return choose_evidence(self._run, tree, action, what, self._needs[what.operator], self._settings)
 
     def order(self, action: ActionId, what: Action) -> Order:
         """What a worker needs to perform the action; it must have been started in the tree."""

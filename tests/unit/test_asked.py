@@ -11,6 +11,7 @@ from dgm.config import Settings
 from dgm.domain import AgentId, Evaluate, Expand, TaskId
 from dgm.errors import UserError
 from dgm.policies.registry import open_policy
+from dgm.protocols import Needs
 from dgm.search.budgets import Reason
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
@@ -36,8 +37,8 @@ class Answers:
 
 def asked(run, *answers):  # noqa: F811
     start(run, 50)
-    settings = Settings(workers=1)
-    return asyncio.run(Search(Foreman(run, settings), Answers(*answers), FakeWorker(run), settings).go())
+    settings, foreman = Settings(workers=1), Foreman(run, Settings(), {"self-edit": Needs()})
+    return asyncio.run(Search(foreman, Answers(*answers), FakeWorker(run), settings).go())
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def asked(run, *answers):  # noqa: F811
         (Evaluate(AgentId(0), TaskId("nope")), "the task 'nope', which the benchmark does not have"),
         (Expand((AgentId(7),), "self-edit"), "agent 7"),
         (Expand((), "self-edit"), "a child without a parent"),
-        (Expand((AgentId(0),), "nope"), "the operator 'nope', and the run's settings have self-edit"),
+        (Expand((AgentId(0),), "nope"), "the operator 'nope', and the run has self-edit"),
         ("expand", "'expand', which is no Expand"),
     ],
 )
