@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import App, SystemCommand
@@ -25,6 +25,9 @@ from dgm.tui.palette import Typed, system_commands
 from dgm.tui.reader import Reader
 from dgm.tui.screens import SCREENS, made
 from dgm.tui.screens.help import HelpScreen
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
 """As they are named on the command line, and in Textual; the last shows the terminal's own colours."""
@@ -95,6 +98,7 @@ class Browser(App[None]):
         self.said = ""
         """A message in the bottom line, until the next key."""
         self._been: list[Stop] = []
+        self._leaving = False
 
     @property
     def page(self) -> Page | None:
@@ -154,6 +158,8 @@ class Browser(App[None]):
         self._show(screen)
 
     def _show(self, screen: str) -> None:
+        if self._leaving:
+            return  # Textual would show the screen without anything on it
         if screen == self.current_mode and self.page is not None:
             self.page.entered()
             self.draw_bars()
@@ -176,6 +182,17 @@ class Browser(App[None]):
             self.page.redraw(Changed(facts=True))
 
     # What keys do
+
+    def exit(
+        self, result: None = None, return_code: int = 0, message: "RenderableType | None" = None
+    ) -> None:
+        """Leaves."""
+        self._leaving = True
+        super().exit(result, return_code, message)
+
+    async def run_action(self, *args: Any, **kwargs: Any) -> bool:  # noqa: ANN401  (Textual's)
+        """What a key does; nothing after the one to leave, when those that were typed ahead still arrive."""
+        return False if self._leaving else await super().run_action(*args, **kwargs)
 
     def action_show(self, screen: str) -> None:
         """To one of the five screens."""
