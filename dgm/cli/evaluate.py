@@ -34,6 +34,7 @@ from dgm.search.exam import enter_as, entered_as
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.search.supply import Lent
+from dgm.simulate import check_performed
 
 SETTABLE = ("models", "limits", "benchmarks", "workers", "sandbox")
 
@@ -147,6 +148,8 @@ def evaluate(
         raise UserError("say who is evaluated: dgm evaluate RUN AGENT…, or dgm evaluate --seed-agent PATH")
     with ExitStack() as opened:
         run = opened.enter_context(Run.open(find_run(names[0], write=into is None))) if names else None
+        if run:
+            check_performed(run)
         contestants = [_of_run(run, name) for name in names[1:]] if run else []
         contestants += [_of_folder(where) for where in seed_agents]
         plan = Plan(

@@ -37,6 +37,7 @@ from dgm.show.operators import operator_lines, operator_records
 from dgm.show.safe import one_line
 from dgm.show.spans import Span, Tone, line
 from dgm.show.words import usd_text
+from dgm.simulate import check_performed
 
 STDOUT = Path("-")
 
@@ -98,6 +99,8 @@ def report(
             raise UserError(
                 f"{run.folder}: an examination, not a search; dgm report {run.folder.parent} says what came of it"
             )
+        if holdout:
+            check_performed(run)
         if not run.tree.agents:
             raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
         settings = assemble.settings_of(run)

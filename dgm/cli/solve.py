@@ -19,6 +19,7 @@ from dgm.models.choose import AUTO
 from dgm.sandboxes.choose import EngineName
 from dgm.search.summary import spend_record
 from dgm.show.safe import neutral
+from dgm.simulate import check_performed
 
 
 @click.command()
@@ -51,6 +52,7 @@ def solve(
     if not found:
         raise UserError(f"--agent {which}: expected RUN:AGENT, for example {which}:best")
     with open_run(run_name) as run:
+        check_performed(run)
         agent = find_agent(run, agent_name)
         source = run.repository.source(agent.commit)
         settings = _settings(run, model, max_usd)

@@ -34,6 +34,7 @@ from dgm.search.replay.live import (
     perform_lineage,
 )
 from dgm.search.supply import Lent
+from dgm.simulate import check_performed
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,9 @@ def live_settings(
         assignments: ``a.b=c`` texts, for ``models.*``, ``limits.*``, ``workers`` and ``sandbox``.
 
     Raises:
-        UserError: a setting is unknown, does not fit or would make it another experiment.
+        UserError: a setting is unknown, does not fit or would make it another experiment; or the run is simulated.
     """
+    check_performed(run)
     base = assemble.settings_of(run).model_dump(mode="json")
     base["models"] |= {"solve": None, "improve": None, "diagnose": None}
     base |= {"sandbox": usual_sandbox(run), "model": model}

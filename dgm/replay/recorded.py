@@ -19,6 +19,7 @@ from dgm.search.replay.evaluations import EvaluationAgain, How, graded, replay_e
 from dgm.search.replay.lineage import StepAgain, replay_lineage
 from dgm.search.replay.live import Pairs
 from dgm.search.replay.studio import Means, studio
+from dgm.simulate import check_performed
 
 PLAN = "replay"
 """Key of a live run's configuration that says what it does again."""
@@ -61,7 +62,7 @@ async def lineage(
         on_step: hears of each step when it is done.
 
     Raises:
-        UserError: no such agent, no sandbox, or the benchmark has changed since.
+        UserError: no such agent, no sandbox, the benchmark has changed since, or the run is simulated.
         ArchiveCorrupt: a trace, a commit or an event is damaged; names it.
         Infrastructure: the sandboxes' engine failed.
     """
@@ -100,8 +101,9 @@ def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
     """What the things of a run are done again with.
 
     Raises:
-        UserError: no sandbox or no such benchmark here, or the benchmark has changed since.
+        UserError: no sandbox or no such benchmark here, the benchmark has changed since, or the run is simulated.
     """
+    check_performed(run)
     parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox or usual_sandbox(run)}))
     assemble.check_benchmark(run, parts)
     return Means(

@@ -19,6 +19,7 @@ from dgm.report.reproduce import Reproduction, reproduction
 from dgm.report.steps import Line, line
 from dgm.report.traces import missing_traces
 from dgm.search.summary import chosen_record, run_facts
+from dgm.simulate import PLAN as SIMULATION
 
 _STARTS = """
 SELECT DISTINCT action, json_extract(body, '$.task') IS NULL
@@ -120,7 +121,7 @@ def gather(
         best=best,
         chosen=chosen_record(run, best),
         found=found,
-        verdict=verdict(found, best, run.name),
+        verdict=verdict(found, best, run.name, simulated=SIMULATION in run.config),
         curve=curve(run, limits.points),
         tree=placed(tree, best, limits.nodes),
         operators=operators,

@@ -132,15 +132,21 @@ def answer_of(found: Findings | None) -> Answer:
     return Answer.BETTER if is_better(found.comparison) else Answer.WORSE_SHOWN
 
 
-def verdict(found: Findings | None, best: AgentId, run: str) -> Verdict:
+def verdict(found: Findings | None, best: AgentId, run: str, *, simulated: bool = False) -> Verdict:
     """What is shown, in one sentence.
 
     Args:
         found: what the examination of the seed and ``best`` says.
         best: the agent that the search recommends.
         run: its name, for the command that goes on.
+        simulated: whether it has no benchmark, and so nothing to be examined on.
     """
     more, answer = control.examining(run), answer_of(found)
+    if simulated:
+        return Verdict(
+            answer,
+            "Nothing is shown: the search is simulated, and there are no holdout tasks to compare agents on.",
+        )
     if best == 0 and (found is None or not found.tasks):
         return Verdict(
             answer,

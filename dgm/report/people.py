@@ -24,6 +24,7 @@ from dgm.search.summary import chosen_record, models_of
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import interval_text, mcnemar_text, tally_text, usage_lines, usage_text
+from dgm.simulate import PLAN as SIMULATION
 
 
 def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
@@ -55,6 +56,10 @@ def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
 
 def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> Sequence[Line]:
     """The examination."""
+    if SIMULATION in run.config:
+        return [
+            line(Span("holdout tasks: none, for a simulated run has no benchmark to evaluate on", Tone.DIM))
+        ]
     if found is None:
         again = f"run: {examining(run.name)}"
         who = "these two agents" if best else "the seed"

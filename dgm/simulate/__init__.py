@@ -1,4 +1,24 @@
 """Worlds that cost nothing, and trials of policies in them, by the same loop that performs real searches."""
 
+from typing import TYPE_CHECKING
+
+from dgm.errors import UserError
+
+if TYPE_CHECKING:
+    from dgm.archive.run import Run
+
 PLAN = "simulation"
 """Key of a run's configuration that says which trial it records."""
+
+
+def check_performed(run: "Run") -> None:
+    """Makes sure that agents of the run can work, and a benchmark grade them.
+
+    Raises:
+        UserError: the run is simulated.
+    """
+    if PLAN in run.config:
+        raise UserError(
+            f"{run.name}: is simulated: no agent of it can work, and it has no benchmark to evaluate on; "
+            f"what can be done again are its decisions: dgm replay {run.folder} decisions"
+        )

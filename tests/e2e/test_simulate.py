@@ -203,6 +203,25 @@ def test_a_recorded_search_is_a_run_like_any_other(dgm, tmp_path):
     assert "another trial" in dgm(*words[:-1], "50", "--record", folder, code=2).stderr
 
 
+def test_what_asks_agents_to_work_says_that_a_recorded_search_has_none(dgm, tmp_path):
+    folder = tmp_path / "run"
+    dgm("simulate", *ONE[:-1], "7:8", "--budget", "40", "--record", folder)
+    assert "--holdout" not in dgm("report", folder, "--html", tmp_path / "page.html").stdout
+    assert "--holdout" not in (tmp_path / "page.html").read_text()
+    for words in (
+        ("report", folder, "--holdout"),
+        ("replay", folder, "lineage", "best"),
+        ("replay", folder, "lineage", "best", "--live", "offline"),
+        ("replay", folder, "evaluations"),
+        ("replay", folder, "evaluations", "--live", "offline"),
+        ("evaluate", folder, "best"),
+        ("solve", "--agent", f"{folder}:best", "--repo", tmp_path, "mend it"),
+    ):
+        said = dgm(*words, code=2).stderr
+        assert "is simulated" in said and f"dgm replay {folder} decisions" in said
+        assert len(said.splitlines()) == 1
+
+
 def _killed_after(folder, trial, events):
     """What a process does that dies in the middle of a recording."""
     quiet()
