@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from dgm.simulate.curves import Curve, Panel, svg
 from dgm.simulate.families import FAMILIES, OPERATORS, REPORTED, RESERVED, TUNING
 from dgm.simulate.measures import Standing, standings
 from dgm.simulate.study import Cell, Study
-from dgm.simulate.tables import LEGEND, Table, family_tables, markdown, tables, warning
+from dgm.simulate.tables import LEGEND, Table, caution, family_tables, markdown, tables, warning
 from dgm.simulate.trial import SHARES, Result, Trial
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def show(study: Study, found: Found, reference: str, as_json: bool) -> None:
             out.print(_rich(table))
         if warned := warning(rows):
             out.print(warned)
+    if cautious := caution(chain(*by_cell.values())):
+        out.print(cautious)
     out.print(LEGEND.format(reference=reference))
 
 
@@ -153,6 +156,8 @@ def _markdown(study: Study, by_cell: Mapping[Cell, Sequence[Standing]], found: F
             parts.append(warned)
         if len(study.families) > 1:
             parts += map(markdown, family_tables(rows))
+    if cautious := caution(chain(*by_cell.values())):
+        parts.append(cautious)
     return "\n\n".join(parts) + "\n"
 
 

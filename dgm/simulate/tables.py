@@ -27,6 +27,9 @@ LEGEND = (
     "agents; ms: processor time per decision."
 )
 
+FEW = 10
+"""Below so many seeds a bootstrap's interval is clearly too narrow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -59,7 +62,7 @@ def family_table(standings: Iterable[Standing], family: str) -> Table:
     """All measures of one family, the best policy first."""
     rows = sorted((s for s in standings if s.family == family), key=lambda s: (-s.final, s.policy))
     seeds = sorted({standing.seeds for standing in rows})
-    count = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    count = _seeds(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {_seeds(seeds[-1])}"
     return Table(f"{family} ({count})", HEADER, tuple(map(_row, rows)))
 
 
@@ -71,6 +74,17 @@ def warning(standings: Sequence[Standing]) -> str:
         return ""
     shares = ", ".join(f"{policy} {share:.1%}" for policy, share in cut.items())
     return f"Warning: trials that infrastructure failures cut short count like full ones, of {shares}."
+
+
+def caution(standings: Iterable[Standing]) -> str:
+    """That differences rest on few seeds, as one line; empty where none does."""
+    compared = list(standings)
+    fewest = min((standing.seeds for standing in compared), default=FEW)
+    if fewest >= FEW or len({standing.policy for standing in compared}) < 2:
+        return ""
+    if fewest == 1:
+        return "Warning: differences rest on 1 seed, which gives no interval."
+    return f"Warning: differences rest on {fewest} seeds; intervals from fewer than {FEW} are too narrow to rely on."
 
 
 def difference_text(difference: Difference) -> str:
@@ -90,6 +104,10 @@ def markdown(table: Table) -> str:
         *map(_line, table.rows),
     ]
     return "\n".join(lines)
+
+
+def _seeds(count: int) -> str:
+    return "1 seed" if count == 1 else f"{count} seeds"
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -113,7 +113,9 @@ def test_files_are_written_for_people(dgm, tmp_path):
     written = ["--svg", tmp_path / "curves.svg", "--markdown", tmp_path / "tables.md"]
     said = dgm("simulate", "--policy", "random", "--policy", "oracle", *SMALL, *written).stdout
     assert "mean of families (3 seeds)" in said
-    assert "dgm simulate --policy random --policy oracle" in (tmp_path / "tables.md").read_text()
+    document = (tmp_path / "tables.md").read_text()
+    assert "dgm simulate --policy random --policy oracle" in document
+    assert said.count("rest on 3 seeds") == document.count("rest on 3 seeds") == 1
     assert (tmp_path / "curves.svg").read_text().startswith("<svg")
 
 

@@ -16,7 +16,7 @@ from dgm.simulate.fingerprint import fingerprint
 from dgm.simulate.measures import MEAN, reached, standings
 from dgm.simulate.results import Results
 from dgm.simulate.study import Cell, Study, carry_out
-from dgm.simulate.tables import family_tables, markdown, tables, warning
+from dgm.simulate.tables import FEW, caution, family_table, family_tables, markdown, tables, warning
 from dgm.simulate.trial import SHARES, Result, Trial
 
 CELL = Cell(budget=64)
@@ -248,6 +248,22 @@ def test_trials_that_were_cut_short_are_told():
     shares = {(s.policy, s.family): s.cut_short for s in rows}
     assert (shares["random", "drift"], shares["random", MEAN], shares["hgm", MEAN]) == (0.5, 0.25, 0.0)
     assert warning(rows).startswith("Warning") and warning(rows).endswith("of random 25.0%.")
+
+
+@pytest.mark.parametrize(
+    ("count", "title", "few"),
+    [
+        (1, "drift (1 seed)", "1 seed, which gives no"),
+        (3, "drift (3 seeds)", "3 seeds; intervals from fewer"),
+    ],
+)
+def test_few_seeds_are_told_once(count, title, few):
+    study = Study(("random", "hgm"), ("drift",), tuple(range(count)), (CELL,))
+    rows = standings(study, CELL, {trial: result(0.5) for trial in study.trials()}, "hgm")
+    assert family_table(rows, "drift").title == title
+    assert few in caution(rows)
+    assert caution(replace(row, seeds=FEW) for row in rows) == ""
+    assert caution(row for row in rows if row.policy == "hgm") == ""
 
 
 def test_tables_hold_every_policy():
