@@ -123,11 +123,15 @@ def statement(run: Run, task: TaskId) -> str | None:
 
 
 def check_settings(settings: Settings) -> None:
-    """Looks for what can be wrong with the settings before a model is asked for.
+    """Looks for what can be wrong with the settings of a new run before a model is asked for.
 
     Raises:
-        UserError: there is no such policy or operator, a setting would do nothing, or the seed agent is none.
+        UserError: there is no such policy or operator, a setting would do nothing, the seed is negative, or the
+            seed agent is none.
     """
+    # No bound of the setting itself, for runs that were begun without one are still to be read.
+    if settings.seed < 0:
+        raise UserError(f"seed = {settings.seed}: expected a number from 0 on")
     open_policy(settings, needs_of(settings))
     refuse_idle(settings.policy)
     seed_source(settings.seed_agent)

@@ -69,7 +69,7 @@ def run(
 ) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = placed(resolve(config, assignments, _dotted(flags)))
-    folder = next(archive_folders()) / _checked(name or time.strftime("run-%Y%m%d-%H%M%S"))
+    folder = next(archive_folders()) / _checked(time.strftime("run-%Y%m%d-%H%M%S") if name is None else name)
     if folder.exists():
         raise UserError(
             f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name"
@@ -131,7 +131,7 @@ def _check_again(settings: Settings) -> None:
 def _checked(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name) or name in RESERVED:
         raise UserError(
-            f"--name {name}: a run's name is made of letters, digits, '.', '_' and '-' (not {RESERVED})"
+            f"--name '{name}': a run's name is made of letters, digits, '.', '_' and '-' (not {RESERVED})"
         )
     return name
 

@@ -192,6 +192,9 @@ def _seeds(text: str) -> tuple[int, ...]:
         start, end = int(first or 0), int(last)
     except ValueError as error:
         raise UserError(f"--seeds {text}: expected how many, or FROM:TO, for example 1000:1100") from error
+    if ":" in text and end <= start:
+        wrong = "is empty" if end == start else "runs backwards"
+        raise UserError(f"--seeds {text}: the range {wrong}; FROM has to be below TO, as in 1000:1100")
     if not 0 < end - start <= MOST_SEEDS or start < 0:
         raise UserError(f"--seeds {text}: expected 1 to {MOST_SEEDS} seeds, from 0 on")
     return tuple(range(start, end))

@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dgm.cli.output import console, emit_json
 from dgm.errors import UserError
-from dgm.policies.registry import POLICIES
+from dgm.plugins import find, installed
+from dgm.policies.registry import PARENT_RULES, POLICIES
 from dgm.simulate.contenders import ORACLE
 from dgm.simulate.curves import Curve, Panel, svg
 from dgm.simulate.families import FAMILIES, OPERATORS, REPORTED, RESERVED, TUNING
@@ -40,7 +42,8 @@ def show_list(as_json: bool) -> None:
         for group, names in groups.items()
         for name in names
     ]
-    policies = [{"name": name, "about": _about(name)} for name in (*POLICIES, ORACLE)]
+    names = dict.fromkeys((*POLICIES, ORACLE, *sorted(installed("policies"))))
+    policies = [{"name": name, "about": _about(name)} for name in names]
     if as_json:
         emit_json({"families": families, "policies": policies})
         return
@@ -197,11 +200,30 @@ def _points(standing: Standing, cell: Cell) -> tuple[tuple[float, float], ...]:
 
 
 def _about(policy: str) -> str:
-    """The first line of what the policy's module says."""
-    from importlib import import_module
+    """The first line of what the policy's module says, or its parent rule where the module is named after another."""
+    if policy == ORACLE:
+        return _first_line(import_module("dgm.simulate.oracle").__doc__)
+    if policy not in POLICIES:
+        return _about_plugin(policy)
+    module = POLICIES[policy].partition(":")[0]
+    if module.rpartition(".")[2] == policy.replace("-", "_"):
+        return _first_line(import_module(module).__doc__)
+    parent = find("policies", policy, POLICIES).parent
+    return _first_line(find("parent_rules", parent, PARENT_RULES).__doc__)
 
-    module = "dgm.simulate.oracle" if policy == ORACLE else POLICIES[policy].partition(":")[0]
-    return (import_module(module).__doc__ or "").partition("\n")[0].replace("``", "")
+
+def _about_plugin(policy: str) -> str:
+    """The same of an installed one; one that cannot be loaded must not hide the others."""
+    point = installed("policies")[policy]
+    try:
+        find("policies", policy, POLICIES)
+    except UserError as error:
+        return _first_line(str(error))
+    return _first_line(import_module(point.module).__doc__) or f"a plug-in, {point.value}"
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").partition("\n")[0].replace("``", "")
 
 
 def _rich(table: Table) -> "RichTable":

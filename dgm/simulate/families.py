@@ -19,6 +19,7 @@ world takes in its family's name, so no two families share a world even for equa
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
 
 from dgm.errors import UserError
 from dgm.simulate.chances import key_of, uniform
@@ -281,14 +282,25 @@ TUNING = tuple(family.name for family in _TUNED)
 OPERATORS = _EQUIPPED.name
 
 
+def check_family(name: str) -> None:
+    """Makes sure that there is such a family.
+
+    Raises:
+        UserError: there is none; the message lists what there is.
+    """
+    if name not in FAMILIES:
+        near = get_close_matches(name, FAMILIES, 1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise UserError(f"unknown family of worlds '{name}' ({hint}there are: {', '.join(FAMILIES)})")
+
+
 def draw_dynamics(family: str, seed: int, overrides: Mapping[str, float]) -> Dynamics:
     """What this seed draws in the family; a parameter that is overridden leaves the others as they were.
 
     Raises:
         UserError: there is no such family or parameter.
     """
-    if family not in FAMILIES:
-        raise UserError(f"unknown family of worlds '{family}'; there are: {', '.join(FAMILIES)}")
+    check_family(family)
     known = asdict(Dynamics())
     for name in overrides:
         if name not in known:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dgm.errors import UserError
 from dgm.simulate.contenders import check_fits
 from dgm.simulate.crew import performed
-from dgm.simulate.families import FAMILIES, OPERATORS
+from dgm.simulate.families import FAMILIES, OPERATORS, check_family
 from dgm.simulate.results import Results
 from dgm.simulate.trial import Result, Trial
 
@@ -57,9 +57,7 @@ class Study:
             UserError: names the first thing wrong.
         """
         for family in self.families:
-            if family not in FAMILIES:
-                known = ", ".join(FAMILIES)
-                raise UserError(f"unknown family of worlds '{family}'; there are: {known}")
+            check_family(family)
             for policy in self.policies:
                 check_fits(policy, family)
         for cell in self.cells:

@@ -138,6 +138,8 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["run", "--seed-agent", "/usr/share", "--name", "n10"], "/usr/share"),
         (["run", "--seed-agent", "/nowhere/at/all", "--name", "n11"], "/nowhere/at/all"),
         (["run", "--model", "offline", "--name", "../outside"], "name"),
+        (["run", "--model", "offline", "--name", ""], "--name '': a run's name"),
+        (["run", "--model", "offline", "--seed", "-1"], "seed = -1: expected a number from 0 on"),
         (["run", "--nmae", "x"], "No such option"),
         (["resume", "small", "--max-evaluations", "-1"], "-1"),
         (["solve", "--agent", "small", "--repo", ".", "x"], "RUN:AGENT"),

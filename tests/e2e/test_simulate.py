@@ -65,6 +65,8 @@ def test_what_there_is_is_listed(dgm):
         "tuning",
         "choosing",
     }
+    abouts = [item["about"] for item in listed["policies"]]
+    assert len(set(abouts)) == len(abouts)
     assert all(item["about"] for item in (*listed["policies"], *listed["families"]))
     assert "low-retention" in dgm("simulate", "--list").stdout
 
@@ -187,6 +189,18 @@ def test_bad_input_is_one_line(dgm, words, tmp_path):
     assert not list(tmp_path.iterdir())
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--family", "drfit"), "did you mean 'drift'?"),
+        (("--seeds", "9:3"), "the range runs backwards"),
+        (("--seeds", "5:5"), "the range is empty"),
+    ],
+)
+def test_what_is_wrong_is_named(dgm, words, message):
+    assert message in dgm("simulate", *words, code=2).stderr
 
 
 def test_a_recorded_search_is_a_run_like_any_other(dgm, tmp_path):
