@@ -267,6 +267,16 @@ _TUNED = (
         "two of five edits break the agent",
         {"root_score": (0.28, 0.32), "broken": (0.36, 0.42)},
     ),
+    Family(
+        "tuning-barren",
+        "no edit helps, from a better root",
+        {**_HIGH_ROOT, "harmful_only": _still(1.0), "drift_sd": _still(0.0), "retention": _still(1.0)},
+    ),
+    Family(
+        "tuning-gusts",
+        "steps of middling size, with tails a little heavy",
+        {**_HIGH_ROOT, "tail": (0.30, 0.45), "step_mean": (-0.16, -0.10), "step_sd": (0.20, 0.28)},
+    ),
 )
 
 _EQUIPPED = Family(

@@ -134,3 +134,32 @@ def test_one_result_alone_is_not_enough_to_be_handed_out(monkeypatch):
     assert recommended(log) == parent
     monkeypatch.setattr(rules, "LEAST_RESULTS", 1)
     assert recommended(log) == child
+
+
+def test_where_nearly_every_edit_harms_the_seed_is_left_on_more_evidence_only(monkeypatch):
+    """Lines of children that each lose, and one child that looks a little better than the seed."""
+
+    def more(lost):
+        for solved in range(27, 60):
+            log = Log(tasks=TASKS)
+            log.born()
+            log.graded(0, [True] * 30 + [False] * 30)
+            for _ in range(4):
+                last = 0
+                for generation in range(1, 5):
+                    last = log.born(last)
+                    left = 30 - lost * generation
+                    log.graded(last, [True] * left + [False] * (60 - left))
+            lucky = log.born(0)
+            log.graded(lucky, [True] * solved + [False] * (60 - solved))
+            if recommended(log) == lucky:
+                return solved - 30, fitted(log.tree).laws.mean_drift
+        raise AssertionError
+
+    neutral, little = more(0)
+    harmful, much = more(6)
+    assert little > -0.1 > -0.15 > much
+    assert harmful > neutral
+    monkeypatch.setattr(rules, "THANKLESS_ROOT_BONUS", 0.0)
+    assert more(0) == (neutral, little)
+    assert more(6)[0] < harmful

@@ -9,10 +9,10 @@ ROOT_DRIFT_SCALE = 4.5
 drift."""
 DRIFT_KEPT = 0.95
 """Share of the parent's drift that a child keeps; the rest comes from the mean drift."""
-MEAN_DRIFT = -0.02
+MEAN_DRIFT = -0.05
 """Mean drift before data: an edit is expected to harm a little."""
-MEAN_DRIFT_WEIGHT = 30.0
-"""Agents that the belief in ``MEAN_DRIFT`` is worth."""
+MEAN_DRIFT_SPREAD = 0.1
+"""Standard deviation of that belief."""
 
 # The model: verdicts
 
@@ -145,6 +145,10 @@ HANDED_OUT_GENERATIONS = (2, 6)
 HANDED_OUT_ROOT_BONUS = (0.1, -0.3)
 """Added to the seed's bound where an agent is handed out: against one of the second generation or before, the luckiest
 of many; against one of the sixth or after, for which its forebears speak, too. In steps between them."""
+THANKLESS_DRIFTS = (-0.2, -0.1)
+THANKLESS_ROOT_BONUS = 0.5
+"""Added to that for a mean drift of -0.2 or less, in steps from -0.1 on: where nearly every edit harms, who looks
+better than the seed is the luckiest of many."""
 DOUBTED_ROOT_BONUS = -0.6
 """What comes in its place, in steps from ``SELDOM`` on, where ``OFTEN`` first children have failed: which children are
 better is hard to tell there, and every third search would end at a seed that its tree has overtaken. In all searches,
