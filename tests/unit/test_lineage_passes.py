@@ -128,7 +128,7 @@ def test_the_likelihood_equals_the_dense_one_on_a_tree_of_five():
         assert value == pytest.approx(theirs, abs=1e-10)
 
 
-def test_the_mean_drift_is_integrated_out(monkeypatch):
+def test_the_mean_drift_is_integrated_out():
     """Against sums over a fine grid of mean drifts, where two points of the grid of the other laws are as likely."""
     sinking = [(9.0, -0.9 * n) for n in (1, 2, 3, 4, 5, 1, 2, 3)]
     tree = facts([0, 0, 1, 2, 3, 4, 0, 6, 7], [(9.0, 0.0), *sinking])
@@ -139,10 +139,9 @@ def test_the_mean_drift_is_integrated_out(monkeypatch):
     prior = -0.5 * ((means - hyper.MEAN_DRIFT) / hyper.MEAN_DRIFT_SPREAD) ** 2
     weights = np.exp(prior[:, None] + log_likelihood(tree, steps, means))
     assert 0.1 < weights[:, 0].sum() / weights.sum() < 0.9, "either counts"
-    among = np.full_like(hyper.PRIOR, -1e9)
+    among = np.full_like(hyper.RHO, -1e9)
     among[points] = 0.0
-    monkeypatch.setattr(hyper, "PRIOR", among)
-    found = learned(tree, 0.4)
+    found = learned(tree, 0.4, among)
     assert found.mean_drift == pytest.approx(means @ weights.sum(axis=1) / weights.sum(), abs=1e-6)
     assert found.drift == pytest.approx(drift @ weights.sum(axis=0) / weights.sum(), abs=1e-6)
 
@@ -167,12 +166,17 @@ def test_a_divided_belief_about_retention_does_not_halve_it():
     assert learned(family(0.2, 10, 3, 8.0), 0.0).rho > 0.85, "its mean is 0.7"
 
 
-def test_what_was_not_expected_of_retention_is_learned_from_forty_agents(monkeypatch):
+def test_what_was_not_expected_of_retention_is_learned_from_forty_agents():
     few = family(0.2, 10, 3, 12.0)
     assert learned(few, 0.0).rho < 0.35
     without = np.maximum(0.0, RETENTION_SLOPE * (1.0 - hyper.RHO) + RETENTION_LEAST)
-    monkeypatch.setattr(hyper, "PRIOR", hyper.PRIOR - without)
-    assert learned(few, 0.0).rho > 0.9
+    assert learned(few, 0.0, hyper.SEARCHING - without).rho > 0.9
+
+
+def test_that_gains_are_lost_is_believed_less_readily_where_an_agent_is_handed_out():
+    few, more = (family(0.2, 10, 3, precision) for precision in (10.0, 14.0))
+    assert learned(few, 0.0).rho < 0.5 < 0.9 < learned(few, 0.0, hyper.HANDING_OUT).rho
+    assert learned(more, 0.0, hyper.HANDING_OUT).rho < 0.35, "on evidence it is"
 
 
 def lines(drifts):

@@ -15,6 +15,9 @@ from dgm.policies.lineage.constants import (
     DRIFT_KEPT,
     DRIFT_SPREAD,
     DRIFT_VARIANCES,
+    HANDED_OUT_NOISE_CENTRE,
+    HANDED_OUT_NOISE_SPREAD,
+    HANDED_OUT_RETENTION_LEAST,
     LEAST_SOUND,
     MEAN_DRIFT,
     MEAN_DRIFT_SPREAD,
@@ -32,11 +35,21 @@ from dgm.policies.lineage.steps import Filtered, Information, Step, filtered, me
 Array = NDArray[np.float64]
 
 RHO, Q, DRIFT = (grid.ravel() for grid in np.meshgrid(RETENTIONS, NOISES, DRIFT_VARIANCES))
-PRIOR: Array = (
-    np.maximum(-RETENTION_SLOPE * (1.0 - RHO), RETENTION_LEAST)
-    - 0.5 * (np.log(Q / NOISE_CENTRE) / NOISE_SPREAD) ** 2
-    - 0.5 * (np.log(DRIFT / DRIFT_CENTRE) / DRIFT_SPREAD) ** 2
-)
+
+
+def belief(retention_least: float, noise_centre: float, noise_spread: float) -> Array:
+    """Log prior of each point of the grid, up to a constant."""
+    return (
+        np.maximum(-RETENTION_SLOPE * (1.0 - RHO), retention_least)
+        - 0.5 * (np.log(Q / noise_centre) / noise_spread) ** 2
+        - 0.5 * (np.log(DRIFT / DRIFT_CENTRE) / DRIFT_SPREAD) ** 2
+    )
+
+
+SEARCHING = belief(RETENTION_LEAST, NOISE_CENTRE, NOISE_SPREAD)
+"""What is believed before data where a search decides."""
+HANDING_OUT = belief(HANDED_OUT_RETENTION_LEAST, HANDED_OUT_NOISE_CENTRE, HANDED_OUT_NOISE_SPREAD)
+"""Where an agent is handed out."""
 
 
 class Facts(NamedTuple):
@@ -69,12 +82,12 @@ def step_at(laws: Laws, anchor: float) -> Step[float]:
     return Step(rho, q, (1.0 - rho) * anchor, (1.0 - DRIFT_KEPT) * mean_drift, drift)
 
 
-def expected_before_data() -> Laws:
+def expected_before_data(prior: Array = SEARCHING) -> Laws:
     """By the prior alone."""
-    return _average(PRIOR, np.full_like(PRIOR, MEAN_DRIFT))
+    return _average(prior, np.full_like(prior, MEAN_DRIFT))
 
 
-def learned(facts: Facts, anchor: float) -> Laws:
+def learned(facts: Facts, anchor: float, prior: Array = SEARCHING) -> Laws:
     """Over the grid the weighted median of ρ (interpolated), geometric mean of q, and means of d and μ̄.
 
     Not the mean of ρ: what is left of the belief that most of a gain is lost can halve the worth of every line. Not
@@ -93,7 +106,7 @@ def learned(facts: Facts, anchor: float) -> Laws:
     slope = (high - low) / 2.0
     precision = 1.0 + np.maximum(2.0 * middle - high - low, 0.0)
     evidence = middle + 0.5 * slope**2 / precision - 0.5 * np.log(precision)
-    return _average(PRIOR + evidence, MEAN_DRIFT + MEAN_DRIFT_SPREAD * slope / precision)
+    return _average(prior + evidence, MEAN_DRIFT + MEAN_DRIFT_SPREAD * slope / precision)
 
 
 def log_likelihood(facts: Facts, step: Step[Array], means: Array) -> Array:

@@ -26,6 +26,7 @@ from dgm.policies.lineage.constants import (
     THANKLESS_ROOT_BONUS,
 )
 from dgm.policies.lineage.fold import Fold
+from dgm.policies.lineage.hyper import HANDING_OUT
 from dgm.policies.lineage.posterior import Posterior
 from dgm.policies.rules import Kit
 from dgm.policies.tasks import untried
@@ -93,10 +94,9 @@ class LineageRecommendation:
     """The highest lower bound, posterior mean less one and a half standard deviations, among sound agents.
 
     Who is handed out has two results or more, and a success. Of two agents that seem equal it takes the better known.
-    That agent alone is weighed against the seed, which has a small bonus if the agent is of the first generations, a
-    malus if it is of later ones, and a large bonus on top where nearly every edit harms; where many of the first
-    children failed, a larger malus for any. Fitted from nothing to the verdicts that the tree holds (first attempts),
-    so that any reader of a run can ask.
+    That agent alone is weighed against the seed, which has a malus, a larger one if the agent is of later generations,
+    and a large bonus where nearly every edit harms; where many of the first children failed, another malus for any.
+    Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -125,7 +125,7 @@ def fitted(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
 
     It is swept until no skill moves by ``rest`` from one learning to the next, at most ``FIT_ROUNDS`` times.
     """
-    posterior = Posterior()
+    posterior = Posterior(HANDING_OUT)
     numbers = {task: number for number, task in enumerate(tree.tasks)}
     for agent in tree.agents:
         posterior.born(agent.parents[0] if agent.parents else 0)
