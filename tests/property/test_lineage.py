@@ -36,7 +36,7 @@ def trees(draw):
 @settings(max_examples=100, deadline=None)
 def test_passes_and_likelihood_are_exact_on_any_tree(tree, rho, q, drift):
     parents, evidence = tree
-    step = step_at(Laws(rho, q, drift, MEAN_DRIFT), -0.3)
+    step = step_at(Laws(rho, q, drift), -0.3, MEAN_DRIFT)
     beliefs = Beliefs(step, MEAN_DRIFT)
     depths = []
     for agent, parent in enumerate(parents):
@@ -52,9 +52,8 @@ def test_passes_and_likelihood_are_exact_on_any_tree(tree, rho, q, drift):
 
     precisions, etas = zip(*evidence, strict=True)
     facts = Facts(parents, depths, precisions, etas, [1.0] * len(parents))
-    laws = (np.array([each]) for each in (rho, q, step.c1))
-    steps = Step(*laws, np.array([[step.c2]]), np.array([drift]))
-    ours = log_likelihood(facts, steps, np.array([MEAN_DRIFT])).item()
+    steps = Step(np.array([rho]), np.array([q]), np.array([step.c1]), step.c2, np.array([drift]))
+    ours = log_likelihood(facts, steps, MEAN_DRIFT)[0]
     assert ours == pytest.approx(dense.log_likelihood(parents, step, MEAN_DRIFT, evidence), abs=1e-7)
 
 

@@ -36,8 +36,8 @@ def a_far_line():
     log.graded(0, [True] * 10 + [False] * 50)
     grade(log, log.born(0), MANY[0], False)
     outlook = folded(log).outlook(log.tree)
-    outlook.skill[1] = outlook.skill[0] - 14.0
-    outlook._tt[1] = 70.0
+    outlook.skill[1] = outlook.skill[0] - 9.0
+    outlook._tt[1] = 30.0
     outlook._drift[0] = -0.6
     return outlook
 

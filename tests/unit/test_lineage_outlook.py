@@ -13,7 +13,7 @@ from dgm.policies.lineage.steps import State
 from tests.unit.worlds import Log
 
 MANY = tuple(TaskId(f"task-{n:02}") for n in range(70))
-LAWS = Laws(rho=0.5, q=0.1, drift=0.01, mean_drift=0.0)
+LAWS = Laws(rho=0.5, q=0.1, drift=0.01)
 ANCHOR = 0.1
 SEED_STATE = State(t=0.5, m=0.5, tt=0.4, tm=0.1, mm=0.2)
 """Its child is expected at 0.1 + 0.5 (0.5 - 0.1) + 0.5 = 0.8, where the seed stands with its bonus of 0.3.

@@ -19,7 +19,7 @@ from dgm.policies.lineage.steps import Step
 from tests.unit import lineage_dense as dense
 
 MEAN_DRIFT = -0.02
-STEP = step_at(Laws(0.7, 0.18, 0.009, MEAN_DRIFT), 0.4)
+STEP = step_at(Laws(0.7, 0.18, 0.009), 0.4, MEAN_DRIFT)
 FIVE = [0, 0, 1, 1, 0]
 EVIDENCE = [(2.0, -1.0), (0.5, 0.7), (0.0, 0.0), (1.5, 2.5), (3.0, -4.0)]
 
@@ -118,32 +118,12 @@ def test_a_mean_moves_by_at_most_one_at_a_time():
 
 def test_the_likelihood_equals_the_dense_one_on_a_tree_of_five():
     rho, q, drift = np.array([[0.1, 0.55, 1.0], [0.02, 0.3, 0.6], [0.012, 0.0005, 0.003]])
-    means = np.array([MEAN_DRIFT, 0.3])
-    steps = Step(rho, q, (1 - rho) * 0.4, 0.05 * means[:, None], drift)
-    ours = log_likelihood(facts(FIVE, EVIDENCE), steps, means)
-    assert ours.shape == (2, 3)
-    for (row, point), value in np.ndenumerate(ours):
-        step = step_at(Laws(rho[point], q[point], drift[point], means[row]), 0.4)
-        theirs = dense.log_likelihood(FIVE, step, means[row], EVIDENCE)
+    steps = Step(rho, q, (1 - rho) * 0.4, 0.05 * MEAN_DRIFT, drift)
+    ours = log_likelihood(facts(FIVE, EVIDENCE), steps, MEAN_DRIFT)
+    for point, value in enumerate(ours):
+        step = step_at(Laws(rho[point], q[point], drift[point]), 0.4, MEAN_DRIFT)
+        theirs = dense.log_likelihood(FIVE, step, MEAN_DRIFT, EVIDENCE)
         assert value == pytest.approx(theirs, abs=1e-10)
-
-
-def test_the_mean_drift_is_integrated_out():
-    """Against sums over a fine grid of mean drifts, where two points of the grid of the other laws are as likely."""
-    sinking = [(9.0, -0.9 * n) for n in (1, 2, 3, 4, 5, 1, 2, 3)]
-    tree = facts([0, 0, 1, 2, 3, 4, 0, 6, 7], [(9.0, 0.0), *sinking])
-    points = np.array([100, 143])
-    rho, q, drift = (each[points] for each in (hyper.RHO, hyper.Q, hyper.DRIFT))
-    means = np.linspace(-0.8, 0.7, 3001)
-    steps = Step(rho, q, (1 - rho) * 0.4, 0.05 * means[:, None], drift)
-    prior = -0.5 * ((means - hyper.MEAN_DRIFT) / hyper.MEAN_DRIFT_SPREAD) ** 2
-    weights = np.exp(prior[:, None] + log_likelihood(tree, steps, means))
-    assert 0.1 < weights[:, 0].sum() / weights.sum() < 0.9, "either counts"
-    among = np.full_like(hyper.RHO, -1e9)
-    among[points] = 0.0
-    found = learned(tree, 0.4, among)
-    assert found.mean_drift == pytest.approx(means @ weights.sum(axis=1) / weights.sum(), abs=1e-6)
-    assert found.drift == pytest.approx(drift @ weights.sum(axis=0) / weights.sum(), abs=1e-6)
 
 
 def family(kept, children=20, each=10, precision=50.0):
@@ -158,25 +138,27 @@ def family(kept, children=20, each=10, precision=50.0):
 
 def test_retention_is_learned_from_what_grandchildren_keep():
     assert expected_before_data().rho > 0.9
-    assert learned(family(1.0), 0.0).rho > 0.9
-    assert learned(family(0.2), 0.0).rho < 0.5
+    assert learned(family(1.0), 0.0, MEAN_DRIFT).rho > 0.9
+    assert learned(family(0.2), 0.0, MEAN_DRIFT).rho < 0.5
 
 
 def test_a_divided_belief_about_retention_does_not_halve_it():
-    assert learned(family(0.2, 10, 3, 8.0), 0.0).rho > 0.85, "its mean is 0.7"
+    assert learned(family(0.2, 10, 3, 8.0), 0.0, MEAN_DRIFT).rho > 0.85, "its mean is 0.7"
 
 
 def test_what_was_not_expected_of_retention_is_learned_from_forty_agents():
     few = family(0.2, 10, 3, 12.0)
-    assert learned(few, 0.0).rho < 0.35
+    assert learned(few, 0.0, MEAN_DRIFT).rho < 0.35
     without = np.maximum(0.0, RETENTION_SLOPE * (1.0 - hyper.RHO) + RETENTION_LEAST)
-    assert learned(few, 0.0, hyper.SEARCHING - without).rho > 0.9
+    assert learned(few, 0.0, MEAN_DRIFT, hyper.SEARCHING - without).rho > 0.9
 
 
 def test_that_gains_are_lost_is_believed_less_readily_where_an_agent_is_handed_out():
     few, more = (family(0.2, 10, 3, precision) for precision in (10.0, 14.0))
-    assert learned(few, 0.0).rho < 0.5 < 0.9 < learned(few, 0.0, hyper.HANDING_OUT).rho
-    assert learned(more, 0.0, hyper.HANDING_OUT).rho < 0.35, "on evidence it is"
+    assert (
+        learned(few, 0.0, MEAN_DRIFT).rho < 0.5 < 0.9 < learned(few, 0.0, MEAN_DRIFT, hyper.HANDING_OUT).rho
+    )
+    assert learned(more, 0.0, MEAN_DRIFT, hyper.HANDING_OUT).rho < 0.35, "on evidence it is"
 
 
 def lines(drifts):
@@ -191,29 +173,10 @@ def lines(drifts):
 
 def test_how_far_lines_drift_apart_is_learned():
     assert expected_before_data().drift == pytest.approx(fmean(DRIFT_VARIANCES), rel=0.01), "nearly flat"
-    apart = learned(lines([-0.5, -0.3, 0.3, 0.5]), 0.0).drift
-    together = learned(lines([0.0, 0.01, -0.01, 0.0]), 0.0).drift
+    apart = learned(lines([-0.5, -0.3, 0.3, 0.5]), 0.0, MEAN_DRIFT).drift
+    together = learned(lines([0.0, 0.01, -0.01, 0.0]), 0.0, MEAN_DRIFT).drift
     assert apart > 1.5 * expected_before_data().drift
     assert together < expected_before_data().drift
-
-
-def test_what_edits_do_on_the_mean_is_learned():
-    assert expected_before_data().mean_drift == pytest.approx(-0.05)
-    assert learned(lines([-0.3] * 8), 0.0).mean_drift < -0.12
-    assert learned(lines([0.3] * 8), 0.0).mean_drift > 0.05
-
-
-def test_edits_that_harm_are_not_taken_for_lost_gains():
-    """Where most children lie below their parents, the best of them, and theirs a step below, speak for no loss."""
-    parents, evidence = [0], [(50.0, 0.0)]
-    for child in range(20):
-        parents.append(0)
-        evidence.append((8.0, 8.0 * (0.3 if child < 4 else -0.5)))
-    for child in range(1, 5):
-        for grandchild in range(5):
-            parents.append(child)
-            evidence.append((8.0, 8.0 * (0.6 if not grandchild else -0.2)))
-    assert learned(facts(parents, evidence), 0.0).rho > 0.9
 
 
 def test_the_root_keeps_its_prior_without_evidence():

@@ -82,7 +82,8 @@ def needed(broken):
 
 
 def test_the_more_first_children_fail_the_sooner_the_seed_is_left():
-    assert needed(0) >= needed(5) > needed(6) > needed(8) == needed(10)
+    assert needed(0) >= needed(5) > needed(6) > needed(8)
+    assert needed(8) - 1 <= needed(10) <= needed(8), "what is believed of all moves a little"
 
 
 def needed_after(generations, broken=0):
@@ -155,7 +156,7 @@ def test_where_nearly_every_edit_harms_the_seed_is_left_on_more_evidence_only(mo
             lucky = log.born(0)
             log.graded(lucky, [True] * solved + [False] * (60 - solved))
             if recommended(log) == lucky:
-                return solved - 30, fitted(log.tree).laws.mean_drift
+                return solved - 30, fitted(log.tree).mean_drift
         raise AssertionError
 
     neutral, little = more(0)

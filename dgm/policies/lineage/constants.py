@@ -9,10 +9,10 @@ ROOT_DRIFT_SCALE = 4.5
 drift."""
 DRIFT_KEPT = 0.95
 """Share of the parent's drift that a child keeps; the rest comes from the mean drift."""
-MEAN_DRIFT = -0.05
+MEAN_DRIFT = -0.02
 """Mean drift before data: an edit is expected to harm a little."""
-MEAN_DRIFT_SPREAD = 0.1
-"""Standard deviation of that belief."""
+MEAN_DRIFT_WEIGHT = 30.0
+"""Agents that the belief in ``MEAN_DRIFT`` is worth."""
 
 # The model: verdicts
 
@@ -142,12 +142,12 @@ TASK_SHARE_POWER = 4.0
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
 HANDED_OUT_GENERATIONS = (2, 6)
-HANDED_OUT_ROOT_BONUS = (-0.1, -0.4)
-"""Added to the seed's bound where an agent is handed out: against one of the second generation or before; against one
-of the sixth or after, for which its forebears speak, too. In steps between them."""
-THANKLESS_DRIFTS = (-0.18, -0.12)
+HANDED_OUT_ROOT_BONUS = (0.0, -0.4)
+"""Added to the seed's bound where an agent is handed out: against one of the second generation or before, the luckiest
+of many; against one of the sixth or after, for which its forebears speak, too. In steps between them."""
+THANKLESS_DRIFTS = (-0.15, -0.09)
 THANKLESS_ROOT_BONUS = 0.8
-"""Added to that for a mean drift of -0.18 or less, in steps from -0.12 on: where nearly every edit harms, who looks
+"""Added to that for a mean drift of -0.15 or less, in steps from -0.09 on: where nearly every edit harms, who looks
 better than the seed is the luckiest of many."""
 HANDED_OUT_RETENTION_LEAST = -8.0
 HANDED_OUT_NOISE_CENTRE = 0.06

@@ -1,7 +1,6 @@
-"""What all steps of a tree share, weighed by marginal likelihood.
+"""What all steps of a tree share, weighed on a grid by marginal likelihood.
 
-How much of a gain children keep (ρ), how widely they scatter (q) and how far lines drift apart (d) are weighed on a
-grid; what an edit does on the mean (μ̄) is integrated out at each of its points.
+How much of a gain children keep (ρ), how widely they scatter (q), and how far lines drift apart (d).
 """
 
 from collections.abc import Sequence
@@ -19,8 +18,6 @@ from dgm.policies.lineage.constants import (
     HANDED_OUT_NOISE_SPREAD,
     HANDED_OUT_RETENTION_LEAST,
     LEAST_SOUND,
-    MEAN_DRIFT,
-    MEAN_DRIFT_SPREAD,
     NOISE_CENTRE,
     NOISE_SPREAD,
     NOISES,
@@ -39,11 +36,12 @@ RHO, Q, DRIFT = (grid.ravel() for grid in np.meshgrid(RETENTIONS, NOISES, DRIFT_
 
 def belief(retention_least: float, noise_centre: float, noise_spread: float) -> Array:
     """Log prior of each point of the grid, up to a constant."""
-    return (
+    prior: Array = (
         np.maximum(-RETENTION_SLOPE * (1.0 - RHO), retention_least)
         - 0.5 * (np.log(Q / noise_centre) / noise_spread) ** 2
         - 0.5 * (np.log(DRIFT / DRIFT_CENTRE) / DRIFT_SPREAD) ** 2
     )
+    return prior
 
 
 SEARCHING = belief(RETENTION_LEAST, NOISE_CENTRE, NOISE_SPREAD)
@@ -72,80 +70,54 @@ class Laws(NamedTuple):
     """Variance of a child's skill about what was expected of it."""
     drift: float
     """Variance of what is new in a child's drift."""
-    mean_drift: float
-    """What every step adds on the mean."""
 
 
-def step_at(laws: Laws, anchor: float) -> Step[float]:
+def step_at(laws: Laws, anchor: float, mean_drift: float) -> Step[float]:
     """The model's step for these parameters; gains are measured from the skill ``anchor``."""
-    rho, q, drift, mean_drift = laws
+    rho, q, drift = laws
     return Step(rho, q, (1.0 - rho) * anchor, (1.0 - DRIFT_KEPT) * mean_drift, drift)
 
 
 def expected_before_data(prior: Array = SEARCHING) -> Laws:
     """By the prior alone."""
-    return _average(prior, np.full_like(prior, MEAN_DRIFT))
+    return _average(prior)
 
 
-def learned(facts: Facts, anchor: float, prior: Array = SEARCHING) -> Laws:
-    """Over the grid the weighted median of ρ (interpolated), geometric mean of q, and means of d and μ̄.
+def learned(facts: Facts, anchor: float, mean_drift: float, prior: Array = SEARCHING) -> Laws:
+    """Over the grid the weighted median of ρ (interpolated), geometric mean of q and mean of d.
 
     Not the mean of ρ: what is left of the belief that most of a gain is lost can halve the worth of every line. Not
     the geometric mean of d: verdicts seldom tell it, and a search that takes it for small stays where the score is high
     although what descendants can gain is less there.
-
-    The likelihood is the exponential of a parabola in μ̄, which three of its values give; with the prior
-    N(-0.05, 0.1²) it is integrated exactly. If μ̄ stood still in this, edits that harm a little on the mean would be
-    taken for lost gains (a small ρ): the best children lie above what is expected of them, and their own children
-    below.
     """
-    means = MEAN_DRIFT + MEAN_DRIFT_SPREAD * np.array([-1.0, 0.0, 1.0])
-    step = Step(RHO, Q, (1.0 - RHO) * anchor, (1.0 - DRIFT_KEPT) * means[:, None], DRIFT)
-    low, middle, high = log_likelihood(facts, step, means)
-    # In units of the prior's spread: middle + slope z - bend z² / 2, and the prior's - z² / 2.
-    slope = (high - low) / 2.0
-    precision = 1.0 + np.maximum(2.0 * middle - high - low, 0.0)
-    evidence = middle + 0.5 * slope**2 / precision - 0.5 * np.log(precision)
-    return _average(prior + evidence, MEAN_DRIFT + MEAN_DRIFT_SPREAD * slope / precision)
+    step = Step(RHO, Q, (1.0 - RHO) * anchor, (1.0 - DRIFT_KEPT) * mean_drift, DRIFT)
+    return _average(prior + log_likelihood(facts, step, mean_drift))
 
 
-def log_likelihood(facts: Facts, step: Step[Array], means: Array) -> Array:
-    """Of the linearised verdicts, states integrated out, up to a constant.
+def log_likelihood(facts: Facts, step: Step[Array], mean_drift: float) -> Array:
+    """Of the linearised verdicts, states integrated out, up to a constant; one value for each of the step's parameters.
 
     Σ r {½ HᵀQMH - ½ ln det(I + JQ) - ½ cᵀNc + (MH)ᵀc} over children, and the root's ½ hᵀSh - ½ ln det S⁻¹ - ½ ln v -
     ½ μ̄²/v with v the variance of its drift before data. One upward pass, a generation of the tree at a time.
-
-    Args:
-        facts: the tree.
-        step: its parameters, arrays of shape (points,); ``c2`` of shape (means, 1), as it follows ``means``.
-        means: values of the mean drift, shape (means,).
-
-    Returns:
-        Shape (means, points).
     """
     order, parents, starts = _generations(facts)
     points = len(step.rho)
-    # Precisions do not depend on the mean drift, so they have no axis for it.
-    precise = np.zeros((3, 1, len(order), points))
-    towards = np.zeros((2, len(means), len(order), points))
-    precise[0] = np.array(facts.precisions)[order, None]
-    towards[0] = np.array(facts.etas)[order, None]
-    info = (*precise, *towards)
+    info = np.zeros((5, len(order), points))
+    info[0] = np.array(facts.precisions)[order, None]
+    info[3] = np.array(facts.etas)[order, None]
     sound = np.array(facts.sound)
     sound = np.where(sound >= LEAST_SOUND, sound, 0.0)[order, None]
-    step = step._replace(c2=step.c2[:, None])
-    total = np.zeros((len(means), points))
+    total = np.zeros(points)
     for first, last in zip(starts[-2:0:-1], starts[:1:-1], strict=True):
-        own: Information[Array] = tuple(column[:, first:last] for column in info)
+        rows = slice(first, last)
+        own: Information[Array] = tuple(info[:, rows])
         of = filtered(own, step)
-        total += (sound[first:last] * _terms(own, of, step)).sum(axis=1)
-        above = parents[first:last]
+        total += (sound[rows] * _terms(own, of, step)).sum(axis=0)
+        above = parents[rows]
         heads = np.flatnonzero(np.diff(above, prepend=-1))
-        for column, said in zip(info, message(of, step, sound[first:last]), strict=True):
-            column[:, above[heads]] += (
-                said if len(heads) == len(above) else np.add.reduceat(said, heads, axis=1)
-            )
-    return total + _root_term([column[:, 0] for column in info], step, means[:, None])
+        for column, said in zip(info, message(of, step, sound[rows]), strict=True):
+            column[above[heads]] += said if len(heads) == len(above) else np.add.reduceat(said, heads)
+    return total + _root_term(info[:, 0], step, mean_drift)
 
 
 def _generations(facts: Facts) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
@@ -170,7 +142,7 @@ def _terms(info: Information[Array], of: Filtered[Array], step: Step[Array]) -> 
     return terms
 
 
-def _root_term(info: Sequence[Array], step: Step[Array], mean_drift: Array) -> Array:
+def _root_term(info: Array, step: Step[Array], mean_drift: float) -> Array:
     j11, j12, j22, h1, h2 = info
     variance = ROOT_DRIFT_SCALE * step.drift
     k11, k22 = j11 + 1.0 / ROOT_VARIANCE, j22 + 1.0 / variance
@@ -181,7 +153,7 @@ def _root_term(info: Sequence[Array], step: Step[Array], mean_drift: Array) -> A
     return term
 
 
-def _average(log_weights: Array, mean_drifts: Array) -> Laws:
+def _average(log_weights: Array) -> Laws:
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
     by_share = weights.reshape(len(NOISES), len(RETENTIONS), len(DRIFT_VARIANCES)).sum(axis=(0, 2))
@@ -190,5 +162,4 @@ def _average(log_weights: Array, mean_drifts: Array) -> Laws:
         float(np.interp(0.5, middles, RETENTIONS)),
         float(np.exp(weights @ np.log(Q))),
         float(weights @ DRIFT),
-        float(weights @ mean_drifts),
     )

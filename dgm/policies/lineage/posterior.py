@@ -12,6 +12,8 @@ from dgm.policies.lineage.constants import (
     ANCHOR_MOVE,
     CALIBRATED_AGENTS,
     CALIBRATION,
+    MEAN_DRIFT,
+    MEAN_DRIFT_WEIGHT,
     OFTEN,
     PENDING_INFORMATION,
     RELINEARISE,
@@ -37,13 +39,14 @@ class Posterior:
         """Nobody is born; ``prior`` is one of ``hyper``."""
         self._prior = prior
         self.laws = expected_before_data(prior)
+        self.mean_drift = MEAN_DRIFT
         self.breakage = Breakage()
         self.often_broken = False
         """Whether edits are taken to break the agent often: by ``failed_children`` when a sweep last learned."""
         self.anchor = 0.0
         """The seed's skill, that gains are measured from."""
         self.evidence = Evidence()
-        self.beliefs = Beliefs(self._step(), self.laws.mean_drift)
+        self.beliefs = Beliefs(self._step(), self.mean_drift)
         self._depths: list[int] = []
         self._sound: list[float] = []
         """``Breakage.sound`` as messages between agents are weighed by it."""
@@ -152,7 +155,7 @@ class Posterior:
         return [state.t for state in self.beliefs.states]
 
     def _step(self) -> Step[float]:
-        return step_at(self.laws, self.anchor)
+        return step_at(self.laws, self.anchor, self.mean_drift)
 
     def _linearise(self, agent: int) -> None:
         at = self.beliefs.states[agent].t
@@ -173,10 +176,12 @@ class Posterior:
         self._stale.clear()
 
     def _learn_parameters(self) -> None:
-        self.laws = learned(self.facts(), self.anchor, self._prior)
+        self.laws = learned(self.facts(), self.anchor, self.mean_drift, self._prior)
         probed = (agent for agent, count in enumerate(self.evidence.counts) if count)
         self.often_broken = self.failed_children() >= OFTEN
         self.breakage.learn(probed, self.often_broken)
+        drift = sum(state.m for state in self.beliefs.states)
+        self.mean_drift = (MEAN_DRIFT_WEIGHT * MEAN_DRIFT + drift) / (MEAN_DRIFT_WEIGHT + len(self))
 
     def _weigh(self, agents: list[int]) -> None:
         """Lets messages count by what is now known of who is broken."""
@@ -188,7 +193,7 @@ class Posterior:
 
     def _restart(self) -> None:
         self.anchor = self.beliefs.states[0].t
-        self._note(self.beliefs.restart(self._step(), self.laws.mean_drift))
+        self._note(self.beliefs.restart(self._step(), self.mean_drift))
 
     def _note(self, moved: list[int]) -> None:
         states, at, counts = self.beliefs.states, self._linearised_at, self.evidence.counts

@@ -94,9 +94,9 @@ class LineageRecommendation:
     """The highest lower bound, posterior mean less one and a half standard deviations, among sound agents.
 
     Who is handed out has two results or more, and a success. Of two agents that seem equal it takes the better known.
-    That agent alone is weighed against the seed, which has a malus, a larger one if the agent is of later generations,
-    and a large bonus where nearly every edit harms; where many of the first children failed, another malus for any.
-    Fitted from nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
+    That agent alone is weighed against the seed, which has a malus against agents of later generations, and a large
+    bonus where nearly every edit harms; where many of the first children failed, a larger malus for any. Fitted from
+    nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -115,7 +115,7 @@ class LineageRecommendation:
         ]
         best = max(candidates, key=bounds.__getitem__, default=SEED)
         bonus = np.interp(posterior.generation(best), HANDED_OUT_GENERATIONS, HANDED_OUT_ROOT_BONUS)
-        bonus += np.interp(posterior.laws.mean_drift, THANKLESS_DRIFTS, (THANKLESS_ROOT_BONUS, 0.0))
+        bonus += np.interp(posterior.mean_drift, THANKLESS_DRIFTS, (THANKLESS_ROOT_BONUS, 0.0))
         bonus = np.interp(posterior.failed_children(), (SELDOM, OFTEN), (bonus, DOUBTED_ROOT_BONUS))
         return best if bounds[best] > bounds[SEED] + bonus else SEED
 

@@ -30,7 +30,7 @@ class Step(NamedTuple, Generic[N]):
     rho: N
     q: N
     c1: N
-    c2: N
+    c2: float
     drift: N
     """The variance of what is new in a child's drift."""
     carry: float = 1.0
