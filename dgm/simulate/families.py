@@ -10,7 +10,7 @@ this that a search may meet; no reported or reserved one was chosen by how polic
 
 ``REPORTED`` are the nine of the published tables, ``RESERVED`` further ones to report separately. ``TUNING`` are the
 only ones on which constants of policies may be tuned. They are disjoint from both: their roots start where none of the
-others do (between 0.28 and 0.40, and four between 0.12 and 0.17), and most have troubles of other strengths, or two at
+others do (between 0.28 and 0.40, and two between 0.12 and 0.17), and most have troubles of other strengths, or two at
 once. Some were added for a weakness that a reported family had shown (``docs/policies.md`` says which). The hash of a
 world takes in its family's name, so no two families share a world even for equal seeds.
 
@@ -266,37 +266,6 @@ _TUNED = (
         "tuning-brittle",
         "two of five edits break the agent",
         {"root_score": (0.28, 0.32), "broken": (0.36, 0.42)},
-    ),
-    Family(
-        "tuning-barren",
-        "no edit helps, from a better root",
-        {**_HIGH_ROOT, "harmful_only": _still(1.0), "drift_sd": _still(0.0), "retention": _still(1.0)},
-    ),
-    Family(
-        "tuning-bleak",
-        "no edit helps, from a weak root",
-        {
-            "root_score": (0.13, 0.17),
-            "harmful_only": _still(1.0),
-            "drift_sd": _still(0.0),
-            "retention": _still(1.0),
-        },
-    ),
-    Family(
-        "tuning-sparse",
-        "breakthroughs of middling size among edits that harm, from a weak root",
-        {
-            "root_score": (0.13, 0.17),
-            "jackpots": (0.008, 0.02),
-            "jackpot_size": (1.0, 1.5),
-            "step_mean": (-0.25, -0.15),
-            "step_sd": (0.10, 0.18),
-        },
-    ),
-    Family(
-        "tuning-gusts",
-        "steps of middling size, with tails a little heavy",
-        {**_HIGH_ROOT, "tail": (0.30, 0.45), "step_mean": (-0.16, -0.10), "step_sd": (0.20, 0.28)},
     ),
 )
 

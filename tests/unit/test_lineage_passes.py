@@ -146,19 +146,12 @@ def test_a_divided_belief_about_retention_does_not_halve_it():
     assert learned(family(0.2, 10, 3, 8.0), 0.0, MEAN_DRIFT).rho > 0.85, "its mean is 0.7"
 
 
-def test_what_was_not_expected_of_retention_is_learned_from_forty_agents():
+def test_what_was_not_expected_of_retention_is_learned_from_forty_agents(monkeypatch):
     few = family(0.2, 10, 3, 12.0)
     assert learned(few, 0.0, MEAN_DRIFT).rho < 0.35
     without = np.maximum(0.0, RETENTION_SLOPE * (1.0 - hyper.RHO) + RETENTION_LEAST)
-    assert learned(few, 0.0, MEAN_DRIFT, hyper.SEARCHING - without).rho > 0.9
-
-
-def test_that_gains_are_lost_is_believed_less_readily_where_an_agent_is_handed_out():
-    few, more = (family(0.2, 10, 3, precision) for precision in (10.0, 14.0))
-    assert (
-        learned(few, 0.0, MEAN_DRIFT).rho < 0.5 < 0.9 < learned(few, 0.0, MEAN_DRIFT, hyper.HANDING_OUT).rho
-    )
-    assert learned(more, 0.0, MEAN_DRIFT, hyper.HANDING_OUT).rho < 0.35, "on evidence it is"
+    monkeypatch.setattr(hyper, "PRIOR", hyper.PRIOR - without)
+    assert learned(few, 0.0, MEAN_DRIFT).rho > 0.9
 
 
 def lines(drifts):

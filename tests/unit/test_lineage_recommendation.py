@@ -5,7 +5,6 @@ import pytest
 from dgm.domain import TaskId
 from dgm.policies.lineage import rules
 from dgm.policies.lineage.constants import FIT_MOVE
-from dgm.policies.lineage.hyper import HANDING_OUT, SEARCHING, expected_before_data
 from dgm.policies.lineage.rules import LineageRecommendation, fitted
 from dgm.policies.rules import Kit
 from tests.unit.worlds import Log
@@ -82,8 +81,7 @@ def needed(broken):
 
 
 def test_the_more_first_children_fail_the_sooner_the_seed_is_left():
-    assert needed(0) >= needed(5) > needed(6) > needed(8)
-    assert needed(8) - 1 <= needed(10) <= needed(8), "what is believed of all moves a little"
+    assert needed(0) >= needed(5) > needed(6) > needed(8) == needed(10)
 
 
 def needed_after(generations, broken=0):
@@ -109,8 +107,7 @@ def test_the_seed_is_left_sooner_for_a_later_generation(monkeypatch):
     assert second > fourth > sixth == eighth
     assert needed_after(2, broken=8) <= needed_after(6, broken=8) < sixth, "the generation counts no more"
     monkeypatch.setattr(rules, "HANDED_OUT_ROOT_BONUS", (0.1, 0.1))
-    assert needed_after(2) - 1 <= needed_after(4) <= needed_after(2)
-    assert needed_after(6) == needed_after(4)
+    assert needed_after(2) == needed_after(4) == needed_after(6)
 
 
 def test_nobody_is_handed_out_who_solved_nothing():
@@ -137,40 +134,3 @@ def test_one_result_alone_is_not_enough_to_be_handed_out(monkeypatch):
     assert recommended(log) == parent
     monkeypatch.setattr(rules, "LEAST_RESULTS", 1)
     assert recommended(log) == child
-
-
-def test_where_nearly_every_edit_harms_the_seed_is_left_on_more_evidence_only(monkeypatch):
-    """Lines of children that each lose, and one child that looks a little better than the seed."""
-
-    def more(lost):
-        for solved in range(27, 60):
-            log = Log(tasks=TASKS)
-            log.born()
-            log.graded(0, [True] * 30 + [False] * 30)
-            for _ in range(4):
-                last = 0
-                for generation in range(1, 5):
-                    last = log.born(last)
-                    left = 30 - lost * generation
-                    log.graded(last, [True] * left + [False] * (60 - left))
-            lucky = log.born(0)
-            log.graded(lucky, [True] * solved + [False] * (60 - solved))
-            if recommended(log) == lucky:
-                return solved - 30, fitted(log.tree).mean_drift
-        raise AssertionError
-
-    neutral, little = more(0)
-    harmful, much = more(6)
-    assert little > -0.1 > -0.15 > much
-    assert harmful > neutral
-    monkeypatch.setattr(rules, "THANKLESS_ROOT_BONUS", 0.0)
-    assert more(0) == (neutral, little)
-    assert more(6)[0] < harmful
-
-
-def test_what_is_handed_out_is_fitted_from_another_belief():
-    log = Log()
-    log.born()
-    log.graded(0, [True, False])
-    assert fitted(log.tree).laws.q == pytest.approx(expected_before_data(HANDING_OUT).q, rel=0.05)
-    assert expected_before_data(HANDING_OUT).q < 0.6 * expected_before_data(SEARCHING).q

@@ -66,7 +66,7 @@ def test_the_root_scores_what_the_family_promises(family):
         assert world.true_score(world.root()) == pytest.approx(world.parameters["root_score"], abs=1e-9)
 
 
-@pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"hopeless", "tuning-barren", "tuning-bleak"}))
+@pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"hopeless"}))
 def test_most_edits_do_not_help_and_some_do(family):
     better = fmean(change > 0.001 for seed in FEW for change in differences(open_world(family, seed)))
     assert (
@@ -74,10 +74,9 @@ def test_most_edits_do_not_help_and_some_do(family):
     )  # low retention, mismatch: a child of a poor parent comes back by half a chance
 
 
-@pytest.mark.parametrize("family", ["hopeless", "tuning-barren", "tuning-bleak"])
-def test_nothing_ever_helps_in_a_hopeless_world(family):
+def test_nothing_ever_helps_in_a_hopeless_world():
     for seed in FEW:
-        assert max(differences(open_world(family, seed))) <= 0
+        assert max(differences(open_world("hopeless", seed))) <= 0
 
 
 def test_even_crossovers_do_not_help_in_a_hopeless_world():

@@ -142,19 +142,9 @@ TASK_SHARE_POWER = 4.0
 TASK_JITTER = (0.75, 1.25)
 """Range of the random factor on a task's worth."""
 HANDED_OUT_GENERATIONS = (2, 6)
-HANDED_OUT_ROOT_BONUS = (0.0, -0.4)
+HANDED_OUT_ROOT_BONUS = (0.1, -0.3)
 """Added to the seed's bound where an agent is handed out: against one of the second generation or before, the luckiest
 of many; against one of the sixth or after, for which its forebears speak, too. In steps between them."""
-THANKLESS_DRIFTS = (-0.15, -0.09)
-THANKLESS_ROOT_BONUS = 0.8
-"""Added to that for a mean drift of -0.15 or less, in steps from -0.09 on: where nearly every edit harms, who looks
-better than the seed is the luckiest of many."""
-HANDED_OUT_RETENTION_LEAST = -8.0
-HANDED_OUT_NOISE_CENTRE = 0.06
-HANDED_OUT_NOISE_SPREAD = 1.0
-"""What takes the place of ``RETENTION_LEAST`` and of the noise's prior where an agent is handed out. A small retention
-draws every agent towards the seed: lines that have sunk far below it, with a verdict or two an agent, then look as good
-as it. To a search that does little harm."""
 DOUBTED_ROOT_BONUS = -0.6
 """What comes in its place, in steps from ``SELDOM`` on, where ``OFTEN`` first children have failed: which children are
 better is hard to tell there, and every third search would end at a seed that its tree has overtaken. In all searches,

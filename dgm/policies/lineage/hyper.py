@@ -14,9 +14,6 @@ from dgm.policies.lineage.constants import (
     DRIFT_KEPT,
     DRIFT_SPREAD,
     DRIFT_VARIANCES,
-    HANDED_OUT_NOISE_CENTRE,
-    HANDED_OUT_NOISE_SPREAD,
-    HANDED_OUT_RETENTION_LEAST,
     LEAST_SOUND,
     NOISE_CENTRE,
     NOISE_SPREAD,
@@ -32,22 +29,11 @@ from dgm.policies.lineage.steps import Filtered, Information, Step, filtered, me
 Array = NDArray[np.float64]
 
 RHO, Q, DRIFT = (grid.ravel() for grid in np.meshgrid(RETENTIONS, NOISES, DRIFT_VARIANCES))
-
-
-def belief(retention_least: float, noise_centre: float, noise_spread: float) -> Array:
-    """Log prior of each point of the grid, up to a constant."""
-    prior: Array = (
-        np.maximum(-RETENTION_SLOPE * (1.0 - RHO), retention_least)
-        - 0.5 * (np.log(Q / noise_centre) / noise_spread) ** 2
-        - 0.5 * (np.log(DRIFT / DRIFT_CENTRE) / DRIFT_SPREAD) ** 2
-    )
-    return prior
-
-
-SEARCHING = belief(RETENTION_LEAST, NOISE_CENTRE, NOISE_SPREAD)
-"""What is believed before data where a search decides."""
-HANDING_OUT = belief(HANDED_OUT_RETENTION_LEAST, HANDED_OUT_NOISE_CENTRE, HANDED_OUT_NOISE_SPREAD)
-"""Where an agent is handed out."""
+PRIOR: Array = (
+    np.maximum(-RETENTION_SLOPE * (1.0 - RHO), RETENTION_LEAST)
+    - 0.5 * (np.log(Q / NOISE_CENTRE) / NOISE_SPREAD) ** 2
+    - 0.5 * (np.log(DRIFT / DRIFT_CENTRE) / DRIFT_SPREAD) ** 2
+)
 
 
 class Facts(NamedTuple):
@@ -78,12 +64,12 @@ def step_at(laws: Laws, anchor: float, mean_drift: float) -> Step[float]:
     return Step(rho, q, (1.0 - rho) * anchor, (1.0 - DRIFT_KEPT) * mean_drift, drift)
 
 
-def expected_before_data(prior: Array = SEARCHING) -> Laws:
+def expected_before_data() -> Laws:
     """By the prior alone."""
-    return _average(prior)
+    return _average(PRIOR)
 
 
-def learned(facts: Facts, anchor: float, mean_drift: float, prior: Array = SEARCHING) -> Laws:
+def learned(facts: Facts, anchor: float, mean_drift: float) -> Laws:
     """Over the grid the weighted median of ρ (interpolated), geometric mean of q and mean of d.
 
     Not the mean of ρ: what is left of the belief that most of a gain is lost can halve the worth of every line. Not
@@ -91,7 +77,7 @@ def learned(facts: Facts, anchor: float, mean_drift: float, prior: Array = SEARC
     although what descendants can gain is less there.
     """
     step = Step(RHO, Q, (1.0 - RHO) * anchor, (1.0 - DRIFT_KEPT) * mean_drift, DRIFT)
-    return _average(prior + log_likelihood(facts, step, mean_drift))
+    return _average(PRIOR + log_likelihood(facts, step, mean_drift))
 
 
 def log_likelihood(facts: Facts, step: Step[Array], mean_drift: float) -> Array:

@@ -21,7 +21,7 @@ from dgm.policies.lineage.constants import (
     SWEEP_EVERY,
 )
 from dgm.policies.lineage.evidence import Evidence
-from dgm.policies.lineage.hyper import SEARCHING, Facts, expected_before_data, learned, step_at
+from dgm.policies.lineage.hyper import Facts, expected_before_data, learned, step_at
 from dgm.policies.lineage.passes import Beliefs
 from dgm.policies.lineage.steps import State, Step
 
@@ -35,10 +35,8 @@ class Posterior:
     It depends on their order: where the verdicts are linearised is a matter of what was known when.
     """
 
-    def __init__(self, prior: NDArray[np.float64] = SEARCHING) -> None:
-        """Nobody is born; ``prior`` is one of ``hyper``."""
-        self._prior = prior
-        self.laws = expected_before_data(prior)
+    def __init__(self) -> None:
+        self.laws = expected_before_data()
         self.mean_drift = MEAN_DRIFT
         self.breakage = Breakage()
         self.often_broken = False
@@ -176,7 +174,7 @@ class Posterior:
         self._stale.clear()
 
     def _learn_parameters(self) -> None:
-        self.laws = learned(self.facts(), self.anchor, self.mean_drift, self._prior)
+        self.laws = learned(self.facts(), self.anchor, self.mean_drift)
         probed = (agent for agent, count in enumerate(self.evidence.counts) if count)
         self.often_broken = self.failed_children() >= OFTEN
         self.breakage.learn(probed, self.often_broken)

@@ -22,11 +22,8 @@ from dgm.policies.lineage.constants import (
     OFTEN,
     SELDOM,
     TASK_JITTER,
-    THANKLESS_DRIFTS,
-    THANKLESS_ROOT_BONUS,
 )
 from dgm.policies.lineage.fold import Fold
-from dgm.policies.lineage.hyper import HANDING_OUT
 from dgm.policies.lineage.posterior import Posterior
 from dgm.policies.rules import Kit
 from dgm.policies.tasks import untried
@@ -94,9 +91,9 @@ class LineageRecommendation:
     """The highest lower bound, posterior mean less one and a half standard deviations, among sound agents.
 
     Who is handed out has two results or more, and a success. Of two agents that seem equal it takes the better known.
-    That agent alone is weighed against the seed, which has a malus against agents of later generations, and a large
-    bonus where nearly every edit harms; where many of the first children failed, a larger malus for any. Fitted from
-    nothing to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
+    That agent alone is weighed against the seed, which has a small bonus if the agent is of the first generations and a
+    malus if it is of later ones; where many of the first children failed, a larger malus for any. Fitted from nothing
+    to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -115,7 +112,6 @@ class LineageRecommendation:
         ]
         best = max(candidates, key=bounds.__getitem__, default=SEED)
         bonus = np.interp(posterior.generation(best), HANDED_OUT_GENERATIONS, HANDED_OUT_ROOT_BONUS)
-        bonus += np.interp(posterior.mean_drift, THANKLESS_DRIFTS, (THANKLESS_ROOT_BONUS, 0.0))
         bonus = np.interp(posterior.failed_children(), (SELDOM, OFTEN), (bonus, DOUBTED_ROOT_BONUS))
         return best if bounds[best] > bounds[SEED] + bonus else SEED
 
@@ -125,7 +121,7 @@ def fitted(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
 
     It is swept until no skill moves by ``rest`` from one learning to the next, at most ``FIT_ROUNDS`` times.
     """
-    posterior = Posterior(HANDING_OUT)
+    posterior = Posterior()
     numbers = {task: number for number, task in enumerate(tree.tasks)}
     for agent in tree.agents:
         posterior.born(agent.parents[0] if agent.parents else 0)
