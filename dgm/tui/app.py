@@ -102,9 +102,9 @@ class Browser(App[None]):
 
     @property
     def page(self) -> Page | None:
-        """The screen of the five that is shown, also under help or palette."""
-        base = self.screen_stack[0]
-        return base if isinstance(base, Page) else None
+        """The screen of the five that is shown, also under help or palette; none once the browser has closed."""
+        stack = self.screen_stack
+        return stack[0] if stack and isinstance(stack[0], Page) else None
 
     def on_mount(self) -> None:
         """Begins to look at the run."""

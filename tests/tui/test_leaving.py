@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 
 from dgm.tui.app import Browser
 from tests.tui.driving import drive
+from tests.tui.growing import Growing
 from tests.tui.shown import WIDE
 
 
@@ -43,3 +44,19 @@ def test_a_screen_asked_for_too_late_is_not_shown(example: Path) -> None:
         assert browser.current_mode == "tree"
 
     drive(example, WIDE, script)
+
+
+def test_what_a_run_writes_while_the_browser_closes_is_drawn_nowhere(tmp_path: Path) -> None:
+    growing = Growing(tmp_path / "run")
+
+    async def script(browser: Browser, pilot: Pilot[None]) -> None:
+        browser.exit()
+        await left(browser, pilot)
+        await browser._close_all()
+        growing.born(0)
+        browser.look()
+        browser.say("too late")
+        assert browser.page is None
+
+    drive(tmp_path / "run", WIDE, script)
+    growing.run.close()
