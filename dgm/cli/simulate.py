@@ -1,11 +1,14 @@
 """``dgm simulate``: policies in worlds that cost nothing, compared in pairs."""
 
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import combinations, product
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -226,15 +229,16 @@ def _check_folder(file: Path) -> None:
 
 def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:
     """All results; None where it was interrupted, which is said."""
-    from dgm.cli.simulate_rows import progress
-    from dgm.simulate.crew import quiet
-    from dgm.simulate.results import Results
-    from dgm.simulate.study import carry_out
-
-    quiet()
     try:
-        with Results(kept_in) as results, progress() as on_trial:
-            return carry_out(study, results, processes, on_trial)
+        with _one_interrupt():
+            from dgm.cli.simulate_rows import progress
+            from dgm.simulate.crew import quiet
+            from dgm.simulate.results import Results
+            from dgm.simulate.study import carry_out
+
+            quiet()
+            with Results(kept_in) as results, progress() as on_trial:
+                return carry_out(study, results, processes, on_trial)
     except KeyboardInterrupt:
         kept = (
             f"what is done is kept in {kept_in}; the same command goes on from there"
@@ -243,6 +247,22 @@ def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:
         )
         sys.stderr.write(f"interrupted; {kept}\n")
         return None
+
+
+@contextmanager
+def _one_interrupt() -> Iterator[None]:
+    """The first Ctrl-C interrupts; others do not, so that all is put away and what is kept is said."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, before)
 
 
 def _record(folder: Path, study: "Study", as_json: bool) -> int:

@@ -4,9 +4,11 @@ import logging
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
@@ -133,17 +135,36 @@ def _crew(processes: int) -> Iterator[list[Connection]]:
 def _heirs() -> Iterator[None]:
     """What processes inherit that are started in it: one thread each, and no ear for Ctrl-C, which is for us.
 
-    The signal is held back, not ignored: one that comes meanwhile is heard at the end.
+    The signal is held back, not ignored: one that comes meanwhile is heard at the end. The resource tracker is started
+    before, as its start would let the signal through.
     """
+    resource_tracker.ensure_running()
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
-    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    with _interrupts_later():
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Whoever starts a process finishes that: a blocked signal reaches the program by any other thread that it has."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: heard.append(number))
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        signal.signal(signal.SIGINT, handler)
+        if heard:
+            signal.raise_signal(signal.SIGINT)

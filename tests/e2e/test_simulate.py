@@ -89,7 +89,8 @@ def test_a_killed_study_goes_on_and_says_the_same(dgm, tmp_path):
     assert gone_on == without_times(dgm.json(*words[:-2]))
 
 
-def test_a_study_that_is_interrupted_says_how_to_go_on(dgm, tmp_path):
+@pytest.mark.parametrize("presses", [1, 8])
+def test_a_study_that_is_interrupted_says_how_to_go_on(dgm, tmp_path, presses):
     file = tmp_path / "results.jsonl"
     words = ["simulate", "--policy", "hgm", "--seeds", "200", "--jobs", "2", "--results", str(file)]
     # Tests that run in the background of a shell would hand down that Ctrl-C is to be ignored.
@@ -104,7 +105,9 @@ def test_a_study_that_is_interrupted_says_how_to_go_on(dgm, tmp_path):
     until = time.monotonic() + 120
     while (not file.exists() or file.read_bytes().count(b"\n") < 1) and time.monotonic() < until:
         time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
+    for _ in range(presses):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.02)
     out, err = process.communicate(timeout=240)
     assert (process.returncode, out) == (130, "")
     assert "the same command goes on" in err

@@ -2,9 +2,12 @@
 
 import json
 import os
+import signal
+import threading
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from importlib import import_module
+from multiprocessing.context import SpawnProcess
 
 import pytest
 
@@ -127,6 +130,36 @@ def test_processes_give_the_same_results_as_one(tmp_path):
     assert {trial: together[trial].curve for trial in trials} == {t: alone[t].curve for t in trials}
     with pytest.raises(UserError, match="unknown family"):
         list(performed([Trial("hgm", "nix", 1)] * 2, 2))
+
+
+@pytest.mark.parametrize("in_another_thread", [False, True])
+def test_ctrl_c_waits_until_all_processes_are_started(monkeypatch, in_another_thread):
+    """Also one that comes while another thread runs, as the table's does: no mask of ours keeps it from that."""
+    started, alive = [], threading.Event()
+    start = SpawnProcess.start
+
+    def interrupted(process):
+        if not started and not in_another_thread:
+            signal.raise_signal(signal.SIGINT)
+        elif not started:
+            os.kill(os.getpid(), signal.SIGINT)
+        start(process)
+        started.append(process)
+
+    monkeypatch.setattr(SpawnProcess, "start", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    thread = threading.Thread(target=alive.wait)
+    if in_another_thread:
+        thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(performed([Trial("random", "drift", seed) for seed in range(2)], 2))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+        alive.set()
+    assert len(started) == 2
+    assert not any(process.is_alive() for process in started)
 
 
 def test_differences_are_paired_and_ties_count_half():
