@@ -10,7 +10,6 @@ import argparse
 import hashlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -19,6 +18,7 @@ from statistics import fmean
 from typing import Any
 
 from blocks import check, fill_in, whole_lines
+from commands import exit_code, finish
 
 from dgm.archive.durable import write_durably
 from dgm.simulate.fingerprint import fingerprint
@@ -90,6 +90,7 @@ def search(one: dict[str, Any], program: Sequence[str] = PROGRAM) -> dict[str, A
 
     Raises:
         subprocess.CalledProcessError: a command failed.
+        KeyboardInterrupt: one was interrupted.
         SystemExit: it ended before its evaluations, or its examination before all of its tasks; the next start goes on.
     """
     name = "-".join(map(str, _key(one)))
@@ -120,14 +121,7 @@ def search(one: dict[str, Any], program: Sequence[str] = PROGRAM) -> dict[str, A
 
 
 def _said(program: Sequence[str], *arguments: str) -> str:
-    done = subprocess.run(
-        [*program, *arguments],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "DGM_ARCHIVE": str(ARCHIVE)},
-    )
-    return done.stdout
+    return finish([*program, *arguments], {**os.environ, "DGM_ARCHIVE": str(ARCHIVE)})
 
 
 def table(found: list[dict[str, Any]]) -> str:
@@ -165,4 +159,4 @@ def _with_interval(values: list[int], form: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

@@ -10,13 +10,13 @@ import argparse
 import json
 import lzma
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from blocks import check, fill_in, whole_lines
+from commands import exit_code, finish
 
 from dgm.archive.durable import write_durably
 from dgm.errors import UserError
@@ -120,13 +120,14 @@ def perform(part: Part) -> None:
     """Has a study carried out as far as it is not known yet.
 
     Raises:
-        subprocess.CalledProcessError: it was interrupted, or went wrong.
+        subprocess.CalledProcessError: it went wrong.
+        KeyboardInterrupt: it was interrupted.
     """
     command = [sys.executable, "-m", "dgm", "simulate", *shlex.split(part.arguments)]
     command += ["--results", str(RESULTS), "--markdown", str(WORK / f"{part.name}.md")]
     if part.name == "reported":
         command += ["--svg", str(WORK / "curves.svg")]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    finish(command)
 
 
 def whole_tables() -> str:
@@ -199,4 +200,4 @@ def cells_table() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

@@ -44,7 +44,7 @@ def programs(monkeypatch, tmp_path):
     monkeypatch.setattr(offline, "PAGE", page)
     monkeypatch.setattr(offline, "KEPT", tmp_path / "offline.jsonl")
     yield tables, offline, page
-    for name in ("offline", "tables", "blocks"):
+    for name in ("offline", "tables", "blocks", "commands"):
         sys.modules.pop(name, None)
 
 
