@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from dgm.cli.arguments import Amount, as_json
-from dgm.cli.complaint import INTERRUPTED
+from dgm.cli.complaint import FAILED, INTERRUPTED
 from dgm.cli.output import emit_json
 from dgm.errors import UserError
 
@@ -266,6 +266,7 @@ def _one_interrupt() -> Iterator[None]:
 
 
 def _record(folder: Path, study: "Study", as_json: bool) -> int:
+    from dgm.search.budgets import Reason
     from dgm.search.summary import run_summary
     from dgm.show.status import status_lines
     from dgm.show.terminal import write
@@ -284,6 +285,11 @@ def _record(folder: Path, study: "Study", as_json: bool) -> int:
             emit_json(run_summary(run))
         else:
             write(status_lines(run))
+        if run.tree.stop_reason == Reason.OUTAGE:
+            sys.stderr.write(
+                "the infrastructure failed too often; nothing recorded is lost; the same command goes on\n"
+            )
+            return FAILED
     return 0
 
 

@@ -4,8 +4,10 @@ Every comparison is between trials in the same worlds. A seed counts where both 
 of the group; the mean of families is taken seed by seed, so that its interval rests on independent values too.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
 
 import numpy as np
@@ -37,6 +39,18 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Pairs:
+    """How many paired trials ended with a higher, an equal and a lower final score than the reference's."""
+
+    won: int
+    tied: int
+    lost: int
+    low: float | None
+    """Of the 95 % interval, over seeds, for the share that is won, ties half; None with fewer than two seeds."""
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """How one policy did in a family, or in the mean of families."""
 
@@ -49,6 +63,7 @@ class Standing:
     """Of the final score, to the reference's."""
     won: float
     """Share of paired trials with a higher final score than the reference's; ties count half."""
+    pairs: Pairs
     area: float
     """Under the anytime curve."""
     area_difference: float
@@ -59,6 +74,8 @@ class Standing:
     speed_low: float | None
     """Of its 95 % interval, by the percentile bootstrap over seeds; None where a draw of seeds has no speed."""
     speed_high: float | None
+    evaluations_needed: float | None
+    """For the reference's final quality, read off the two mean curves; None where this policy's never gets there."""
     regret: float
     """Against the best agent in its own tree."""
     oracle_regret: float | None
@@ -128,6 +145,8 @@ def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle
     mine, theirs, best = _all(own), _all(other), _all(oracle)
     final = fmean(result.final for result in mine)
     slowest, fastest = _speed_interval(own, other, budget)
+    curve, other_curve = _points(mine, budget), _points(theirs, budget)
+    pairs = _pairs(own, other)
     return Standing(
         policy=name[0],
         family=name[1],
@@ -136,12 +155,14 @@ def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle
         difference=_difference(
             [_mean(row) - _mean(against) for row, against in zip(own, other, strict=True)]
         ),
-        won=fmean(_won(a.final - b.final) for a, b in zip(mine, theirs, strict=True)),
+        won=(pairs.won + pairs.tied / 2) / len(mine),
+        pairs=pairs,
         area=fmean(result.area for result in mine),
         area_difference=fmean(a.area - b.area for a, b in zip(mine, theirs, strict=True)),
-        speed=_speed(_points(mine, budget), _points(theirs, budget)),
+        speed=_speed(curve, other_curve),
         speed_low=slowest,
         speed_high=fastest,
+        evaluations_needed=reached(curve, other_curve[-1][1]),
         regret=fmean(result.regret for result in mine),
         oracle_regret=fmean(result.final for result in best) - final if best else None,
         at_root=fmean(result.recommended == 0 for result in mine),
@@ -165,6 +186,16 @@ def _mean(row: Sequence[Result]) -> float:
 
 def _won(difference: float) -> float:
     return 0.5 if abs(difference) < EQUAL else float(difference > 0)
+
+
+def _pairs(own: Rows, other: Rows) -> Pairs:
+    wins = [
+        [_won(a.final - b.final) for a, b in zip(row, against, strict=True)]
+        for row, against in zip(own, other, strict=True)
+    ]
+    counts = Counter(chain.from_iterable(wins))
+    share = _difference([fmean(row) for row in wins])
+    return Pairs(counts[1.0], counts[0.5], counts[0.0], share.low, share.high)
 
 
 def _difference(differences: Sequence[float]) -> Difference:

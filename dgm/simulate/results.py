@@ -8,17 +8,20 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
+
+from pydantic import TypeAdapter, ValidationError
 
 from dgm.errors import Infrastructure, UserError
 from dgm.simulate.fingerprint import fingerprint
-from dgm.simulate.trial import Result, Trial
+from dgm.simulate.trial import SHARES, Result, Trial
 
 _START = b'{"trial": {'
+_TRIAL, _RESULT = TypeAdapter(Trial), TypeAdapter(Result)
+_FIELDS = {field.name for field in fields(Result)}
 
 
 class Results:
@@ -91,12 +94,12 @@ class Results:
         whole = content.rfind(b"\n") + 1
         for number, line in enumerate(content[:whole].splitlines(), 1):
             try:
-                trial, version, result = _read(json.loads(line))
+                trial, version, result = _read(line)
                 if result is not None:
                     self._known[trial, version] = result
             except (ValueError, KeyError, TypeError) as error:
                 raise UserError(
-                    f"{path}:{number}: not a result ({error!r}); mend that line, or choose another file"
+                    f"{path}:{number}: not a result ({_why(error)}); mend that line, or choose another file"
                 ) from error
         if whole < len(content):
             # Only what looks like the start of a line of ours is one that a dying process left.
@@ -118,11 +121,25 @@ def _open(path: Path) -> int:
     return file
 
 
-def _read(line: Mapping[str, Any]) -> tuple[Trial, str, Result | None]:
-    trial, version, result = Trial(**line["trial"]), str(line["version"]), dict(line["result"])
-    result["curve"] = tuple(result["curve"])
-    try:
-        return trial, version, Result(**result)
-    except TypeError:
-        # Of another format: its version tells that too, so nobody will ask for it.
+def _read(line: bytes) -> tuple[Trial, str, Result | None]:
+    """The result is None where it is of another format: its version tells that too, so nobody will ask for it."""
+    said = json.loads(line, parse_constant=_refuse)
+    trial, version, found = Trial(**said["trial"]), str(said["version"]), said["result"]
+    _TRIAL.validate_python(asdict(trial))
+    if set(found) != _FIELDS:
         return trial, version, None
+    result = _RESULT.validate_python(found)
+    if len(result.curve) != len(SHARES):
+        raise ValueError(f"curve: {len(result.curve)} scores instead of {len(SHARES)}")
+    return trial, version, result
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return str(error) if type(error) is ValueError else repr(error)

@@ -222,6 +222,19 @@ def test_a_recorded_search_is_a_run_like_any_other(dgm, tmp_path):
     assert "another trial" in dgm(*words[:-1], "50", "--record", folder, code=2).stderr
 
 
+def test_a_recorded_search_that_an_outage_ends_fails_and_goes_on(dgm, tmp_path):
+    shaky = ("--budget", "20", "--failures", "0.9")
+    words = ["simulate", *ONE[:-1], "0:1", *shaky, "--record", tmp_path / "run"]
+    ended = dgm(*words, code=1)
+    assert "(infrastructure failed" in ended.stdout
+    assert ended.stderr == (
+        "the infrastructure failed too often; nothing recorded is lost; the same command goes on\n"
+    )
+    before = dgm.json("status", tmp_path / "run")["evaluations"]["graded"]
+    dgm(*words, code=1)
+    assert dgm.json("status", tmp_path / "run")["evaluations"]["graded"] > before
+
+
 def test_what_asks_agents_to_work_says_that_a_recorded_search_has_none(dgm, tmp_path):
     folder = tmp_path / "run"
     dgm("simulate", *ONE[:-1], "7:8", "--budget", "40", "--record", folder)

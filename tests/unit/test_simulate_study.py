@@ -1,6 +1,5 @@
-"""Studies: results that are kept, compared in pairs, and drawn."""
+"""Studies: performed by several processes, compared in pairs, and drawn."""
 
-import json
 import os
 import signal
 import threading
@@ -11,106 +10,21 @@ from multiprocessing.context import SpawnProcess
 
 import pytest
 
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import UserError
 from dgm.policies.registry import POLICIES
 from dgm.simulate.crew import performed
 from dgm.simulate.curves import Curve, Panel, svg, ticks
 from dgm.simulate.fingerprint import fingerprint
-from dgm.simulate.measures import MEAN, reached, standings
-from dgm.simulate.results import Results
-from dgm.simulate.study import Cell, Study, carry_out
+from dgm.simulate.measures import MEAN, Pairs, reached, standings
+from dgm.simulate.study import Cell, Study
 from dgm.simulate.tables import FEW, caution, family_table, family_tables, markdown, tables, warning
-from dgm.simulate.trial import SHARES, Result, Trial
-
-CELL = Cell(budget=64)
-STUDY = Study(("random", "hgm"), ("drift", "broken"), (0, 1), (CELL,))
-
-
-def result(final, *, curve=None, root=0.2, best=0.9, recommended=3):
-    points = curve or (final,) * len(SHARES)
-    return Result(
-        final, tuple(points), root, best, recommended, 1, 20, 19, 45, 0, "goal reached", 1.0, 64, 0.1, 0.2
-    )
-
-
-def silent(done, of):
-    pass
+from dgm.simulate.trial import SHARES, Trial
+from tests.unit.studies import CELL, STUDY, result
 
 
 def found_by(final):
     """Results whose final score is a function of policy, family and seed."""
     return {trial: result(final(trial)) for trial in STUDY.trials()}
-
-
-def test_what_is_known_is_not_done_again(tmp_path):
-    file, counts = tmp_path / "results.jsonl", []
-    with Results(file) as results:
-        first = carry_out(STUDY, results, 1, silent)
-    with Results(file) as results:
-        again = carry_out(STUDY, results, 1, lambda done, of: counts.append((done, of)))
-    assert again == first
-    assert len(first) == len(file.read_text().splitlines()) == 8
-    assert counts == [(0, 0)]
-
-
-def test_a_torn_last_line_is_dropped_and_done_again(tmp_path):
-    file = tmp_path / "results.jsonl"
-    with Results(file) as results:
-        first = carry_out(STUDY, results, 1, silent)
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-40])
-    with Results(file) as results:
-        again = carry_out(STUDY, results, 1, silent)
-    assert [again[trial].curve for trial in again] == [first[trial].curve for trial in first]
-    lines = [json.loads(line)["trial"] for line in file.read_text().splitlines()]
-    assert len(lines) == len({tuple(line.values()) for line in lines}) == 8
-
-
-def test_results_of_other_code_are_left_alone(tmp_path):
-    file = tmp_path / "results.jsonl"
-    trial = CELL.trial("random", "drift", 0)
-    with Results(file) as results:
-        results.add(trial, result(0.5))
-    file.write_text(file.read_text().replace(fingerprint("random", "drift"), "0" * 16))
-    with Results(file) as results:
-        assert results.get(trial) is None
-    assert len(file.read_text().splitlines()) == 1
-
-
-def test_half_a_line_is_taken_back(tmp_path, monkeypatch):
-    file, trial = tmp_path / "results.jsonl", CELL.trial("random", "drift", 0)
-    with Results(file) as results:
-        results.add(trial, result(0.5))
-        before, write = file.read_bytes(), os.write
-        monkeypatch.setattr(os, "write", lambda where, line: write(where, line[:10]))
-        other = replace(trial, seed=1)
-        with pytest.raises(Infrastructure, match="No space left"):
-            results.add(other, result(0.4))
-        assert file.read_bytes() == before
-        assert results.get(other) is None
-
-
-def test_a_field_that_is_no_value_is_one_clear_line(tmp_path):
-    file = tmp_path / "results.jsonl"
-    with Results(file) as results:
-        results.add(CELL.trial("random", "drift", 0), result(0.5))
-    file.write_text(file.read_text().replace('"seed": 0', '"seed": [0]'))
-    with pytest.raises(UserError, match=r"results\.jsonl:1: not a result"):
-        Results(file)
-
-
-@pytest.mark.parametrize("content", [b"my notes", b"my notes\n", b'{"trial": {}}\n', b'{"other": 1}\n{"tr'])
-def test_a_file_of_something_else_is_refused_and_kept(tmp_path, content):
-    file = tmp_path / "notes.txt"
-    file.write_bytes(content)
-    with pytest.raises(UserError, match=r"notes\.txt"):
-        Results(file)
-    assert file.read_bytes() == content
-
-
-def test_two_studies_do_not_write_one_file_at_once(tmp_path):
-    with Results(tmp_path / "results.jsonl"), pytest.raises(UserError, match="another study"):
-        Results(tmp_path / "results.jsonl")
 
 
 def test_a_version_is_of_the_policy_and_of_the_family():
@@ -174,6 +88,23 @@ def test_differences_are_paired_and_ties_count_half():
     assert (mean.difference.low, mean.difference.high) == (pytest.approx(0.05), pytest.approx(0.05))
     assert (mean.won, mean.seeds) == (0.75, 2)
     assert rows["hgm", MEAN].difference.mean == 0.0
+    assert mean.pairs == Pairs(2, 2, 0, 0.75, 0.75)
+    assert rows["random", "drift"].pairs == Pairs(2, 0, 0, 1.0, 1.0)
+
+
+def test_the_share_won_has_an_interval_over_seeds():
+    study = replace(STUDY, policies=("hgm", "random"), families=("drift",), seeds=tuple(range(40)))
+    found = {trial: result(0.3) for trial in study.trials()}
+    for seed in range(40):
+        # 24 won, 6 tied and 10 lost: 67.5 % with ties half.
+        found[CELL.trial("random", "drift", seed)] = result(0.4 if seed < 24 else 0.3 if seed < 30 else 0.2)
+    pairs = {s.policy: s for s in standings(study, CELL, found, "hgm")}["random"].pairs
+    assert (pairs.won, pairs.tied, pairs.lost) == (24, 6, 10)
+    # The standard error of the mean of these forty values is 0.0674.
+    assert pairs.low == pytest.approx(0.675 - 1.96 * 0.0674, abs=0.02)
+    assert pairs.high == pytest.approx(0.675 + 1.96 * 0.0674, abs=0.02)
+    (alone,) = standings(replace(study, policies=("random",), seeds=(0,)), CELL, found, "hgm")
+    assert alone.pairs == Pairs(1, 0, 0, None, None)
 
 
 def test_the_difference_of_areas_is_to_the_reference():
@@ -245,8 +176,11 @@ def test_speed_compares_when_a_quality_is_reached():
     rows = {s.policy: s for s in standings(study, CELL, found, "hgm")}
     assert rows["hgm"].speed == pytest.approx(1.0)
     assert rows["random"].speed == pytest.approx(4.0)
+    assert rows["hgm"].evaluations_needed == pytest.approx(64)
+    assert rows["random"].evaluations_needed == pytest.approx(16)
     rows = {s.policy: s for s in standings(study, CELL, found, "random")}
     assert rows["hgm"].speed == pytest.approx(0.25)
+    assert rows["hgm"].evaluations_needed is None
 
 
 def test_the_interval_of_a_speed_is_over_seeds():
