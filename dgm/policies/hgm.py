@@ -3,7 +3,8 @@
 Source: arXiv:2510.21614, section 3 and algorithm 1. A clade's score is its metaproductivity CMP: what the agent and
 all its descendants resolved, over what they tried. Each candidate's rate is drawn from
 Beta(τ(1 + resolved), τ(1 + unresolved)) and the highest draw wins. τ = B / b with B the budget and b what is left of
-it, so that draws sharpen towards the end; τ = 1 where there is no budget. The gate is ``gates.Widening``, α = 0.6.
+it, so that draws sharpen towards the end; τ = 1 where evaluations have no budget, also where money, tokens or time have
+one. The gate is ``gates.Widening``, α = 0.6.
 
 What is under way counts as spent in b, which never falls below 1, and so does what expansions take of the budget
 (``Budget.expansion_cost``; nothing in the paper). The five children of the seed with which the paper's asynchronous

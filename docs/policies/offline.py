@@ -4,6 +4,9 @@ Each search has the starter suite's search tasks and equal evaluations; its best
 tasks. What a search came to is kept beside this file (``offline.jsonl``), so that only what is missing is performed.
 A changed policy, seed agent, suite or offline model is noticed; when the loop, the sandboxes or the grading have
 changed, remove ``offline.jsonl`` and ``dist/offline``.
+
+``offline-before.jsonl`` keeps what the same searches came to each time that they were performed before, as two workers
+never finish in the same order: a second table is of all of them together.
 """
 
 import argparse
@@ -27,14 +30,18 @@ from dgm.stats import paired_bootstrap
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 KEPT = HERE / "offline.jsonl"
+BEFORE = HERE / "offline-before.jsonl"
 PAGE = HERE.parent / "policies.md"
 ARCHIVE = ROOT / "dist" / "offline"
 PROGRAM = (sys.executable, "-m", "dgm")
 POLICIES = ("lineage", "hgm", "dgm", "best-of-n")
 SETTING = ("archive/seed", "benchmarks/starter", "dgm/models/offline")
 """What a result depends on beside its policy."""
+COMPARED = ("mean [95 %]", "to the seed agent [95 %]", "to `hgm` [95 %]", "won, tied, lost")
 EVALUATIONS = 120
 WORKERS = 2
+Found = dict[str, Any]
+"""What a search is and came to: a line of ``offline.jsonl``."""
 
 
 def main() -> int:
@@ -42,14 +49,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--searches", type=_several, default=10, help="of each policy (default 10)")
     seeds = range(1, parser.parse_args().searches + 1)
-    check(PAGE, ["offline"])
+    check(PAGE, ["offline", "forties"])
     kept = {_key(found): found for found in map(json.loads, whole_lines(KEPT))}
     for one in [what(policy, seed) for seed in seeds for policy in POLICIES]:
         if _key(one) not in kept:
             kept[_key(one)] = one | search(one)
             write_durably(KEPT, "".join(json.dumps(found) + "\n" for found in kept.values()).encode())
     current = [found for found in kept.values() if _key(found) == _key(what(found["policy"], found["seed"]))]
-    fill_in(PAGE, {"offline": table(current)})
+    before = list(map(json.loads, whole_lines(BEFORE)))
+    fill_in(PAGE, {"offline": table(current), "forties": forties(before, current)})
     return 0
 
 
@@ -124,36 +132,80 @@ def _said(program: Sequence[str], *arguments: str) -> str:
     return finish([*program, *arguments], {**os.environ, "DGM_ARCHIVE": str(ARCHIVE)})
 
 
-def table(found: list[dict[str, Any]]) -> str:
+def table(found: Sequence[Found]) -> str:
     """A row for each policy: what its searches took and came to, beside their seed agents and in pairs with ``hgm``."""
-    best = {(line["policy"], line["seed"]): line["best_resolved"] for line in found}
     tasks = max((line["tasks"] for line in found), default=0)
-    columns = ("policy", "agents", "depth", "million tokens", f"resolved of {tasks}, each", "mean [95 %]")
-    columns += ("to the seed agent [95 %]", "to `hgm` [95 %]", "won, tied, lost")
+    columns = ("policy", "agents", "depth", "million tokens", f"resolved of {tasks}, each", *COMPARED)
     rows = [f"| {' | '.join(columns)} |", "|---|---:|---:|---:|---|---:|---:|---:|---:|"]
     for policy in POLICIES:
         own = sorted((line for line in found if line["policy"] == policy), key=lambda line: int(line["seed"]))
-        pairs = [
-            best[policy, line["seed"]] - best["hgm", line["seed"]]
-            for line in own
-            if ("hgm", line["seed"]) in best
-        ]
-        if len(pairs) < 2:
+        if len(_pairs(found, policy)) < 2:
             continue
-        counts = [line["best_resolved"] for line in own]
-        gains = [line["best_resolved"] - line["seed_resolved"] for line in own]
-        won, tied = sum(pair > 0 for pair in pairs), sum(pair == 0 for pair in pairs)
-        apart = "–" if policy == "hgm" else _with_interval(pairs, "+.1f")
-        score = "–" if policy == "hgm" else f"{won}, {tied}, {len(pairs) - won - tied}"
+        counts = ", ".join(str(line["best_resolved"]) for line in own)
         agents, depth, tokens = (fmean(line[key] for line in own) for key in ("agents", "depth", "tokens"))
-        rows.append(
-            f"| {policy} | {agents:.0f} | {depth:.1f} | {tokens / 1e6:.1f} | {', '.join(map(str, counts))} "
-            f"| {_with_interval(counts, '.1f')} | {_with_interval(gains, '+.1f')} | {apart} | {score} |"
-        )
+        took = f"{agents:.0f} | {depth:.1f} | {tokens / 1e6:.1f} | {counts}"
+        rows.append(f"| {policy} | {took} | {' | '.join(_compared(found, policy))} |")
     return "\n".join(rows)
 
 
-def _with_interval(values: list[int], form: str) -> str:
+def forties(before: Sequence[Found], current: Sequence[Found]) -> str:
+    """A row for each time that the searches were performed and one for all of them; then one for each policy in all."""
+    last = max((line["forty"] for line in before), default=0) + 1
+    everything = [*before, *(line | {"forty": last} for line in current)]
+    columns = ("time", *(f"`{policy}`" for policy in POLICIES), f"`lineage` {COMPARED[2]}", COMPARED[3])
+    times = [f"| {' | '.join(columns)} |", "|---|---:|---:|---:|---:|---:|---:|"]
+    for forty in [*range(1, last + 1), None]:
+        found = [line for line in everything if forty in (line["forty"], None)]
+        if all(len(_pairs(found, policy)) >= 2 for policy in POLICIES):
+            means = [f"{fmean(_resolved(found, policy)):.1f}" for policy in POLICIES]
+            name = "**all**" if forty is None else str(forty)
+            times.append(f"| {' | '.join([name, *means, *_compared(found, 'lineage')[2:]])} |")
+    columns = (
+        "policy",
+        "searches",
+        *COMPARED,
+        "handed out worse than the seed agent",
+        "the seed agent itself",
+    )
+    rows = [f"| {' | '.join(columns)} |", "|---|---:|---:|---:|---:|---:|---:|---:|"]
+    for policy in POLICIES:
+        own = [line for line in everything if line["policy"] == policy]
+        if len(_pairs(everything, policy)) >= 2:
+            worse = sum(line["best_resolved"] < line["seed_resolved"] for line in own)
+            same = sum(line["depth"] == 0 for line in own)
+            values = (policy, str(len(own)), *_compared(everything, policy), str(worse), str(same))
+            rows.append(f"| {' | '.join(values)} |")
+    return "\n".join([*times, "", *rows])
+
+
+def _compared(found: Sequence[Found], policy: str) -> tuple[str, ...]:
+    """The columns ``COMPARED``."""
+    pairs = _pairs(found, policy)
+    gains = [line["best_resolved"] - line["seed_resolved"] for line in found if line["policy"] == policy]
+    won, tied = sum(pair > 0 for pair in pairs), sum(pair == 0 for pair in pairs)
+    return (
+        _with_interval(_resolved(found, policy), ".1f"),
+        _with_interval(gains, "+.1f"),
+        "–" if policy == "hgm" else _with_interval(pairs, "+.1f"),
+        "–" if policy == "hgm" else f"{won}, {tied}, {len(pairs) - won - tied}",
+    )
+
+
+def _resolved(found: Sequence[Found], policy: str) -> list[int]:
+    return [line["best_resolved"] for line in found if line["policy"] == policy]
+
+
+def _pairs(found: Sequence[Found], policy: str) -> list[int]:
+    """What a policy's searches resolved more than those of ``hgm`` with the same seed, performed in the same forty."""
+    best = {(line.get("forty"), line["seed"], line["policy"]): line["best_resolved"] for line in found}
+    return [
+        resolved - best[forty, seed, "hgm"]
+        for (forty, seed, name), resolved in best.items()
+        if name == policy and (forty, seed, "hgm") in best
+    ]
+
+
+def _with_interval(values: Sequence[int], form: str) -> str:
     low, high = paired_bootstrap(values)
     return f"{fmean(values):{form}} [{low:{form}}, {high:{form}}]"
 

@@ -2,7 +2,7 @@
 
 The results of all simulated searches are kept beside this file (``simulated.jsonl.xz``, one line a search, as
 ``dgm simulate --results`` writes them), so that only what the code of now has no result for is performed: with nothing
-changed that takes two minutes, from nothing an hour and three quarters on two cores. It can be stopped, and goes on
+changed that takes three minutes, from nothing two hours on two cores. It can be stopped, and goes on
 where it was.
 """
 

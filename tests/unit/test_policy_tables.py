@@ -11,7 +11,7 @@ import pytest
 from dgm.simulate.results import Results
 
 FOLDER = Path(__file__).parents[2] / "docs" / "policies"
-BLOCKS = ("reported", "finals", "pair", "fresh", "reserved", "cells", "offline")
+BLOCKS = ("reported", "finals", "pair", "fresh", "reserved", "cells", "offline", "forties")
 FOUND = {"agents": 60, "tokens": 5_340_000, "depth": 4, "tasks": 20, "seed_resolved": 7, "best_resolved": 11}
 ONE = {"policy": "hgm", "seed": 3, "version": "0123456789abcdef", "evaluations": 120, "workers": 2}
 DGM = """\
@@ -43,6 +43,7 @@ def programs(monkeypatch, tmp_path):
     monkeypatch.setattr(tables, "RESULTS", tmp_path / "work" / "results.jsonl")
     monkeypatch.setattr(offline, "PAGE", page)
     monkeypatch.setattr(offline, "KEPT", tmp_path / "offline.jsonl")
+    monkeypatch.setattr(offline, "BEFORE", tmp_path / "offline-before.jsonl")
     yield tables, offline, page
     for name in ("offline", "tables", "blocks", "commands"):
         sys.modules.pop(name, None)
@@ -70,7 +71,7 @@ def test_kept_results_are_not_performed_again_and_all_tables_are_filled_in(progr
     assert [json.loads(line)["trial"] for line in again] == [json.loads(line)["trial"] for line in kept]
 
     text = page.read_text()
-    assert text.count("old") == 1, "all but the offline table"
+    assert text.count("old") == 2, "all but the offline tables"
     assert "| `drift` |" in text
     assert "| **mean** |" in text
     assert "| budget 200 | " in text
@@ -119,6 +120,43 @@ def test_offline_searches_are_kept_one_by_one(programs, monkeypatch):
 
     assert done == [(seed, policy) for seed in (1, 2) for policy in offline.POLICIES]
     assert "| lineage | 60 | 4.0 | 5.3 | 10, 11 |" in page.read_text()
+
+
+def test_all_times_that_the_offline_searches_were_performed_are_counted_together(programs, monkeypatch):
+    _, offline, page = programs
+
+    def resolved(policy, seed, forty):
+        # Each time lineage is ahead of hgm by as many tasks as it has been performed, but for seed 2 the first time.
+        return 7 + (policy == "lineage") * (forty if (seed, forty) != (2, 1) else -1)
+
+    kept = [
+        {
+            "forty": forty,
+            "seed": seed,
+            "policy": policy,
+            **FOUND,
+            "best_resolved": resolved(policy, seed, forty),
+        }
+        for forty in (1, 2)
+        for seed in (1, 2)
+        for policy in offline.POLICIES
+    ]
+    offline.BEFORE.write_text("".join(json.dumps(line) + "\n" for line in kept))
+    monkeypatch.setattr(
+        offline, "search", lambda one: {**FOUND, "best_resolved": resolved(one["policy"], one["seed"], 3)}
+    )
+    monkeypatch.setattr(sys, "argv", ["offline", "--searches", "2"])
+
+    assert offline.main() == 0
+
+    text = page.read_text()
+    assert "| 1 | 7.0 | 7.0 | 7.0 | 7.0 | +0.0 [-1.0, +1.0] | 1, 0, 1 |" in text
+    assert "| 2 | 9.0 | 7.0 | 7.0 | 7.0 | +2.0 [+2.0, +2.0] | 2, 0, 0 |" in text
+    assert "| 3 | 10.0 | 7.0 | 7.0 | 7.0 | +3.0 [+3.0, +3.0] | 2, 0, 0 |" in text
+    assert "| **all** | 8.7 | 7.0 | 7.0 | 7.0 | +1.7 [" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("| lineage | 6 | 8.7 ["))
+    assert line.endswith("| 5, 0, 1 | 1 | 0 |")
+    assert "| hgm | 6 | 7.0 [7.0, 7.0] | +0.0 [+0.0, +0.0] | – | – | 0 | 0 |" in text
 
 
 @pytest.fixture
