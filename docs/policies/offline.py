@@ -14,7 +14,8 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -151,63 +152,68 @@ def table(found: Sequence[Found]) -> str:
 def forties(before: Sequence[Found], current: Sequence[Found]) -> str:
     """A row for each time that the searches were performed and one for all of them; then one for each policy in all."""
     last = max((line["forty"] for line in before), default=0) + 1
-    everything = [*before, *(line | {"forty": last} for line in current)]
+    found = [*before, *(line | {"forty": last} for line in current)]
+    return "\n".join([*_by_time(found, last), "", *_by_policy(found)])
+
+
+def _by_time(found: Sequence[Found], last: int) -> Iterator[str]:
     columns = ("time", *(f"`{policy}`" for policy in POLICIES), f"`lineage` {COMPARED[2]}", COMPARED[3])
-    times = [f"| {' | '.join(columns)} |", "|---|---:|---:|---:|---:|---:|---:|"]
-    for forty in [*range(1, last + 1), None]:
-        found = [line for line in everything if forty in (line["forty"], None)]
-        if all(len(_pairs(found, policy)) >= 2 for policy in POLICIES):
-            means = [f"{fmean(_resolved(found, policy)):.1f}" for policy in POLICIES]
-            name = "**all**" if forty is None else str(forty)
-            times.append(f"| {' | '.join([name, *means, *_compared(found, 'lineage')[2:]])} |")
-    columns = (
-        "policy",
-        "searches",
-        *COMPARED,
-        "handed out worse than the seed agent",
-        "the seed agent itself",
-    )
-    rows = [f"| {' | '.join(columns)} |", "|---|---:|---:|---:|---:|---:|---:|---:|"]
+    yield f"| {' | '.join(columns)} |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for name, times in [
+        *((str(time), {time}) for time in range(1, last + 1)),
+        ("**all**", range(1, last + 1)),
+    ]:
+        then = [line for line in found if line["forty"] in times]
+        if all(len(_pairs(then, policy)) >= 2 for policy in POLICIES):
+            means = [_compared(then, policy)[0].partition(" ")[0] for policy in POLICIES]
+            yield f"| {' | '.join([name, *means, *_compared(then, 'lineage')[2:]])} |"
+
+
+def _by_policy(found: Sequence[Found]) -> Iterator[str]:
+    columns = ("policy", "searches", *COMPARED, "worse than the seed agent", "the seed agent itself")
+    yield f"| {' | '.join(columns)} |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     for policy in POLICIES:
-        own = [line for line in everything if line["policy"] == policy]
-        if len(_pairs(everything, policy)) >= 2:
+        own = [line for line in found if line["policy"] == policy]
+        if len(_pairs(found, policy)) >= 2:
             worse = sum(line["best_resolved"] < line["seed_resolved"] for line in own)
-            same = sum(line["depth"] == 0 for line in own)
-            values = (policy, str(len(own)), *_compared(everything, policy), str(worse), str(same))
-            rows.append(f"| {' | '.join(values)} |")
-    return "\n".join([*times, "", *rows])
+            itself = sum(line["depth"] == 0 for line in own)
+            yield f"| {policy} | {len(own)} | {' | '.join(_compared(found, policy))} | {worse} | {itself} |"
 
 
 def _compared(found: Sequence[Found], policy: str) -> tuple[str, ...]:
     """The columns ``COMPARED``."""
+    own = [line for line in found if line["policy"] == policy]
+    gains = [(line["seed"], line["best_resolved"] - line["seed_resolved"]) for line in own]
     pairs = _pairs(found, policy)
-    gains = [line["best_resolved"] - line["seed_resolved"] for line in found if line["policy"] == policy]
-    won, tied = sum(pair > 0 for pair in pairs), sum(pair == 0 for pair in pairs)
+    won, tied = sum(pair > 0 for _, pair in pairs), sum(pair == 0 for _, pair in pairs)
     return (
-        _with_interval(_resolved(found, policy), ".1f"),
+        _with_interval([(line["seed"], line["best_resolved"]) for line in own], ".1f"),
         _with_interval(gains, "+.1f"),
         "–" if policy == "hgm" else _with_interval(pairs, "+.1f"),
         "–" if policy == "hgm" else f"{won}, {tied}, {len(pairs) - won - tied}",
     )
 
 
-def _resolved(found: Sequence[Found], policy: str) -> list[int]:
-    return [line["best_resolved"] for line in found if line["policy"] == policy]
-
-
-def _pairs(found: Sequence[Found], policy: str) -> list[int]:
-    """What a policy's searches resolved more than those of ``hgm`` with the same seed, performed in the same forty."""
+def _pairs(found: Sequence[Found], policy: str) -> list[tuple[int, int]]:
+    """Each seed, and what it resolved more than ``hgm`` with the same seed, performed in the same forty."""
     best = {(line.get("forty"), line["seed"], line["policy"]): line["best_resolved"] for line in found}
     return [
-        resolved - best[forty, seed, "hgm"]
+        (seed, resolved - best[forty, seed, "hgm"])
         for (forty, seed, name), resolved in best.items()
         if name == policy and (forty, seed, "hgm") in best
     ]
 
 
-def _with_interval(values: Sequence[int], form: str) -> str:
-    low, high = paired_bootstrap(values)
-    return f"{fmean(values):{form}} [{low:{form}}, {high:{form}}]"
+def _with_interval(values: Iterable[tuple[int, int]], form: str) -> str:
+    """The mean of what goes with seeds; a seed that was performed several times counts once, with its mean."""
+    by_seed: defaultdict[int, list[int]] = defaultdict(list)
+    for seed, value in values:
+        by_seed[seed].append(value)
+    means = [fmean(several) for several in by_seed.values()]
+    low, high = paired_bootstrap(means)
+    return f"{fmean(means):{form}} [{low:{form}}, {high:{form}}]"
 
 
 if __name__ == "__main__":
