@@ -287,7 +287,7 @@ def _record(folder: Path, study: "Study", as_json: bool) -> int:
             write(status_lines(run))
         if run.tree.stop_reason == Reason.OUTAGE:
             sys.stderr.write(
-                "the infrastructure failed too often; nothing recorded is lost; the same command goes on\n"
+                "the infrastructure failed too often (--failures); nothing recorded is lost; the same command goes on\n"
             )
             return FAILED
     return 0

@@ -42,12 +42,9 @@ class Difference:
 class Pairs:
     """How many paired trials ended with a higher, an equal and a lower final score than the reference's."""
 
-    won: int
-    tied: int
-    lost: int
-    low: float | None
-    """Of the 95 % interval, over seeds, for the share that is won, ties half; None with fewer than two seeds."""
-    high: float | None
+    higher: int
+    equal: int
+    lower: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +60,9 @@ class Standing:
     """Of the final score, to the reference's."""
     won: float
     """Share of paired trials with a higher final score than the reference's; ties count half."""
+    won_low: float | None
+    """Of its 95 % interval, over seeds; None with fewer than two."""
+    won_high: float | None
     pairs: Pairs
     area: float
     """Under the anytime curve."""
@@ -75,7 +75,8 @@ class Standing:
     """Of its 95 % interval, by the percentile bootstrap over seeds; None where a draw of seeds has no speed."""
     speed_high: float | None
     evaluations_needed: float | None
-    """For the reference's final quality, read off the two mean curves; None where this policy's never gets there."""
+    """For the reference's final quality, read off the two mean curves; None where this policy's never gets there, 0
+    where the searches began with it."""
     regret: float
     """Against the best agent in its own tree."""
     oracle_regret: float | None
@@ -146,7 +147,10 @@ def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle
     final = fmean(result.final for result in mine)
     slowest, fastest = _speed_interval(own, other, budget)
     curve, other_curve = _points(mine, budget), _points(theirs, budget)
-    pairs = _pairs(own, other)
+    won = [
+        [_won(a.final - b.final) for a, b in zip(*rows, strict=True)] for rows in zip(own, other, strict=True)
+    ]
+    share, counts = _difference([fmean(row) for row in won]), Counter(chain.from_iterable(won))
     return Standing(
         policy=name[0],
         family=name[1],
@@ -155,8 +159,10 @@ def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle
         difference=_difference(
             [_mean(row) - _mean(against) for row, against in zip(own, other, strict=True)]
         ),
-        won=(pairs.won + pairs.tied / 2) / len(mine),
-        pairs=pairs,
+        won=share.mean,
+        won_low=share.low,
+        won_high=share.high,
+        pairs=Pairs(counts[1.0], counts[0.5], counts[0.0]),
         area=fmean(result.area for result in mine),
         area_difference=fmean(a.area - b.area for a, b in zip(mine, theirs, strict=True)),
         speed=_speed(curve, other_curve),
@@ -186,16 +192,6 @@ def _mean(row: Sequence[Result]) -> float:
 
 def _won(difference: float) -> float:
     return 0.5 if abs(difference) < EQUAL else float(difference > 0)
-
-
-def _pairs(own: Rows, other: Rows) -> Pairs:
-    wins = [
-        [_won(a.final - b.final) for a, b in zip(row, against, strict=True)]
-        for row, against in zip(own, other, strict=True)
-    ]
-    counts = Counter(chain.from_iterable(wins))
-    share = _difference([fmean(row) for row in wins])
-    return Pairs(counts[1.0], counts[0.5], counts[0.0], share.low, share.high)
 
 
 def _difference(differences: Sequence[float]) -> Difference:

@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 from dataclasses import asdict, fields
+from math import isfinite
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,7 +22,7 @@ from dgm.simulate.trial import SHARES, Result, Trial
 
 _START = b'{"trial": {'
 _TRIAL, _RESULT = TypeAdapter(Trial), TypeAdapter(Result)
-_FIELDS = {field.name for field in fields(Result)}
+_FIELDS = {kind: {field.name for field in fields(kind)} for kind in (Trial, Result)}
 
 
 class Results:
@@ -97,7 +98,7 @@ class Results:
                 trial, version, result = _read(line)
                 if result is not None:
                     self._known[trial, version] = result
-            except (ValueError, KeyError, TypeError) as error:
+            except ValueError as error:
                 raise UserError(
                     f"{path}:{number}: not a result ({_why(error)}); mend that line, or choose another file"
                 ) from error
@@ -122,11 +123,16 @@ def _open(path: Path) -> int:
 
 
 def _read(line: bytes) -> tuple[Trial, str, Result | None]:
-    """The result is None where it is of another format: its version tells that too, so nobody will ask for it."""
-    said = json.loads(line, parse_constant=_refuse)
-    trial, version, found = Trial(**said["trial"]), str(said["version"]), said["result"]
-    _TRIAL.validate_python(asdict(trial))
-    if set(found) != _FIELDS:
+    """The result is None where it is of another format: it is not asked for, or the trial is performed again."""
+    match json.loads(line, parse_float=_finite, parse_constant=_finite):
+        case {"trial": dict(of), "version": str(version), "result": dict(found)}:
+            pass
+        case _:
+            raise ValueError("wants an object with trial, version and result")
+    if unknown := of.keys() - _FIELDS[Trial]:
+        raise ValueError(f"trial: unknown field {min(unknown)}")
+    trial = _TRIAL.validate_python(of)
+    if found.keys() != _FIELDS[Result]:
         return trial, version, None
     result = _RESULT.validate_python(found)
     if len(result.curve) != len(SHARES):
@@ -134,12 +140,19 @@ def _read(line: bytes) -> tuple[Trial, str, Result | None]:
     return trial, version, result
 
 
-def _refuse(word: str) -> float:
-    raise ValueError(f"{word} is no number")
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} is no finite number")
+    return number
 
 
-def _why(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return str(error) if type(error) is ValueError else repr(error)
+def _why(error: ValueError) -> str:
+    match error:
+        case ValidationError():
+            first = error.errors()[0]
+            return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        case UnicodeDecodeError():
+            return "it is not UTF-8"
+        case _:
+            return str(error)

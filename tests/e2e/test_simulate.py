@@ -228,7 +228,7 @@ def test_a_recorded_search_that_an_outage_ends_fails_and_goes_on(dgm, tmp_path):
     ended = dgm(*words, code=1)
     assert "(infrastructure failed" in ended.stdout
     assert ended.stderr == (
-        "the infrastructure failed too often; nothing recorded is lost; the same command goes on\n"
+        "the infrastructure failed too often (--failures); nothing recorded is lost; the same command goes on\n"
     )
     before = dgm.json("status", tmp_path / "run")["evaluations"]["graded"]
     dgm(*words, code=1)

@@ -68,9 +68,10 @@ def test_half_a_line_is_taken_back(tmp_path, monkeypatch):
     [
         ("trial", "seed", [0], "seed: Input should be a valid integer"),
         ("trial", "budget", "many", "budget: Input should be a valid integer"),
-        ("trial", "colour", "red", "unexpected keyword argument 'colour'"),
+        ("trial", "colour", "red", "trial: unknown field colour"),
         ("result", "final", "good", "final: Input should be a valid number"),
-        ("result", "final", math.nan, "NaN is no number"),
+        ("result", "final", math.nan, "NaN is no finite number"),
+        ("result", "final", -math.inf, "-Infinity is no finite number"),
         ("result", "agents", None, "agents: Input should be a valid integer"),
         ("result", "curve", [0.1], f"curve: 1 scores instead of {len(SHARES)}"),
     ],
@@ -99,6 +100,37 @@ def test_results_of_another_format_are_left_alone(tmp_path):
     file.write_text(json.dumps(line) + "\n")
     with Results(file) as results:
         assert results.get(trial) is None
+
+
+def test_a_seed_in_quotes_is_a_seed(tmp_path):
+    file, trial = tmp_path / "results.jsonl", CELL.trial("random", "drift", 0)
+    with Results(file) as results:
+        results.add(trial, result(0.5))
+    file.write_text(file.read_text().replace('"seed": 0', '"seed": "0"'))
+    with Results(file) as results:
+        assert results.get(trial) == result(0.5)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"my notes", "Expecting value: line 1 column 1 (char 0)"),
+        (b'"\xff"', "it is not UTF-8"),
+        (b"3", "wants an object with trial, version and result"),
+        (
+            b'{"trial": {}, "version": "0", "result": "gone"}',
+            "wants an object with trial, version and result",
+        ),
+        (b'{"trial": {"policy": "hgm"}, "version": "0", "result": {}}', "family: Field required"),
+        (b'{"trial": {}, "version": "0", "result": {"final": 1e999}}', "1e999 is no finite number"),
+    ],
+)
+def test_why_a_line_is_no_result_is_said_in_words(tmp_path, line, why):
+    file = tmp_path / "results.jsonl"
+    file.write_bytes(line + b"\n")
+    with pytest.raises(UserError) as caught:
+        Results(file)
+    assert str(caught.value) == f"{file}:1: not a result ({why}); mend that line, or choose another file"
 
 
 @pytest.mark.parametrize("content", [b"my notes", b"my notes\n", b'{"trial": {}}\n', b'{"other": 1}\n{"tr'])
