@@ -2,11 +2,12 @@
 
 Each search has the starter suite's search tasks and equal evaluations; its best agent and the seed then try the holdout
 tasks. What a search came to is kept beside this file (``offline.jsonl``), so that only what is missing is performed.
-A changed policy, seed agent, suite or offline model is noticed; when the loop, the sandboxes or the grading have
-changed, remove ``offline.jsonl`` and ``dist/offline``.
+Two workers never finish in the same order, so that the same searches come to something else each time: with ``--again``
+they are performed once more, and a second table is of all times together.
 
-``offline-before.jsonl`` keeps what the same searches came to each time that they were performed before, as two workers
-never finish in the same order: a second table is of all of them together.
+A changed policy, seed agent, suite or offline model is noticed: what is kept of other ones is not counted, but where
+``same_as`` says that what has changed is met by none of these searches. When the loop, the sandboxes or the grading
+have changed, remove ``offline.jsonl`` and ``dist/offline``.
 """
 
 import argparse
@@ -31,7 +32,6 @@ from dgm.stats import paired_bootstrap
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 KEPT = HERE / "offline.jsonl"
-BEFORE = HERE / "offline-before.jsonl"
 PAGE = HERE.parent / "policies.md"
 ARCHIVE = ROOT / "dist" / "offline"
 PROGRAM = (sys.executable, "-m", "dgm")
@@ -49,16 +49,21 @@ def main() -> int:
     """Seeds in the outermost turn, so that what is there early is already paired."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--searches", type=_several, default=10, help="of each policy (default 10)")
-    seeds = range(1, parser.parse_args().searches + 1)
-    check(PAGE, ["offline", "forties"])
+    parser.add_argument(
+        "--again", action="store_true", help="once more, and count all that is kept beside it"
+    )
+    arguments = parser.parse_args()
+    check(PAGE, ["offline", "times"])
     kept = {_key(found): found for found in map(json.loads, whole_lines(KEPT))}
-    for one in [what(policy, seed) for seed in seeds for policy in POLICIES]:
+    last = max((found["time"] for found in kept.values() if _is_current(found)), default=1) + arguments.again
+    seeds = range(1, arguments.searches + 1)
+    for one in [what(policy, seed, last) for seed in seeds for policy in POLICIES]:
         if _key(one) not in kept:
             kept[_key(one)] = one | search(one)
             write_durably(KEPT, "".join(json.dumps(found) + "\n" for found in kept.values()).encode())
-    current = [found for found in kept.values() if _key(found) == _key(what(found["policy"], found["seed"]))]
-    before = list(map(json.loads, whole_lines(BEFORE)))
-    fill_in(PAGE, {"offline": table(current), "forties": forties(before, current)})
+    current = list(filter(_is_current, kept.values()))
+    then = [found for found in current if found["time"] == last]
+    fill_in(PAGE, {"offline": table(then), "times": all_times(current)})
     return 0
 
 
@@ -69,10 +74,11 @@ def _several(text: str) -> int:
     return number
 
 
-def what(policy: str, seed: int) -> dict[str, Any]:
+def what(policy: str, seed: int, time: int) -> Found:
     """All that says which search it is."""
     version = hashlib.sha256(f"{fingerprint(policy, 'drift')} {_setting()}".encode()).hexdigest()[:16]
     return {
+        "time": time,
         "policy": policy,
         "seed": seed,
         "version": version,
@@ -90,11 +96,17 @@ def _setting() -> str:
     return digest.hexdigest()
 
 
-def _key(found: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(found[name] for name in ("policy", "seed", "version", "evaluations", "workers"))
+def _key(found: Found) -> tuple[Any, ...]:
+    return tuple(found[name] for name in ("time", "policy", "seed", "version", "evaluations", "workers"))
 
 
-def search(one: dict[str, Any], program: Sequence[str] = PROGRAM) -> dict[str, Any]:
+def _is_current(found: Found) -> bool:
+    """Whether the code of now would search by the same rules."""
+    counted = found | {"version": found.get("same_as", found["version"])}
+    return _key(counted) == _key(what(found["policy"], found["seed"], found["time"]))
+
+
+def search(one: Found, program: Sequence[str] = PROGRAM) -> Found:
     """One search, gone on with where it was stopped, and its examination.
 
     Raises:
@@ -149,22 +161,18 @@ def table(found: Sequence[Found]) -> str:
     return "\n".join(rows)
 
 
-def forties(before: Sequence[Found], current: Sequence[Found]) -> str:
+def all_times(found: Sequence[Found]) -> str:
     """A row for each time that the searches were performed and one for all of them; then one for each policy in all."""
-    last = max((line["forty"] for line in before), default=0) + 1
-    found = [*before, *(line | {"forty": last} for line in current)]
-    return "\n".join([*_by_time(found, last), "", *_by_policy(found)])
+    return "\n".join([*_by_time(found), "", *_by_policy(found)])
 
 
-def _by_time(found: Sequence[Found], last: int) -> Iterator[str]:
+def _by_time(found: Sequence[Found]) -> Iterator[str]:
     columns = ("time", *(f"`{policy}`" for policy in POLICIES), f"`lineage` {COMPARED[2]}", COMPARED[3])
     yield f"| {' | '.join(columns)} |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
-    for name, times in [
-        *((str(time), {time}) for time in range(1, last + 1)),
-        ("**all**", range(1, last + 1)),
-    ]:
-        then = [line for line in found if line["forty"] in times]
+    times = sorted({line["time"] for line in found})
+    for name, those in [*((str(time), [time]) for time in times), ("**all**", times)]:
+        then = [line for line in found if line["time"] in those]
         if all(len(_pairs(then, policy)) >= 2 for policy in POLICIES):
             means = [_compared(then, policy)[0].partition(" ")[0] for policy in POLICIES]
             yield f"| {' | '.join([name, *means, *_compared(then, 'lineage')[2:]])} |"
@@ -197,12 +205,12 @@ def _compared(found: Sequence[Found], policy: str) -> tuple[str, ...]:
 
 
 def _pairs(found: Sequence[Found], policy: str) -> list[tuple[int, int]]:
-    """Each seed, and what it resolved more than ``hgm`` with the same seed, performed in the same forty."""
-    best = {(line.get("forty"), line["seed"], line["policy"]): line["best_resolved"] for line in found}
+    """Each seed, and what it resolved more than ``hgm`` with the same seed at the same time."""
+    best = {(line["time"], line["seed"], line["policy"]): line["best_resolved"] for line in found}
     return [
-        (seed, resolved - best[forty, seed, "hgm"])
-        for (forty, seed, name), resolved in best.items()
-        if name == policy and (forty, seed, "hgm") in best
+        (seed, resolved - best[time, seed, "hgm"])
+        for (time, seed, name), resolved in best.items()
+        if name == policy and (time, seed, "hgm") in best
     ]
 
 

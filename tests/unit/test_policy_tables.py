@@ -11,9 +11,9 @@ import pytest
 from dgm.simulate.results import Results
 
 FOLDER = Path(__file__).parents[2] / "docs" / "policies"
-BLOCKS = ("reported", "finals", "pair", "fresh", "reserved", "cells", "offline", "forties")
+BLOCKS = ("reported", "finals", "pair", "fresh", "reserved", "cells", "offline", "times")
 FOUND = {"agents": 60, "tokens": 5_340_000, "depth": 4, "tasks": 20, "seed_resolved": 7, "best_resolved": 11}
-ONE = {"policy": "hgm", "seed": 3, "version": "0123456789abcdef", "evaluations": 120, "workers": 2}
+ONE = {"time": 2, "policy": "hgm", "seed": 3, "version": "0123456789abcdef", "evaluations": 120, "workers": 2}
 DGM = """\
 import json, os, sys
 from pathlib import Path
@@ -43,7 +43,6 @@ def programs(monkeypatch, tmp_path):
     monkeypatch.setattr(tables, "RESULTS", tmp_path / "work" / "results.jsonl")
     monkeypatch.setattr(offline, "PAGE", page)
     monkeypatch.setattr(offline, "KEPT", tmp_path / "offline.jsonl")
-    monkeypatch.setattr(offline, "BEFORE", tmp_path / "offline-before.jsonl")
     yield tables, offline, page
     for name in ("offline", "tables", "blocks", "commands"):
         sys.modules.pop(name, None)
@@ -124,39 +123,52 @@ def test_offline_searches_are_kept_one_by_one(programs, monkeypatch):
 
 def test_all_times_that_the_offline_searches_were_performed_are_counted_together(programs, monkeypatch):
     _, offline, page = programs
+    came_to = {
+        "lineage": {1: [7, 8], 2: [6, 12], 3: [10, 14]},
+        "hgm": {1: [7, 9], 2: [7, 7], 3: [8, 10]},
+        "dgm": {1: [7, 7], 2: [7, 7], 3: [7, 7]},
+        "best-of-n": {1: [7, 7], 2: [7, 7], 3: [7, 7]},
+    }
+    asked = []
 
-    def resolved(policy, seed, forty):
-        # Each time lineage is ahead of hgm by as many tasks as it has been performed, but for seed 2 the first time.
-        return 7 + (policy == "lineage") * (forty if (seed, forty) != (2, 1) else -1)
+    def search(one):
+        asked.append(one["time"])
+        best = came_to[one["policy"]][one["time"]][one["seed"] - 1]
+        return {**FOUND, "best_resolved": best, "depth": 0 if best == 7 else 4}
 
-    kept = [
-        {
-            "forty": forty,
-            "seed": seed,
-            "policy": policy,
-            **FOUND,
-            "best_resolved": resolved(policy, seed, forty),
-        }
-        for forty in (1, 2)
-        for seed in (1, 2)
-        for policy in offline.POLICIES
-    ]
-    offline.BEFORE.write_text("".join(json.dumps(line) + "\n" for line in kept))
-    monkeypatch.setattr(
-        offline, "search", lambda one: {**FOUND, "best_resolved": resolved(one["policy"], one["seed"], 3)}
-    )
-    monkeypatch.setattr(sys, "argv", ["offline", "--searches", "2"])
+    monkeypatch.setattr(offline, "search", search)
+    for words in ([], ["--again"], ["--again"], []):
+        monkeypatch.setattr(sys, "argv", ["offline", "--searches", "2", *words])
+        assert offline.main() == 0
 
-    assert offline.main() == 0
-
+    assert asked == [1] * 8 + [2] * 8 + [3] * 8
     text = page.read_text()
-    assert "| 1 | 7.0 | 7.0 | 7.0 | 7.0 | +0.0 [-1.0, +1.0] | 1, 0, 1 |" in text
-    assert "| 2 | 9.0 | 7.0 | 7.0 | 7.0 | +2.0 [+2.0, +2.0] | 2, 0, 0 |" in text
-    assert "| 3 | 10.0 | 7.0 | 7.0 | 7.0 | +3.0 [+3.0, +3.0] | 2, 0, 0 |" in text
-    assert "| **all** | 8.7 | 7.0 | 7.0 | 7.0 | +1.7 [" in text
-    (line,) = (line for line in text.splitlines() if line.startswith("| lineage | 6 | 8.7 ["))
-    assert line.endswith("| 5, 0, 1 | 1 | 0 |")
-    assert "| hgm | 6 | 7.0 [7.0, 7.0] | +0.0 [+0.0, +0.0] | – | – | 0 | 0 |" in text
+    assert "| 10, 14 | 12.0 [" in text, "the last time"
+    assert "| 1 | 7.5 | 8.0 | 7.0 | 7.0 | -0.5 [-1.0, +0.0] | 0, 1, 1 |" in text
+    assert "| 2 | 9.0 | 7.0 | 7.0 | 7.0 | +2.0 [-1.0, +5.0] | 1, 0, 1 |" in text
+    assert "| 3 | 12.0 | 9.0 | 7.0 | 7.0 | +3.0 [+2.0, +4.0] | 2, 0, 0 |" in text
+    # By seeds: 1/3 and 8/3 more than hgm.
+    assert "| **all** | 9.5 | 8.0 | 7.0 | 7.0 | +1.5 [+0.3, +2.7] | 3, 1, 2 |" in text
+    assert (
+        "| lineage | 6 | 9.5 [7.7, 11.3] | +2.5 [+0.7, +4.3] | +1.5 [+0.3, +2.7] | 3, 1, 2 | 1 | 1 |" in text
+    )
+    assert "| dgm | 6 | 7.0 [7.0, 7.0] | +0.0 [+0.0, +0.0] | -1.0 [-1.7, -0.3] | 0, 3, 3 | 0 | 6 |" in text
+
+
+def test_what_other_rules_came_to_is_not_counted_unless_it_is_said_to_be_the_same(programs, monkeypatch):
+    _, offline, page = programs
+    monkeypatch.setattr(offline, "search", lambda _: dict(FOUND))
+    monkeypatch.setattr(sys, "argv", ["offline", "--searches", "2", "--again"])
+    now = [offline.what(policy, seed, 1) for seed in (1, 2) for policy in offline.POLICIES]
+    for said, counted in (({}, False), ({"same_as": True}, True)):
+        lines = [
+            one | FOUND | {"version": "of other rules"} | ({"same_as": one["version"]} if said else {})
+            for one in now
+        ]
+        offline.KEPT.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert offline.main() == 0
+        assert ("| dgm | 4 |" in page.read_text()) == counted
+        assert len(offline.KEPT.read_text().splitlines()) == 16, "nothing that is kept is lost"
 
 
 @pytest.fixture
@@ -194,7 +206,7 @@ def test_an_offline_search_is_run_once_and_then_gone_on_with(searches, tmp_path)
         "seed_resolved": 7,
         "best_resolved": 9,
     }
-    name = "hgm-3-0123456789abcdef-120-2"
+    name = "2-hgm-3-0123456789abcdef-120-2"
     asked = (tmp_path / "asked").read_text().splitlines()
     assert asked[0] == (
         f"run --name {name} --model offline --sandbox bubblewrap"
@@ -226,7 +238,7 @@ def test_a_changed_seed_agent_suite_or_model_makes_another_search(programs, monk
         for text in ("", "one", "two"):
             (tmp_path / folder / "file").write_text(text)
             offline._setting.cache_clear()
-            versions.add(offline.what("hgm", 1)["version"])
+            versions.add(offline.what("hgm", 1, 1)["version"])
 
     assert len(versions) == 9
 
