@@ -255,7 +255,7 @@ def test_offline_searches_are_compared_in_pairs(programs):
     _, offline, _ = programs
     resolved = {"lineage": (12, 9, 11), "hgm": (10, 9, 8), "dgm": (7,)}
     lines = [
-        {**FOUND, "policy": policy, "seed": seed, "best_resolved": count}
+        {**FOUND, "time": 1, "policy": policy, "seed": seed, "best_resolved": count}
         for policy, counts in resolved.items()
         for seed, count in enumerate(counts, 1)
     ]
