@@ -20,7 +20,7 @@ behind than 1.5 standard deviations wait as long as any is nearer. An evaluation
 that an agent and its rival change places; the gate compares the two per unit of cost. A task that has had more than
 about a fifth of all results is worth little. Handed out is the agent of the highest lower bound, or the seed, whose
 bound has a small bonus against an agent of the first generations and a malus against a later one. Nothing is drawn at
-random but a jitter among tasks.
+random but a jitter among tasks; of agents that promise the same but for rounding the first is taken (``ties``).
 
 Of the first twenty children (at most one for 40 evaluations of the budget), those that have solved nothing are tried
 three times, after a first result on tasks that their parents solve. Where eight have solved nothing in three results or

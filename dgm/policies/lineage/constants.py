@@ -159,3 +159,6 @@ LEARN_EVERY = 3
 """Of these rounds, each third learns the shared parameters anew."""
 FIT_MOVE = 1e-3
 """Rounds end where no skill has moved further than this from one learning to the next."""
+TIE = 1e-9
+"""Relative difference below which two agents promise the same: far above what rounding does, far below what a verdict
+says."""

@@ -32,6 +32,7 @@ from dgm.policies.lineage.constants import (
 )
 from dgm.policies.lineage.improvement import expected_improvement, learned_spread
 from dgm.policies.lineage.posterior import Posterior
+from dgm.policies.lineage.ties import leader
 
 Array = NDArray[np.float64]
 
@@ -94,13 +95,13 @@ class Outlook:
         ahead, spread = self._prospects()
         near = able & (ahead >= -REACH * spread)
         promise = expected_improvement(ahead, spread) * self._fertility()
-        return AgentId(int(np.argmax(np.where(near if near.any() else able, promise, -1.0))))
+        return AgentId(leader(np.where(near if near.any() else able, promise, -1.0)))
 
     @cached_property
     def target(self) -> AgentId | None:
         """Whose evaluation is worth most, of those that have a task left."""
         worth = self._evaluation_worth
-        agent = int(np.argmax(worth))
+        agent = leader(worth)
         return AgentId(agent) if worth[agent] >= 0 else None
 
     @cached_property
@@ -250,7 +251,7 @@ class Outlook:
         if not counted.any():
             counted[SEED] = True
         standing = np.where(counted, self._standing, -np.inf)
-        best = int(np.argmax(standing))
+        best = leader(standing)
         top = float(standing[best])
         rivals = np.full(len(standing), top)
         standing[best] = top - LONE_GAP if np.count_nonzero(counted) == 1 else -np.inf

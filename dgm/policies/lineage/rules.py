@@ -25,6 +25,7 @@ from dgm.policies.lineage.constants import (
 )
 from dgm.policies.lineage.fold import Fold
 from dgm.policies.lineage.posterior import Posterior
+from dgm.policies.lineage.ties import leader
 from dgm.policies.rules import Kit
 from dgm.policies.tasks import untried
 
@@ -110,7 +111,7 @@ class LineageRecommendation:
             for agent, count in enumerate(evidence.counts)
             if agent and count >= LEAST_RESULTS and evidence.solved[agent] and broken[agent] < 0.5
         ]
-        best = max(candidates, key=bounds.__getitem__, default=SEED)
+        best = candidates[leader(np.array(bounds)[candidates])] if candidates else SEED
         bonus = np.interp(posterior.generation(best), HANDED_OUT_GENERATIONS, HANDED_OUT_ROOT_BONUS)
         bonus = np.interp(posterior.failed_children(), (SELDOM, OFTEN), (bonus, DOUBTED_ROOT_BONUS))
         return best if bounds[best] > bounds[SEED] + bonus else SEED
