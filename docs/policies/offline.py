@@ -6,7 +6,7 @@ Two workers never finish in the same order, so that the same searches come to so
 they are performed once more, and a second table is of all times together.
 
 A changed policy, seed agent, suite or offline model is noticed: what is kept of other ones is not counted, but where
-``same_as`` says that what has changed is met by none of these searches. When the loop, the sandboxes or the grading
+``same_as`` says that these searches hardly ever meet what has changed. When the loop, the sandboxes or the grading
 have changed, remove ``offline.jsonl`` and ``dist/offline``.
 """
 
@@ -54,7 +54,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     check(PAGE, ["offline", "times"])
-    kept = {_key(found): found for found in map(json.loads, whole_lines(KEPT))}
+    kept = {_key(_counted(found)): found for found in map(json.loads, whole_lines(KEPT))}
     last = max((found["time"] for found in kept.values() if _is_current(found)), default=1) + arguments.again
     seeds = range(1, arguments.searches + 1)
     for one in [what(policy, seed, last) for seed in seeds for policy in POLICIES]:
@@ -100,10 +100,14 @@ def _key(found: Found) -> tuple[Any, ...]:
     return tuple(found[name] for name in ("time", "policy", "seed", "version", "evaluations", "workers"))
 
 
+def _counted(found: Found) -> Found:
+    """As what it counts: of the rules that it says it was performed by, or of those that are as good as the same."""
+    return found | {"version": found.get("same_as", found["version"])}
+
+
 def _is_current(found: Found) -> bool:
     """Whether the code of now would search by the same rules."""
-    counted = found | {"version": found.get("same_as", found["version"])}
-    return _key(counted) == _key(what(found["policy"], found["seed"], found["time"]))
+    return _key(_counted(found)) == _key(what(found["policy"], found["seed"], found["time"]))
 
 
 def search(one: Found, program: Sequence[str] = PROGRAM) -> Found:

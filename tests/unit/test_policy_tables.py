@@ -169,6 +169,11 @@ def test_what_other_rules_came_to_is_not_counted_unless_it_is_said_to_be_the_sam
         assert offline.main() == 0
         assert ("| dgm | 4 |" in page.read_text()) == counted
         assert len(offline.KEPT.read_text().splitlines()) == 16, "nothing that is kept is lost"
+    # The last time is of rules that are the same, so there is nothing to perform.
+    offline.KEPT.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.setattr(offline, "search", None)
+    monkeypatch.setattr(sys, "argv", ["offline", "--searches", "2"])
+    assert offline.main() == 0
 
 
 @pytest.fixture
