@@ -12,6 +12,7 @@ from typing import IO, Self
 from dgm.archive.objects import object_id
 from dgm.domain import CommitId
 from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
+from dgm.processes import run_apart, start_apart
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _SETTINGS = {
@@ -38,15 +39,12 @@ def run_git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
         UserError: git is not installed.
     """
     try:
-        done = subprocess.run(
+        done = run_apart(
             ["git", "--git-dir=.", *arguments],
             env=environment(),
             cwd=repository,
-            input=given,
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-            start_new_session=True,  # a Ctrl-C at the terminal is for dgm, which lets it end
+            given=given,
+            timeout_s=_TIMEOUT_S,
         )
     except FileNotFoundError as error:
         raise _missing(repository) from error
@@ -66,14 +64,11 @@ class GitObjects:
     def __init__(self, repository: Path) -> None:
         self._repository = repository
         try:
-            self._git = subprocess.Popen(
+            self._git = start_apart(
                 ["git", "--git-dir=.", "cat-file", "--batch"],
                 env=environment(),
                 cwd=repository,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,
             )
         except FileNotFoundError as error:
             raise _missing(repository) from error

@@ -21,6 +21,7 @@ from dgm.archive.git_process import environment
 from dgm.archive.snapshots import LINK
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
+from dgm.processes import run_apart
 
 LABELS = ("first parent", "ancestor", "second parent")
 """What stands behind the markers of a conflict: ``<<<<<<<``, ``|||||||`` and ``>>>>>>>``."""
@@ -166,16 +167,12 @@ def _merge_file(folder: Path, size: int) -> tuple[bytes, int]:
     labels = [word for label in LABELS for word in ("-L", label)]
     command = ["git", "merge-file", "-p", "-q", "--diff3", f"--marker-size={size}", *labels]
     try:
-        done = subprocess.run(
+        done = run_apart(
             [*command, "ours", "base", "theirs"],
             # It looks for a repository, and would take the configuration of one that the scratch folder is in.
             env=environment() | {"GIT_DIR": "/nonexistent"},
             cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-            start_new_session=True,
+            timeout_s=_TIMEOUT_S,
         )
     except FileNotFoundError as error:
         raise UserError("git is not installed; install it with your system's package manager") from error

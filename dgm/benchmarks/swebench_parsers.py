@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.errors import Infrastructure, UserError
+from dgm.processes import start_apart
 
 WORKER = Path(__file__).with_name("swebench_worker.py")
 INSTALL = "pip install 'dgm[swebench]'"
@@ -154,14 +155,11 @@ class Parsers:
         self._folder = tempfile.TemporaryDirectory(prefix="dgm-swebench-")
         try:
             with Path(self._folder.name, LAST_WORDS).open("wb") as words:
-                self._process = subprocess.Popen(
+                self._process = start_apart(
                     [self._python, "-P", str(WORKER)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
                     stderr=words,
                     cwd=_made(self._folder.name, "empty"),
                     env=_environment(self._folder.name),
-                    start_new_session=True,  # a Ctrl-C at the terminal is for dgm, which ends it when it is done
                 )
         except OSError as error:
             raise UserError(

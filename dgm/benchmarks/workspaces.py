@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
+from dgm.processes import run_apart
 
 IGNORED = frozenset({"__pycache__", ".git"})
 PATCH_TIMEOUT_S = 30
@@ -70,15 +71,7 @@ def _apply(patch: Path, folder: Path) -> None:
         "GIT_CEILING_DIRECTORIES": str(folder.resolve().parent),
     }
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            timeout=PATCH_TIMEOUT_S,
-            check=False,
-            start_new_session=True,  # a Ctrl-C at the terminal is for dgm, and no fault of the patch
-        )
+        done = run_apart(command, cwd=folder, env=environment, timeout_s=PATCH_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Infrastructure(f"git apply {patch} could not run: {error}") from error
     if done.returncode:

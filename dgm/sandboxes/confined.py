@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dgm.errors import Infrastructure
+from dgm.processes import is_apart
 
 _CHUNK = 1 << 18
 _GONE_WITHIN_S = 10.0
@@ -79,19 +80,7 @@ def memory_file(content: bytes) -> int:
 
 async def _start(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
     """Starts the program; a cancellation waits for it to be there, so that it can be killed."""
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            pass_fds=descriptors,
-            cwd="/",
-            limit=_CHUNK,
-            # A Ctrl-C at the terminal goes to every process of its group: it asks dgm to stop, not the step that runs.
-            start_new_session=True,
-        )
-    )
+    starting = asyncio.ensure_future(_start_apart(argv, descriptors))
     try:
         return await asyncio.shield(starting)
     except OSError as error:
@@ -101,6 +90,28 @@ async def _start(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.sub
         if starting.exception() is None:
             _kill(starting.result())
         raise
+
+
+async def _start_apart(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
+    """A Ctrl-C at the terminal asks dgm to stop, not the step that runs (``dgm.processes``)."""
+    while True:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            pass_fds=descriptors,
+            cwd="/",
+            limit=_CHUNK,
+            start_new_session=True,
+        )
+        try:
+            apart = is_apart(process.pid)
+        except ProcessLookupError:  # asyncio has waited for it
+            apart = await process.wait() != -signal.SIGINT
+        if apart:
+            return process
+        await process.wait()
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:

@@ -1,0 +1,96 @@
+"""Programs are out of reach of a Ctrl-C from their first moment on."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dgm.processes import run_apart, start_apart
+
+HAIL = """
+import os, signal, sys, threading, time
+from pathlib import Path
+
+def begin():
+    heard = []
+    signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+    def hail():
+        while True:
+            os.killpg(0, signal.SIGINT)
+            time.sleep(0.001)
+    threading.Thread(target=hail, daemon=True).start()
+    while not heard:
+        time.sleep(0.001)
+
+def open_files():
+    return len(os.listdir("/proc/self/fd"))
+"""
+"""A process group in which every process hears SIGINT hundreds of times a second."""
+RUN = """
+from dgm.processes import run_apart
+begin()
+before = open_files()
+for number in range(40):
+    done = run_apart(["cat"], cwd=Path("/"), env=os.environ, timeout_s=60, given=str(number).encode())
+    assert (done.returncode, done.stdout, done.stderr) == (0, str(number).encode(), b""), done
+assert open_files() == before
+"""
+CONFINED = """
+import asyncio
+from dgm.sandboxes.confined import _start
+
+async def starts():
+    await one("first", True)
+    before = open_files()
+    begin()
+    for number in range(40):
+        await one(str(number), number % 2)
+    await asyncio.sleep(0.2)
+    assert open_files() <= before, (before, open_files())
+
+async def one(word, long):
+    process = await _start(["sh", "-c", f"{'sleep 0.05;' if long else ''} echo {word}"], ())
+    assert (await process.stdout.read(), await process.wait()) == (f"{word}\\n".encode(), 0), process
+    process.stdin.close()
+    await process.stdin.wait_closed()
+
+asyncio.run(starts())
+"""
+
+
+@pytest.mark.parametrize("starts", [RUN, CONFINED])
+def test_no_ctrl_c_reaches_them(starts):
+    done = subprocess.run(
+        [sys.executable, "-c", HAIL + starts],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        start_new_session=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_a_program_prints_is_kept_whatever_its_exit_code(tmp_path):
+    done = run_apart(
+        ["sh", "-c", "pwd; echo $WORD >&2; exit 3"], cwd=tmp_path, env={"WORD": "word"}, timeout_s=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, f"{tmp_path}\n".encode(), b"word\n")
+
+
+def test_one_that_takes_too_long_is_killed(tmp_path):
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_apart(["sh", "-c", "echo $$ > pid; exec sleep 600"], cwd=tmp_path, env={}, timeout_s=0.5)
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+def test_one_that_is_not_there_is_the_callers_to_report(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        start_apart(["no-such-program"], cwd=tmp_path, env={})
+
+
+def test_each_has_a_session_of_its_own(tmp_path):
+    with start_apart(["cat"], cwd=tmp_path, env={}) as process:
+        assert os.getsid(process.pid) == process.pid
