@@ -52,7 +52,13 @@ def start_apart(
             stderr=stderr,
             start_new_session=True,
         )
-        if is_apart(process.pid):
+        try:
+            apart = is_apart(process.pid)
+        except (
+            ProcessLookupError
+        ):  # SIGCHLD is ignored, so that the kernel waits for children: nobody can tell
+            apart = True
+        if apart:
             return process
         with process:
             pass

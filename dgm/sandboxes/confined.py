@@ -108,7 +108,7 @@ async def _start_apart(argv: Sequence[str], descriptors: Sequence[int]) -> async
         try:
             apart = is_apart(process.pid)
         except ProcessLookupError:  # asyncio has waited for it
-            apart = await process.wait() != -signal.SIGINT
+            apart = await process.wait() not in (-signal.SIGINT, -signal.SIGTERM)
         if apart:
             return process
         await process.wait()

@@ -37,6 +37,13 @@ for number in range(40):
     assert (done.returncode, done.stdout, done.stderr) == (0, str(number).encode(), b""), done
 assert open_files() == before
 """
+UNATTENDED = """
+from dgm.processes import run_apart
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(40):
+    assert run_apart(["true"], cwd=Path("/"), env=os.environ, timeout_s=60).returncode == 0
+"""
+"""As below some supervisors: the kernel waits for children, and how they ended is not to be had."""
 CONFINED = """
 import asyncio
 from dgm.sandboxes.confined import _start
@@ -60,8 +67,8 @@ asyncio.run(starts())
 """
 
 
-@pytest.mark.parametrize("starts", [RUN, CONFINED])
-def test_no_ctrl_c_reaches_them(starts):
+@pytest.mark.parametrize("starts", [RUN, CONFINED, UNATTENDED])
+def test_no_ctrl_c_reaches_them_and_no_supervisor_confuses_them(starts):
     done = subprocess.run(
         [sys.executable, "-c", HAIL + starts],
         capture_output=True,
