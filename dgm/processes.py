@@ -2,14 +2,16 @@
 
 A terminal sends SIGINT to every process of its group. ``start_new_session`` takes a program out of the group, but only
 a moment after it was made, when it already takes signals: one that comes in between ends it before its first
-instruction, which looks like a fault of the program. Whoever did not get as far as its own session is started again.
+instruction, which looks like a fault of the program. Whatever did not get as far as its program is started again.
 """
 
-import os
+import contextlib
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
+
+_NO_PROGRAM_YET = 0x40
 
 
 def run_apart(
@@ -52,22 +54,23 @@ def start_apart(
             stderr=stderr,
             start_new_session=True,
         )
-        try:
-            apart = is_apart(process.pid)
-        except (
-            ProcessLookupError
-        ):  # SIGCHLD is ignored, so that the kernel waits for children: nobody can tell
-            apart = True
-        if apart:
-            return process
-        with process:
-            pass
+        with contextlib.suppress(ProcessLookupError):  # nobody can tell
+            if not has_begun(process.pid):
+                with process:
+                    continue
+        return process
 
 
-def is_apart(pid: int) -> bool:
-    """Whether a child that was started in a new session has got there, even if it has ended since.
+def has_begun(pid: int) -> bool:
+    """Whether a child that was made has got as far as its program, even if it has ended since.
+
+    The kernel keeps a flag of it (``PF_FORKNOEXEC``; in column F of ps(1) it counts 1).
 
     Raises:
-        ProcessLookupError: somebody has waited for it.
+        ProcessLookupError: somebody has waited for it (the kernel, where SIGCHLD is ignored), or there is no /proc.
     """
-    return os.getsid(pid) == pid
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes()
+    except FileNotFoundError as error:
+        raise ProcessLookupError(pid) from error
+    return not int(state.rpartition(b")")[2].split()[6]) & _NO_PROGRAM_YET

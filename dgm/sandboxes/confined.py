@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dgm.errors import Infrastructure
-from dgm.processes import is_apart
+from dgm.processes import has_begun
 
 _CHUNK = 1 << 18
 _GONE_WITHIN_S = 10.0
@@ -106,10 +106,10 @@ async def _start_apart(argv: Sequence[str], descriptors: Sequence[int]) -> async
             start_new_session=True,
         )
         try:
-            apart = is_apart(process.pid)
+            begun = has_begun(process.pid)
         except ProcessLookupError:  # asyncio has waited for it
-            apart = await process.wait() not in (-signal.SIGINT, -signal.SIGTERM)
-        if apart:
+            begun = await process.wait() not in (-signal.SIGINT, -signal.SIGTERM)
+        if begun:
             return process
         await process.wait()
 
