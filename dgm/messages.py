@@ -118,6 +118,46 @@ CUT_SHORT = "cut_short_by_budget"
 """Error of a reply that had less room than the agent was given, because the run's money ran out: no agent gets it."""
 
 
+JsonObject = Mapping[str, Any]
+"""An object of JSON, as a program or a provider wrote it."""
+
+
+class WireProtocol(StrEnum):
+    """The protocols that agents and providers speak."""
+
+    CHAT = "chat"
+    """OpenAI's Chat Completions, and every server that is compatible with them."""
+    RESPONSES = "responses"
+    """OpenAI's Responses."""
+    MESSAGES = "messages"
+    """Anthropic's Messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireRequest:
+    """A request as the JSON that is sent to a provider."""
+
+    protocol: WireProtocol
+    body: JsonObject
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers of the agent that are passed on, such as ``anthropic-beta``."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireReply:
+    """A provider's answer as the agent gets it."""
+
+    protocol: WireProtocol
+    content: bytes
+    """The whole body: JSON, or server-sent events."""
+    stream: bool
+    usage: Usage
+    stop: Stop = Stop.END
+    error: str = ""
+    """As in ``Reply``; the content is then the refusal's body."""
+    status: int = 200
+
+
 @dataclass(frozen=True, slots=True)
 class CallKey:
     """Names one model call of a run: the ``number``-th (from 1) that ``action`` makes."""
