@@ -156,6 +156,8 @@ class WireReply:
     error: str = ""
     """As in ``Reply``; the content is then the refusal's body."""
     status: int = 200
+    own: bool = True
+    """Of a refusal: as in ``RequestRefused``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +173,8 @@ class Exchange:
     """A model call that was paid for."""
 
     number: int
-    request: Request
-    reply: Reply
+    request: Request | WireRequest
+    reply: Reply | WireReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +184,34 @@ class PaidCall:
     key: CallKey
     model: str
     role: str
-    request: Request
-    reply: Reply
+    request: Request | WireRequest
+    reply: Reply | WireReply
     """With its price in ``usage.usd``."""
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class BegunCall:
+    """A call that is about to be sent, on its way into the journal."""
+
+    key: CallKey
+    model: str
+    role: str
+    request: WireRequest
+    most: Usage
+    """Its worst case."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutCall:
+    """A call that the death of a process cut off."""
+
+    number: int
+    request: Request | WireRequest
+    model: str
+    role: str
+    booked: Usage
+    """What it is counted at."""
 
 
 CONTEXT_LENGTH = "context_length_exceeded"
@@ -197,8 +223,25 @@ class RequestRefused(Exception):
 
     Attributes:
         code: the provider's word for it, such as ``context_length_exceeded``.
+        own: whether the agent's request is at fault; a refusal for another reason never makes a verdict.
+        kept: whether a repetition of the action is to hear the same, without the provider being asked again.
+        status: of HTTP, as the provider gave it.
+        content: the provider's body, to be handed to an agent of the same protocol; empty: there is none.
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        own: bool = True,
+        kept: bool = True,
+        status: int = 400,
+        content: bytes = b"",
+    ) -> None:
         super().__init__(message)
         self.code = code
+        self.own = own
+        self.kept = kept
+        self.status = status
+        self.content = content

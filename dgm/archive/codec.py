@@ -15,11 +15,16 @@ from dgm.archive.events import (
     AgentBorn,
     AgentStillborn,
     Body,
+    CallBooked,
     CallRefused,
+    CallStarted,
     ChildProposed,
     Control,
     Event,
     ModelCalled,
+    ModelLearned,
+    ModelNoted,
+    NoteKind,
     RunPaused,
     RunStarted,
     RunStopped,
@@ -60,6 +65,16 @@ def encode(event: Event) -> tuple[str, int | None, str]:
             )
         case ModelCalled():
             return "model_called", event.action, _dump(_call_body(event))
+        case CallStarted():
+            return "call_started", event.action, _dump(_begun_body(event))
+        case CallBooked():
+            return "call_booked", event.action, _dump(_booked_body(event))
+        case ModelLearned(model, abilities, words, usage):
+            learned = {"model": model, "abilities": dict(abilities), "words": words}
+            return "model_learned", None, _dump({**learned, "usage": _usage_body(usage)})
+        case ModelNoted(model, kind, words, until):
+            noted = {"model": model, "kind": kind.value, "words": words}
+            return "model_noted", None, _dump({**noted, **({"until": until} if until else {})})
         case CallRefused(action, role, status, code, message):
             body = {"role": role, "status": status, "code": code, "message": message}
             return "call_refused", action, _dump(body)
@@ -201,6 +216,47 @@ def _read_called(action: ActionId, body: Body) -> Event:
     )
 
 
+def _begun_body(event: CallStarted) -> dict[str, Any]:
+    return {
+        "number": event.number,
+        "model": event.model,
+        "role": event.role,
+        "request": event.request,
+        "most": _usage_body(event.most),
+    }
+
+
+def _read_begun(action: ActionId, body: Body) -> Event:
+    return CallStarted(
+        action, body["number"], body["model"], body["role"], Digest(body["request"]), Usage(*body["most"])
+    )
+
+
+def _booked_body(event: CallBooked) -> dict[str, Any]:
+    body = {"number": event.number, "model": event.model, "role": event.role, "usage": _usage_body(event.usage)}
+    return {**body, **({"open": True, "request": event.request} if event.open else {})}
+
+
+def _read_booked(action: ActionId, body: Body) -> Event:
+    return CallBooked(
+        action,
+        body["number"],
+        body["model"],
+        body["role"],
+        _usage(body),
+        body.get("open", False),
+        body.get("request", ""),
+    )
+
+
+def _read_learned(_action: ActionId, body: Body) -> Event:
+    return ModelLearned(body["model"], body["abilities"], body["words"], _usage(body))
+
+
+def _read_noted(_action: ActionId, body: Body) -> Event:
+    return ModelNoted(body["model"], NoteKind(body["kind"]), body["words"], body.get("until", 0.0))
+
+
 def _child_body(child: Born | AgentBorn) -> dict[str, Any]:
     return {
         "parents": child.parents,
@@ -321,6 +377,10 @@ _READERS: dict[str, Callable[[ActionId, Body], Event]] = {
     "task_graded": _read_graded,
     "action_started": _read_started,
     "model_called": _read_called,
+    "call_started": _read_begun,
+    "call_booked": _read_booked,
+    "model_learned": _read_learned,
+    "model_noted": _read_noted,
     "call_refused": _read_refused,
     "run_paused": _read_paused,
     "child_proposed": _read_proposed,

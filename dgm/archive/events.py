@@ -6,6 +6,7 @@ optional field with a default is compatible; anything else bumps ``SCHEMA_VERSIO
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from dgm.domain import (
@@ -22,8 +23,9 @@ from dgm.domain import (
     Usage,
 )
 
-SCHEMA_VERSION = 3
-"""2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``."""
+SCHEMA_VERSION = 4
+"""2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``, 4 ``CallStarted``, ``CallBooked``, ``ModelLearned``
+and ``ModelNoted``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,70 @@ class ModelCalled:
     reply: Digest
     usage: Usage
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """A model call is about to be sent; from here on its provider may bill it."""
+
+    action: ActionId
+    number: int
+    model: str
+    role: str
+    request: Digest
+    most: Usage
+    """The worst case."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallBooked:
+    """What a call that was started and not answered is counted at; several bookings of one call add up."""
+
+    action: ActionId
+    number: int
+    model: str
+    role: str
+    usage: Usage
+    """A correction of an earlier booking may be negative."""
+    open: bool = False
+    """The call was cut off with its process: this is its worst case until its repetition is answered."""
+    request: str = ""
+    """Digest of the request, of an open booking only."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLearned:
+    """What is known from now on of a model's abilities: found out by a check or taught by a refusal."""
+
+    model: str
+    abilities: Mapping[str, Any]
+    """As ``dgm.models.abilities`` writes them; all that is known, not only what is new."""
+    words: str
+    """What was learned, in the words of the provider where it said so."""
+    usage: Usage = field(default_factory=Usage)
+    """Of the check; zero where none was made."""
+
+
+class NoteKind(StrEnum):
+    """What a note about a model is about."""
+
+    WAITS = "waits"
+    """Its calls wait, until ``until``."""
+    OVERRUN = "overrun"
+    """It billed more output than it was asked for."""
+    NO_TOOLS = "no_tools"
+    """It answers a request for a tool call in text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNoted:
+    """Something that a person should know of a model."""
+
+    model: str
+    kind: NoteKind
+    words: str
+    until: float = 0.0
+    """Unix time; 0 where it does not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +227,10 @@ Event = (
     RunStarted
     | ActionStarted
     | ModelCalled
+    | CallStarted
+    | CallBooked
+    | ModelLearned
+    | ModelNoted
     | CallRefused
     | RunPaused
     | ChildProposed

@@ -74,9 +74,8 @@ def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:
                 tree.started(action, Evaluate(agent, task, attempt), False)
             elif kind == "model_called" and action is not None:
                 fields, _ = _scan(body)
-                tree.model_calls.add(
-                    action, Usage(*fields.get("usage", ())), (fields["role"], fields["model"])
-                )
+                who = (fields["role"], fields["model"])
+                tree.model_calls.called(action, fields["number"], Usage(*fields.get("usage", ())), who)
             else:
                 tree.passed(seq - 1, latest)
                 tree.apply(store.decoded(row))

@@ -1,46 +1,103 @@
-"""Reads what was paid for: the model exchanges of a run, from its log and traces."""
+"""Reads what was paid for: the model exchanges of a run, from its log and traces.
 
-from collections.abc import Sequence
+Exchanges with a provider are kept as the JSON that went over the wire; those of models that speak no wire (the offline
+model, plug-ins) and all of runs before 0.2 in dgm's own form. ``read_request`` and ``read_reply`` give either in dgm's
+form, for people, evidence and exports.
+"""
 
-from dgm.archive.exchange import base_of, decode_reply, decode_request
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dgm.archive.exchange import decode_reply, decode_request
 from dgm.archive.run import Run
+from dgm.archive.wire_exchange import decode_wire_reply, decode_wire_request, is_wire
 from dgm.domain import ActionId, Digest
 from dgm.errors import ArchiveCorrupt
-from dgm.messages import Exchange, Reply, Request
+from dgm.messages import CutCall, Exchange, Reply, Request, WireReply, WireRequest
+from dgm.wires import WIRES, whole_of
 
 
 def exchanges(run: Run, action: ActionId) -> Sequence[Exchange]:
-    """What an action was answered so far, in the order of its calls; raises as ``read_reply``."""
+    """Return what an action was answered so far, in the order of its calls; raises as ``read_reply``."""
     return [
-        Exchange(call.number, read_request(run, call.request), read_reply(run, call.reply))
+        Exchange(call.number, recorded_request(run, call.request), recorded_reply(run, call.reply))
         for call in run.store.calls(action)
     ]
 
 
-def read_reply(run: Run, digest: Digest) -> Reply:
-    """A recorded reply, by the trace that a ``ModelCalled`` names.
+def cut_calls(run: Run, action: ActionId) -> Sequence[CutCall]:
+    """Return the action's calls that the death of a process cut off and that were not answered since."""
+    return [
+        CutCall(number, recorded_request(run, Digest(booked.request)), booked.model, booked.role, booked.usage)
+        for (whose, number), booked in sorted(run.tree.model_calls.cut.items())
+        if whose == action
+    ]
+
+
+def read_reply(run: Run, digest: Digest, request: Digest | None = None) -> Reply:
+    """Return a recorded reply in dgm's form.
+
+    Args:
+        run: the run.
+        digest: the trace that a ``ModelCalled`` names.
+        request: that of its request; without it a few things are estimated less well.
 
     Raises:
-        ArchiveCorrupt: the trace is missing, damaged or not a reply.
+        ArchiveCorrupt: a trace is missing, damaged or not a reply.
     """
-    try:
-        return decode_reply(run.traces.get(digest))
-    except (ValueError, LookupError, TypeError) as error:
-        raise _not_what(digest, "reply", error) from error
+    reply = recorded_reply(run, digest)
+    if isinstance(reply, Reply):
+        return reply
+    asked = recorded_request(run, request) if request else None
+    body = asked.body if isinstance(asked, WireRequest) else {}
+    return reply_of(reply, body)
+
+
+def reply_of(reply: WireReply, body: Mapping[str, Any]) -> Reply:
+    """Return a raw reply in dgm's form; ``body`` is its request's."""
+    if reply.error:
+        return Reply(reply.content.decode("utf-8", "replace"), usage=reply.usage, error=reply.error)
+    read = WIRES[reply.protocol].read_reply(whole_of(reply, body), body)
+    return Reply(
+        read.text, read.calls, read.stop, reply.usage, read.reasoning, read.native, read.error
+    )
 
 
 def read_request(run: Run, digest: Digest) -> Request:
-    """A recorded request, put together from the traces that it builds on; raises as ``read_reply``."""
+    """Return a recorded request in dgm's form; raises as ``read_reply``."""
+    request = recorded_request(run, digest)
+    return request if isinstance(request, Request) else WIRES[request.protocol].read_request(request.body)
+
+
+def recorded_reply(run: Run, digest: Digest) -> Reply | WireReply:
+    """Return a recorded reply as it was recorded; raises as ``read_reply``."""
     try:
-        waiting: list[bytes] = []
-        following: Digest | None = digest
+        data = run.traces.get(digest)
+        record = json.loads(data)
+        return decode_wire_reply(record) if is_wire(record) else decode_reply(data)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise _not_what(digest, "reply", error) from error
+
+
+def recorded_request(run: Run, digest: Digest) -> Request | WireRequest:
+    """Return a recorded request, put together from the traces that it builds on; raises as ``read_reply``."""
+    try:
+        waiting: list[tuple[bytes, Mapping[str, Any]]] = []
+        following: str | None = digest
         while following:
-            waiting.append(run.traces.get(following))
-            following = base_of(waiting[-1])
-        request = decode_request(waiting.pop())
+            data = run.traces.get(Digest(following))
+            waiting.append((data, json.loads(data)))
+            following = waiting[-1][1].get("base")
+        request: Request | WireRequest | None = None
         while waiting:
-            request = decode_request(waiting.pop(), request)
-    except (ValueError, LookupError, TypeError) as error:
+            data, record = waiting.pop()
+            if is_wire(record):
+                request = decode_wire_request(record, request if isinstance(request, WireRequest) else None)
+            else:
+                request = decode_request(data, request if isinstance(request, Request) else None)
+        assert request is not None
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise _not_what(digest, "request", error) from error
     return request
 

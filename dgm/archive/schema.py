@@ -65,7 +65,7 @@ CREATE VIEW spend AS SELECT
     coalesce(json_extract(body, '$.usage[6]'), 0) AS reasoning_tokens,
     json_extract(body, '$.seconds') AS seconds,
     at AS called_at
-    FROM events WHERE kind = 'model_called';
+    FROM events WHERE kind IN ('model_called', 'call_booked', 'model_learned');
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
 """

@@ -4,12 +4,18 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import fields
 from operator import add, attrgetter
+from types import MappingProxyType
 from typing import Any
 
-from dgm.domain import ActionId, Usage
+from dgm.archive.events import CallBooked, CallStarted, ModelCalled, ModelLearned, ModelNoted
+from dgm.domain import NO_ACTION, ActionId, Usage
 
 _amounts = attrgetter(*(each.name for each in fields(Usage)))
 _NOTHING = _amounts(Usage())
+CHECK_ROLE = "check"
+"""The role under which checks of models are counted, which belong to no action."""
+Key = tuple[ActionId, int]
+"""Action and number of a call."""
 
 
 class Spend:
@@ -23,6 +29,42 @@ class Spend:
         self._input = array("q")
         self._output = array("q")
         self._usd = array("d")
+        self._open: dict[Key, CallStarted] = {}
+        self._cut: dict[Key, CallBooked] = {}
+
+    @property
+    def open(self) -> Mapping[Key, CallStarted]:
+        """Calls that were started and have no end yet; they are not in the sums."""
+        return MappingProxyType(self._open)
+
+    @property
+    def cut(self) -> Mapping[Key, CallBooked]:
+        """Calls that the death of a process cut off, until their repetition is answered; in the sums at their worst."""
+        return MappingProxyType(self._cut)
+
+    def apply(self, event: ModelCalled | CallStarted | CallBooked | ModelLearned | ModelNoted) -> None:
+        """Fold one event in."""
+        match event:
+            case ModelCalled(action, number, model, role):
+                self.called(action, number, event.usage, (role, model))
+            case CallStarted(action, number):
+                self._open[action, number] = event
+            case CallBooked(action, number, model, role, usage, still_open):
+                self._open.pop((action, number), None)
+                self._cut.pop((action, number), None)
+                if still_open:
+                    self._cut[action, number] = event
+                self.add(action, usage, (role, model))
+            case ModelLearned(model, usage=usage) if usage.calls:
+                self.add(NO_ACTION, usage, (CHECK_ROLE, model))
+            case _:
+                pass
+
+    def called(self, action: ActionId, number: int, usage: Usage, who: tuple[str, str]) -> None:
+        """Fold an answered call in; ``who`` is its role and model."""
+        if self._open:
+            self._open.pop((action, number), None)
+        self.add(action, usage, who)
 
     @property
     def total(self) -> Usage:

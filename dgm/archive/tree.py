@@ -20,9 +20,13 @@ from dgm.archive.events import (
     ActionStarted,
     AgentBorn,
     AgentStillborn,
+    CallBooked,
     CallRefused,
+    CallStarted,
     ChildProposed,
     ModelCalled,
+    ModelLearned,
+    ModelNoted,
     Recorded,
     RunPaused,
     RunStarted,
@@ -30,6 +34,7 @@ from dgm.archive.events import (
     TaskGraded,
 )
 from dgm.archive.flips import FlipCounts, flip
+from dgm.archive.model_facts import ModelFacts
 from dgm.archive.spend import Spend
 from dgm.domain import (
     Action,
@@ -103,6 +108,7 @@ class Tree:
         self._aims: dict[ActionId, str] = {}
         self._stillborn: dict[str, int] = {}
         self.model_calls = Spend()
+        self.model_facts = ModelFacts()
         self._closed_seconds = self._session_start = self._last_at = 0.0
         self._deferred = False
 
@@ -135,7 +141,7 @@ class Tree:
 
     @property
     def spend(self) -> Usage:
-        """What all model calls took, answered to whatever end."""
+        """What all model calls took; calls that a process's death cut off are in it at their worst case."""
         return self.model_calls.total
 
     @property
@@ -223,9 +229,11 @@ class Tree:
                 self.graded(action, outcome.agent, outcome.task, outcome.attempt, outcome.verdict)
             case ActionStarted(action, what, again):
                 self.started(action, what, again)
-            case ModelCalled():
-                call = recorded.event
-                self.model_calls.add(call.action, call.usage, (call.role, call.model))
+            case ModelCalled() | CallStarted() | CallBooked():
+                self.model_calls.apply(recorded.event)
+            case ModelLearned() | ModelNoted():
+                self.model_facts.apply(recorded.event)
+                self.model_calls.apply(recorded.event)
             case CallRefused():
                 self.refusals += 1
             case RunPaused(reason):

@@ -1,38 +1,62 @@
 """A model behind a provider's network address: waits for its turn, asks, and asks again while that may help.
 
-What is said on the wire is the dialect's affair, what an error means is decided in ``faults``, who may ask when in
-``throttle``. This module decides only how often and how soon.
+The request goes as the JSON that it is. What an error means is decided in ``faults``, what the model cannot do is kept
+in ``abilities``, who may ask when in ``throttle``, how the provider is reached in ``connections``.
 """
 
 import asyncio
+import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
 from dgm.domain import Usage
-from dgm.errors import Infrastructure, ProviderRefuses, UserError
-from dgm.messages import Reply, Request, RequestRefused
-from dgm.models.dialect import Broken, Dialect
-from dgm.models.faults import Fault, Permanent, Refused, Transient, fault_of
-from dgm.models.throttle import Throttle, Turn
-from dgm.protocols import Sleep
+from dgm.errors import Infrastructure, ProviderRefuses
+from dgm.messages import JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
+from dgm.models.abilities import Abilities
+from dgm.models.checking import check_request, words_of_check
+from dgm.models.connections import Connection
+from dgm.models.faults import (
+    Ability,
+    Account,
+    Asked,
+    Fault,
+    Passing,
+    Refusal,
+    Sampled,
+    Single,
+    Unable,
+    judge,
+    judge_transport,
+    refusal_of,
+)
+from dgm.models.receiving import Received, Receiving, told_whole
+from dgm.models.throttle import Throttle
+from dgm.protocols import Checked, Delivery, ModelListener, Sleep
+from dgm.wires import WIRES
+from dgm.wires.events import ErrorInAnswer, Unreadable
+
+if TYPE_CHECKING:
+    import httpx2
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
-_LONGEST_BACKOFF_S = 60.0
-_TRIES_OF_A_CHECK = 3
-_EMPTY_ANSWERS = 3
-"""So many empty answers to one request are what the model means."""
-_CHARACTERS_PER_TOKEN = 4
-_TOKENS_OF_A_TURN = 8
-"""What the roles and separators around a message take, about."""
+LONGEST_BACKOFF_S = 60.0
+LONGEST_WAIT_S = 60.0
+"""A provider that asks for a longer wait fails the call: no sandbox is held open for it, and the run pauses."""
+TOLD_WAIT_S = 30.0
+"""A longer wait is said to people."""
+CHANGES = 12
+"""Changes that refusals may ask of one request."""
+SAMPLES = 3
+"""Tries of a request at which the model itself goes wrong."""
+CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,137 +69,306 @@ class Retries:
     """Before the second try; doubled for each further one, up to 60 s."""
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
     rng: Random = field(default_factory=Random)
     """For jitter only: no decision of a search hangs on it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a hosted model is asked with, beside its connection."""
+
+    key_env: str = ""
+    """Environment variable of the key, for messages; empty: there is no key."""
+    secrets: tuple[str, ...] = ()
+    """No message and no answer holds them."""
+    timeout_s: float = 600.0
+    """Without progress of an answer."""
+    stream: bool = True
+    """Whether the provider may be asked to stream."""
+    tools: bool = True
+    """Whether agents call tools; decides what the check asks."""
+
+
+class ProviderWaits(Infrastructure):
+    """A provider asks for a wait that is too long for a call to be held open.
+
+    Attributes:
+        until: Unix time at which it may be asked again.
+    """
+
+    def __init__(self, message: str, until: float) -> None:
+        super().__init__(message)
+        self.until = until
+
+
+class Silent:
+    """A listener that keeps nothing."""
+
+    def learned(
+        self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
+    ) -> None:
+        """Keep nothing."""
+
+    def waits(self, model: str, words: str, until: float) -> None:
+        """Keep nothing."""
+
+    def overran(self, model: str, asked: int, billed: int) -> None:
+        """Keep nothing."""
+
+
 class HostedModel:
-    """Answers requests through one provider's protocol."""
+    """Answers requests in one provider's protocol; ``dgm.protocols.WireModel``."""
 
     def __init__(
         self,
         name: str,
-        dialect: Dialect,
+        own_name: str,
+        connection: Connection,
         throttle: Throttle,
         retries: Retries,
-        key_env: str = "",
-        secrets: Sequence[str] = (),
+        access: Access | None = None,
     ) -> None:
-        """Takes over the dialect, and shares the throttle.
+        """Take over the connection, and share the throttle.
 
         Args:
             name: as users type it: ``openai/gpt-5.2``.
-            dialect: asked once per try; closed by ``close``.
+            own_name: the provider's name for it.
+            connection: asked once per try; closed by ``close``.
             throttle: the provider's own, one for all of its models.
             retries: how often, how soon.
-            key_env: the environment variable of the key, for messages; empty: there is no key.
-            secrets: what no message may hold.
+            access: key and bounds.
         """
         self.name = name
-        self._dialect = dialect
+        self.own_name = own_name
+        self.protocol: WireProtocol = connection.protocol
+        self.abilities = Abilities()
+        self.listener: ModelListener = Silent()
+        self._connection = connection
         self._throttle = throttle
         self._retries = retries
-        self._key_env = key_env
-        self._secrets = tuple(secrets)
+        self._access = access or Access()
+        self._secret_bytes = tuple(secret.encode() for secret in self._access.secrets if len(secret) >= 8)
 
-    async def reply(self, request: Request) -> Reply:
-        """One answer, however many tries it takes; see ``Model.reply``."""
-        empty: list[Reply] = []
-        starts: list[float] = []
-        reply = await self._until_answered(lambda: self._once(request, empty, starts), self._retries.tries)
-        wasted = sum((other.usage for other in empty if other is not reply), Usage())
-        # What was thrown away was billed all the same, and nobody else hears of it; it is one call to the agent.
-        usage = replace(reply.usage + wasted, calls=reply.usage.calls)
-        return replace(reply, usage=usage, lost_s=starts[-1] - starts[0])
+    async def send(self, request: WireRequest, delivery: Delivery) -> WireReply:
+        """Return one answer, however many tries it takes; see ``WireModel.send``."""
+        return await self._until_answered(_Sending(request, delivery))
 
-    async def check(self) -> None:
-        """Asks the provider, at no cost and past the queue, whether it would answer now; see ``Model.check``."""
+    async def check(self) -> Checked:
+        """Make one small real call with a tool; see ``WireModel.check``."""
+        before = self.abilities
+        request = check_request(self.protocol, self.own_name, tools=self._access.tools)
         try:
-            await self._until_answered(self._check_once, min(_TRIES_OF_A_CHECK, self._retries.tries))
-        except (ProviderRefuses, RequestRefused) as error:
-            raise UserError(str(error)) from error
+            reply = await self.send(request, Unheard())
+        except RequestRefused as error:
+            raise ProviderRefuses(f"{self.name}: {error}") from error
+        words = [] if self.abilities == before else [self.abilities.describe()]
+        words += words_of_check(reply, request) if self._access.tools else []
+        return Checked(self.name, self.abilities.as_record(), tuple(words), reply.usage)
+
+    async def count_tokens(self, request: WireRequest) -> int | None:
+        """Return the input tokens as the provider counts them; see ``WireModel.count_tokens``."""
+        if self.protocol is not WireProtocol.MESSAGES:
+            return None
+        body = {**request.body, "model": self.own_name}
+        try:
+            response = await self._connection.post(
+                "/messages/count_tokens", body, stream=False, headers=request.headers
+            )
+            counted = json.loads(response.content).get("input_tokens") if response.status_code == 200 else None
+        except Exception as error:
+            if judge_transport(error) is None and not isinstance(error, ValueError | AttributeError):
+                raise
+            return None
+        return counted if isinstance(counted, int) else None
 
     async def close(self) -> None:
-        """Ends the connections to the provider."""
-        await self._dialect.close()
+        """End the connections to the provider."""
+        await self._connection.close()
 
-    async def _until_answered(self, ask: Callable[[], Awaitable[T]], tries: int) -> T:
-        async def attempt() -> T:
-            # tenacity awaits only what it can tell is a coroutine function.
-            return await ask()
+    # Tries
+
+    async def _until_answered(self, sending: "_Sending") -> WireReply:
+        async def attempt() -> WireReply:
+            return await self._try(sending)
+
+        async def pause(seconds: float) -> None:
+            with sending.delivery.waiting():
+                await self._retries.sleep(seconds)
 
         begun = self._retries.clock()
         retrying = AsyncRetrying(
-            sleep=self._retries.sleep,
-            stop=stop_after_attempt(tries),
+            sleep=pause,
+            stop=stop_after_attempt(self._retries.tries),
             wait=self._wait_s,
-            retry=retry_if_exception_type(_Passing),
+            retry=retry_if_exception_type(_Again),
             before_sleep=self._note,
             reraise=True,
         )
         try:
             return await retrying(attempt)
-        except _Passing as error:
-            seconds = self._retries.clock() - begun
+        except _Again as error:
+            seconds, tries = self._retries.clock() - begun, self._retries.tries
             tried = f"{tries} tries in {seconds:.0f} s, the last" if tries > 1 else "1 try"
             raise Infrastructure(f"{self.name}: {tried}: {error.fault.reason}") from error.__cause__
 
-    async def _once(self, request: Request, empty: list[Reply], starts: list[float]) -> Reply:
-        asked = _affordable(request, empty)
-        async with self._throttle.turn(estimated_tokens(asked)) as turn:
-            starts.append(self._retries.clock())
-            try:
-                reply = await self._dialect.ask(asked)
-            except Exception as error:
-                if isinstance(error, Broken) and error.reply is not None:
-                    empty.append(error.reply)
-                fault = fault_of(error, self._secrets)
-                self._tell_throttle(fault, turn)
-                if fault is None:
-                    raise
-                most = min(_EMPTY_ANSWERS, self._retries.tries)
-                if not empty or (len(empty) < most and _worthwhile(request, empty)):
-                    raise self._raised(fault) from error
-                return empty[-1]
-            self._throttle.used(turn, reply.usage.tokens)
-            self._throttle.went_well()
-            return reply
+    async def _try(self, sending: "_Sending") -> WireReply:
+        """Ask once, and once more for each change that the model's abilities want.
 
-    def _tell_throttle(self, fault: Fault | None, turn: Turn) -> None:
-        if not isinstance(fault, Transient):
-            self._throttle.used(turn, 0)
-            return
-        if fault.overload:
-            self._throttle.too_many(turn)
-        if fault.retry_after_s is not None:
-            self._throttle.pause(fault.retry_after_s)
+        Raises:
+            _Again: the next try may do.
+        """
+        for _ in range(CHANGES):
+            self._check_wait()
+            async with AsyncExitStack() as stack:
+                body, stream = self._fitted(sending.request)
+                with sending.delivery.waiting():
+                    turn = await stack.enter_async_context(self._throttle.turn(estimated_tokens(body)))
+                self._check_wait()
+                await sending.delivery.sending()
+                outcome = await self._ask(sending, body, stream)
+                if isinstance(outcome, WireReply):
+                    self._throttle.used(turn, outcome.usage.tokens)
+                    self._throttle.went_well()
+                    return outcome
+                self._throttle.used(turn, 0)
+                if isinstance(outcome, Passing) and outcome.overload:
+                    self._throttle.too_many(turn)
+            if not isinstance(outcome, Ability):
+                break
+            self._learn(outcome)
+        raise self._raised(outcome, sending)
 
-    async def _check_once(self) -> None:
+    async def _ask(self, sending: "_Sending", body: JsonObject, stream: bool) -> WireReply | Fault:
+        """Send one request; return the answer, or what went wrong."""
+        wire = WIRES[self.protocol]
+        wanted = bool(sending.request.body.get("stream"))
+        receiving = Receiving(
+            wire, body, wanted, sending.delivery, self._access.timeout_s, self._secret_bytes
+        )
+        response: httpx2.Response | None = None
         try:
-            await self._dialect.check()
+            response = await self._connection.post(
+                wire.path, body, stream=stream, headers=sending.request.headers
+            )
+            if response.status_code >= 400:
+                await response.aread()
+                sending.refused(response.status_code, self._without_secrets(response.content))
+                return judge(refusal_of(response), body, self.protocol)
+            received = await receiving.take(response)
+        except ErrorInAnswer as error:
+            sending.broke(receiving)
+            sending.refused(400, json.dumps(error.body).encode())
+            return judge(refusal_of(error), body, self.protocol)
+        except Unreadable as error:
+            return self._unreadable(error, sending, body)
+        except TimeoutError:
+            sending.broke(receiving)
+            return Passing(f"no progress of the answer for {self._access.timeout_s:g} s", None, overload=False)
         except Exception as error:
-            fault = fault_of(error, self._secrets)
+            fault = judge_transport(error)
             if fault is None:
                 raise
-            raise self._raised(fault) from error
+            if response is not None or not _never_sent(error):
+                sending.broke(receiving)
+            return fault
+        finally:
+            if response is not None:
+                await response.aclose()
+        return self._replied(received, body)
 
-    def _raised(self, fault: Fault) -> Exception:
+    def _replied(self, received: Received, body: JsonObject) -> WireReply:
+        wire = WIRES[self.protocol]
+        usage = wire.usage(received.whole, body)
+        limit = wire.output_limit(body)
+        if limit is not None and usage.output_tokens > limit * wire.choices(body):
+            self.listener.overran(self.name, limit, usage.output_tokens)
+        return WireReply(self.protocol, received.content, received.stream, usage, wire.stop(received.whole))
+
+    def _unreadable(self, error: Unreadable, sending: "_Sending", body: JsonObject) -> WireReply | Fault:
+        """Ask again for an answer that cannot be whole; the same form a second time is what the server means."""
+        wire = WIRES[self.protocol]
+        whole = error.reply_whole
+        if whole is not None:
+            if sending.unreadable:
+                sending.delivery.take_back(Usage())
+                return self._replied(told_whole(wire, whole, stream=bool(sending.request.body.get("stream"))), body)
+            sending.unreadable += 1
+            sending.delivery.take_back(replace(wire.usage(whole, body), calls=0))
+        else:
+            sending.delivery.take_back(Usage())
+        return Passing(str(error), None, overload=False)
+
+    def _fitted(self, request: WireRequest) -> tuple[JsonObject, bool]:
+        """Return the body as it is sent, and whether the provider is asked to stream."""
+        body: dict[str, Any] = {**request.body, "model": self.own_name}
+        if body.get("stream") and not self._access.stream:
+            body["stream"] = False
+            body.pop("stream_options", None)
+        if body.get("stream") and self.protocol is WireProtocol.CHAT:
+            options = body.get("stream_options")
+            body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
+        fitted = self.abilities.apply(WIRES[self.protocol].mended_request(body), self.protocol)
+        return fitted, bool(fitted.get("stream"))
+
+    def _learn(self, fault: Ability) -> None:
+        learned = self.abilities.learn(fault.change)
+        logger.info("%s: %s", self.name, fault.message)
+        if learned != self.abilities:
+            self.abilities = learned
+            self.listener.learned(self.name, learned.as_record(), learned.describe())
+
+    def _raised(self, fault: Fault, sending: "_Sending") -> Exception:
+        status, content = sending.refusal
         match fault:
-            case Transient():
-                return _Passing(fault)
-            case Refused(code, message):
-                return RequestRefused(code, message)
-            case Permanent(message, key) if key and self._key_env:
-                return ProviderRefuses(f"{self.name}: the key in {self._key_env} is refused: {message}")
-            case Permanent(message):
+            case Passing(reason, retry_after_s):
+                return self._passing(fault, reason, retry_after_s)
+            case Sampled(reason):
+                sending.samples += 1
+                if sending.samples < SAMPLES:
+                    return _Again(Passing(reason, 0.0, overload=False))
+                return RequestRefused("model_output_invalid", reason, status=status, content=content)
+            case Asked(code, message):
+                return RequestRefused(code, message, status=status, content=content)
+            case Single(code, message):
+                return RequestRefused(code, message, own=False, status=status, content=content)
+            case Unable(code, message):
+                return RequestRefused(code, message, own=False, kept=False, status=status, content=content)
+            case Ability(_, message):
+                return RequestRefused(
+                    "unsupported_parameter", message, own=False, kept=False, status=status, content=content
+                )
+            case Account(message, key) if key and self._access.key_env:
+                return ProviderRefuses(f"{self.name}: the key in {self._access.key_env} is refused: {message}")
+            case Account(message):
                 return ProviderRefuses(f"{self.name}: {message}")
+
+    def _passing(self, fault: Passing, reason: str, retry_after_s: float | None) -> Exception:
+        if retry_after_s is None:
+            return _Again(fault)
+        self._throttle.pause(retry_after_s, reason)
+        if retry_after_s > TOLD_WAIT_S:
+            self.listener.waits(self.name, reason, self._retries.now() + retry_after_s)
+        if retry_after_s > LONGEST_WAIT_S:
+            return self._waits()
+        return _Again(fault)
+
+    def _check_wait(self) -> None:
+        """Fail a call that would wait longer than a sandbox is held open for."""
+        if self._throttle.resumes_in > LONGEST_WAIT_S:
+            raise self._waits()
+
+    def _waits(self) -> ProviderWaits:
+        seconds = self._throttle.resumes_in
+        message = f"{self.name}: the provider asks to wait {seconds:,.0f} s: {self._throttle.pause_reason}"
+        return ProviderWaits(message, self._retries.now() + seconds)
 
     def _wait_s(self, state: RetryCallState) -> float:
         fault = _fault(state)
         if fault.retry_after_s is not None:
             return fault.retry_after_s
         # The exponent is bounded so that no number of tries overflows a float.
-        longest = min(_LONGEST_BACKOFF_S, self._retries.backoff_s * 2.0 ** min(state.attempt_number - 1, 60))
+        longest = min(LONGEST_BACKOFF_S, self._retries.backoff_s * 2.0 ** min(state.attempt_number - 1, 60))
         return longest * self._retries.rng.uniform(0.5, 1.0)
 
     def _note(self, state: RetryCallState) -> None:
@@ -184,50 +377,82 @@ class HostedModel:
         logger.info(
             "%s: try %d failed, the next in %.1f s: %s", self.name, state.attempt_number, wait_s, reason
         )
+        if wait_s > TOLD_WAIT_S:
+            self.listener.waits(self.name, reason, self._retries.now() + wait_s)
+
+    def _without_secrets(self, content: bytes) -> bytes:
+        for secret in self._secret_bytes:
+            content = content.replace(secret, b"***")
+        return content
 
 
-class _Passing(Exception):
-    """Carries a transient fault through tenacity."""
+@dataclass(slots=True)
+class _Sending:
+    """One call over all its tries."""
 
-    def __init__(self, fault: Transient) -> None:
+    request: WireRequest
+    delivery: Delivery
+    samples: int = 0
+    unreadable: int = 0
+    refusal: tuple[int, bytes] = (400, b"")
+    """Status and body of the last refusal."""
+
+    def refused(self, status: int, content: bytes) -> None:
+        """Keep what the provider said."""
+        self.refusal = (status, content)
+
+    def broke(self, receiving: Receiving) -> None:
+        """Break off what was handed on; what came of the answer, or else its input, counts as billed."""
+        reader = receiving.reader
+        came = reader.whole() if reader is not None and reader.spoken else {}
+        usage = receiving.wire.usage(came, receiving.body)
+        self.delivery.take_back(replace(usage, calls=0, output_tokens=usage.output_tokens if came else 0))
+
+
+class _Again(Exception):
+    """Carries a passing fault through tenacity."""
+
+    def __init__(self, fault: Passing) -> None:
         super().__init__(fault.reason)
         self.fault = fault
 
 
-def _affordable(request: Request, thrown: Sequence[Reply]) -> Request:
-    """The request with so much less output that the answers thrown away cost nothing beyond what was set aside for it.
+class Unheard:
+    """The delivery of a call that no agent waits for."""
 
-    That holds wherever a token of input costs no more than one of output.
-    """
-    if request.max_output_tokens is None or not thrown:
-        return request
-    gone = sum(reply.usage.tokens for reply in thrown)
-    return replace(request, max_output_tokens=max(1, request.max_output_tokens - gone))
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Wait."""
+        yield
 
+    async def sending(self) -> None:
+        """Note nothing."""
 
-def _worthwhile(request: Request, thrown: Sequence[Reply]) -> bool:
-    """Whether at least half of the output that was wished for can still be afforded."""
-    left = _affordable(request, thrown).max_output_tokens
-    return left is None or left * 2 >= (request.max_output_tokens or 0)
+    def pass_on(self, data: bytes) -> None:
+        """Hand nothing on."""
 
-
-def estimated_tokens(request: Request) -> int:
-    """What a call may take at most, about: a quarter of its characters, and all the output that it may give."""
-    said = sum(
-        len(message.text)
-        + sum(len(call.name) + len(call.arguments) for call in message.calls)
-        + (len(message.native.data) if message.native else 0)
-        for message in request.messages
-    )
-    offered = sum(
-        len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in request.tools
-    )
-    around = _TOKENS_OF_A_TURN * (len(request.messages) + len(request.tools))
-    return (said + offered) // _CHARACTERS_PER_TOKEN + around + (request.max_output_tokens or 0)
+    def take_back(self, wasted: Usage) -> None:
+        """Take nothing back."""
 
 
-def _fault(state: RetryCallState) -> Transient:
+def _never_sent(error: Exception) -> bool:
+    """Return whether a request did not reach the provider, so that it cannot be billed."""
+    import httpx2
+
+    cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+    never = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+    return isinstance(cause, never)
+
+
+def estimated_tokens(body: JsonObject) -> int:
+    """Return the tokens that a request takes at most, about: a quarter of its characters, and all its output."""
+    wires = WIRES.values()
+    output = next((limit for wire in wires if (limit := wire.output_limit(body)) is not None), 0)
+    return len(json.dumps(body)) // CHARACTERS_PER_TOKEN + output
+
+
+def _fault(state: RetryCallState) -> Passing:
     error = state.outcome.exception() if state.outcome else None
-    if not isinstance(error, _Passing):
-        raise TypeError(f"retried without a transient fault: {error!r}")
+    if not isinstance(error, _Again):
+        raise TypeError(f"retried without a passing fault: {error!r}")
     return error.fault

@@ -54,6 +54,7 @@ class Throttle:
         self._allowed = float(limits.concurrency)
         self._epoch = 0
         self._resumes = 0.0
+        self.pause_reason = ""
         self._log: deque[Turn] = deque()
         self._logged_tokens = 0
 
@@ -106,9 +107,16 @@ class Throttle:
             self._epoch += 1
             self._allowed = max(1.0, self._allowed / 2)
 
-    def pause(self, seconds: float) -> None:
-        """Lets no call of anybody begin before that many seconds are over."""
-        self._resumes = max(self._resumes, self._clock() + seconds)
+    def pause(self, seconds: float, reason: str = "") -> None:
+        """Let no call of anybody begin before that many seconds are over."""
+        resumes = self._clock() + seconds
+        if resumes >= self._resumes:
+            self._resumes, self.pause_reason = resumes, reason
+
+    @property
+    def resumes_in(self) -> float:
+        """Seconds until a call may begin again; 0 where none was asked to wait."""
+        return max(0.0, self._resumes - self._clock())
 
     async def _admittance(self, tokens: int) -> None:
         while True:

@@ -4,7 +4,16 @@ Only shapes live here, no behaviour. Everything that crosses a seam is a value o
 """
 
 from dgm.protocols.benchmark import Benchmark, Grade
-from dgm.protocols.model import Journal, Model, Sleep
+from dgm.protocols.model import (
+    Checked,
+    Delivery,
+    Journal,
+    LentModel,
+    Model,
+    ModelListener,
+    Sleep,
+    WireModel,
+)
 from dgm.protocols.operator import (
     Brief,
     Case,
@@ -24,15 +33,19 @@ __all__ = [
     "Benchmark",
     "Brief",
     "Case",
+    "Checked",
     "Circumstances",
     "Completed",
+    "Delivery",
     "Grade",
     "InImage",
     "Job",
     "JobKind",
     "Journal",
+    "LentModel",
     "Member",
     "Model",
+    "ModelListener",
     "Mount",
     "Needing",
     "Needs",
@@ -45,6 +58,7 @@ __all__ = [
     "SandboxEngine",
     "SandboxSpec",
     "Sleep",
+    "WireModel",
     "Work",
     "Workbench",
 ]

@@ -17,10 +17,12 @@ _ROWS = """
 SELECT at, kind,
     CASE kind WHEN 'task_graded' THEN json_extract(body, '$.agent') END,
     CASE kind WHEN 'task_graded' THEN json_extract(body, '$.verdict')
-              WHEN 'model_called' THEN json_extract(body, '$.usage[1]') + json_extract(body, '$.usage[2]') END,
-    CASE kind WHEN 'model_called' THEN json_extract(body, '$.usage[3]') END
+              ELSE json_extract(body, '$.usage[1]') + json_extract(body, '$.usage[2]') END,
+    json_extract(body, '$.usage[3]')
 FROM events WHERE seq > ? AND seq <= ? ORDER BY seq
 """
+SPENDING = ("model_called", "call_booked", "model_learned")
+"""Kinds of event that say what models took."""
 _AT_ONCE = 256
 """Rows that are read at once; a long log is never held as a whole."""
 _KEPT = 8
@@ -84,7 +86,7 @@ def _points(run: Run, pause: Callable[[], None]) -> Iterator[Point]:
     shown = last = None
     for at, kind, agent, said, cost in _rows(run, pause):
         watch.passed(at, begins=kind == "run_started")
-        if kind == "model_called":
+        if kind in SPENDING:
             tokens += said
             usd += cost
         elif kind == "task_graded" and said in ("resolved", "unresolved"):

@@ -1,0 +1,33 @@
+"""What a run's log says of its models: their abilities as far as they were learned, and the last note."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dgm.archive.events import ModelLearned, ModelNoted, NoteKind
+
+
+class ModelFacts:
+    """The fold of ``ModelLearned`` and ``ModelNoted``.
+
+    Attributes:
+        abilities: model → all that is known of its abilities, as ``dgm.models.abilities`` writes it.
+        words: model → what was learned of it, in order, each once.
+        waits: the last wait that was noted; None where there was none.
+    """
+
+    def __init__(self) -> None:
+        self.abilities: dict[str, Mapping[str, Any]] = {}
+        self.words: dict[str, dict[str, None]] = {}
+        self.waits: ModelNoted | None = None
+
+    def apply(self, event: ModelLearned | ModelNoted) -> None:
+        """Fold one event in."""
+        match event:
+            case ModelLearned(model, abilities, words):
+                self.abilities[model] = abilities
+                if words:
+                    self.words.setdefault(model, {})[words] = None
+            case ModelNoted(kind=NoteKind.WAITS):
+                self.waits = event
+            case ModelNoted(model, _, words):
+                self.words.setdefault(model, {})[words] = None

@@ -1,0 +1,113 @@
+"""Raw requests and replies of providers as JSON bytes and back, a request as what it adds to an earlier one.
+
+A request names the trace of an earlier one, how many of that one's turns it repeats, and which of its other keys are
+as they were there. So a conversation takes what it says, not the square of that.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from dgm.domain import Digest, Usage
+from dgm.messages import JsonObject, Stop, WireProtocol, WireReply, WireRequest
+
+_dump = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+TURNS = {WireProtocol.CHAT: "messages", WireProtocol.RESPONSES: "input", WireProtocol.MESSAGES: "messages"}
+"""Protocol → the key under which the turns of a conversation stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireBase:
+    """An earlier request of the same conversation, and the trace that it is in."""
+
+    digest: Digest
+    request: WireRequest
+    links: int = 0
+    """Number of earlier traces that must be read to read this one."""
+
+
+def is_wire(body: Mapping[str, Any]) -> bool:
+    """Return whether the JSON of a trace is a raw request or reply."""
+    return "wire" in body
+
+
+def encode_wire_request(request: WireRequest, base: WireBase | None = None) -> bytes:
+    """Return canonical JSON of a request: equal requests over equal bases give equal bytes."""
+    if base and base.request.protocol is not request.protocol:
+        base = None
+    body = dict(request.body)
+    record: dict[str, Any] = {"wire": request.protocol.value, "body": body}
+    if request.headers:
+        record["headers"] = dict(request.headers)
+    if base:
+        before = base.request.body
+        turns = TURNS[request.protocol]
+        kept = _common(body.get(turns), before.get(turns))
+        same = sorted(key for key, value in body.items() if key != turns and before.get(key) == value)
+        for key in same:
+            del body[key]
+        if kept:
+            body[turns] = list(body[turns])[kept:]
+        record |= {"base": base.digest, "kept": kept, "same": same}
+    return _dump(record).encode()
+
+
+def decode_wire_request(record: Mapping[str, Any], base: WireRequest | None = None) -> WireRequest:
+    """Return the request that a trace's JSON stands for, over the request that it builds on.
+
+    Raises:
+        ValueError, KeyError, TypeError: the JSON is no request.
+    """
+    protocol = WireProtocol(record["wire"])
+    body = dict(record["body"])
+    if base is not None:
+        body |= {key: base.body[key] for key in record["same"]}
+        if record["kept"]:
+            turns = TURNS[protocol]
+            body[turns] = [*base.body[turns][: record["kept"]], *body[turns]]
+    return WireRequest(protocol, body, record.get("headers", {}))
+
+
+def encode_wire_reply(reply: WireReply) -> bytes:
+    """Return canonical JSON of a reply; its bytes are kept as they are."""
+    record: dict[str, Any] = {
+        "wire": reply.protocol.value,
+        "content": reply.content.decode("utf-8", "surrogateescape"),
+        "stream": reply.stream,
+        "usage": astuple(reply.usage),
+        "stop": reply.stop.value,
+    }
+    if reply.error:
+        record |= {"error": reply.error, "status": reply.status, "own": reply.own}
+    return _dump(record).encode()
+
+
+def decode_wire_reply(record: Mapping[str, Any]) -> WireReply:
+    """Return what ``encode_wire_reply`` was given; raises as ``decode_wire_request``."""
+    return WireReply(
+        WireProtocol(record["wire"]),
+        record["content"].encode("utf-8", "surrogateescape"),
+        record["stream"],
+        Usage(*record["usage"]),
+        Stop(record["stop"]),
+        record.get("error", ""),
+        record.get("status", 200),
+        record.get("own", True),
+    )
+
+
+def _common(new: object, old: object) -> int:
+    """Return how many turns two conversations share at their beginning."""
+    if not isinstance(new, list) or not isinstance(old, list):
+        return 0
+    return _shared(new, old)
+
+
+def _shared(new: Sequence[JsonObject], old: Sequence[JsonObject]) -> int:
+    shared = 0
+    for one, other in zip(new, old, strict=False):
+        if one != other:
+            break
+        shared += 1
+    return shared

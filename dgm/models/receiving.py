@@ -1,0 +1,174 @@
+"""Reads one answer of a provider: hands it on as it comes, mended where a vendor's own client could not read it."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dgm.messages import JsonObject, WireProtocol
+from dgm.protocols import Delivery
+from dgm.wires import Wire
+from dgm.wires.events import Event, Unreadable
+from dgm.wires.sse import records
+from dgm.wires.wire import StreamReader
+
+if TYPE_CHECKING:
+    import httpx2
+
+DONE = "[DONE]"
+EVENTS = "text/event-stream"
+ENDING_S = 0.1
+"""Time that a stream may take to end after its answer is whole, so that its connection serves the next call."""
+_LAST = frozenset(("message_stop", "response.completed", "response.incomplete"))
+_ENDING = _LAST | {"message_delta"}
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A whole answer."""
+
+    content: bytes
+    """As the agent gets it."""
+    stream: bool
+    whole: JsonObject
+    """As it would be without streaming."""
+
+
+@dataclass(slots=True)
+class Receiving:
+    """How an answer is to be read."""
+
+    wire: Wire
+    body: JsonObject
+    """The request's, as it was sent."""
+    wanted_stream: bool
+    """Whether the agent wants a stream, whatever the provider was asked for."""
+    delivery: Delivery
+    idle_s: float
+    """Time without a record, comments not counted, after which the answer counts as stuck."""
+    secrets: tuple[bytes, ...] = ()
+    reader: StreamReader | None = None
+    """Of a stream that has begun."""
+    _held: bytearray = field(default_factory=bytearray)
+    _all: bytearray = field(default_factory=bytearray)
+
+    async def take(self, response: "httpx2.Response") -> Received:
+        """Return the answer of a response with status 200, whichever form it comes in.
+
+        Raises:
+            ErrorInAnswer: it says an error.
+            Unreadable: it is no answer, or was cut off.
+            TimeoutError: nothing came for too long.
+            Exception: the connection's own errors.
+        """
+        kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+        if kind == EVENTS:
+            return await self._stream(response)
+        await response.aread()
+        whole = self._parsed(response.content, kind)
+        self.wire.check(whole)
+        mended = self.wire.mended(whole, self.body)
+        if self.wanted_stream or mended is not whole:
+            told = told_whole(self.wire, mended, stream=self.wanted_stream)
+            return Received(self._clean(told.content), told.stream, mended)
+        return Received(self._clean(response.content), False, whole)
+
+    def _parsed(self, content: bytes, kind: str) -> JsonObject:
+        try:
+            whole = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise Unreadable(f"the answer is no JSON ({kind or 'of no type'}, {len(content)} bytes)") from error
+        if not isinstance(whole, dict):
+            raise Unreadable(f"the answer is JSON but no object: {str(whole)[:80]!r}")
+        return whole
+
+    async def _stream(self, response: "httpx2.Response") -> Received:
+        reader = self.reader = self.wire.reader(self.body)
+        told_done, ended = await self._read_records(response, reader)
+        tail = reader.finish(done=ended)
+        for event in tail:
+            self._held += event.render()
+        if self.wire.protocol is WireProtocol.CHAT:
+            self._held += told_done or Event(DONE).render()
+        self._all += self._held
+        whole = reader.whole()
+        if not self.wanted_stream:
+            return Received(self._clean(json.dumps(whole).encode()), False, whole)
+        return Received(bytes(self._all), True, whole)
+
+    async def _read_records(self, response: "httpx2.Response", reader: StreamReader) -> tuple[bytes, bool]:
+        """Return the bytes of a chat's last record, and whether the stream came to its end."""
+        ending = False
+        stream = records(response)
+        while True:
+            try:
+                async with asyncio.timeout(self.idle_s):
+                    record = await anext(stream, None)
+            except Exception:
+                # Only the mark of the end is missing then; to ask again would be to pay again.
+                if ending:
+                    return b"", True
+                raise
+            if record is None:
+                return b"", ending
+            if record.data == DONE:
+                await _let_end(stream)
+                return record.raw, True
+            event = self._event(record.data)
+            given = reader.take(event, record.name)
+            self._held += record.raw if given is None else b"".join(one.render() for one in given)
+            ending = ending or _ends(event)
+            if reader.spoken and not ending and self.wanted_stream:
+                self._flush()
+            if event.get("type") in _LAST:
+                await _let_end(stream)
+                return b"", True
+
+    def _event(self, data: str) -> JsonObject:
+        try:
+            event = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise Unreadable(f"an event of the stream is not JSON: {data[:80]!r}") from error
+        if not isinstance(event, dict):
+            raise Unreadable(f"an event of the stream is no JSON object but {data[:80]!r}")
+        return event
+
+    def _flush(self) -> None:
+        news = self._clean(bytes(self._held))
+        self._held.clear()
+        self._all += news
+        self.delivery.pass_on(news)
+
+    def _clean(self, content: bytes) -> bytes:
+        for secret in self.secrets:
+            content = content.replace(secret, b"***")
+        return content
+
+
+def told_whole(wire: Wire, whole: JsonObject, *, stream: bool) -> Received:
+    """Return a whole answer as an agent gets it that wants a stream, or none."""
+    if not stream:
+        return Received(json.dumps(whole).encode(), False, whole)
+    events = b"".join(event.render() for event in wire.split(whole))
+    done = Event(DONE).render() if wire.protocol is WireProtocol.CHAT else b""
+    return Received(events + done, True, whole)
+
+
+def _ends(event: Mapping[str, Any]) -> bool:
+    """Return whether an event tells that the model has stopped; what follows is only about how."""
+    if event.get("type") in _ENDING:
+        return True
+    choices = event.get("choices")
+    if not isinstance(choices, list):
+        return False
+    return any(isinstance(one, dict) and one.get("finish_reason") for one in choices)
+
+
+async def _let_end(stream: Any) -> None:  # noqa: ANN401  (an async generator of records)
+    try:
+        async with asyncio.timeout(ENDING_S):
+            async for _ in stream:
+                pass
+    except Exception:  # noqa: BLE001  (what goes wrong behind a whole answer is of no matter)
+        return
