@@ -1,0 +1,98 @@
+"""What the three protocols do alike where their JSON becomes neutral requests and replies, or comes from them."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+
+from dgm.messages import JsonObject, Message, Tool, ToolCall
+
+FAILED = "The tool failed:\n"
+"""Before the result of a tool that failed, for which OpenAI's protocols have no mark."""
+
+_TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
+
+
+def text_of_parts(content: object) -> str:
+    """Return the text of a content; what is no text is named in brackets, such as ``[image_url]``."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, Mapping):
+        content = [content]
+    if not isinstance(content, list | tuple):
+        return str(content)
+    return "".join(_text_of_part(part) for part in content)
+
+
+def whole_number(value: object) -> int | None:
+    """Return a whole number, or None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if math.isfinite(value) else None
+
+
+def floating(value: object) -> float | None:
+    """Return a number, or None where it is none."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def as_texts(value: object) -> tuple[str, ...]:
+    """Return the strings of a list, or a single one."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+
+
+def tool_choice_of(value: object) -> str:
+    """Return a request's choice of tools as ``Request`` names it."""
+    if isinstance(value, str):
+        return {"any": "required"}.get(value, value) if value in ("none", "required", "any") else "auto"
+    if not isinstance(value, Mapping):
+        return "auto"
+    kind = value.get("type")
+    inner = value.get(kind) if isinstance(kind, str) else None
+    name = inner.get("name") if isinstance(inner, Mapping) else value.get("name")
+    if isinstance(name, str) and name:
+        return f"tool:{name}"
+    return {"any": "required", "none": "none", "required": "required"}.get(str(kind), "auto")
+
+
+def schema_of(tool: Tool) -> JsonObject:
+    """Return a tool's parameters; a tool without any still needs the schema of an object."""
+    return tool.parameters or {"type": "object", "properties": {}}
+
+
+def same_turn(message: Message, text: str, calls: Sequence[ToolCall]) -> bool:
+    """Return whether an agent sends a turn as the model said it; JSON may be written anew, as some clients do."""
+    if message.text != text or len(message.calls) != len(calls):
+        return False
+    return all(
+        (ours.id, ours.name) == (theirs.id, theirs.name) and _same_json(ours.arguments, theirs.arguments)
+        for ours, theirs in zip(message.calls, calls, strict=True)
+    )
+
+
+def _text_of_part(part: object) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping):
+        return ""
+    kind = part.get("type")
+    if kind in _TEXTS or kind is None:
+        text = part.get("text")
+        return text if isinstance(text, str) else ""
+    if kind == "refusal":
+        return str(part.get("refusal") or "")
+    if kind in ("thinking", "redacted_thinking", "reasoning"):
+        return ""
+    return f"[{kind}]"
+
+
+def _same_json(ours: str, theirs: str) -> bool:
+    if ours == theirs:
+        return True
+    try:
+        return bool(json.loads(ours) == json.loads(theirs))
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,109 @@
+"""Server-sent events of a provider's answer, each with the bytes that it came in.
+
+The parsing is ``httpx2.EventSource``'s. Between it and the response stands a cutter that hands on one block at a time,
+so that the bytes of each event are known.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dgm.wires.events import DONE, Unreadable
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_EVENT_BYTES = 64 * 1024 * 1024
+"""The last event of Responses repeats the whole answer, images included."""
+
+_BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
+_LINE_END = re.compile(rb"\r\n?")
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One server-sent event that holds data."""
+
+    raw: bytes
+    """The event's bytes as they came, its blank line included."""
+    name: str
+    """The ``event:`` line; empty: none."""
+    data: str
+
+
+async def records(response: "httpx2.Response") -> AsyncIterator[Record]:
+    """Yield the events of a response that hold data; comments and events without data are dropped.
+
+    A last event whose blank line is missing counts where its data is whole. The caller closes the response.
+
+    Raises:
+        Unreadable: an event is larger than ``MAX_EVENT_BYTES``.
+        httpx2.HTTPError: the connection broke.
+    """
+    import httpx2
+
+    blocks = _Blocks(response)
+
+    class Cut(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for block in blocks.cut():
+                yield block
+
+    inner = httpx2.Response(
+        200,
+        headers={"content-type": "text/event-stream; charset=utf-8"},
+        stream=Cut(),
+        request=httpx2.Request("POST", "http://events.invalid"),
+    )
+    async for event in httpx2.EventSource(inner, max_event_size=2 * MAX_EVENT_BYTES):
+        if event.data.strip():
+            yield Record(blocks.raw, "" if event.event == "message" else event.event, event.data)
+
+
+class _Blocks:
+    """Cuts the bytes of a response into blocks, each up to its blank line."""
+
+    def __init__(self, response: "httpx2.Response") -> None:
+        self._response = response
+        self.raw = b""
+        """The block that was handed on last, as it came."""
+
+    async def cut(self) -> AsyncIterator[bytes]:
+        """Yield each block with its line ends as Unix writes them."""
+        held, seen, first = bytearray(), 0, True
+        async for chunk in self._response.aiter_bytes():
+            held += chunk
+            if first and len(held) >= len(_BOM):
+                first = False
+                if held.startswith(_BOM):
+                    del held[: len(_BOM)]
+            start = 0
+            while found := _BLANK_LINE.search(held, max(start, seen - 3)):
+                self.raw = bytes(held[start : found.end()])
+                start, seen = found.end(), 0
+                yield _unix(self.raw)
+            del held[:start]
+            seen = len(held)
+            if seen > MAX_EVENT_BYTES:
+                raise Unreadable(f"an event of the stream is larger than {MAX_EVENT_BYTES} bytes")
+        if _is_whole(rest := _unix(bytes(held))):
+            self.raw = bytes(held) + b"\n\n"
+            yield rest + b"\n\n"
+
+
+def _unix(block: bytes) -> bytes:
+    return _LINE_END.sub(b"\n", block) if b"\r" in block else block
+
+
+def _is_whole(block: bytes) -> bool:
+    lines = [line[5:].strip() for line in block.split(b"\n") if line.startswith(b"data:")]
+    data = b"\n".join(lines)
+    if data == DONE.encode():
+        return True
+    try:
+        return isinstance(json.loads(data), dict)
+    except (ValueError, RecursionError):
+        return False

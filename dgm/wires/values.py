@@ -1,0 +1,191 @@
+"""Odd values of other people's JSON: counts that are no numbers, halves of characters, arguments that are no text."""
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dgm.messages import JsonObject
+
+INVALID_JSON = "INVALID_JSON"
+"""Key under which a model's own malformed arguments are shown to it again: strict providers want an object."""
+REPLACEMENT = "\ufffd"
+
+_CHARACTERS_PER_TOKEN = 4
+_HALF = re.compile("[\ud800-\udfff]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+def count(value: object) -> int:
+    """Return a number of tokens; 0 for anything that is none."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return 0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    if isinstance(value, float):
+        value = int(value) if math.isfinite(value) else 0
+    return max(0, value)
+
+
+def count_of(counts: object, *names: str) -> int:
+    """Return the largest number of tokens under any of the names."""
+    if not isinstance(counts, Mapping):
+        return 0
+    return max((count(counts.get(name)) for name in names), default=0)
+
+
+def estimate(characters: int) -> int:
+    """Return the tokens that a text takes, roughly; at least 1."""
+    return max(1, -(-characters // _CHARACTERS_PER_TOKEN))
+
+
+def characters(value: object) -> int:
+    """Return how many characters the strings of a JSON value hold, names of fields included."""
+    match value:
+        case str():
+            return len(value)
+        case Mapping():
+            return sum(len(name) + characters(inner) for name, inner in value.items())
+        case list() | tuple():
+            return sum(map(characters, value))
+        case _:
+            return 0
+
+
+def texts(parts: object, *keys: str) -> str:
+    """Return all strings under ``keys`` of a list of records, joined; a string as it is."""
+    if isinstance(parts, str):
+        return parts
+    if not isinstance(parts, list | tuple):
+        return ""
+    records = [part for part in parts if isinstance(part, Mapping)]
+    return "".join(part[key] for part in records for key in keys if isinstance(part.get(key), str))
+
+
+def has_half(value: object) -> bool:
+    """Return whether a string of the value holds half a surrogate pair. Fast: every chunk is looked through."""
+    if isinstance(value, str):
+        return not value.isascii() and _HALF.search(value) is not None
+    if isinstance(value, dict):
+        return any(map(has_half, value.values()))
+    if isinstance(value, list):
+        return any(map(has_half, value))
+    return False
+
+
+def mend_text(text: str) -> str:
+    """Return the text with pairs of halves joined, and single halves replaced."""
+    if text.isascii() or not _HALF.search(text):
+        return text
+    joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return _HALF.sub(REPLACEMENT, joined)
+
+
+def mend_halves(value: Any) -> Any:  # noqa: ANN401  (any JSON)
+    """Return the value without halves of surrogate pairs; the same object where it holds none."""
+    if not has_half(value):
+        return value
+    match value:
+        case str():
+            return mend_text(value)
+        case dict():
+            return {mend_text(name): mend_halves(inner) for name, inner in value.items()}
+        case _:
+            return [mend_halves(inner) for inner in value]
+
+
+class Halves:
+    """Holds the first half of a surrogate pair back until the text that it belongs to goes on."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[object, ...], str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def join(self, key: tuple[object, ...], text: str) -> str:
+        """Return the next piece of the text ``key`` without halves; a first half at its end is held."""
+        if not text:
+            return text
+        text = self._held.pop(key, "") + text
+        if "\ud800" <= text[-1] <= "\udbff":
+            self._held[key] = text[-1]
+            text = text[:-1]
+        return mend_text(text)
+
+    def left(self, *prefix: object) -> list[tuple[object, ...]]:
+        """Return the keys that begin with ``prefix`` and whose text never went on, and forget their halves."""
+        keys = [key for key in self._held if key[: len(prefix)] == prefix]
+        for key in keys:
+            del self._held[key]
+        return keys
+
+
+def is_json(text: str) -> bool:
+    """Return whether the text is whole JSON."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def arguments_text(arguments: object) -> str:
+    """Return a call's arguments as text; some servers send an object, some nothing where there are none."""
+    if isinstance(arguments, str):
+        return arguments
+    return json.dumps(arguments if arguments is not None else {}, ensure_ascii=False)
+
+
+def arguments_of(text: object) -> dict[str, Any]:
+    """Return a call's arguments as an object, whatever the model wrote."""
+    if isinstance(text, Mapping):
+        return dict(text)
+    if text is None or (isinstance(text, str) and not text.strip()):
+        return {}
+    try:
+        value = json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        value = INVALID_JSON
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else {INVALID_JSON: text}
+
+
+def mended_arguments(arguments: object) -> object:
+    """Return arguments of an earlier call as a strict provider takes them: the text of a JSON object."""
+    if isinstance(arguments, str) and arguments.lstrip().startswith("{") and is_json(arguments):
+        return arguments
+    return json.dumps(arguments_of(arguments))
+
+
+class Ids:
+    """The ids of a conversation's calls; gives each new call one that is not taken.
+
+    The same request and the same answer always give the same ids.
+    """
+
+    def __init__(self, taken: Iterable[object], prefix: str = "call_") -> None:
+        self._taken = {name for name in taken if isinstance(name, str)}
+        self._made: Iterator[str] = (f"{prefix}{number}" for number in itertools.count())
+
+    def take(self, given: object) -> str:
+        """Return the id ``given``, or a new one where it is none or taken."""
+        name = given if isinstance(given, str) and given and given not in self._taken else ""
+        name = mend_text(name) or next(made for made in self._made if made not in self._taken)
+        self._taken.add(name)
+        return name
+
+    def reserve(self, given: Iterable[object]) -> None:
+        """Keep these ids from being made for another call."""
+        self._made = itertools.filterfalse({*given}.__contains__, self._made)
+
+
+def records(value: object) -> Sequence[JsonObject]:
+    """Return the objects of a list; nothing where it is none."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
