@@ -233,7 +233,12 @@ def _read_begun(action: ActionId, body: Body) -> Event:
 
 
 def _booked_body(event: CallBooked) -> dict[str, Any]:
-    body = {"number": event.number, "model": event.model, "role": event.role, "usage": _usage_body(event.usage)}
+    body = {
+        "number": event.number,
+        "model": event.model,
+        "role": event.role,
+        "usage": _usage_body(event.usage),
+    }
     return {**body, **({"open": True, "request": event.request} if event.open else {})}
 
 

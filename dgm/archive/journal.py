@@ -29,7 +29,9 @@ def exchanges(run: Run, action: ActionId) -> Sequence[Exchange]:
 def cut_calls(run: Run, action: ActionId) -> Sequence[CutCall]:
     """Return the action's calls that the death of a process cut off and that were not answered since."""
     return [
-        CutCall(number, recorded_request(run, Digest(booked.request)), booked.model, booked.role, booked.usage)
+        CutCall(
+            number, recorded_request(run, Digest(booked.request)), booked.model, booked.role, booked.usage
+        )
         for (whose, number), booked in sorted(run.tree.model_calls.cut.items())
         if whose == action
     ]
@@ -59,9 +61,7 @@ def reply_of(reply: WireReply, body: Mapping[str, Any]) -> Reply:
     if reply.error:
         return Reply(reply.content.decode("utf-8", "replace"), usage=reply.usage, error=reply.error)
     read = WIRES[reply.protocol].read_reply(whole_of(reply, body), body)
-    return Reply(
-        read.text, read.calls, read.stop, reply.usage, read.reasoning, read.native, read.error
-    )
+    return Reply(read.text, read.calls, read.stop, reply.usage, read.reasoning, read.native, read.error)
 
 
 def read_request(run: Run, digest: Digest) -> Request:

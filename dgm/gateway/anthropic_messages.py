@@ -10,10 +10,18 @@ import json
 from typing import Any
 
 from dgm.gateway import parsing
-from dgm.gateway.messages_answer import NO_THREADS, UNREADABLE, models, render, render_error, render_stream
+from dgm.gateway.messages_answer import (
+    NO_THREADS,
+    UNREADABLE,
+    models,
+    one_model,
+    render,
+    render_error,
+    render_stream,
+)
 from dgm.gateway.parsing import JsonObject, keys
 from dgm.gateway.wire import BadRequest, Call, Wire
-from dgm.messages import Message, Request, Role, Tool, ToolCall
+from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol
 
 BUDGETS = ((4_000, "low"), (16_000, "medium"))
 MIN_BUDGET = 1024
@@ -100,7 +108,17 @@ def parse(body: bytes) -> Call:
     return Call(request, stream, stream_usage=True, echo={"thinking": display})
 
 
-WIRE = Wire("/messages", parse, render, render_stream, render_error, models, "msg_")
+WIRE = Wire(
+    WireProtocol.MESSAGES,
+    "/messages",
+    parse,
+    render,
+    render_stream,
+    render_error,
+    models,
+    one_model,
+    "msg_",
+)
 
 
 def _thinking(given: JsonObject, most: int) -> tuple[str, str]:

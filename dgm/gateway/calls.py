@@ -17,13 +17,20 @@ class AnswerCut(Exception):
     """What was handed on of an answer is not its beginning any more: the answer broke in the middle."""
 
 
+class JobEnded(Exception):
+    """The job that a call belongs to ended before the call was sent."""
+
+
 class Call:
     """A call to a provider, and its answer as far as it came; ``dgm.protocols.Delivery``.
 
     Attributes:
-        key: set when the call is begun.
+        key: set when the call is bought.
+        most: its worst case, set with the key.
+        begun: whether its beginning is in the journal, so that it needs an end there.
         paying: whether it may be billed now.
         wasted: estimate of what tries that broke are billed.
+        quiet: whether nothing is handed on before the end, since it may not be for the agent.
         listeners: agents' requests that wait for its answer.
     """
 
@@ -39,11 +46,13 @@ class Call:
         self.paying = False
         self.wasted = Usage()
         self.listeners = 0
+        self.quiet = False
         self.outcome: asyncio.Future[WireReply] = asyncio.get_running_loop().create_future()
         # Nobody may be left to hear of a failure.
         self.outcome.add_done_callback(_heard)
+        self.begun = False
+        self.most = Usage()
         self._began = began
-        self._begun = False
         self._came = bytearray()
         self._broken = 0
         self._news = asyncio.Event()
@@ -60,13 +69,14 @@ class Call:
 
     async def sending(self) -> None:
         """As ``Delivery.sending``."""
-        if not self._begun:
-            self._begun = True
+        if not self.begun:
             await self._began(self)
         self._sent, self.paying = time.monotonic(), True
 
     def pass_on(self, data: bytes) -> None:
         """As ``Delivery.pass_on``."""
+        if self.quiet:
+            return
         self._came += data
         self._wake()
 
@@ -93,7 +103,9 @@ class Call:
         self.paying = False
         if self.outcome.done():
             return
-        if isinstance(reply, BaseException):
+        if isinstance(reply, asyncio.CancelledError):
+            self.outcome.set_exception(JobEnded())
+        elif isinstance(reply, BaseException):
             self.outcome.set_exception(reply)
         else:
             self.outcome.set_result(reply)

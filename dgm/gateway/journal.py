@@ -5,15 +5,27 @@ Exchanges that end at about the same time are made durable together: syncing is 
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from dgm.archive.events import CallRefused, ModelCalled
+from dgm.archive.events import (
+    CallBooked,
+    CallRefused,
+    CallStarted,
+    Event,
+    ModelCalled,
+    ModelLearned,
+    ModelNoted,
+    NoteKind,
+)
 from dgm.archive.exchange import Base, encode_reply, encode_request
-from dgm.archive.journal import exchanges
+from dgm.archive.journal import cut_calls, exchanges
 from dgm.archive.run import Run
 from dgm.archive.traces import name_of
-from dgm.domain import ActionId, Digest
-from dgm.messages import Exchange, PaidCall, Request
+from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
+from dgm.domain import ActionId, Digest, Usage
+from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall, Request, WireReply, WireRequest
 
 _CONVERSATIONS = 64
 """Conversations whose last request is kept in memory, for the next one to build on."""
@@ -24,8 +36,14 @@ _TOGETHER = 32
 _SHOWN = 500
 """Characters kept of a refusal's message, which may quote what an agent sent."""
 
-_Waiting = tuple[PaidCall, asyncio.Future[None]]
-"""A call, and what is told when it is on disk."""
+
+@dataclass(slots=True)
+class _Waiting:
+    """A call on its way to the disk, and what is told when it is there."""
+
+    call: BegunCall | PaidCall
+    settles: Sequence[CutCall]
+    recorded: asyncio.Future[None]
 
 
 class RunJournal:
@@ -33,7 +51,8 @@ class RunJournal:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._last: OrderedDict[ActionId, Base] = OrderedDict()
+        self._last: OrderedDict[ActionId, Base | WireBase] = OrderedDict()
+        self._begun: dict[CallKey, Digest] = {}
         self._waiting: list[_Waiting] = []
         self._writer: asyncio.Task[None] | None = None
 
@@ -45,15 +64,26 @@ class RunJournal:
         """
         return exchanges(self._run, action)
 
-    async def record(self, call: PaidCall) -> None:
-        """Makes the exchange durable; returns only when it is on disk, even if it is cancelled meanwhile.
+    def cut_calls(self, action: ActionId) -> Sequence[CutCall]:
+        """Return the action's calls that the death of a process cut off; raises as ``exchanges``."""
+        return cut_calls(self._run, action)
+
+    async def begin(self, call: BegunCall) -> None:
+        """Make it durable that a call is about to be sent; as ``record``."""
+        await self._put(call, ())
+
+    async def record(self, call: PaidCall, settles: Sequence[CutCall] = ()) -> None:
+        """Make the exchange durable; returns only when it is on disk, even if it is cancelled meanwhile.
 
         Raises:
             Infrastructure: the disk is full or failing; nothing was recorded.
             DgmError: a call is already recorded under this key.
         """
+        await self._put(call, settles)
+
+    async def _put(self, call: BegunCall | PaidCall, settles: Sequence[CutCall]) -> None:
         recorded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((call, recorded))
+        self._waiting.append(_Waiting(call, settles, recorded))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write(), name="journal")
             self._writer.add_done_callback(self._ended)
@@ -62,6 +92,26 @@ class RunJournal:
         except asyncio.CancelledError:
             await asyncio.wait([recorded])
             raise
+
+    def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:
+        """Note what a call that was begun and got no answer is counted at."""
+        self._begun.pop(CallKey(action, number), None)
+        self._run.append(CallBooked(action, number, model, role, usage))
+
+    def learned(
+        self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
+    ) -> None:
+        """Note what is known of a model's abilities from now on."""
+        self._run.append(ModelLearned(model, abilities, words[:_SHOWN], usage or Usage()))
+
+    def waits(self, model: str, words: str, until: float) -> None:
+        """Note that calls of a model wait until a Unix time, and why."""
+        self._run.append(ModelNoted(model, NoteKind.WAITS, words[:_SHOWN], until))
+
+    def overran(self, model: str, asked: int, billed: int) -> None:
+        """Note that a model billed more output tokens than it was asked for."""
+        words = f"the server gave {billed:,} output tokens where at most {asked:,} were asked for"
+        self._run.append(ModelNoted(model, NoteKind.OVERRUN, words))
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Notes that the agent was refused something, and what."""
@@ -76,47 +126,91 @@ class RunJournal:
     def _ended(self, writer: asyncio.Task[None]) -> None:
         """Lets nobody wait for a writer that the end of the program cut short."""
         if writer.cancelled():
-            for _, recorded in self._waiting:
-                recorded.cancel()
+            for one in self._waiting:
+                one.recorded.cancel()
             self._waiting.clear()
 
     async def _write_together(self, batch: Sequence[_Waiting]) -> None:
         try:
             # Traces are synced in a thread; the log is written here, where its events are folded in their order.
-            events = await asyncio.to_thread(self._put_traces, [call for call, _ in batch])
+            events = await asyncio.to_thread(self._put_traces, batch)
             self._run.append_many(events)
         except Exception as error:  # noqa: BLE001  (raised again where the call is waited for)
             self._last.clear()
             if len(batch) == 1:
-                batch[0][1].set_exception(error)
+                batch[0].recorded.set_exception(error)
                 return
             # One that cannot be recorded takes no other with it.
             for one in batch:
                 await self._write_together([one])
         else:
-            for _, recorded in batch:
-                recorded.set_result(None)
+            for one in batch:
+                one.recorded.set_result(None)
 
-    def _put_traces(self, calls: Sequence[PaidCall]) -> Sequence[ModelCalled]:
+    def _put_traces(self, batch: Sequence[_Waiting]) -> Sequence[Event]:
         traces: list[bytes] = []
-        for call in calls:
-            traces += (self._encoded(call.key.action, call.request), encode_reply(call.reply))
-        digests = self._run.traces.put_all(traces)
-        named = zip(calls, digests[::2], digests[1::2], strict=True)
-        return [_event(call, asked, answered) for call, asked, answered in named]
+        events: list[Event] = []
+        for one in batch:
+            call = one.call
+            if isinstance(call, BegunCall):
+                self._begun[call.key] = self._add(traces, self._encoded(call.key.action, call.request))
+                events.append(_begun_event(call, self._begun[call.key]))
+                continue
+            asked = self._begun.pop(call.key, None)
+            if asked is None:
+                asked = self._add(traces, self._encoded(call.key.action, call.request))
+            reply = call.reply
+            data = encode_wire_reply(reply) if isinstance(reply, WireReply) else encode_reply(reply)
+            events.append(_called_event(call, asked, self._add(traces, data)))
+            events += [_settled_event(call.key.action, cut) for cut in one.settles]
+        self._run.traces.put_all(traces)
+        return events
 
-    def _encoded(self, action: ActionId, request: Request) -> bytes:
-        """The request on top of the action's last one, which it replaces."""
+    @staticmethod
+    def _add(traces: list[bytes], data: bytes) -> Digest:
+        traces.append(data)
+        return name_of(data)
+
+    def _encoded(self, action: ActionId, request: Request | WireRequest) -> bytes:
+        """Return the request on top of the action's last one, which it replaces."""
         base = self._last.pop(action, None)
         if base and base.links >= _LINKS:
             base = None
-        data = encode_request(request, base)
-        self._last[action] = Base(name_of(data), request, base.links + 1 if base else 0)
+        if isinstance(request, WireRequest):
+            wire_base = base if isinstance(base, WireBase) else None
+            data = encode_wire_request(request, wire_base)
+            self._last[action] = WireBase(name_of(data), request, base.links + 1 if wire_base and base else 0)
+        else:
+            own_base = base if isinstance(base, Base) else None
+            data = encode_request(request, own_base)
+            self._last[action] = Base(name_of(data), request, base.links + 1 if own_base and base else 0)
         if len(self._last) > _CONVERSATIONS:
             self._last.popitem(last=False)
         return data
 
 
-def _event(call: PaidCall, asked: Digest, answered: Digest) -> ModelCalled:
+def _begun_event(call: BegunCall, asked: Digest) -> CallStarted:
+    return CallStarted(call.key.action, call.key.number, call.model, call.role, asked, call.most)
+
+
+def _called_event(call: PaidCall, asked: Digest, answered: Digest) -> ModelCalled:
     key, usage = call.key, call.reply.usage
     return ModelCalled(key.action, key.number, call.model, call.role, asked, answered, usage, call.seconds)
+
+
+def _settled_event(action: ActionId, cut: CutCall) -> CallBooked:
+    return CallBooked(action, cut.number, cut.model, cut.role, cut.booked)
+
+
+def book_cut_calls(run: Run) -> None:
+    """Count every call that a dead process had begun at its worst case; for whoever begins to write the run."""
+    opened = list(run.tree.model_calls.open.values())
+    if opened:
+        run.append_many(
+            [
+                CallBooked(
+                    one.action, one.number, one.model, one.role, one.most, open=True, request=one.request
+                )
+                for one in opened
+            ]
+        )

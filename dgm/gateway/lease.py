@@ -6,6 +6,7 @@ gateway's, what the whole run may spend the ledger's.
 
 import asyncio
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,16 +14,25 @@ from typing import Any
 
 from dgm.domain import ActionId, Usage
 from dgm.errors import Infrastructure
-from dgm.gateway.ledger import Most, Weighed
+from dgm.gateway.calls import Call, united
+from dgm.gateway.ledger import WorstCase
 from dgm.gateway.memory import Memory
+from dgm.gateway.sizes import AnyRequest, MeasuredRequest
 from dgm.gateway.wire import BadRequest
-from dgm.messages import Exchange, Message, Reply, Request, Role
-from dgm.protocols import Model
+from dgm.messages import (
+    Exchange,
+    Message,
+    Reply,
+    Request,
+    Role,
+    WireProtocol,
+    WireReply,
+)
+from dgm.protocols import LentModel, WireModel
+from dgm.wires import WIRES, whole_of
 
 SPENT = "action_limit_exceeded"
 """The word for a call that a limit of its action forbids."""
-LOST_SHARE = 0.1
-"""An agent whose time is over is not to blame for that where more of it went to a model that failed at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +64,10 @@ class Lease:
         calls: answered calls.
         refusals: requests that were answered with an error.
         refused: the words for why, each once, in their order.
-        conversation: the messages of the last answered request, and its reply.
+        foreign: refusals for reasons that are not the agent's.
         heard: numbers of the calls that this performance of the action was answered so far.
         open: requests that are not answered yet.
-        lost_s: seconds that the agent waited longer because its model failed at first.
+        cut: whether the agent saw the beginning of an answer that broke off.
         failure: set when the model or the journal failed; what the agent did then says nothing of the agent.
     """
 
@@ -65,7 +75,7 @@ class Lease:
         self,
         action: ActionId,
         role: str,
-        model: Model,
+        model: LentModel,
         limits: CallLimits,
         paid: Sequence[Exchange] = (),
     ) -> None:
@@ -78,18 +88,52 @@ class Lease:
         self.calls = 0
         self.refusals = 0
         self.refused: dict[str, None] = {}
-        self.conversation: Sequence[Message] = ()
+        self.foreign = 0
+        self.last_words = ""
         self.failure: Infrastructure | None = None
         self.turns = asyncio.Semaphore(limits.concurrent)
         self.memory = Memory(paid)
         self.heard: set[int] = set()
-        self.weighed: Weighed | None = None
+        self.measured: MeasuredRequest | None = None
+        self._last: tuple[AnyRequest, Reply | WireReply] | None = None
         self._held_usd = 0.0
         self.open = 0
-        self.lost_s = 0.0
+        self.cut = False
         self._admitted = 0
+        self._heard_since: list[tuple[Call, float]] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         self._paying: set[asyncio.Task[Any]] = set()
+        self._calls: dict[asyncio.Task[Any] | None, Call] = {}
+
+    @property
+    def protocol(self) -> WireProtocol | None:
+        """The protocol in which the model is asked, or was when it was recorded; None: in dgm's own form."""
+        return self.model.protocol if isinstance(self.model, WireModel) else self.memory.protocol
+
+    @property
+    def conversation(self) -> Sequence[Message]:
+        """The messages of the last answered request, and its reply."""
+        if self._last is None:
+            return ()
+        request, reply = self._last
+        if isinstance(request, Request):
+            assert isinstance(reply, Reply)
+            return (*request.messages, Message(Role.ASSISTANT, reply.text, reply.calls))
+        assert isinstance(reply, WireReply)
+        wire = WIRES[request.protocol]
+        said = wire.read_reply(whole_of(reply, request.body), request.body)
+        asked = wire.read_request(request.body)
+        return (*asked.messages, Message(Role.ASSISTANT, said.text, said.calls))
+
+    @property
+    def lost_s(self) -> float:
+        """Seconds in which the agent waited for its turn, a pause of its provider or a try that failed."""
+        now = time.monotonic()
+        return united([call.lost(since, now) for call, since in self._heard_since])
+
+    def hears(self, call: Call) -> None:
+        """Note that the agent waits for a call from now on."""
+        self._heard_since.append((call, time.monotonic()))
 
     @contextmanager
     def request(self) -> Iterator[None]:
@@ -128,7 +172,7 @@ class Lease:
             raise _spent(f"this job's limit of {self.limits.tokens} tokens is reached")
 
     @contextmanager
-    def hold(self, most: Most) -> Iterator[None]:
+    def hold(self, most: WorstCase) -> Iterator[None]:
         """Sets a call's worst case aside from this action's money while the context lasts.
 
         Raises:
@@ -146,6 +190,17 @@ class Lease:
             self._held_usd -= most.usd
 
     @contextmanager
+    def tied(self, call: Call) -> Iterator[None]:
+        """Tie the current task to a call: it is not cancelled with the lease while the call may be billed."""
+        task = asyncio.current_task()
+        if task in self._tasks:
+            self._calls[task] = call
+        try:
+            yield
+        finally:
+            self._calls.pop(task, None)
+
+    @contextmanager
     def paying(self) -> Iterator[None]:
         """From here on the current task's call may be billed: it is no longer cancelled with the lease."""
         task = asyncio.current_task()
@@ -156,41 +211,49 @@ class Lease:
         finally:
             self._paying.discard(task)
 
-    def account(self, request: Request, reply: Reply) -> None:
-        """Counts an answered call."""
+    def account(self, request: AnyRequest, reply: Reply | WireReply) -> None:
+        """Count an answered call."""
         self.calls += 1
         self.usage += reply.usage
-        self.weighed = Weighed(request, reply.usage.input_tokens)
-        self.conversation = (*request.messages, Message(Role.ASSISTANT, reply.text, reply.calls))
+        self.measured = MeasuredRequest(request, reply.usage.input_tokens)
+        self._last = (request, reply)
 
-    def refuse(self, code: str) -> None:
-        """Counts a request that was answered with an error."""
+    def refuse(self, code: str, message: str = "", *, own: bool = True) -> None:
+        """Count a request that was answered with an error; ``own``: for a reason that is the agent's."""
         self.refusals += 1
         self.refused[code] = None
+        if not own:
+            self.foreign += 1
+            self.last_words = message
+
+    @property
+    def blameless(self) -> str:
+        """Why what the agent did says nothing of it: all its calls were refused for reasons that are not its own."""
+        if self.calls or not self.foreign or self.foreign < self.refusals:
+            return ""
+        return f"all {self.refusals} model calls were refused, none for a reason of the agent's: {self.last_words}"
 
     def fail(self, failure: Infrastructure) -> None:
         """Keeps the first failure."""
         self.failure = self.failure or failure
 
-    async def outlive(self, limit_s: float, *, timed_out: bool) -> None:
+    async def outlive(self, limit_s: float) -> None:
         """Tells an agent that gave up, or was slow, from one whose model failed it; for one that has ended.
 
-        The calls under way are waited for, because only their end shows what the agent waited for.
+        The calls under way are waited for, because only their end shows what the agent waited for; one that is later
+        goes on, and whoever performs the action again joins it.
 
         Args:
             limit_s: the agent's time; it is waited for as long again at most.
-            timed_out: the agent's time was over before it was done.
         """
         late = False
-        if self._paying:
-            late = bool((await asyncio.wait(set(self._paying), timeout=limit_s))[1])
+        if billed := self._billed():
+            late = bool((await asyncio.wait(billed, timeout=limit_s))[1])
         if late:
             self.fail(Infrastructure(f"the model had not answered {limit_s:.0f} s after its agent had ended"))
-        elif timed_out and self.lost_s > LOST_SHARE * limit_s:
+        elif self.cut:
             self.fail(
-                Infrastructure(
-                    f"{self.lost_s:.0f} of the agent's {limit_s:.0f} s went to the model's failing first"
-                )
+                Infrastructure("an answer of the model broke off after the agent had seen its beginning")
             )
 
     def keep(self, task: "asyncio.Task[Any]") -> None:
@@ -200,9 +263,13 @@ class Lease:
 
     def end(self) -> Sequence["asyncio.Task[Any]"]:
         """Cancels the calls that cost nothing yet; returns all, for whoever waits until they are recorded."""
-        for task in self._tasks - self._paying:
+        for task in self._tasks - self._billed():
             task.cancel()
         return tuple(self._tasks)
+
+    def _billed(self) -> "set[asyncio.Task[Any]]":
+        """Return the tasks of calls that may be billed now."""
+        return self._paying | {task for task, call in self._calls.items() if task and call.paying}
 
 
 def _spent(message: str) -> BadRequest:

@@ -11,36 +11,33 @@ from typing import TYPE_CHECKING
 
 from dgm.domain import Budget, Usage
 from dgm.errors import BudgetExhausted
+from dgm.gateway.sizes import (
+    AnyRequest,
+    MeasuredRequest,
+    input_bound,
+    output_bound,
+    output_limit,
+    with_output_limit,
+)
 from dgm.gateway.wire import BadRequest
-from dgm.messages import Message, Reply, Request
 
 if TYPE_CHECKING:
     from dgm.models.pricing import Price
 
-CALL_TOKENS = 1_000
-"""Input tokens that providers may add to a request of their own, such as an instruction for tools; a generous bound."""
 LEAST_OUTPUT = 1_000
 """Output tokens below which a call is not worth making with what is left of a budget."""
 ORDINARY_INPUT = 200_000
 """Bound on the input of a call that one agent's size must not deny to the others."""
-MESSAGE_TOKENS = 16
-"""The same for one message: marks between turns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
-    """The worst case of one call."""
+class WorstCase:
+    """The most that one call can take."""
 
     tokens: int
     usd: float
-
-
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """A request that was answered, and the input tokens that the provider counted in it."""
-
-    request: Request
-    input_tokens: int
+    input_tokens: int = 0
+    """Of ``tokens``."""
 
 
 class Ledger:
@@ -73,27 +70,36 @@ class Ledger:
         """What the model costs."""
         return self._prices[model]
 
-    def most(self, request: Request, before: Weighed | None) -> Most:
-        """The worst case of a request whose ``max_output_tokens`` is set.
+    def most(self, model: str, request: AnyRequest, before: MeasuredRequest | None) -> WorstCase:
+        """Return the worst case of a request that limits its output.
 
         Args:
+            model: who is to be asked.
             request: what is to be asked.
             before: an earlier request of the same conversation, which makes the bound tighter.
         """
-        output = request.max_output_tokens or 0
-        price = self._prices[request.model]
+        output = output_bound(request)
+        price = self._prices[model]
         given = input_bound(request, before)
         # What is longer than the model can read is refused by its provider and costs nothing.
         given = min(given, price.context or given)
-        return Most(given + output, price.most(given, output))
+        return WorstCase(given + output, price.most(given, output), given)
 
-    def priced(self, model: str, reply: Reply) -> Reply:
-        """The reply with what it cost in its usage."""
-        usd = self._prices[model].cost(reply.usage)
-        return replace(reply, usage=replace(reply.usage, usd=usd))
+    def priced(self, model: str, usage: Usage) -> Usage:
+        """Return the usage with what it cost."""
+        return replace(usage, usd=self._prices[model].cost(usage))
+
+    def worst(self, model: str, most: WorstCase, input_tokens: int | None = None) -> Usage:
+        """Return the worst case as a usage; with its input where that is known."""
+        price = self._prices[model]
+        given = most.input_tokens if input_tokens is None else input_tokens
+        output = most.tokens - most.input_tokens
+        return Usage(1, given, output, price.most(given, output))
 
     @asynccontextmanager
-    async def hold(self, request: Request, before: Weighed | None) -> AsyncIterator[Request]:
+    async def hold(
+        self, model: str, request: AnyRequest, before: MeasuredRequest | None
+    ) -> AsyncIterator[AnyRequest]:
         """Sets the worst case aside while the context lasts; the real cost must be recorded before it ends.
 
         Waits, in order of arrival, while other calls hold what this one needs: they mostly take less than they hold. A
@@ -105,7 +111,7 @@ class Ledger:
             BadRequest: it is so large that it alone cannot be afforded; others still can.
         """
         async with self._queue:
-            allowed, most = request, self.most(request, before)
+            allowed, most = request, self.most(model, request, before)
             while True:
                 # An event of its own each time round: a release between check and wait is never missed.
                 self._released = asyncio.Event()
@@ -113,8 +119,8 @@ class Ledger:
                 if not lacking:
                     break
                 if not self._held_usd and not self._held_tokens:
-                    allowed = self._shortened(request, before, lacking)
-                    most = self.most(allowed, before)
+                    allowed = self._shortened(model, request, before, lacking)
+                    most = self.most(model, allowed, before)
                     break
                 await self._released.wait()
             self._held_usd += most.usd
@@ -134,19 +140,21 @@ class Ledger:
         self.exhausted = self.exhausted or why
         return BudgetExhausted(why)
 
-    def _shortened(self, request: Request, before: Weighed | None, lacking: str) -> Request:
+    def _shortened(
+        self, model: str, request: AnyRequest, before: MeasuredRequest | None, lacking: str
+    ) -> AnyRequest:
         """The request with as much output as can be afforded with nothing else under way."""
-        low, high = LEAST_OUTPUT, request.max_output_tokens or 0
+        low, high = LEAST_OUTPUT, output_limit(request) or 0
         fitting = None
         while low <= high:
             middle = (low + high) // 2
-            shorter = replace(request, max_output_tokens=middle)
-            if self._lacking(self.most(shorter, before)):
+            shorter = with_output_limit(request, middle)
+            if self._lacking(self.most(model, shorter, before)):
                 high = middle - 1
             else:
                 fitting, low = shorter, middle + 1
         if fitting is None:
-            if self._is_outsized(request, before):
+            if self._is_outsized(model, request, before):
                 raise BadRequest(
                     "the request is too large for what is left of the run's budget",
                     "action_limit_exceeded",
@@ -155,15 +163,15 @@ class Ledger:
             raise self.exhaust(lacking)
         return fitting
 
-    def _is_outsized(self, request: Request, before: Weighed | None) -> bool:
+    def _is_outsized(self, model: str, request: AnyRequest, before: MeasuredRequest | None) -> bool:
         """Whether it is the request's own size that cannot be afforded: an ordinary one still could."""
         if input_bound(request, before) <= ORDINARY_INPUT:
             return False
-        price = self._prices[request.model]
+        price = self._prices[model]
         tokens = ORDINARY_INPUT + LEAST_OUTPUT
-        return not self._lacking(Most(tokens, price.most(ORDINARY_INPUT, LEAST_OUTPUT)))
+        return not self._lacking(WorstCase(tokens, price.most(ORDINARY_INPUT, LEAST_OUTPUT)))
 
-    def _lacking(self, most: Most) -> str:
+    def _lacking(self, most: WorstCase) -> str:
         """Why the call cannot be afforded now; empty where it can."""
         budget, spent = self._budget(), self._spent()
         if budget.usd is not None and spent.usd + self._held_usd + most.usd > budget.usd:
@@ -176,31 +184,3 @@ class Ledger:
                 f"and the next call may take {most.tokens:,}"
             )
         return ""
-
-
-def input_bound(request: Request, before: Weighed | None = None) -> int:
-    """Input tokens that the request has at most.
-
-    No tokenizer makes more than one token of a byte. That is four times too much for English, so what an answered
-    request already holds counts as the provider counted it.
-    """
-    messages = tuple(request.messages)
-    if before and _continues(request, before.request):
-        new = messages[len(before.request.messages) :]
-        return before.input_tokens + CALL_TOKENS + sum(map(_message_bound, new))
-    tools = sum(len(f"{tool.name}{tool.description}{tool.parameters}".encode()) for tool in request.tools)
-    return CALL_TOKENS + tools + sum(map(_message_bound, messages))
-
-
-def _continues(request: Request, before: Request) -> bool:
-    known = len(before.messages)
-    return tuple(request.tools) == tuple(before.tools) and tuple(request.messages[:known]) == tuple(
-        before.messages
-    )
-
-
-def _message_bound(message: Message) -> int:
-    calls = sum(len(f"{call.id}{call.name}{call.arguments}".encode()) for call in message.calls)
-    native = len(message.native.data.encode()) if message.native else 0
-    text = len(f"{message.text}{message.call_id}".encode("utf-8", "replace"))
-    return MESSAGE_TOKENS + text + calls + native

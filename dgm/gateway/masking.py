@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from dgm.messages import Message, Request
+from dgm.messages import Message, Request, WireRequest
+from dgm.wires import WIRES
 
 SHOWN = 60
 """Characters of each side in a difference."""
@@ -29,12 +30,48 @@ def masked(text: str) -> str:
     return text
 
 
-def first_difference(a: Request, b: Request) -> str | None:
-    """Where two requests first differ once masked, in one line; None when they ask the same.
+SET_HERE = frozenset(
+    (
+        *("model", "max_tokens", "max_completion_tokens", "max_output_tokens", "stream", "stream_options"),
+        *("store", "include", "metadata", "user", "safety_identifier", "prompt_cache_key", "seed"),
+        *("id", "call_id", "tool_call_id", "tool_use_id"),
+    )
+)
+"""Keys that the gateway sets, that say who asks, or that name what a provider numbers."""
+
+
+def first_difference(a: Request | WireRequest, b: Request | WireRequest) -> str | None:
+    """Return where two requests first differ once masked, in one line; None when they ask the same.
 
     What the gateway itself sets (the model's name, the bound on the output) and what vendors add is not compared.
+    A request in dgm's own form and a raw one are compared in dgm's form.
     """
-    ours, theirs = list(_facts(a)), list(_facts(b))
+    if isinstance(a, WireRequest) and isinstance(b, WireRequest):
+        if a.protocol is not b.protocol:
+            return f"protocol: {a.protocol} against {b.protocol}"
+        return None if a.body == b.body else _difference(list(_flat("", a.body)), list(_flat("", b.body)))
+    return _difference(list(_facts(_neutral(a))), list(_facts(_neutral(b))))
+
+
+def _neutral(request: Request | WireRequest) -> Request:
+    return request if isinstance(request, Request) else WIRES[request.protocol].read_request(request.body)
+
+
+def _flat(place: str, value: object) -> Iterator[tuple[str, str]]:
+    match value:
+        case dict():
+            for key in sorted(value):
+                # What is null is as good as not said.
+                if key not in SET_HERE and value[key] is not None:
+                    yield from _flat(f"{place}.{key}" if place else key, value[key])
+        case list():
+            for at, one in enumerate(value):
+                yield from _flat(f"{place}[{at}]", one)
+        case _:
+            yield place, value if isinstance(value, str) else json.dumps(value)
+
+
+def _difference(ours: Sequence[tuple[str, str]], theirs: Sequence[tuple[str, str]]) -> str | None:
     for (place, one), (other_place, other) in zip(ours, theirs, strict=False):
         if place != other_place:
             return f"{place} against {other_place}"

@@ -1,47 +1,90 @@
 """What was said in one job: replies that were already paid for, vendors' own forms of turns, answers to continue."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from dgm.gateway.masking import first_difference
+from dgm.gateway.sizes import AnyRequest
 from dgm.gateway.wire import BadRequest
-from dgm.messages import CUT_SHORT, Exchange, Message, Native, Reply, Request, Role
+from dgm.messages import (
+    CUT_SHORT,
+    Exchange,
+    Message,
+    Native,
+    Reply,
+    Request,
+    Role,
+    WireProtocol,
+    WireReply,
+    WireRequest,
+)
+from dgm.wires import whole_of
+
+KEPT = 64
+"""Raw answers of one job that a later call may go on from."""
 
 
 class Memory:
-    """Belongs to one lease, ends with it."""
+    """Belongs to one lease, ends with it.
+
+    Attributes:
+        protocol: of what was recorded as it went over the wire; None where nothing was.
+    """
 
     def __init__(self, paid: Sequence[Exchange] = ()) -> None:
-        """Takes what an earlier performance of the action was answered."""
-        self._paid = {exchange.number: exchange for exchange in paid if exchange.reply.error != CUT_SHORT}
+        """Take what an earlier performance of the action was answered."""
+        self.protocol: WireProtocol | None = None
+        self._paid: dict[int, Exchange] = {}
+        for exchange in paid:
+            self.add(exchange)
         self._natives: dict[str, Native] = {}
         self._answers: dict[str, tuple[Message, ...]] = {}
+        self._raw: list[tuple[WireRequest, WireReply]] = []
 
     # Replies that were paid for
 
-    def take(self, request: Request, ordinal: int) -> Exchange | None:
-        """The exchange that answers the request, which is then used up.
+    def add(self, exchange: Exchange) -> None:
+        """Take one more exchange that was paid for."""
+        if exchange.reply.error != CUT_SHORT:
+            self._paid[exchange.number] = exchange
+        if isinstance(exchange.request, WireRequest):
+            self.protocol = exchange.request.protocol
+
+    @property
+    def holds_neutral(self) -> bool:
+        """Whether something that was recorded in dgm's own form is not used up yet."""
+        return any(isinstance(exchange.request, Request) for exchange in self._paid.values())
+
+    def holds(self, request: Request) -> bool:
+        """Return whether an answer to a request in dgm's own form is there."""
+        recorded = (exchange.request for exchange in self._paid.values())
+        return any(isinstance(one, Request) and first_difference(one, request) is None for one in recorded)
+
+    def take(self, request: AnyRequest, ordinal: int) -> Exchange | None:
+        """Return the exchange that answers the request, which is then used up.
 
         That with the request's own number comes first, so that equal requests keep their order; calls that were made
         at once may arrive in another order, so any other that asks the same will do.
         """
         numbers = sorted(self._paid, key=lambda number: (number != ordinal, number))
         for number in numbers:
-            if first_difference(self._paid[number].request, request) is None:
+            recorded = self._paid[number].request
+            if type(recorded) is type(request) and first_difference(recorded, request) is None:
                 return self._paid.pop(number)
         return None
 
-    def difference(self, request: Request, ordinal: int) -> str | None:
-        """What the request asks otherwise than the one recorded in its place; None where nothing is left of it."""
+    def difference(self, request: AnyRequest, ordinal: int) -> str | None:
+        """Return what the request asks otherwise than the one recorded in its place; None where none is left."""
         if not self._paid:
             return None
         number = ordinal if ordinal in self._paid else min(self._paid)
         return first_difference(self._paid[number].request, request)
 
-    # Vendors' own forms
+    # Vendors' own forms, for translations between protocols
 
     def with_natives(self, request: Request) -> Request:
-        """The request with the vendor's own form of each turn that the model said in this job.
+        """Return the request with the vendor's own form of each turn that the model said in this job.
 
         Agents leave out what their protocol does not know (reasoning, signatures); vendors want it back unharmed.
         """
@@ -56,7 +99,7 @@ class Memory:
     # Answers to continue
 
     def remember(self, answer_id: str, before: Sequence[Message], reply: Reply, *, goes_on: bool) -> None:
-        """Keeps a reply's native, and, if one may go on from it, the conversation that this id stands for."""
+        """Keep a reply's native, and, if one may go on from it, the conversation that this id stands for."""
         said = Message(Role.ASSISTANT, reply.text, reply.calls, native=reply.native)
         if reply.native:
             self._natives[_mark(said)] = reply.native
@@ -64,20 +107,52 @@ class Memory:
             self._answers[answer_id] = (*before, said)
 
     def conversation(self, answer_id: str) -> Sequence[Message]:
-        """What was said up to that answer.
+        """Return what was said up to that answer.
 
         Raises:
             BadRequest: this job has had no such answer.
         """
         if answer_id not in self._answers:
-            raise BadRequest(
-                f"there is no earlier answer {answer_id[:80]!r} in this job", "previous_response_not_found"
-            )
+            raise _no_answer(answer_id)
         return self._answers[answer_id]
+
+    def remember_raw(self, request: WireRequest, reply: WireReply) -> None:
+        """Keep a raw answer of the Responses protocol, which a later call may go on from."""
+        self._raw = [*self._raw[-KEPT + 1 :], (request, reply)]
+
+    def continued(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the body with all that was said before it in place of ``previous_response_id``.
+
+        Raises:
+            BadRequest: this job has had no such answer.
+        """
+        answer_id = body.get("previous_response_id")
+        if answer_id is None:
+            return body
+        rest = {key: value for key, value in body.items() if key != "previous_response_id"}
+        for request, reply in reversed(self._raw):
+            whole = whole_of(reply, request.body)
+            if whole.get("id") == answer_id:
+                earlier = [*_items(request.body.get("input")), *_items(whole.get("output"))]
+                return {**rest, "input": [*earlier, *_items(body.get("input"))]}
+        raise _no_answer(str(answer_id))
+
+
+def _items(value: object) -> list[Any]:
+    """Return the items of an input or an output; a text is a message of the user's."""
+    if isinstance(value, str):
+        return [{"role": "user", "content": value}]
+    return list(value) if isinstance(value, list) else []
+
+
+def _no_answer(answer_id: str) -> BadRequest:
+    return BadRequest(
+        f"there is no earlier answer {answer_id[:80]!r} in this job", "previous_response_not_found"
+    )
 
 
 def _mark(message: Message) -> str:
-    """What tells an assistant's turn again: its calls' ids, else its text."""
+    """Return what tells an assistant's turn again: its calls' ids, else its text."""
     if message.calls:
         return "calls " + " ".join(call.id for call in message.calls)
     return "text " + message.text

@@ -72,12 +72,18 @@ def render_error(status: int, code: str, message: str) -> bytes:
 
 def models(names: Sequence[str]) -> bytes:
     """The body of a list of models."""
-    data = [
-        {"type": "model", "id": name, "display_name": name, "created_at": UNKNOWN, "lifecycle": "active"}
-        for name in names
-    ]
+    data = [_described(name) for name in names]
     ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
     return json.dumps({"data": data, "has_more": False, **ends}).encode()
+
+
+def one_model(name: str) -> bytes:
+    """Return the body that describes one model."""
+    return json.dumps(_described(name)).encode()
+
+
+def _described(name: str) -> JsonObject:
+    return {"type": "model", "id": name, "display_name": name, "created_at": UNKNOWN, "lifecycle": "active"}
 
 
 EMPTY: dict[str, JsonObject] = {

@@ -10,7 +10,7 @@ from typing import Any
 from dgm.gateway import parsing
 from dgm.gateway.parsing import JsonObject, keys
 from dgm.gateway.wire import Answer, BadRequest, Call, Wire
-from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall
+from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall, WireProtocol
 
 ROLES = {
     "system": Role.SYSTEM,
@@ -154,7 +154,22 @@ def models(names: Sequence[str]) -> bytes:
     return json.dumps({"object": "list", "data": data}).encode()
 
 
-WIRE = Wire("/chat/completions", parse, render, render_stream, render_error, models, "chatcmpl-")
+def one_model(name: str) -> bytes:
+    """Return the body that describes one model."""
+    return json.dumps({"id": name, "object": "model", "created": 0, "owned_by": "dgm"}).encode()
+
+
+WIRE = Wire(
+    WireProtocol.CHAT,
+    "/chat/completions",
+    parse,
+    render,
+    render_stream,
+    render_error,
+    models,
+    one_model,
+    "chatcmpl-",
+)
 
 
 def _head(answer: Answer, kind: str) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from dgm.gateway import parsing
-from dgm.gateway.openai_chat import models, render_error
+from dgm.gateway.openai_chat import models, one_model, render_error
 from dgm.gateway.parsing import JsonObject, keys
 from dgm.gateway.responses_answer import render, render_stream
 from dgm.gateway.wire import BadRequest, Call, Wire
-from dgm.messages import Message, Request, Role, Tool, ToolCall
+from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol
 
 ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 
@@ -100,7 +100,17 @@ def parse(body: bytes) -> Call:
     )
 
 
-WIRE = Wire("/responses", parse, render, render_stream, render_error, models, "resp_")
+WIRE = Wire(
+    WireProtocol.RESPONSES,
+    "/responses",
+    parse,
+    render,
+    render_stream,
+    render_error,
+    models,
+    one_model,
+    "resp_",
+)
 
 
 def _echo(given: JsonObject, request: Request) -> JsonObject:

@@ -1,45 +1,46 @@
 """The gateway of a run: one HTTP server through which every sandbox reaches the model that it was lent.
 
-What a call costs is journaled before the agent sees the reply, and what the journal has is never asked again.
-Wire protocols are ``Wire`` values, one action's limits belong to its ``Lease``, the run's to the ``Ledger``, the
-socket to ``sockets``.
+Where agent and provider speak the same protocol, request and reply pass as the JSON they are; a translation through
+``dgm.messages`` stands only between different ones. One action's limits belong to its ``Lease``, the run's to the
+``Ledger``, buying and joining calls to the ``Caller``, the socket to ``sockets``.
 """
 
 import asyncio
-import logging
+import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from dgm.domain import ActionId, Usage
-from dgm.errors import BudgetExhausted, Infrastructure, ProviderRefuses
+from dgm.archive.journal import reply_of
+from dgm.domain import ActionId
+from dgm.errors import Infrastructure
 from dgm.gateway import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.calls import AnswerCut, Call, JobEnded
 from dgm.gateway.http import EVENTS, JSON, body_of, no_key, refusal_of, spoken, streamed, token_of
 from dgm.gateway.lease import CallLimits, Lease
 from dgm.gateway.ledger import Ledger
+from dgm.gateway.passing import in_form, mark_untranslatable, passed_request
+from dgm.gateway.performing import DRY_RUN, Caller
 from dgm.gateway.sockets import SocketServer
-from dgm.gateway.wire import Answer, BadRequest, Call, Wire
-from dgm.messages import CUT_SHORT, CallKey, PaidCall, Reply, Request, RequestRefused, Stop
-from dgm.protocols import Journal, Model
+from dgm.gateway.wire import Answer, BadRequest, Wire
+from dgm.messages import Reply, Request, RequestRefused, WireProtocol, WireReply, WireRequest
+from dgm.protocols import Journal, LentModel, WireModel
+from dgm.wires import WIRES
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request as HttpRequest
     from starlette.responses import Response
 
-WIRES = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
+SPOKEN = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
 CONTINUED = (openai_responses.WIRE,)
 """Protocols in which a call may name the answer that it goes on from."""
-DRY_RUN = "dry-run"
-"""The role of rehearsals: calls cost nothing and are not journaled, so no number clashes with a paid one."""
 DRAIN_S = 60.0
 """How long the end of a session waits for calls that may be billed; at most a short while when it ends at once."""
 DRAIN_AT_ONCE_S = 3.0
-
-log = logging.getLogger(__name__)
 
 
 class Gateway:
@@ -49,8 +50,7 @@ class Gateway:
 
     Attributes:
         limits: of one lease, unless it is given its own.
-        down: why a model did not answer last; empty once one has answered since.
-        refused: set, to a line for people, once a provider takes nothing from us any more.
+        caller: asks the models; knows whether they answer.
     """
 
     socket_name = "gateway.sock"
@@ -59,11 +59,12 @@ class Gateway:
         self,
         folder: Path,
         journal: Journal,
-        models: Mapping[str, Model],
+        models: Mapping[str, LentModel],
         ledger: Ledger,
         limits: CallLimits | None = None,
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
-        """Opens nothing yet.
+        """Open nothing yet.
 
         Args:
             folder: for the socket; made if missing.
@@ -71,16 +72,16 @@ class Gateway:
             models: role (``solve``, ``improve``, ``diagnose``, ``probe``, ``dry-run``) → the model that is lent for it.
             ledger: what the run may still spend; knows the price of every model.
             limits: of one lease, unless it is given its own.
+            aliases: names that agents may ask for → the model that each stands for, ``default`` for the lent one.
         """
         self.folder = folder
         self.ledger = ledger
-        self.down = ""
-        self.refused = ""
+        self.caller = Caller(journal, ledger)
         self._journal = journal
         self.models = models
         self.limits = limits or CallLimits()
+        self._aliases = dict(aliases or {})
         self._leases: dict[str, Lease] = {}
-        self._numbers: dict[ActionId, int] = {}
         self._ending: set[asyncio.Task[Any]] = set()
         self._server: SocketServer | None = None
 
@@ -109,7 +110,7 @@ class Gateway:
         limits: CallLimits | None = None,
         heard: set[int] | None = None,
     ) -> Iterator[Lease]:
-        """Lends the role's model for an action.
+        """Lend the role's model for an action.
 
         Afterwards its token is dead; calls that may be billed are let end, and are recorded.
 
@@ -124,23 +125,25 @@ class Gateway:
             ArchiveCorrupt: a reply that was paid for is damaged.
         """
         paid = () if role == DRY_RUN else self._journal.exchanges(action)
-        last = max((exchange.number for exchange in paid), default=0)
-        self._numbers[action] = max(self._numbers.get(action, 0), last)
+        cut = () if role == DRY_RUN else self._journal.cut_calls(action)
+        last = max((one.number for one in (*paid, *cut)), default=0)
         known: set[int] = set() if heard is None else heard
         fresh = [exchange for exchange in paid if exchange.number not in known]
         lease = Lease(action, role, self.models[role], limits or self.limits, fresh)
         lease.heard = known
+        self.caller.enter(lease, last)
         self._leases[lease.token] = lease
         try:
             yield lease
         finally:
             self._leases.pop(lease.token, None)
+            self.caller.leave(lease)
             for task in lease.end():
                 self._ending.add(task)
                 task.add_done_callback(self._ending.discard)
 
     async def ask(self, lease: Lease, request: Request) -> Reply:
-        """One call by the host itself: limited, reserved, priced, journaled and served again like an agent's.
+        """Make one call by the host itself: limited, reserved, priced, journaled and served again like an agent's.
 
         Raises:
             RequestRefused: the request can never be answered, or the lease's limits are reached
@@ -148,186 +151,245 @@ class Gateway:
             Infrastructure: the model failed, or the run's budget has no room for the call.
         """
         try:
-            lent = self._lent(Call(replace(request, model=lease.model.name)), lease)
+            asked = replace(request, model=lease.model.name)
+            asked = replace(asked, max_output_tokens=self._output(lease, asked.max_output_tokens))
             ordinal = lease.admit()
             task = asyncio.create_task(
-                self._turn(lease, ordinal, lent), name=f"call {lease.action}.{ordinal}"
+                self._said(lease, ordinal, asked), name=f"call {lease.action}.{ordinal}"
             )
             lease.keep(task)
             _, reply = await asyncio.shield(task)
         except RequestRefused as refusal:
-            self._note(lease, BadRequest(str(refusal), refusal.code))
+            self._note(lease, BadRequest(str(refusal), refusal.code), own=refusal.own)
             raise
         except BadRequest as refusal:
             self._note(lease, refusal)
             raise RequestRefused(refusal.code, str(refusal)) from refusal
         return reply
 
+    # HTTP
+
     def _app(self) -> "Starlette":
         from starlette.applications import Starlette
         from starlette.routing import Route
 
-        routes = [Route("/v1" + wire.path, self._endpoint(wire), methods=["POST"]) for wire in WIRES]
+        routes = [
+            Route("/v1" + wire.path, self._endpoint(wire, self._completion), methods=["POST"]) for wire in SPOKEN
+        ]
+        count = self._endpoint(anthropic_messages.WIRE, self._count)
         everything = ["GET", "POST", "PUT", "PATCH", "DELETE"]
         return Starlette(
             routes=[
                 *routes,
+                Route("/v1/messages/count_tokens", count, methods=["POST"]),
                 Route("/v1/models", self._list_models, methods=["GET"]),
+                Route("/v1/models/{name:path}", self._one_model, methods=["GET"]),
                 Route("/{path:path}", self._nothing_here, methods=everything),
             ]
         )
 
-    def _endpoint(self, wire: Wire) -> Callable[["HttpRequest"], "asyncio.Future[Response]"]:
+    def _endpoint(
+        self, wire: Wire, answer: Callable[[Wire, Lease, "HttpRequest"], Awaitable["Response"]]
+    ) -> Callable[["HttpRequest"], Awaitable["Response"]]:
         async def endpoint(http: "HttpRequest") -> "Response":
             lease = self._leases.get(token_of(http))
             if lease is None:
                 return no_key(wire)
             try:
                 with lease.request():
-                    return await self._completion(wire, lease, http)
+                    return await answer(wire, lease, http)
             except BadRequest as refusal:
                 return self._refuse(wire, lease, refusal)
+            except RequestRefused as refusal:
+                return self._refuse_as_told(wire, lease, refusal)
+            except Infrastructure:
+                return refusal_of(wire, 503, "model_unavailable", "the model cannot be reached now")
+            except JobEnded:
+                ended = BadRequest("the job of this key has ended", "invalid_api_key", 401)
+                return refusal_of(wire, ended.status, ended.code, str(ended))
 
-        return endpoint  # type: ignore[return-value]
+        return endpoint
 
     def _refuse(self, wire: Wire, lease: Lease, refusal: BadRequest) -> "Response":
-        self._note(lease, refusal)
+        self._note(lease, refusal, own=refusal.own)
         return refusal_of(wire, refusal.status, refusal.code, str(refusal))
 
-    def _note(self, lease: Lease, refusal: BadRequest) -> None:
-        lease.refuse(refusal.code)
+    def _refuse_as_told(self, wire: Wire, lease: Lease, refusal: RequestRefused) -> "Response":
+        """Hand on a provider's refusal: as it is where the agent speaks the provider's protocol."""
+        from starlette.responses import Response
+
+        told = BadRequest(str(refusal), refusal.code, refusal.status)
+        self._note(lease, told, own=refusal.own)
+        if refusal.content and wire.protocol is lease.protocol:
+            return Response(refusal.content, refusal.status, {"x-should-retry": "false"}, JSON)
+        return refusal_of(wire, 400, refusal.code, str(refusal))
+
+    def _note(self, lease: Lease, refusal: BadRequest, *, own: bool = True) -> None:
+        lease.refuse(refusal.code, str(refusal), own=own)
         if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
             self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
 
     async def _completion(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
+        raw = await body_of(http, lease.limits.body_bytes)
+        if lease.role != DRY_RUN and wire.protocol is lease.protocol and not lease.memory.holds_neutral:
+            return await self._pass(wire, lease, http, raw)
+        return await self._translate(wire, lease, http, raw)
+
+    # Requests that pass as they are
+
+    async def _pass(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
         from starlette.responses import Response, StreamingResponse
 
-        call = wire.parse(await body_of(http, lease.limits.body_bytes))
-        request = self._lent(call, lease)
+        request = passed_request(wire.protocol, raw, http.headers, lease.memory)
+        self._check_model(str(request.body.get("model") or "default"), lease)
+        named = {**request.body, "model": self._own_name(lease.model)}
+        limit = self._output(lease, WIRES[wire.protocol].output_limit(named))
+        request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
         ordinal = lease.admit()
+        call = self.caller.call(lease, request)
+        lease.hears(call)
         task = asyncio.create_task(
-            self._reply(lease, ordinal, request, (wire, call)), name=f"call {lease.action}.{ordinal}"
+            self.caller.answer(lease, ordinal, request, call), name=f"call {lease.action}.{ordinal}"
         )
+        lease.keep(task)
+        task.add_done_callback(_retrieve)
+        call.listeners += 1
+        if request.body.get("stream"):
+            try:
+                await call.begins()
+            except BaseException:
+                call.listeners -= 1
+                raise
+            return StreamingResponse(self._told(lease, call, request), media_type=EVENTS)
+        try:
+            reply = await _unless_gone(call, http)
+        finally:
+            call.listeners -= 1
+        if reply is None:
+            return Response(status_code=499)
+        self._remember(lease, request, reply)
+        return Response(in_form(reply, request).content, media_type=JSON)
+
+    async def _told(self, lease: Lease, call: Call, request: WireRequest) -> AsyncIterator[bytes]:
+        """Give a stream's bytes as they come; where the answer breaks in the middle, the connection is broken off."""
+        try:
+            if call.outcome.done():
+                yield in_form(call.outcome.result(), request).content
+            else:
+                async for news in call.listen():
+                    yield news
+            self._remember(lease, request, call.outcome.result())
+        except AnswerCut:
+            lease.cut = True
+            raise
+        finally:
+            call.listeners -= 1
+
+    def _remember(self, lease: Lease, request: WireRequest, reply: WireReply) -> None:
+        if request.protocol is WireProtocol.RESPONSES:
+            lease.memory.remember_raw(request, reply)
+
+    # Requests between different protocols, and to models that speak none
+
+    async def _translate(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
+        from starlette.responses import Response, StreamingResponse
+
+        if lease.role == DRY_RUN:
+            request = passed_request(wire.protocol, raw, http.headers, lease.memory)
+            call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
+        else:
+            with mark_untranslatable(wire.protocol, raw, http.headers, lease):
+                call = wire.parse(raw)
+        asked = call.request
+        self._check_model(asked.model, lease)
+        whole = call.after(lease.memory.conversation(call.previous)) if call.previous else asked
+        output = self._output(lease, whole.max_output_tokens)
+        whole = lease.memory.with_natives(replace(whole, model=lease.model.name, max_output_tokens=output))
+        ordinal = lease.admit()
+        task = asyncio.create_task(self._said(lease, ordinal, whole), name=f"call {lease.action}.{ordinal}")
         lease.keep(task)
         try:
             # The reply is awaited to its end, and journaled, even if the agent hangs up meanwhile.
-            answer = await asyncio.shield(task)
-        except RequestRefused as refusal:
-            raise BadRequest(str(refusal), refusal.code) from refusal
-        except Infrastructure:
-            return refusal_of(wire, 503, "model_unavailable", "the model cannot be reached now")
+            key, reply = await asyncio.shield(task)
         except asyncio.CancelledError:
             if not task.cancelled():
                 raise
-            raise BadRequest("the job of this key has ended", "invalid_api_key", 401) from None
+            raise JobEnded from None
+        answer_id = wire.answer_id(key)
+        lease.memory.remember(answer_id, call.inherited(whole), reply, goes_on=wire in CONTINUED)
+        answer = Answer(reply, answer_id, asked.model, int(time.time()), call.echo)
         if call.stream:
-            return StreamingResponse(
-                streamed(wire.render_stream(answer, call.stream_usage)), media_type=EVENTS
-            )
+            events = streamed(wire.render_stream(answer, call.stream_usage))
+            return StreamingResponse(events, media_type=EVENTS)
         return Response(wire.render(answer), media_type=JSON)
 
-    def _lent(self, call: Call, lease: Lease) -> Request:
-        """The request as the lent model is asked: its name, all that was said, no longer reply than is allowed."""
-        asked = call.request
-        name = lease.model.name
-        if asked.model not in ("default", name):
-            shown = asked.model[:80]
-            message = f"the model {shown!r} is not offered; use 'default' or {name!r}"
+    async def _said(self, lease: Lease, ordinal: int, request: Request) -> tuple[Any, Reply]:
+        """Return the key of one call and its reply in dgm's own form, whatever the model speaks."""
+        protocol = lease.protocol
+        if protocol is None or lease.role == DRY_RUN or lease.memory.holds(request):
+            key, reply = await self.caller.answer(lease, ordinal, request)
+            assert isinstance(reply, Reply)
+            return key, reply
+        wire = WIRES[protocol]
+        body = {**wire.write_request(request, self._own_name(lease.model)), "stream": True}
+        raw = WireRequest(protocol, body)
+        call = self.caller.call(lease, raw)
+        lease.hears(call)
+        call.listeners += 1
+        try:
+            key, said = await self.caller.answer(lease, ordinal, raw, call)
+        finally:
+            call.listeners -= 1
+        assert isinstance(said, WireReply)
+        return key, reply_of(said, body)
+
+    # What a request may say
+
+    def _check_model(self, asked: str, lease: Lease) -> None:
+        """Refuse a name that does not stand for the lent model.
+
+        Raises:
+            BadRequest: naming those that do.
+        """
+        names = self._names(lease)
+        if asked not in names:
+            shown = ", ".join(repr(name) for name in names)
+            message = f"the model {asked[:80]!r} is not offered; use one of {shown}"
             raise BadRequest(message, "model_not_found", 404)
-        whole = call.after(lease.memory.conversation(call.previous)) if call.previous else asked
+
+    def _names(self, lease: Lease) -> list[str]:
+        model = lease.model
+        aliases = [name for name, stands in self._aliases.items() if stands in ("default", model.name)]
+        return list(dict.fromkeys(("default", model.name, self._own_name(model), *aliases)))
+
+    @staticmethod
+    def _own_name(model: LentModel) -> str:
+        return model.own_name if isinstance(model, WireModel) else model.name
+
+    def _output(self, lease: Lease, wished: int | None) -> int:
         most = lease.limits.output_tokens
         if lease.role != DRY_RUN:
-            most = min(most, self.ledger.price(name).max_output or most)
-        output = min(whole.max_output_tokens or most, most)
-        return lease.memory.with_natives(replace(whole, model=name, max_output_tokens=output))
+            most = min(most, self.ledger.price(lease.model.name).max_output or most)
+        return min(wished or most, most)
 
-    async def _reply(self, lease: Lease, ordinal: int, request: Request, how: tuple[Wire, Call]) -> Answer:
-        wire, call = how
-        key, reply = await self._turn(lease, ordinal, request)
-        answer_id = wire.answer_id(key)
-        lease.memory.remember(answer_id, call.inherited(request), reply, goes_on=wire in CONTINUED)
-        return Answer(reply, answer_id, call.request.model, int(time.time()), call.echo)
+    # Other endpoints
 
-    async def _turn(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
-        """One answered and accounted call, when its turn has come."""
-        async with lease.turns:
-            if lease.failure is not None:
-                raise lease.failure
-            lease.check_tokens()
-            key, reply = await self._answered(lease, ordinal, request)
-            lease.heard.add(key.number)
-            if reply.error:
-                log.info("action %d, call %d: refused: %s", lease.action, ordinal, reply.text)
-                raise RequestRefused(reply.error, reply.text)
-            lease.account(request, reply)
-            return key, reply
+    async def _count(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
+        from starlette.responses import JSONResponse
 
-    async def _answered(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
-        """What was said to the call; a provider's refusal is a reply with an error."""
-        try:
-            return await self._paid(lease, ordinal, request)
-        except (RequestRefused, BadRequest) as refusal:
-            log.info("action %d, call %d: refused: %s", lease.action, ordinal, refusal)
-            raise
-        except ProviderRefuses as error:
-            self.refused = self.refused or str(error)
-            failure: Infrastructure = error
-        except (Infrastructure, BudgetExhausted) as error:
-            # An action that the run's budget cuts short is not graded: it goes on when there is budget again.
-            failure = Infrastructure(str(error))
-            failure.__cause__ = error
-        except Exception as error:
-            # A fault of a model or of the journal must never be scored as the agent's.
-            log.exception("action %d, call %d failed", lease.action, ordinal)
-            failure = Infrastructure(f"{type(error).__name__}: {error}")
-        failure = Infrastructure(f"action {lease.action}, call {ordinal}: {failure}")
-        lease.fail(failure)
-        raise failure
+        from dgm.gateway.allowed import messages
+        from dgm.gateway.passing import estimated_input, read_body
 
-    async def _paid(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
-        if lease.role == DRY_RUN:
-            return CallKey(lease.action, ordinal), await lease.model.reply(request)
-        recorded = lease.memory.take(request, ordinal)
-        if recorded is not None:
-            return CallKey(lease.action, recorded.number), recorded.reply
-        difference = lease.memory.difference(request, ordinal)
-        if difference:
-            log.warning("action %d, call %d is not the recorded one: %s", lease.action, ordinal, difference)
-        most = self.ledger.most(request, lease.weighed)
-        with lease.hold(most):
-            async with self.ledger.hold(request, lease.weighed) as allowed:
-                key, reply = await self._buy(lease, allowed, difference, cut=allowed is not request)
-        return key, reply
-
-    async def _buy(
-        self, lease: Lease, request: Request, difference: str | None, *, cut: bool
-    ) -> tuple[CallKey, Reply]:
-        with lease.paying():
-            began = time.monotonic()
-            try:
-                said = await lease.model.reply(request)
-            except RequestRefused as refusal:
-                # Kept as a reply: whoever repeats this action must hear the same.
-                said = Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
-            except ProviderRefuses:
-                raise
-            except Infrastructure as error:
-                self.down = str(error)
-                raise Infrastructure(f"{error} ({difference})" if difference else str(error)) from error
-            self.down = ""
-            lease.lost_s += said.lost_s
-            reply = self.ledger.priced(request.model, said)
-            if cut and reply.stop is Stop.LENGTH:
-                reply = replace(reply, error=CUT_SHORT)
-            self._numbers[lease.action] += 1
-            key = CallKey(lease.action, self._numbers[lease.action])
-            seconds = time.monotonic() - began
-            await self._journal.record(PaidCall(key, request.model, lease.role, request, reply, seconds))
-        if reply.error == CUT_SHORT:
-            raise self.ledger.exhaust(
-                f"a reply of {request.max_output_tokens} tokens was all that the rest allows"
-            )
-        return key, reply
+        body = read_body(await body_of(http, lease.limits.body_bytes))
+        messages.check_count(body)
+        self._check_model(str(body.get("model") or "default"), lease)
+        counted = None
+        if isinstance(lease.model, WireModel) and lease.protocol is wire.protocol:
+            counted = await lease.model.count_tokens(WireRequest(wire.protocol, body))
+        if counted is None:
+            estimate = {"input_tokens": estimated_input(body)}
+            return JSONResponse(estimate, headers={"x-dgm-estimated": "true"})
+        return JSONResponse({"input_tokens": counted})
 
     async def _list_models(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
@@ -336,15 +398,49 @@ class Gateway:
         lease = self._leases.get(token_of(http))
         if lease is None:
             return no_key(wire)
-        names = list(dict.fromkeys(("default", lease.model.name)))
-        return Response(wire.models(names), media_type=JSON)
+        return Response(wire.models(self._names(lease)), media_type=JSON)
+
+    async def _one_model(self, http: "HttpRequest") -> "Response":
+        from starlette.responses import Response
+
+        wire = spoken(http)
+        lease = self._leases.get(token_of(http))
+        if lease is None:
+            return no_key(wire)
+        name = http.path_params["name"]
+        try:
+            self._check_model(name, lease)
+        except BadRequest as refusal:
+            return self._refuse(wire, lease, refusal)
+        return Response(wire.one_model(name), media_type=JSON)
 
     async def _nothing_here(self, http: "HttpRequest") -> "Response":
         wire = spoken(http)
         lease = self._leases.get(token_of(http))
         if lease is None:
             return no_key(wire)
-        offered = ", ".join(f"/v1{wire.path}" for wire in WIRES)
+        offered = ", ".join(f"/v1{wire.path}" for wire in SPOKEN)
         place = f"{http.method} {http.url.path[:80]}"
         refusal = BadRequest(f"{place} is not offered here; there are {offered}", "unknown_endpoint", 404)
         return self._refuse(wire, lease, refusal)
+
+
+async def _unless_gone(call: Call, http: "HttpRequest") -> WireReply | None:
+    """Return a call's reply; None where the agent hung up before. The call goes on all the same."""
+    if not call.outcome.done():
+        gone = asyncio.ensure_future(http.receive())
+        try:
+            await asyncio.wait({call.outcome, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await gone
+        if not call.outcome.done():
+            return None
+    return call.outcome.result()
+
+
+def _retrieve(task: "asyncio.Task[Any]") -> None:
+    """Hear of a failure, which whoever listens to the call hears as well."""
+    if not task.cancelled():
+        task.exception()

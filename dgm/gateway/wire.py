@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dgm.messages import CallKey, Message, Reply, Request
+from dgm.messages import CallKey, Message, Reply, Request, WireProtocol
 
 
 class BadRequest(Exception):
@@ -13,12 +13,16 @@ class BadRequest(Exception):
     Attributes:
         code: the protocol's word for it.
         status: the HTTP status to answer with.
+        own: whether the agent is at fault; as in ``RequestRefused``.
     """
 
-    def __init__(self, message: str, code: str = "invalid_request", status: int = 400) -> None:
+    def __init__(
+        self, message: str, code: str = "invalid_request", status: int = 400, *, own: bool = True
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.status = status
+        self.own = own
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Answer:
 class Wire:
     """One protocol: a path below ``/v1`` and the translation between its JSON and our messages."""
 
+    protocol: WireProtocol
     path: str
     parse: Callable[[bytes], Call]
     """Raises ``BadRequest`` on whatever is not a request of this protocol."""
@@ -73,8 +78,19 @@ class Wire:
     """The body for a status, a code and a message."""
     models: Callable[[Sequence[str]], bytes]
     """The body of a list of model names."""
+    one_model: Callable[[str], bytes]
+    """The body that describes one model by its name."""
     prefix: str
     """What the ids of this protocol's answers begin with, the mark before the numbers included."""
+
+    def rehearsed(self, request: Request, body: Mapping[str, Any]) -> Call:
+        """Return the call of a rehearsal, of whose request hardly anything matters."""
+        named = replace(request, model=str(body.get("model") or "default"))
+        options = body.get("stream_options")
+        usage = self.protocol is not WireProtocol.CHAT or (
+            isinstance(options, dict) and bool(options.get("include_usage"))
+        )
+        return Call(named, bool(body.get("stream")), usage)
 
     def answer_id(self, key: CallKey) -> str:
         """The id of the answer to a call; no two calls of a run share one."""

@@ -175,7 +175,9 @@ class HostedModel:
             response = await self._connection.post(
                 "/messages/count_tokens", body, stream=False, headers=request.headers
             )
-            counted = json.loads(response.content).get("input_tokens") if response.status_code == 200 else None
+            counted = (
+                json.loads(response.content).get("input_tokens") if response.status_code == 200 else None
+            )
         except Exception as error:
             if judge_transport(error) is None and not isinstance(error, ValueError | AttributeError):
                 raise
@@ -264,7 +266,9 @@ class HostedModel:
             return self._unreadable(error, sending, body)
         except TimeoutError:
             sending.broke(receiving)
-            return Passing(f"no progress of the answer for {self._access.timeout_s:g} s", None, overload=False)
+            return Passing(
+                f"no progress of the answer for {self._access.timeout_s:g} s", None, overload=False
+            )
         except Exception as error:
             fault = judge_transport(error)
             if fault is None:
@@ -292,7 +296,9 @@ class HostedModel:
         if whole is not None:
             if sending.unreadable:
                 sending.delivery.take_back(Usage())
-                return self._replied(told_whole(wire, whole, stream=bool(sending.request.body.get("stream"))), body)
+                return self._replied(
+                    told_whole(wire, whole, stream=bool(sending.request.body.get("stream"))), body
+                )
             sending.unreadable += 1
             sending.delivery.take_back(replace(wire.usage(whole, body), calls=0))
         else:
@@ -339,7 +345,9 @@ class HostedModel:
                     "unsupported_parameter", message, own=False, kept=False, status=status, content=content
                 )
             case Account(message, key) if key and self._access.key_env:
-                return ProviderRefuses(f"{self.name}: the key in {self._access.key_env} is refused: {message}")
+                return ProviderRefuses(
+                    f"{self.name}: the key in {self._access.key_env} is refused: {message}"
+                )
             case Account(message):
                 return ProviderRefuses(f"{self.name}: {message}")
 

@@ -78,7 +78,9 @@ class Receiving:
         try:
             whole = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise Unreadable(f"the answer is no JSON ({kind or 'of no type'}, {len(content)} bytes)") from error
+            raise Unreadable(
+                f"the answer is no JSON ({kind or 'of no type'}, {len(content)} bytes)"
+            ) from error
         if not isinstance(whole, dict):
             raise Unreadable(f"the answer is JSON but no object: {str(whole)[:80]!r}")
         return whole

@@ -1,0 +1,85 @@
+"""Requests that pass as they are: read, held against the allow-list, and made ready; and replies in the form asked for."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from dgm.gateway import parsing
+from dgm.gateway.allowed import check, headers, prepared
+from dgm.gateway.lease import Lease
+from dgm.gateway.memory import Memory
+from dgm.gateway.wire import BadRequest
+from dgm.messages import JsonObject, WireProtocol, WireReply, WireRequest
+from dgm.wires import WIRES, whole_of
+
+CHARACTERS_PER_TOKEN = 4
+
+
+def read_body(raw: bytes) -> JsonObject:
+    """Return the object that a request's body holds.
+
+    Raises:
+        BadRequest: it is no JSON object.
+    """
+    return parsing.document(raw)
+
+
+def passed_request(
+    protocol: WireProtocol, raw: bytes, given: Mapping[str, str], memory: Memory
+) -> WireRequest:
+    """Return a request as it is to be sent, but for the model's name and the limit of its output.
+
+    Args:
+        protocol: which one it is of.
+        raw: its body.
+        given: its headers.
+        memory: what was said in the same job, where it goes on from an answer.
+
+    Raises:
+        BadRequest: it is malformed, or asks for what is not offered.
+    """
+    body = read_body(raw)
+    check(protocol, body)
+    passed = headers.passed(given, protocol)
+    whole = memory.continued(body) if protocol is WireProtocol.RESPONSES else body
+    return WireRequest(protocol, prepared(protocol, whole), passed)
+
+
+@contextmanager
+def mark_untranslatable(
+    protocol: WireProtocol, raw: bytes, given: Mapping[str, str], lease: Lease
+) -> Iterator[None]:
+    """Tell what a translation between protocols cannot carry from what is not offered in any.
+
+    Raises:
+        BadRequest: as the context raised it; not the agent's fault where its provider's protocol would take it.
+    """
+    try:
+        yield
+    except BadRequest as refusal:
+        if lease.protocol is None:
+            raise
+        # What is refused whichever provider there is raises here.
+        passed_request(protocol, raw, given, lease.memory)
+        message = f"{refusal} (the model is asked in another protocol, {lease.protocol}, which cannot carry it)"
+        raise BadRequest(message, refusal.code, refusal.status, own=False) from refusal
+
+
+def in_form(reply: WireReply, request: WireRequest) -> WireReply:
+    """Return a reply streamed or not, as the request asks; a recorded one may have the other form."""
+    wanted = bool(request.body.get("stream"))
+    if reply.stream == wanted or reply.error:
+        return reply
+    whole = whole_of(reply, request.body)
+    if not wanted:
+        return replace(reply, content=json.dumps(whole).encode(), stream=False)
+    events = b"".join(event.render() for event in WIRES[reply.protocol].split(whole))
+    done = b"data: [DONE]\n\n" if reply.protocol is WireProtocol.CHAT else b""
+    return replace(reply, content=events + done, stream=True)
+
+
+def estimated_input(body: Mapping[str, Any]) -> int:
+    """Return the input tokens of a request, about: a quarter of its characters."""
+    return max(1, len(json.dumps(body, ensure_ascii=False)) // CHARACTERS_PER_TOKEN)

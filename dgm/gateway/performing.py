@@ -1,0 +1,316 @@
+"""Performs the calls of a run's leases: serves what was paid for, joins what is under way, and buys the rest.
+
+What a call costs is journaled before the agent sees its end, and what the journal has is never asked again.
+"""
+
+import asyncio
+import logging
+import time
+from dataclasses import replace
+
+from dgm.domain import ActionId, Usage
+from dgm.errors import BudgetExhausted, Infrastructure, ProviderRefuses
+from dgm.gateway.calls import Call
+from dgm.gateway.ledger import Ledger, WorstCase
+from dgm.gateway.lease import Lease
+from dgm.gateway.masking import first_difference
+from dgm.gateway.sizes import AnyRequest, output_limit
+from dgm.gateway.wire import BadRequest
+from dgm.messages import (
+    CUT_SHORT,
+    BegunCall,
+    CallKey,
+    CutCall,
+    Exchange,
+    PaidCall,
+    Reply,
+    Request,
+    RequestRefused,
+    Stop,
+    WireReply,
+    WireRequest,
+)
+from dgm.protocols import Journal, WireModel
+
+log = logging.getLogger(__name__)
+
+DRY_RUN = "dry-run"
+"""The role of rehearsals: calls cost nothing and are not journaled, so no number clashes with a paid one."""
+AnyReply = Reply | WireReply
+
+
+class Caller:
+    """Asks the models of a run for its leases.
+
+    Attributes:
+        down: the failure of the model that did not answer last; None once one has answered since.
+        refused: set, to a line for people, while a provider takes nothing from us.
+        answered: models that have answered in this session.
+    """
+
+    def __init__(self, journal: Journal, ledger: Ledger) -> None:
+        self.down: Infrastructure | None = None
+        self.refused = ""
+        self.answered: set[str] = set()
+        self._journal = journal
+        self._ledger = ledger
+        self._numbers: dict[ActionId, int] = {}
+        self._under_way: dict[ActionId, list[Call]] = {}
+        self._leases: dict[ActionId, list[Lease]] = {}
+
+    def enter(self, lease: Lease, last: int) -> None:
+        """Take in a lease; ``last`` is the highest number of its action's calls that are in the journal."""
+        self._numbers[lease.action] = max(self._numbers.get(lease.action, 0), last)
+        self._leases.setdefault(lease.action, []).append(lease)
+
+    def leave(self, lease: Lease) -> None:
+        """Forget a lease."""
+        others = self._leases.get(lease.action, [])
+        others.remove(lease)
+        if not others:
+            del self._leases[lease.action]
+
+    def call(self, lease: Lease, request: WireRequest) -> Call:
+        """Return the call that answers a raw request: one that is under way and nobody listens to, or a new one."""
+        for call in self._under_way.get(lease.action, ()):
+            if call.listeners == 0 and call.key and call.key.number not in lease.heard:
+                if first_difference(call.request, request) is None:
+                    log.info("action %d: joins call %d, which is under way", lease.action, call.key.number)
+                    return call
+        return Call(request, lambda begun: self._begin(lease, begun))
+
+    async def answer(
+        self, lease: Lease, ordinal: int, request: AnyRequest, call: Call | None = None
+    ) -> tuple[CallKey, AnyReply]:
+        """Return the answer to one call and its key, accounted, when its turn has come.
+
+        Args:
+            lease: whose call it is.
+            ordinal: the how-many-th call of the lease it is.
+            request: what is asked.
+            call: of a raw request, from ``call``.
+
+        Raises:
+            RequestRefused, BadRequest: the agent is told.
+            Infrastructure: the model failed, or the budget has no room; the lease has failed.
+        """
+        joined = call is not None and call.key is not None
+        try:
+            async with lease.turns:
+                if lease.failure is not None:
+                    raise lease.failure
+                lease.check_tokens()
+                key, reply = await self._answered(lease, ordinal, request, call, joined=joined)
+                lease.heard.add(key.number)
+                if reply.error:
+                    raise _refusal(reply)
+                lease.account(request, reply)
+        except BaseException as error:
+            if call is not None and not joined:
+                call.end(error)
+            raise
+        if call is not None and isinstance(reply, WireReply):
+            call.end(reply)
+        return key, reply
+
+    async def _answered(
+        self, lease: Lease, ordinal: int, request: AnyRequest, call: Call | None, *, joined: bool
+    ) -> tuple[CallKey, AnyReply]:
+        try:
+            if joined and call is not None and call.key is not None:
+                return call.key, await asyncio.shield(call.outcome)
+            return await self._paid(lease, ordinal, request, call)
+        except (RequestRefused, BadRequest) as refusal:
+            log.info("action %d, call %d: refused: %s", lease.action, ordinal, refusal)
+            raise
+        except ProviderRefuses as error:
+            self.refused = str(error)
+            failure: Infrastructure = error
+        except (Infrastructure, BudgetExhausted) as error:
+            # An action that the run's budget cuts short is not graded: it goes on when there is budget again.
+            failure = Infrastructure(str(error))
+            failure.__cause__ = error
+        except Exception as error:
+            # A fault of a model or of the journal must never be scored as the agent's.
+            log.exception("action %d, call %d failed", lease.action, ordinal)
+            failure = Infrastructure(f"{type(error).__name__}: {error}")
+        failure = Infrastructure(f"action {lease.action}, call {ordinal}: {failure}")
+        lease.fail(failure)
+        raise failure
+
+    async def _paid(
+        self, lease: Lease, ordinal: int, request: AnyRequest, call: Call | None
+    ) -> tuple[CallKey, AnyReply]:
+        if lease.role == DRY_RUN:
+            assert isinstance(request, Request)
+            assert not isinstance(lease.model, WireModel)
+            return CallKey(lease.action, ordinal), await lease.model.reply(request)
+        recorded = lease.memory.take(request, ordinal)
+        if recorded is not None:
+            return CallKey(lease.action, recorded.number), recorded.reply
+        difference = lease.memory.difference(request, ordinal)
+        if difference:
+            log.warning("action %d, call %d is not the recorded one: %s", lease.action, ordinal, difference)
+        name = lease.model.name
+        most = self._ledger.most(name, request, lease.measured)
+        with lease.hold(most):
+            async with self._ledger.hold(name, request, lease.measured) as allowed:
+                cut = allowed is not request
+                if isinstance(allowed, WireRequest) and call is not None and isinstance(lease.model, WireModel):
+                    call.request, call.quiet = allowed, cut
+                    return await self._buy_raw(lease, call, most, cut=cut)
+                return await self._buy(lease, allowed, difference, cut=cut)
+
+    async def _buy(
+        self, lease: Lease, request: AnyRequest, difference: str | None, *, cut: bool
+    ) -> tuple[CallKey, Reply]:
+        """Ask a model in dgm's own form."""
+        assert not isinstance(lease.model, WireModel)
+        asked = request if isinstance(request, Request) else Request(())
+        with lease.paying():
+            began = time.monotonic()
+            try:
+                said = await lease.model.reply(asked)
+            except RequestRefused as refusal:
+                # Kept as a reply: whoever repeats this action must hear the same.
+                said = Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
+            except ProviderRefuses:
+                raise
+            except Infrastructure as error:
+                self.down = error
+                raise Infrastructure(f"{error} ({difference})" if difference else str(error)) from error
+            self._went_well(lease)
+            usage = self._ledger.priced(lease.model.name, said.usage)
+            reply = replace(said, usage=usage)
+            if cut and reply.stop is Stop.LENGTH:
+                reply = replace(reply, error=CUT_SHORT)
+            key = self._next_key(lease)
+            seconds = time.monotonic() - began
+            await self._journal.record(PaidCall(key, lease.model.name, lease.role, asked, reply, seconds))
+        self._check_cut(reply, asked)
+        return key, reply
+
+    async def _buy_raw(
+        self, lease: Lease, call: Call, most: WorstCase, *, cut: bool
+    ) -> tuple[CallKey, WireReply]:
+        """Ask a provider in its own protocol; the call is there for others to join until it has ended."""
+        assert isinstance(lease.model, WireModel)
+        key = call.key = self._next_key(lease)
+        call.most = self._ledger.worst(lease.model.name, most)
+        self._under_way.setdefault(lease.action, []).append(call)
+        try:
+            reply = await self._bought(lease, call, most, cut=cut)
+        except BaseException as error:
+            if call.begun:
+                wasted = self._ledger.priced(lease.model.name, call.wasted)
+                self._journal.book(key.action, key.number, lease.model.name, lease.role, wasted)
+            call.end(error)
+            raise
+        finally:
+            self._forget(call)
+        call.end(reply)
+        if reply.error == CUT_SHORT:
+            self._check_cut(reply, call.request)
+        for other in self._leases.get(lease.action, ()):
+            if other is not lease and key.number not in other.heard:
+                other.memory.add(Exchange(key.number, call.request, reply))
+        return key, reply
+
+    async def _bought(self, lease: Lease, call: Call, most: WorstCase, *, cut: bool) -> WireReply:
+        assert isinstance(lease.model, WireModel)
+        assert call.key is not None
+        name, began = lease.model.name, time.monotonic()
+        with lease.tied(call):
+            try:
+                reply = await lease.model.send(call.request, call)
+            except RequestRefused as refusal:
+                self._went_well(lease)
+                if not refusal.kept:
+                    raise
+                reply = _kept_refusal(call.request, refusal)
+            except ProviderRefuses:
+                raise
+            except Infrastructure as error:
+                self.down = error
+                raise
+            self._went_well(lease)
+            wasted = replace(call.wasted, calls=0)
+            reply = replace(reply, usage=self._ledger.priced(name, reply.usage + wasted))
+            if cut and reply.stop is Stop.LENGTH:
+                reply = replace(reply, error=CUT_SHORT)
+            seconds = time.monotonic() - began
+            paid = PaidCall(call.key, name, lease.role, call.request, reply, seconds)
+            await self._journal.record(paid, self._settled(lease, call, most, reply))
+        return reply
+
+    async def _begin(self, lease: Lease, call: Call) -> None:
+        assert call.key is not None
+        begun = BegunCall(call.key, lease.model.name, lease.role, call.request, call.most)
+        await self._journal.begin(begun)
+        call.begun = True
+
+    def _settled(self, lease: Lease, call: Call, most: WorstCase, reply: WireReply) -> list[CutCall]:
+        """Return what calls that were cut off and asked for the same are counted at from now on.
+
+        Their input is known now; their output may have been all that they asked for.
+        """
+        settled = []
+        for cut in self._journal.cut_calls(lease.action):
+            if isinstance(cut.request, WireRequest) and first_difference(cut.request, call.request) is None:
+                known = self._ledger.worst(lease.model.name, most, reply.usage.input_tokens)
+                settled.append(replace(cut, booked=_less(known, cut.booked)))
+        return settled
+
+    def _went_well(self, lease: Lease) -> None:
+        self.down, self.refused = None, ""
+        self.answered.add(lease.model.name)
+
+    def _next_key(self, lease: Lease) -> CallKey:
+        self._numbers[lease.action] += 1
+        return CallKey(lease.action, self._numbers[lease.action])
+
+    def _forget(self, call: Call) -> None:
+        assert call.key is not None
+        others = self._under_way[call.key.action]
+        others.remove(call)
+        if not others:
+            del self._under_way[call.key.action]
+
+    def _check_cut(self, reply: AnyReply, request: AnyRequest) -> None:
+        if reply.error == CUT_SHORT:
+            raise self._ledger.exhaust(f"a reply of {output_limit(request)} tokens was all that the rest allows")
+
+
+def _kept_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:
+    content = refusal.content or str(refusal).encode("utf-8", "replace")
+    return WireReply(
+        request.protocol,
+        content,
+        stream=False,
+        usage=Usage(calls=1),
+        error=refusal.code,
+        status=refusal.status,
+        own=refusal.own,
+    )
+
+
+def _refusal(reply: AnyReply) -> RequestRefused:
+    if isinstance(reply, Reply):
+        return RequestRefused(reply.error, reply.text)
+    message = reply.content.decode("utf-8", "replace")
+    return RequestRefused(
+        reply.error, message, own=reply.own, status=reply.status, content=reply.content
+    )
+
+
+def _less(new: Usage, old: Usage) -> Usage:
+    """Return the difference of two usages, as a correction of the old one."""
+    return Usage(
+        new.calls - old.calls,
+        new.input_tokens - old.input_tokens,
+        new.output_tokens - old.output_tokens,
+        new.usd - old.usd,
+        new.cached_tokens - old.cached_tokens,
+        new.written_tokens - old.written_tokens,
+        new.reasoning_tokens - old.reasoning_tokens,
+    )

@@ -1,0 +1,106 @@
+"""How large a request is at most, and how much output it asks for, whichever form it has."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dgm.archive.wire_exchange import TURNS
+from dgm.messages import Message, Request, WireRequest
+from dgm.wires import WIRES
+
+CALL_TOKENS = 1_000
+"""Input tokens that providers may add to a request of their own, such as an instruction for tools; a generous bound."""
+MESSAGE_TOKENS = 16
+"""The same for one message: marks between turns."""
+MEDIA_TOKENS = 20_000
+"""Bound on the tokens of one picture or sound, however many bytes it has."""
+_MEDIA = re.compile(r"[A-Za-z0-9+/]{8000,}={0,2}")
+"""What only encoded media look like."""
+
+AnyRequest = Request | WireRequest
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRequest:
+    """A request that was answered, and the input tokens that the provider counted in it."""
+
+    request: AnyRequest
+    input_tokens: int
+
+
+def output_limit(request: AnyRequest) -> int | None:
+    """Return the output tokens that a request asks for at most, for each of its answers."""
+    if isinstance(request, Request):
+        return request.max_output_tokens
+    return WIRES[request.protocol].output_limit(request.body)
+
+
+def with_output_limit(request: AnyRequest, tokens: int) -> AnyRequest:
+    """Return the request with another limit of its output."""
+    if isinstance(request, Request):
+        return replace(request, max_output_tokens=tokens)
+    return replace(request, body=WIRES[request.protocol].limited(request.body, tokens))
+
+
+def output_bound(request: AnyRequest) -> int:
+    """Return the output tokens that a request can cost at most; 0 where it sets no limit."""
+    answers = 1 if isinstance(request, Request) else WIRES[request.protocol].choices(request.body)
+    return (output_limit(request) or 0) * answers
+
+
+def input_bound(request: AnyRequest, before: MeasuredRequest | None = None) -> int:
+    """Return the input tokens that the request has at most.
+
+    No tokenizer makes more than one token of a byte. That is four times too much for English, so what an answered
+    request already holds counts as the provider counted it.
+    """
+    if isinstance(request, WireRequest):
+        return _wire_bound(request, before)
+    messages = tuple(request.messages)
+    if before and isinstance(before.request, Request) and _continues(request, before.request):
+        new = messages[len(before.request.messages) :]
+        return before.input_tokens + CALL_TOKENS + sum(map(_message_bound, new))
+    tools = sum(len(f"{tool.name}{tool.description}{tool.parameters}".encode()) for tool in request.tools)
+    return CALL_TOKENS + tools + sum(map(_message_bound, messages))
+
+
+def _wire_bound(request: WireRequest, before: MeasuredRequest | None) -> int:
+    key = TURNS[request.protocol]
+    turns = request.body.get(key)
+    if before and isinstance(before.request, WireRequest) and isinstance(turns, list):
+        known = before.request.body.get(key)
+        if isinstance(known, list) and turns[: len(known)] == known and _alike(request, before.request, key):
+            return before.input_tokens + CALL_TOKENS + _json_bound(turns[len(known) :])
+    return CALL_TOKENS + _json_bound(request.body)
+
+
+def _alike(request: WireRequest, before: WireRequest, turns: str) -> bool:
+    """Return whether all but the turns that takes input is the same."""
+    return all(
+        request.body.get(key) == before.body.get(key)
+        for key in ("tools", "system", "instructions", "functions", "response_format", "text")
+        if key != turns
+    )
+
+
+def _json_bound(value: Mapping[str, Any] | Sequence[Any]) -> int:
+    text = json.dumps(value, ensure_ascii=False)
+    media = [len(found[0]) for found in _MEDIA.finditer(text)] if len(text) > MEDIA_TOKENS else []
+    size = len(text.encode("utf-8", "replace"))
+    return size - sum(media) + sum(min(MEDIA_TOKENS, length) for length in media)
+
+
+def _continues(request: Request, before: Request) -> bool:
+    known = len(before.messages)
+    return tuple(request.tools) == tuple(before.tools) and tuple(request.messages[:known]) == tuple(
+        before.messages
+    )
+
+
+def _message_bound(message: Message) -> int:
+    calls = sum(len(f"{call.id}{call.name}{call.arguments}".encode()) for call in message.calls)
+    native = len(message.native.data.encode()) if message.native else 0
+    text = len(f"{message.text}{message.call_id}".encode("utf-8", "replace"))
+    return MESSAGE_TOKENS + text + calls + native
