@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dgm import __version__
@@ -23,7 +24,7 @@ from dgm.benchmarks.opening import open_suite
 from dgm.benchmarks.statements import statement_of
 from dgm.config import LimitSettings, Settings, as_made, validated
 from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
-from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.errors import AgentFault, Infrastructure, ProviderRefuses, UserError
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
@@ -39,7 +40,8 @@ from dgm.models.dry_run import DryRun
 from dgm.models.pricing import Price, Prices
 from dgm.paths import asset
 from dgm.policies.registry import open_policy, refuse_idle
-from dgm.protocols import Benchmark, Needs, Operator, SandboxEngine
+from dgm.models.listening import Silent
+from dgm.protocols import Benchmark, Checked, LentModel, Needs, Operator, SandboxEngine, WireModel
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
@@ -78,8 +80,14 @@ def prices_of(settings: Settings) -> Mapping[str, Price]:
     return {name: prices.of(name) for name in names_by_role(settings).values()}
 
 
-async def check_models(settings: Settings) -> None:
-    """Asks every provider, at no cost, whether it would answer.
+async def check_models(
+    settings: Settings, known: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> Sequence[Checked]:
+    """Make one small real call to every model, and return what it took and taught.
+
+    Args:
+        settings: name the models.
+        known: model → its abilities, as an earlier session recorded them.
 
     Raises:
         UserError: a key is missing or wrong, there is no such model, or nobody has said what it costs.
@@ -91,9 +99,24 @@ async def check_models(settings: Settings) -> None:
     models = set(open_models(settings).values())
     try:
         prices_of(settings)
-        await asyncio.gather(*(model.check() for model in models))
+        for model in models:
+            if isinstance(model, WireModel):
+                model.adopt(Silent(), known.get(model.name))
+        checked = await asyncio.gather(*(model.check() for model in models))
+    except ProviderRefuses as error:
+        raise UserError(str(error)) from error
     finally:
         await asyncio.gather(*(model.close() for model in models))
+    return [one for one in checked if one is not None]
+
+
+def note_checks(run: Run, settings: Settings, checks: Sequence[Checked]) -> None:
+    """Write into the log of a run what the checks of its models took and taught."""
+    prices = prices_of(settings)
+    journal = RunJournal(run)
+    for one in checks:
+        usage = replace(one.usage, usd=prices[one.model].cost(one.usage))
+        journal.learned(one.model, one.abilities, "; ".join(one.words), usage)
 
 
 def call_limits(limits: LimitSettings) -> CallLimits:
@@ -174,7 +197,7 @@ async def examine(exam: Run, settings: Settings, parts: Parts, on_event: OnEvent
 
     Then its control, where the session has one, makes the attempts that it may.
     """
-    async with laboratory(exam, settings, parts) as worker:
+    async with laboratory(exam, settings, parts, on_event) as worker:
         around = Surroundings(on_event, Lent(worker.gateway))
         return await Search(Foreman(exam, settings), Examination(), worker, settings, around).go()
 
@@ -334,12 +357,19 @@ def _started(settings: Settings, budget: Budget, benchmark: Benchmark, *, resume
 
 
 @asynccontextmanager
-async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterator[Worker]:
+async def laboratory(
+    run: Run, settings: Settings, parts: Parts, on_event: OnEvent = lambda _: None
+) -> AsyncIterator[Worker]:
     """A worker with everything that it needs, and nothing left behind: the gateway and all sandboxes end with it."""
     labels = {"dgm.run": run.config["id"], "dgm.host": socket.gethostname()}
     await parts.engine.reap(labels)
-    models = {**open_models(settings), "dry-run": DryRun()}
+    models: dict[str, LentModel] = {**open_models(settings), "dry-run": DryRun()}
     models["probe"] = models["solve"]
+    journal = RunJournal(run, on_event)
+    journal.book_cut_calls()
+    for model in models.values():
+        if isinstance(model, WireModel):
+            model.adopt(journal, run.tree.model_facts.abilities.get(model.name))
     # Only the writer of a run gets here, so a folder of the same name is a dead process's.
     mine = f"dgm-gateway-{run.config['id']}-"
     for left in Path(tempfile.gettempdir()).glob(mine + "*"):
@@ -350,7 +380,8 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
     spec = replace(spec, mounts=await packages_mount(seed.requires, parts.engine, spec))
     ledger = Ledger(prices_of(settings), lambda: run.tree.spend, lambda: run.tree.budget)
     try:
-        async with Gateway(folder, RunJournal(run), models, ledger, call_limits(settings.limits)) as gateway:
+        limits = call_limits(settings.limits)
+        async with Gateway(folder, journal, models, ledger, limits, settings.models.aliases) as gateway:
             yield Worker(
                 run=run,
                 engine=parts.engine,
@@ -373,7 +404,7 @@ async def laboratory(run: Run, settings: Settings, parts: Parts) -> AsyncIterato
 async def search(run: Run, settings: Settings, parts: Parts, on_event: OnEvent) -> AsyncIterator[Search]:
     """A search that is ready to go; ``on_event`` hears of every event that it records."""
     policy = open_policy(settings, needs_of(settings))
-    async with laboratory(run, settings, parts) as worker:
+    async with laboratory(run, settings, parts, on_event) as worker:
         around = Surroundings(on_event, Lent(worker.gateway))
         yield Search(
             Foreman(run, settings, registry.needs_of(worker.operators)), policy, worker, settings, around

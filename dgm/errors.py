@@ -21,6 +21,18 @@ class ProviderRefuses(Infrastructure):
     """A provider of models takes nothing from us any more (wrong key, no credit): a person has to mend that."""
 
 
+class ProviderWaits(Infrastructure):
+    """A provider asks for a wait that is too long for a call to be held open.
+
+    Attributes:
+        until: Unix time at which it may be asked again.
+    """
+
+    def __init__(self, message: str, until: float) -> None:
+        super().__init__(message)
+        self.until = until
+
+
 class ArchiveCorrupt(DgmError, ValueError):
     """A run on disk is not what dgm wrote; the message names the file and the first thing wrong."""
 

@@ -13,7 +13,7 @@ from dgm import assemble
 from dgm.archive.events import Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import absolute, absolute_subset
-from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT
+from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.evaluate_rows import Report
 from dgm.cli.progress import listen_for_signals, progress
 from dgm.config import Settings
@@ -188,4 +188,4 @@ def finished(over: Ending, found: Report) -> int:
     # A provider's words may stand in the message.
     over_said, missed = one_line(over.message, 1_000), counted(missing, "evaluation")
     sys.stderr.write(f"{over_said}; still missing: {missed}; repeat the command{more} to go on\n")
-    return {Reason.LIMIT: LIMIT, Reason.STOPPED: INTERRUPTED}.get(over.reason, FAILED)
+    return {Reason.LIMIT: LIMIT, Reason.STOPPED: INTERRUPTED, Reason.REFUSED: USAGE}.get(over.reason, FAILED)

@@ -13,7 +13,7 @@ from dgm import assemble
 from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, run_argument
-from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT
+from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluation import placed
 from dgm.cli.output import emit_json
@@ -32,7 +32,7 @@ from dgm.show.terminal import write
 from dgm.simulate import PLAN as SIMULATION
 
 RESERVED = ("seed", "example")
-EXIT = {Reason.LIMIT: LIMIT, Reason.OUTAGE: FAILED}
+EXIT = {Reason.LIMIT: LIMIT, Reason.OUTAGE: FAILED, Reason.REFUSED: USAGE}
 
 
 def budget_options(command: Any) -> Any:

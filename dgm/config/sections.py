@@ -153,6 +153,8 @@ class ModelsSettings(Section):
     anthropic: ProviderSettings = ProviderSettings()
     compatible: ProviderSettings = ProviderSettings()
     """``openai-compatible/…``; needs a ``base_url``."""
+    aliases: Mapping[str, str] = {}
+    """Names that agents ask for of themselves → the model that each stands for: ``default`` for the one that is lent."""
     prices: Mapping[str, PriceSettings] = {}
     """Model name as in ``model`` → price; wins over the shipped table."""
 

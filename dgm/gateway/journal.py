@@ -5,7 +5,7 @@ Exchanges that end at about the same time are made durable together: syncing is 
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from dgm.archive.events import (
     ModelLearned,
     ModelNoted,
     NoteKind,
+    Recorded,
 )
 from dgm.archive.exchange import Base, encode_reply, encode_request
 from dgm.archive.journal import cut_calls, exchanges
@@ -49,8 +50,15 @@ class _Waiting:
 class RunJournal:
     """The gateway's journal of one run: ``dgm.protocols.Journal``; used in one event loop at a time."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, told: Callable[[Recorded], None] = lambda _: None) -> None:
+        """Write nothing yet.
+
+        Args:
+            run: open to write, or to be read only.
+            told: hears of what a person should know at once.
+        """
         self._run = run
+        self._told = told
         self._last: OrderedDict[ActionId, Base | WireBase] = OrderedDict()
         self._begun: dict[CallKey, Digest] = {}
         self._waiting: list[_Waiting] = []
@@ -98,20 +106,33 @@ class RunJournal:
         self._begun.pop(CallKey(action, number), None)
         self._run.append(CallBooked(action, number, model, role, usage))
 
+    def book_cut_calls(self) -> None:
+        """Count every call that a dead process had begun at its worst case; once, before the first call."""
+        opened = list(self._run.tree.model_calls.open.values())
+        booked = [
+            CallBooked(one.action, one.number, one.model, one.role, one.most, open=True, request=one.request)
+            for one in opened
+        ]
+        if booked:
+            self._run.append_many(booked)
+
+    def _tell(self, event: Event) -> None:
+        self._told(self._run.append(event))
+
     def learned(
         self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
     ) -> None:
         """Note what is known of a model's abilities from now on."""
-        self._run.append(ModelLearned(model, abilities, words[:_SHOWN], usage or Usage()))
+        self._tell(ModelLearned(model, abilities, words[:_SHOWN], usage or Usage()))
 
     def waits(self, model: str, words: str, until: float) -> None:
         """Note that calls of a model wait until a Unix time, and why."""
-        self._run.append(ModelNoted(model, NoteKind.WAITS, words[:_SHOWN], until))
+        self._tell(ModelNoted(model, NoteKind.WAITS, words[:_SHOWN], until))
 
     def overran(self, model: str, asked: int, billed: int) -> None:
         """Note that a model billed more output tokens than it was asked for."""
         words = f"the server gave {billed:,} output tokens where at most {asked:,} were asked for"
-        self._run.append(ModelNoted(model, NoteKind.OVERRUN, words))
+        self._tell(ModelNoted(model, NoteKind.OVERRUN, words))
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Notes that the agent was refused something, and what."""
@@ -200,17 +221,3 @@ def _called_event(call: PaidCall, asked: Digest, answered: Digest) -> ModelCalle
 
 def _settled_event(action: ActionId, cut: CutCall) -> CallBooked:
     return CallBooked(action, cut.number, cut.model, cut.role, cut.booked)
-
-
-def book_cut_calls(run: Run) -> None:
-    """Count every call that a dead process had begun at its worst case; for whoever begins to write the run."""
-    opened = list(run.tree.model_calls.open.values())
-    if opened:
-        run.append_many(
-            [
-                CallBooked(
-                    one.action, one.number, one.model, one.role, one.most, open=True, request=one.request
-                )
-                for one in opened
-            ]
-        )

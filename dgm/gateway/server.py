@@ -27,7 +27,7 @@ from dgm.gateway.performing import DRY_RUN, Caller
 from dgm.gateway.sockets import SocketServer
 from dgm.gateway.wire import Answer, BadRequest, Wire
 from dgm.messages import Reply, Request, RequestRefused, WireProtocol, WireReply, WireRequest
-from dgm.protocols import Journal, LentModel, WireModel
+from dgm.protocols import Checked, Journal, LentModel, WireModel
 from dgm.wires import WIRES
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 SPOKEN = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
 CONTINUED = (openai_responses.WIRE,)
 """Protocols in which a call may name the answer that it goes on from."""
+MOST_LOST_S = 1800.0
+"""So much time at most is given to an agent for what it lost by waiting."""
 DRAIN_S = 60.0
 """How long the end of a session waits for calls that may be billed; at most a short while when it ends at once."""
 DRAIN_AT_ONCE_S = 3.0
@@ -167,6 +169,25 @@ class Gateway:
             raise RequestRefused(refusal.code, str(refusal)) from refusal
         return reply
 
+    async def check_models(self) -> None:
+        """Make a small real call to every model that is lent; what it took is journaled.
+
+        Raises:
+            UserError: a person must act.
+            Infrastructure: one does not answer now.
+        """
+        for model in dict.fromkeys(self.models.values()):
+            if isinstance(model, WireModel):
+                self.note_check(await model.check())
+            else:
+                await model.check()
+
+    def note_check(self, checked: Checked) -> None:
+        """Journal what the check of a model took and taught."""
+        usage = self.ledger.priced(checked.model, checked.usage)
+        self._journal.learned(checked.model, checked.abilities, "; ".join(checked.words), usage)
+        self.caller.answered.add(checked.model)
+
     # HTTP
 
     def _app(self) -> "Starlette":
@@ -182,6 +203,7 @@ class Gateway:
             routes=[
                 *routes,
                 Route("/v1/messages/count_tokens", count, methods=["POST"]),
+                Route("/v1/dgm/clock", self._clock, methods=["GET"]),
                 Route("/v1/models", self._list_models, methods=["GET"]),
                 Route("/v1/models/{name:path}", self._one_model, methods=["GET"]),
                 Route("/{path:path}", self._nothing_here, methods=everything),
@@ -390,6 +412,15 @@ class Gateway:
             estimate = {"input_tokens": estimated_input(body)}
             return JSONResponse(estimate, headers={"x-dgm-estimated": "true"})
         return JSONResponse({"input_tokens": counted})
+
+    async def _clock(self, http: "HttpRequest") -> "Response":
+        """Tell the launcher how much time the agent lost by waiting for its model's provider."""
+        from starlette.responses import JSONResponse
+
+        lease = self._leases.get(token_of(http))
+        if lease is None:
+            return no_key(openai_chat.WIRE)
+        return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
 
     async def _list_models(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response

@@ -8,8 +8,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
 from dgm.domain import Usage
-from dgm.errors import Infrastructure, ProviderRefuses
+from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.messages import JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
 from dgm.models.abilities import Abilities
 from dgm.models.checking import check_request, words_of_check
@@ -36,6 +36,7 @@ from dgm.models.faults import (
     judge_transport,
     refusal_of,
 )
+from dgm.models.listening import Silent, Unheard
 from dgm.models.receiving import Received, Receiving, told_whole
 from dgm.models.throttle import Throttle
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
@@ -90,33 +91,6 @@ class Access:
     """Whether agents call tools; decides what the check asks."""
 
 
-class ProviderWaits(Infrastructure):
-    """A provider asks for a wait that is too long for a call to be held open.
-
-    Attributes:
-        until: Unix time at which it may be asked again.
-    """
-
-    def __init__(self, message: str, until: float) -> None:
-        super().__init__(message)
-        self.until = until
-
-
-class Silent:
-    """A listener that keeps nothing."""
-
-    def learned(
-        self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
-    ) -> None:
-        """Keep nothing."""
-
-    def waits(self, model: str, words: str, until: float) -> None:
-        """Keep nothing."""
-
-    def overran(self, model: str, asked: int, billed: int) -> None:
-        """Keep nothing."""
-
-
 class HostedModel:
     """Answers requests in one provider's protocol; ``dgm.protocols.WireModel``."""
 
@@ -149,6 +123,12 @@ class HostedModel:
         self._retries = retries
         self._access = access or Access()
         self._secret_bytes = tuple(secret.encode() for secret in self._access.secrets if len(secret) >= 8)
+
+    def adopt(self, listener: ModelListener, abilities: Mapping[str, Any] | None) -> None:
+        """Tell the listener from now on, and begin with what was learned earlier; see ``WireModel.adopt``."""
+        self.listener = listener
+        if abilities:
+            self.abilities = Abilities.from_record(abilities)
 
     async def send(self, request: WireRequest, delivery: Delivery) -> WireReply:
         """Return one answer, however many tries it takes; see ``WireModel.send``."""
@@ -423,24 +403,6 @@ class _Again(Exception):
     def __init__(self, fault: Passing) -> None:
         super().__init__(fault.reason)
         self.fault = fault
-
-
-class Unheard:
-    """The delivery of a call that no agent waits for."""
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Wait."""
-        yield
-
-    async def sending(self) -> None:
-        """Note nothing."""
-
-    def pass_on(self, data: bytes) -> None:
-        """Hand nothing on."""
-
-    def take_back(self, wasted: Usage) -> None:
-        """Take nothing back."""
 
 
 def _never_sent(error: Exception) -> bool:

@@ -75,6 +75,24 @@ class Delivery(Protocol):
         ...
 
 
+class ModelListener(Protocol):
+    """Hears what a model learns and when it waits; the journal of a run is one."""
+
+    def learned(
+        self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
+    ) -> None:
+        """Note what is known of a model's abilities from now on; ``usage`` is a check's, with its price."""
+        ...
+
+    def waits(self, model: str, words: str, until: float) -> None:
+        """Note that calls of a model wait until a Unix time, and why."""
+        ...
+
+    def overran(self, model: str, asked: int, billed: int) -> None:
+        """Note that a model billed more output tokens than it was asked for."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What the check of a model gave."""
@@ -112,6 +130,15 @@ class WireModel(Protocol):
         """
         ...
 
+    def adopt(self, listener: ModelListener, abilities: Mapping[str, Any] | None) -> None:
+        """Tell the listener what is learned from now on, and begin with what was learned earlier.
+
+        Args:
+            listener: hears of abilities, waits and overruns.
+            abilities: as an earlier session recorded them; None: nothing is known.
+        """
+        ...
+
     async def check(self) -> Checked:
         """Make one small real call with a tool, and learn the model's abilities by it.
 
@@ -127,24 +154,6 @@ class WireModel(Protocol):
 
     async def close(self) -> None:
         """End its connections."""
-        ...
-
-
-class ModelListener(Protocol):
-    """Hears what a model learns and when it waits; the journal of a run is one."""
-
-    def learned(
-        self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
-    ) -> None:
-        """Note what is known of a model's abilities from now on; ``usage`` is a check's, with its price."""
-        ...
-
-    def waits(self, model: str, words: str, until: float) -> None:
-        """Note that calls of a model wait until a Unix time, and why."""
-        ...
-
-    def overran(self, model: str, asked: int, billed: int) -> None:
-        """Note that a model billed more output tokens than it was asked for."""
         ...
 
 
@@ -181,4 +190,10 @@ class Journal(Protocol):
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Note that the agent was refused something, and what."""
+        ...
+
+    def learned(
+        self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
+    ) -> None:
+        """Note what is known of a model's abilities from now on; as ``ModelListener``."""
         ...

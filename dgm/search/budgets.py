@@ -25,6 +25,7 @@ class Reason(StrEnum):
     NOTHING_LEFT = "nothing left to do"
     STOPPED = "stopped"
     OUTAGE = "infrastructure failed"
+    REFUSED = "provider refuses"
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class Search:
                 wait_s = self._patience.wait_s()
                 self._hear()
                 over = self._fill(group)
-                if over is None and self._patience.exhausted and not self._running:
+                if over is None and self._at_rest and not self._running:
                     over = await self._pause()
                     if over is None:
                         continue
@@ -126,6 +126,11 @@ class Search:
         return over
 
     @property
+    def _at_rest(self) -> bool:
+        """Whether nothing new may start until a provider answers again, or a person is told."""
+        return self._patience.exhausted or bool(self._supply.halted)
+
+    @property
     def _slots(self) -> int:
         return 1 if self._patience.on_trial else self._settings.workers
 
@@ -135,7 +140,7 @@ class Search:
             over = self._over()
             if over is not None:
                 return over
-            if self._patience.exhausted or self._patience.wait_s() > 0.0:
+            if self._at_rest or self._patience.wait_s() > 0.0:
                 return None
             chosen = self._choose()
             if chosen is None:
@@ -155,7 +160,7 @@ class Search:
         if self._stop is not None:
             return self._stop
         if self._supply.refused:
-            return Ending(Reason.OUTAGE, self._supply.refused)
+            return Ending(Reason.REFUSED, self._supply.refused)
         return ending(self._foreman.tree, self._supply.spent) or self._out_of_time()
 
     def _out_of_time(self) -> Ending | None:
@@ -179,7 +184,7 @@ class Search:
 
     async def _pause(self) -> Ending | None:
         """Waits until the models' provider answers again; the session's end where it is not that which fails."""
-        reason = await self._supply.outage()
+        reason = self._supply.halted or await self._supply.outage()
         if not reason:
             last = self._patience.last_reason
             return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {last}")
@@ -265,7 +270,7 @@ class Search:
             self._append(ActionLost(action, f"given up: {failure}", final=True))
         else:
             # What ends the session is said once, by its last line.
-            ends = self._supply.spent or self._supply.refused
+            ends = self._supply.spent or self._supply.refused or self._supply.halted
             level = logging.INFO if ends else logging.WARNING
             log.log(level, "action %d failed and will be performed again: %s", action, failure)
 

@@ -7,11 +7,13 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dgm.archive.snapshots import from_folder, from_names
 from dgm.config import Settings
@@ -20,11 +22,11 @@ from dgm.errors import AgentFault, DgmError, UserError
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
-from dgm.messages import Exchange, PaidCall
+from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
 from dgm.meta.contract import read_contract
 from dgm.models.choose import names_by_role, open_model
 from dgm.models.pricing import Prices
-from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, Work
+from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
 from dgm.sandboxes.choose import EngineName, choose
 from dgm.sandboxes.packages import packages_mount
 from dgm.search.workbench import SandboxWorkbench
@@ -56,9 +58,35 @@ class Sum:
         """None."""
         return ()
 
-    async def record(self, call: PaidCall) -> None:
-        """Adds to the sum."""
+    def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing was ever recorded)
+        """Return none."""
+        return ()
+
+    async def begin(self, call: BegunCall) -> None:
+        """Note nothing."""
+
+    async def record(self, call: PaidCall, settles: Sequence[CutCall] = ()) -> None:  # noqa: ARG002
+        """Add to the sum."""
         self.usage += call.reply.usage
+
+    def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:  # noqa: ARG002
+        """Add to the sum."""
+        self.usage += usage
+
+    def learned(
+        self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
+    ) -> None:
+        """Tell whoever reads the log, and add to the sum."""
+        log.info("%s: %s %s", model, words, dict(abilities))
+        self.usage += usage or Usage()
+
+    def waits(self, model: str, words: str, until: float) -> None:
+        """Tell whoever reads the log."""
+        log.warning("%s: waits %.0f s: %s", model, until - time.time(), words)
+
+    def overran(self, model: str, asked: int, billed: int) -> None:
+        """Tell whoever reads the log."""
+        log.warning("%s: gave %d output tokens where at most %d were asked for", model, billed, asked)
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Tells whoever reads the log."""
@@ -137,8 +165,11 @@ async def _bench(
     )
     folder = Path(tempfile.mkdtemp(prefix="dgm-gateway-"))
     try:
-        await model.check()
-        async with Gateway(folder, spent, {"solve": model}, ledger, most) as gateway:
+        if isinstance(model, WireModel):
+            model.adopt(spent, None)
+        aliases = means.settings.models.aliases
+        async with Gateway(folder, spent, {"solve": model}, ledger, most, aliases) as gateway:
+            await gateway.check_models()
             yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits)
     finally:
         await model.close()

@@ -1,10 +1,10 @@
 """What a search asks of its models beyond replies: is there money left, and do their providers answer?"""
 
-import asyncio
+import time
 from dataclasses import dataclass
 from typing import Protocol
 
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import Infrastructure, ProviderWaits, UserError
 from dgm.gateway.server import Gateway
 
 
@@ -18,21 +18,26 @@ class Supply(Protocol):
 
     @property
     def refused(self) -> str:
-        """Why a provider takes nothing from us any more; empty where all do."""
+        """Why a provider takes nothing from us, where it never answered in this session; empty elsewhere."""
+        ...
+
+    @property
+    def halted(self) -> str:
+        """Why nothing may be started until a provider answers again; empty where nothing is known to be wrong."""
         ...
 
     async def outage(self) -> str:
-        """Why a provider that failed last does not answer now; empty where none failed, or it answers again."""
+        """Return why a provider that failed last does not answer now; empty where all do."""
         ...
 
 
 class Endless:
     """Models that cost nothing and are always there."""
 
-    spent = refused = ""
+    spent = refused = halted = ""
 
     async def outage(self) -> str:
-        """None."""
+        """Return that there is none."""
         return ""
 
 
@@ -52,15 +57,33 @@ class Lent:
 
     @property
     def refused(self) -> str:
-        """As the gateway was told."""
-        return self.gateway.refused
+        """As the provider said, where the session cannot have begun for it."""
+        return "" if self.gateway.caller.answered else self.gateway.caller.refused
+
+    @property
+    def halted(self) -> str:
+        """A refusal of the account in mid-session, or a long wait that a provider asked for."""
+        caller = self.gateway.caller
+        if caller.refused:
+            return caller.refused
+        return str(caller.down) if self._waits(caller.down) else ""
 
     async def outage(self) -> str:
-        """Asks the providers, which costs nothing, if a model failed last."""
-        if not self.gateway.down:
+        """Ask the providers by a small call each, if one failed last and asked for no wait."""
+        caller = self.gateway.caller
+        if caller.down is None and not caller.refused:
             return ""
+        if self._waits(caller.down):
+            return str(caller.down)
         try:
-            await asyncio.gather(*(model.check() for model in set(self.gateway.models.values())))
+            await self.gateway.check_models()
         except (Infrastructure, UserError) as error:
+            if isinstance(error, ProviderWaits):
+                caller.down = error
             return str(error)
+        caller.down, caller.refused = None, ""
         return ""
+
+    @staticmethod
+    def _waits(down: Infrastructure | None) -> bool:
+        return isinstance(down, ProviderWaits) and down.until > time.time()

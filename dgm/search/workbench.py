@@ -3,7 +3,8 @@
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -17,7 +18,7 @@ from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.lease import SPENT, Lease
-from dgm.gateway.server import Gateway
+from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, Sandbox, SandboxSpec, Work
@@ -82,9 +83,13 @@ class SandboxWorkbench:
                 raise
             if completed.timed_out or completed.exit_code:
                 # One that ends well says that it is done, whatever it has still asked.
-                await lease.outlive(job.time_limit_s, timed_out=completed.timed_out)
+                await lease.outlive(job.time_limit_s)
         if lease.failure is not None:
             raise lease.failure
+        if lease.blameless:
+            raise Infrastructure(lease.blameless)
+        if completed.timed_out and lease.lost_s > MOST_LOST_S:
+            raise Infrastructure(f"the agent's calls waited {lease.lost_s:,.0f} s for their provider")
         after: Snapshot = {} if isinstance(left, bytes) else left
         diff = left if isinstance(left, bytes) else await self._diff(job, left)
         return Work(after, diff, completed, tuple(lease.conversation), lease.calls, tuple(lease.refused))
@@ -150,13 +155,14 @@ class SandboxWorkbench:
         """How the agent ended, and what it left; of a workspace that stands in the image only the patch."""
         async with self._evidence(job) as shown, self.open_sandbox(self._spec(job, shown)) as sandbox:
             await _fill(sandbox, job, shown)
-            completed = await sandbox.exec(
+            running = sandbox.exec(
                 ["python3", "-I", "/" + LAUNCHER],
-                timeout_s=job.time_limit_s + GRACE_S,
+                timeout_s=job.time_limit_s + MOST_LOST_S + GRACE_S,
                 cwd="/job",
                 stdin=self._launch(job, contract, lease.token),
                 output_limit=self.limits.log_bytes,
             )
+            completed = await _within(sandbox, running, job.time_limit_s, lease)
             return _in_time(completed, job.time_limit_s), await self._left(sandbox, job)
 
     @asynccontextmanager
@@ -213,7 +219,7 @@ class SandboxWorkbench:
             image=job.image,
             mounts=(*self.spec.mounts, Mount(self.gateway.folder, GATEWAY_FOLDER), *shown),
             filled={job.workdir: job.workspace.source} if isinstance(job.workspace, InImage) else {},
-            lifetime_s=job.time_limit_s + 120.0,
+            lifetime_s=job.time_limit_s + MOST_LOST_S + 120.0,
         )
 
 
@@ -231,6 +237,30 @@ async def _fill(sandbox: Sandbox, job: Job, shown: Sequence[Mount]) -> None:
         if job.kind is JobKind.IMPROVE:
             raise
         raise Infrastructure(f"the task's files do not go into a sandbox: {fault}") from fault
+
+
+async def _within(
+    sandbox: Sandbox, running: Coroutine[Any, Any, Completed], limit_s: float, lease: Lease
+) -> Completed:
+    """Wait for an agent's program, and end it when its time and what it lost by waiting are over.
+
+    The launcher does so by itself; this is for one that an agent has meddled with.
+    """
+    began = time.monotonic()
+    task = asyncio.create_task(running, name=f"job of action {lease.action}")
+    try:
+        while True:
+            end = began + limit_s + min(lease.lost_s, MOST_LOST_S) + GRACE_S
+            done, _ = await asyncio.wait({task}, timeout=max(0.05, end - time.monotonic()))
+            if done:
+                return task.result()
+            if time.monotonic() >= began + limit_s + min(lease.lost_s, MOST_LOST_S) + GRACE_S:
+                await sandbox.halt()
+                return replace(await task, timed_out=True)
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 def _in_time(completed: Completed, limit_s: float) -> Completed:

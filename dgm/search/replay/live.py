@@ -231,7 +231,7 @@ async def _perform(
     except Infrastructure as error:
         live.append(ActionLost(action, str(error)))
         spent = ending(live.tree, worker.gateway.ledger.exhausted)
-        return spent or Ending(Reason.OUTAGE, worker.gateway.refused or str(error))
+        return spent or Ending(Reason.OUTAGE, worker.gateway.caller.refused or str(error))
     match outcome:
         case Born():
             live.append(live.birth(outcome, action))

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dgm.archive.approvals import Waiting
 from dgm.archive.events import ActionStarted, ChildProposed, Event, Recorded
@@ -13,10 +14,10 @@ from dgm.archive.run import Run
 from dgm.archive.store import Row
 from dgm.archive.traces import Traces
 from dgm.config import Settings
-from dgm.domain import ActionId, CommitId, Digest, Snapshot
+from dgm.domain import ActionId, CommitId, Digest, Snapshot, Usage
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
-from dgm.messages import Exchange, PaidCall
+from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
 from dgm.models.recorded import RecordedModel
 from dgm.protocols import Model
 from dgm.search.foreman import Foreman
@@ -36,7 +37,23 @@ class Recording:
         """What the action was answered then; raises as ``RunJournal.exchanges``."""
         return self._journal.exchanges(action)
 
-    async def record(self, call: PaidCall) -> None:
+    def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing is asked again)
+        """Return none: nothing is asked."""
+        return ()
+
+    async def begin(self, call: BegunCall) -> None:
+        """Never happens; raises as ``record``."""
+        raise DgmError(f"action {call.key.action}: a replay asks no model")
+
+    def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:
+        """Book nothing."""
+
+    def learned(
+        self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
+    ) -> None:
+        """Keep nothing."""
+
+    async def record(self, call: PaidCall, settles: Sequence[CutCall] = ()) -> None:
         """Never happens: the models of a replay do not answer.
 
         Raises:
