@@ -38,6 +38,7 @@ from dgm.meta.registry import open_operators
 from dgm.models.choose import names_by_role, open_models
 from dgm.models.dry_run import DryRun
 from dgm.models.pricing import Price, Prices
+from dgm.models.providers import without_addresses
 from dgm.paths import asset
 from dgm.policies.registry import open_policy, refuse_idle
 from dgm.models.listening import Silent
@@ -237,14 +238,7 @@ def settings_of(run: Run) -> Settings:
     settings = validated(as_made(run.config["settings"]), {"": str(run.folder / "run.json")})
     if not run.folder.resolve().is_relative_to(packed_copies().resolve()):
         return settings
-    own = {"base_url": None, "key_env": None}
-    models = settings.models
-    providers = {
-        "openai": models.openai.model_copy(update=own),
-        "anthropic": models.anthropic.model_copy(update=own),
-        "compatible": models.compatible.model_copy(update=own),
-    }
-    return settings.model_copy(update={"models": models.model_copy(update=providers)})
+    return settings.model_copy(update={"models": without_addresses(settings.models)})
 
 
 def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:

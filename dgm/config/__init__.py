@@ -8,6 +8,8 @@ from dgm.config.earlier import as_made
 from dgm.config.making import EvidenceSettings, GateSettings, OperatorSettings, VettingSettings
 from dgm.config.resolving import resolve, validated
 from dgm.config.sections import (
+    AzureSettings,
+    BedrockSettings,
     BenchmarksSettings,
     BudgetSettings,
     LimitSettings,
@@ -17,10 +19,13 @@ from dgm.config.sections import (
     PriceSettings,
     ProviderSettings,
     SwebenchSettings,
+    VertexSettings,
 )
 from dgm.config.settings import Settings
 
 __all__ = [
+    "AzureSettings",
+    "BedrockSettings",
     "BenchmarksSettings",
     "BudgetSettings",
     "EvidenceSettings",
@@ -34,6 +39,7 @@ __all__ = [
     "ProviderSettings",
     "Settings",
     "SwebenchSettings",
+    "VertexSettings",
     "VettingSettings",
     "as_made",
     "resolve",

@@ -1,7 +1,7 @@
 """The settings by section, but for how a child is made: what limits a run and its actions, who decides, who answers."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -122,9 +122,43 @@ class ProviderSettings(Section):
     backoff_s: Positive = 1.0
     """Before the second try; doubled for each further one, up to 60 s, with jitter. ``Retry-After`` wins."""
     stream: bool = True
-    """Ask the provider to stream, so that a dead connection is noticed early."""
-    api: Literal["responses", "chat"] = "responses"
-    """OpenAI only: which of its two protocols. OpenAI-compatible endpoints are always asked by ``chat``."""
+    """Whether the provider may be asked to stream: as the agent asks, and always for dgm's own questions."""
+    tools: bool = True
+    """Whether agents call tools. False: the check of the model asks for none, for agents that act by text alone."""
+    api: Literal["responses", "chat", "messages"] | None = None
+    """The protocol. Default at OpenAI: ``responses`` (or ``chat``); at Azure, Bedrock and Vertex: by the model's name.
+    Anthropic is always asked by ``messages``, a compatible server by ``chat``."""
+    reasoning_effort: Annotated[str, Field(pattern=r"^[a-z]+$")] | None = None
+    """Put into requests that name none: ``low``, ``medium``, ``high`` …, as the provider calls them."""
+    extra_headers: Mapping[str, str] = {}
+    """Sent with every request. ``env:NAME`` is read from the environment and kept secret, as keys are."""
+    extra_body: Mapping[str, Any] = {}
+    """Merged into the body of every request, over what it holds; ``env:NAME`` as in ``extra_headers``."""
+
+
+class AzureSettings(ProviderSettings):
+    """How models at Microsoft Azure are reached; ``base_url`` is the resource's address."""
+
+    api_version: str | None = None
+    """Version of the API; default: ``OPENAI_API_VERSION``, else the API without versions (``/openai/v1``)."""
+
+
+class BedrockSettings(ProviderSettings):
+    """How models at Amazon Bedrock are reached; credentials come from AWS's usual chain."""
+
+    region: str | None = None
+    """Such as ``us-east-1``; default: ``AWS_REGION``, else the profile's."""
+    profile: str | None = None
+    """Of AWS's configuration; default: ``AWS_PROFILE``, else the default one."""
+
+
+class VertexSettings(ProviderSettings):
+    """How models at Google Vertex AI are reached; credentials are Google's application default ones."""
+
+    project: str | None = None
+    """Id of the project; default: ``GOOGLE_CLOUD_PROJECT``."""
+    region: str | None = None
+    """Such as ``europe-west1`` or ``global``; default: ``GOOGLE_CLOUD_LOCATION``."""
 
 
 class PriceSettings(Section):
@@ -154,7 +188,10 @@ class ModelsSettings(Section):
     compatible: ProviderSettings = ProviderSettings()
     """``openai-compatible/…``; needs a ``base_url``."""
     aliases: Mapping[str, str] = {}
-    """Names that agents ask for of themselves → the model that each stands for: ``default`` for the one that is lent."""
+    """Names that agents ask for of themselves → the model that each stands for; ``default`` is the one that is lent."""
+    azure: AzureSettings = AzureSettings()
+    bedrock: BedrockSettings = BedrockSettings()
+    vertex: VertexSettings = VertexSettings()
     prices: Mapping[str, PriceSettings] = {}
     """Model name as in ``model`` → price; wins over the shipped table."""
 

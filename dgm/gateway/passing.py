@@ -76,8 +76,7 @@ def in_form(reply: WireReply, request: WireRequest) -> WireReply:
     if not wanted:
         return replace(reply, content=json.dumps(whole).encode(), stream=False)
     events = b"".join(event.render() for event in WIRES[reply.protocol].split(whole))
-    done = b"data: [DONE]\n\n" if reply.protocol is WireProtocol.CHAT else b""
-    return replace(reply, content=events + done, stream=True)
+    return replace(reply, content=events, stream=True)
 
 
 def estimated_input(body: Mapping[str, Any]) -> int:

@@ -6,22 +6,20 @@ nobody anything: whether a model answers is for its ``check``, which one ``auto`
 """
 
 import difflib
-import os
 import re
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, cast
 
-from dgm.config import ProviderSettings, Settings
+from dgm.config import Settings
 from dgm.errors import UserError
-from dgm.models.keys import guard_logs, read_key
+from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
-from dgm.models.providers import ANTHROPIC, COMPATIBLE, OPENAI, PROVIDERS, Provider, provider_of
+from dgm.models.providers import ANTHROPIC, OPENAI, PROVIDERS, Provider, open_connection, provider_of
 from dgm.plugins import find
-from dgm.protocols import Model
+from dgm.protocols import LentModel, Model
 
 if TYPE_CHECKING:
-    from dgm.models.dialect import Dialect
     from dgm.models.throttle import Throttle
 
 AUTO = "auto"
@@ -44,7 +42,7 @@ def names_by_role(settings: Settings) -> Mapping[str, str]:
     return {role: own[role] or settings.model for role in ROLES}
 
 
-def open_models(settings: Settings) -> Mapping[str, Model]:
+def open_models(settings: Settings) -> Mapping[str, LentModel]:
     """Role → its model; one model for each name, and one queue for each provider.
 
     Raises:
@@ -56,7 +54,7 @@ def open_models(settings: Settings) -> Mapping[str, Model]:
     return {role: models[name] for role, name in names.items()}
 
 
-def open_model(name: str, settings: Settings | None = None) -> Model:
+def open_model(name: str, settings: Settings | None = None) -> LentModel:
     """The model of that name; with the default settings where none are given.
 
     Raises:
@@ -72,7 +70,7 @@ class _Opener:
         self._settings = settings
         self._throttles: dict[str, Throttle] = {}
 
-    def open(self, name: str) -> Model:
+    def open(self, name: str) -> LentModel:
         if name == AUTO:
             raise UserError("model 'auto' stands for no model until one is chosen; name one with --model")
         provider = provider_of(name)
@@ -84,33 +82,28 @@ class _Opener:
             return cast("Model", find("models", name, {})(self._settings))
         raise UserError(_unknown(name, self._settings))
 
-    def _hosted(self, provider: Provider, name: str) -> Model:
+    def _hosted(self, provider: Provider, name: str) -> LentModel:
         own = name.partition("/")[2]
         if not own or own != own.strip():
             raise UserError(f"model '{name}': expected the model's own name after '{provider.name}/'")
-        url = provider.base_url(self._settings.models, os.environ)
-        if provider is COMPATIBLE and url is None:
-            raise UserError(
-                f"model '{name}': models.compatible.base_url is not set; give the server's address, for example "
-                "--set models.compatible.base_url=http://127.0.0.1:8000/v1"
-            )
-        key = _key(provider, self._settings)
-        reached = provider.settings(self._settings.models).model_copy(update={"base_url": url})
-
-        from dgm.models.hosted import HostedModel, Retries
-
-        dialect = _dialect(provider, reached, own, key)
-        if key:
+        connection = open_connection(provider, self._settings.models, own)
+        if connection.secrets:
             # Afterwards, because the vendors' packages may put handlers of their own there.
-            guard_logs([key])
-        return HostedModel(
-            name,
-            dialect,
-            self._throttle(provider),
-            Retries(reached.tries, reached.backoff_s),
-            provider.key_variable(self._settings.models) if key else "",
-            (key,) if key else (),
+            guard_logs(connection.secrets)
+
+        from dgm.models.hosted import Access, HostedModel, Retries
+
+        settings = provider.settings(self._settings.models)
+        access = Access(
+            connection.key_env,
+            connection.secrets,
+            settings.timeout_s,
+            settings.stream,
+            settings.tools,
+            self._settings.limits.output_tokens,
         )
+        retries = Retries(settings.tries, settings.backoff_s)
+        return HostedModel(name, own, connection, self._throttle(provider), retries, access)
 
     def _throttle(self, provider: Provider) -> "Throttle":
         from dgm.models.throttle import Throttle
@@ -119,35 +112,6 @@ class _Opener:
             limits = provider.settings(self._settings.models)
             self._throttles[provider.name] = Throttle(provider.name, limits)
         return self._throttles[provider.name]
-
-
-def _dialect(provider: Provider, reached: ProviderSettings, own: str, key: str) -> "Dialect":
-    if provider is ANTHROPIC:
-        from dgm.models.anthropic_messages import MessagesDialect
-        from dgm.models.anthropic_messages import open_client as open_anthropic
-
-        return MessagesDialect(open_anthropic(reached, key), own, reached.stream)
-
-    from dgm.models.openai_client import open_client
-
-    client = open_client(reached, key, compatible=provider is COMPATIBLE)
-    if provider is COMPATIBLE or reached.api == "chat":
-        from dgm.models.openai_chat import ChatDialect
-
-        return ChatDialect(client, own, reached.stream, compatible=provider is COMPATIBLE)
-    from dgm.models.openai_responses import ResponsesDialect
-
-    return ResponsesDialect(client, own, reached.stream)
-
-
-def _key(provider: Provider, settings: Settings) -> str:
-    """The provider's key; empty for a compatible server that wants none."""
-    variable = provider.key_variable(settings.models)
-    # A variable that the user names is meant to be there; the default one of a local server need not be.
-    optional = provider is COMPATIBLE and not settings.models.compatible.key_env
-    if optional and not os.environ.get(variable, "").strip():
-        return ""
-    return read_key(variable)
 
 
 def _unknown(name: str, settings: Settings) -> str:

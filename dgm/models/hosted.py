@@ -89,6 +89,8 @@ class Access:
     """Whether the provider may be asked to stream."""
     tools: bool = True
     """Whether agents call tools; decides what the check asks."""
+    output_tokens: int = 16_000
+    """The limit of output that the check asks for, as agents do."""
 
 
 class HostedModel:
@@ -137,7 +139,8 @@ class HostedModel:
     async def check(self) -> Checked:
         """Make one small real call with a tool; see ``WireModel.check``."""
         before = self.abilities
-        request = check_request(self.protocol, self.own_name, tools=self._access.tools)
+        access = self._access
+        request = check_request(self.protocol, self.own_name, tools=access.tools, output=access.output_tokens)
         try:
             reply = await self.send(request, Unheard())
         except RequestRefused as error:

@@ -1,57 +1,39 @@
-"""The providers that dgm speaks to: how their models are named, and where their keys and addresses are looked for."""
+"""The providers that dgm speaks to. A new one is a module in ``dgm.models.vendors`` and a name in this list."""
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from dgm.config import ModelsSettings, ProviderSettings
-from dgm.errors import UserError
+from dgm.config import ModelsSettings
+from dgm.models.provider import Opening, Provider, checked_url
+from dgm.models.vendors.anthropic import ANTHROPIC
+from dgm.models.vendors.azure import AZURE
+from dgm.models.vendors.bedrock import BEDROCK
+from dgm.models.vendors.compatible import COMPATIBLE
+from dgm.models.vendors.openai import OPENAI
+from dgm.models.vendors.vertex import VERTEX
 
+if TYPE_CHECKING:
+    from dgm.models.connections import Connection
 
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """One provider of models."""
+__all__ = [
+    "ANTHROPIC",
+    "COMPATIBLE",
+    "OPENAI",
+    "PROVIDERS",
+    "Provider",
+    "checked_url",
+    "open_connection",
+    "provider_of",
+    "without_addresses",
+]
 
-    name: str
-    """What stands before the slash in a model's name."""
-    section: str
-    """Its settings: ``models.<section>``."""
-    key_env: str
-    """Environment variable that holds the key unless the settings name another."""
-    url_env: str
-    """Environment variable that holds the address where the settings have none, as for the provider's own package;
-    empty: there is none."""
+PROVIDERS: Mapping[str, Provider] = {
+    one.name: one for one in (OPENAI, ANTHROPIC, COMPATIBLE, AZURE, BEDROCK, VERTEX)
+}
 
-    def settings(self, models: ModelsSettings) -> ProviderSettings:
-        """How it is reached."""
-        match self.section:
-            case "openai":
-                return models.openai
-            case "anthropic":
-                return models.anthropic
-            case _:
-                return models.compatible
-
-    def key_variable(self, models: ModelsSettings) -> str:
-        """Name of the environment variable that holds its key."""
-        return self.settings(models).key_env or self.key_env
-
-    def base_url(self, models: ModelsSettings, environment: Mapping[str, str]) -> str | None:
-        """Address of its API; None is the provider's own.
-
-        Raises:
-            UserError: it is no address, or it holds a password.
-        """
-        if url := self.settings(models).base_url:
-            return checked_url(url, f"models.{self.section}.base_url")
-        url = environment.get(self.url_env, "").strip() if self.url_env else ""
-        return checked_url(url, self.url_env) if url else None
-
-
-OPENAI = Provider("openai", "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL")
-ANTHROPIC = Provider("anthropic", "anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
-COMPATIBLE = Provider("openai-compatible", "compatible", "OPENAI_COMPATIBLE_API_KEY", "")
-PROVIDERS: Mapping[str, Provider] = {one.name: one for one in (OPENAI, ANTHROPIC, COMPATIBLE)}
+_OWN = ("base_url", "key_env", "extra_headers", "extra_body", "profile", "project")
+"""Settings that say where requests go, and which variables of the environment go with them."""
 
 
 def provider_of(model: str) -> Provider | None:
@@ -60,21 +42,28 @@ def provider_of(model: str) -> Provider | None:
     return PROVIDERS.get(provider) if slash else None
 
 
-def checked_url(url: str, where: str) -> str:
-    """The address as it is.
+def open_connection(provider: Provider, models: ModelsSettings, own_name: str) -> "Connection":
+    """Open a connection to one model; nobody is asked.
+
+    Args:
+        provider: of the model.
+        models: settings of all providers.
+        own_name: the provider's own name of the model, without ``openai/``.
 
     Raises:
-        UserError: it is none, or it holds what does not belong into settings.
+        UserError: a key, an address, a package or a setting is missing or wrong; the message says what to do.
     """
-    try:
-        parts = urlsplit(url)
-        host, named = parts.hostname, parts.username is not None or parts.password is not None
-    except ValueError as error:
-        raise UserError(f"{where}: not an address: {error}") from error
-    if named:
-        raise UserError(
-            f"{where}: an address with a user or password in it is not taken; name a key_env instead"
+    url = provider.base_url(models, os.environ)
+    return provider.connect(Opening(provider, own_name, models, url))
+
+
+def without_addresses(models: ModelsSettings) -> ModelsSettings:
+    """Return the settings of a stranger's run without what would send this machine's secrets to the stranger."""
+    kept = {}
+    for provider in PROVIDERS.values():
+        section = provider.settings(models)
+        fields = type(section).model_fields
+        kept[provider.section] = section.model_copy(
+            update={name: fields[name].default for name in _OWN if name in fields}
         )
-    if parts.scheme not in {"http", "https"} or not host:
-        raise UserError(f"{where} = '{url}': expected an address such as http://127.0.0.1:8000/v1")
-    return url
+    return models.model_copy(update=kept)

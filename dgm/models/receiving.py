@@ -152,9 +152,7 @@ def told_whole(wire: Wire, whole: JsonObject, *, stream: bool) -> Received:
     """Return a whole answer as an agent gets it that wants a stream, or none."""
     if not stream:
         return Received(json.dumps(whole).encode(), False, whole)
-    events = b"".join(event.render() for event in wire.split(whole))
-    done = Event(DONE).render() if wire.protocol is WireProtocol.CHAT else b""
-    return Received(events + done, True, whole)
+    return Received(b"".join(event.render() for event in wire.split(whole)), True, whole)
 
 
 def _ends(event: Mapping[str, Any]) -> bool:

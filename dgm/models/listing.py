@@ -1,0 +1,124 @@
+"""A provider's list of models, and the base URL that was meant. Both inform people; neither is a condition."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from dgm.messages import JsonObject, WireProtocol
+from dgm.models.connections import Connection
+
+if TYPE_CHECKING:
+    import httpx2
+
+_CONTEXT = (
+    "max_model_len",
+    "loaded_context_length",
+    "max_input_tokens",
+    "context_length",
+    "context_window",
+    "max_context_length",
+    "meta.n_ctx",
+    "meta.n_ctx_train",
+    "top_provider.context_length",
+)
+"""Where servers say how large the context is, in tokens; the nearest to what is really served first."""
+_OUTPUT = ("top_provider.max_completion_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens")
+_ENDPOINTS = ("/chat/completions", "/completions", "/responses", "/messages", "/models")
+_NO_SUCH_PATH = (404, 405)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One model of a provider's list."""
+
+    id: str
+    context: int | None = None
+    """Tokens of input and output together, or of input, as the provider counts; None: not said."""
+    max_output: int | None = None
+    """Tokens of one reply; None: not said."""
+
+
+async def listed(connection: Connection) -> tuple[ModelRow, ...] | None:
+    """Return the models that the provider lists; None where there is no list, or it cannot be read.
+
+    A list may hold more or fewer models than can be asked.
+
+    Raises:
+        openai.APIConnectionError: there is no reply; as ``Connection.get``.
+    """
+    if not connection.list_path:
+        return None
+    response = await connection.get(connection.list_path)
+    rows = _rows(response)
+    return None if rows is None else tuple(row for one in rows if (row := read_row(one)))
+
+
+def read_row(entry: object) -> ModelRow | None:
+    """Return what one entry of a list says of its model; None where it names none."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("id"), str):
+        return None
+    return ModelRow(entry["id"], _first(entry, _CONTEXT), _first(entry, _OUTPUT))
+
+
+def is_unknown_path(response: "httpx2.Response") -> bool:
+    """Return whether a read reply to a request says that the path does not exist, and not that the model does not."""
+    if response.status_code not in _NO_SUCH_PATH:
+        return False
+    try:
+        body = json.loads(response.content)
+    except (ValueError, RecursionError):
+        return True
+    error = body.get("error") if isinstance(body, Mapping) else None
+    said = error if error is not None else body
+    return "model" not in json.dumps(said).lower()
+
+
+async def suggestion(connection: Connection) -> str | None:
+    """Return the base URL that was meant, where requests to this one find no such path; None where none is found.
+
+    Raises:
+        openai.APIConnectionError: there is no reply; as ``Connection.get``.
+    """
+    for url in _candidates(connection):
+        below = "/v1/models" if connection.protocol is WireProtocol.MESSAGES else "/models"
+        if _rows(await connection.get(url + below)) is not None:
+            return url
+    return None
+
+
+def _candidates(connection: Connection) -> Sequence[str]:
+    base = connection.base_url
+    whole = next((end for end in _ENDPOINTS if base.endswith(end)), None)
+    found = [base.removesuffix(whole)] if whole else []
+    parts = urlsplit(base)
+    root = f"{parts.scheme}://{parts.netloc}"
+    if connection.protocol is WireProtocol.MESSAGES:
+        found = [url.removesuffix("/v1") for url in found]
+        found += [f"{base}/anthropic", root]
+    else:
+        found += [] if base.endswith("/v1") else [f"{base}/v1"]
+        found += [f"{root}/v1", f"{root}/api/v1", f"{root}/openai/v1"]
+    return [url for url in dict.fromkeys(found) if url != base]
+
+
+def _rows(response: "httpx2.Response") -> Sequence[object] | None:
+    if not response.is_success:
+        return None
+    try:
+        body = json.loads(response.content)
+    except (ValueError, RecursionError):
+        return None
+    rows = body.get("data") if isinstance(body, Mapping) else None
+    return rows if isinstance(rows, list) else None
+
+
+def _first(entry: JsonObject, paths: Iterable[str]) -> int | None:
+    for path in paths:
+        value: Any = entry
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+    return None

@@ -1,0 +1,125 @@
+"""What dgm knows of a provider: how its models are named, where its key and address are, and how it is reached."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from dgm.config import ModelsSettings, ProviderSettings
+from dgm.errors import UserError
+from dgm.messages import WireProtocol
+from dgm.models.extras import Extras, read_extras
+from dgm.models.keys import read_key
+
+if TYPE_CHECKING:
+    from dgm.models.connections import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a connection to one model is opened from."""
+
+    provider: "Provider"
+    model: str
+    """The provider's own name of the model, without ``openai/``."""
+    models: ModelsSettings
+    base_url: str | None
+    """Checked; None: the provider's own."""
+
+    @property
+    def settings(self) -> ProviderSettings:
+        """How the provider is reached."""
+        return self.provider.settings(self.models)
+
+    @property
+    def key_variable(self) -> str:
+        """Environment variable of the key."""
+        return self.provider.key_variable(self.models)
+
+    def address(self, default: str) -> tuple[str, str]:
+        """Return the address without its query, and the query; the default where the settings name none."""
+        url, _, query = (self.base_url or default).partition("?")
+        return url.rstrip("/"), query
+
+    def optional_key(self, *variables: str) -> tuple[str, str]:
+        """Return the first key that is set, and its variable; empty strings where none is.
+
+        A variable that the settings name must be set.
+
+        Raises:
+            UserError: it is not, or it holds what no key holds.
+        """
+        if named := self.settings.key_env:
+            return read_key(named), named
+        for variable in variables:
+            if os.environ.get(variable, "").strip():
+                return read_key(variable), variable
+        return "", ""
+
+    def extras(self) -> Extras:
+        """Return what the settings add to every request.
+
+        Raises:
+            UserError: something of it cannot be sent.
+        """
+        return read_extras(self.settings, f"models.{self.provider.section}")
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider of models."""
+
+    name: str
+    """What stands before the slash in a model's name."""
+    section: str
+    """Its settings: ``models.<section>``."""
+    key_env: str
+    """Environment variable that holds the key unless the settings name another; empty: it has no key of its own."""
+    url_env: str
+    """Environment variable that holds the address where the settings have none, as for the provider's own package;
+    empty: there is none."""
+    settings: Callable[[ModelsSettings], ProviderSettings]
+    """Its section of the settings."""
+    protocol: Callable[[str, ModelsSettings], WireProtocol]
+    """The protocol in which one of its models is asked, by the model's own name."""
+    connect: Callable[[Opening], "Connection"]
+    """Opens a connection; asks nobody. Raises UserError where a key, an address or a package is missing."""
+    key_is_optional: bool = False
+    """Whether it is also reached without a key in ``key_env``."""
+
+    def key_variable(self, models: ModelsSettings) -> str:
+        """Name of the environment variable that holds its key."""
+        return self.settings(models).key_env or self.key_env
+
+    def base_url(self, models: ModelsSettings, environment: Mapping[str, str]) -> str | None:
+        """Address of its API; None is the provider's own.
+
+        Raises:
+            UserError: it is no address, or it holds a password.
+        """
+        if url := self.settings(models).base_url:
+            return checked_url(url, f"models.{self.section}.base_url")
+        url = environment.get(self.url_env, "").strip() if self.url_env else ""
+        return checked_url(url, self.url_env) if url else None
+
+
+def checked_url(url: str, where: str) -> str:
+    """The address as it is.
+
+    Raises:
+        UserError: it is none, or it holds what does not belong into settings.
+    """
+    try:
+        parts = urlsplit(url)
+        host, named = parts.hostname, parts.username is not None or parts.password is not None
+        _ = parts.port
+    except ValueError as error:
+        raise UserError(f"{where}: not an address: {error}") from error
+    if named:
+        raise UserError(
+            f"{where}: an address with a user or password in it is not taken; name a key_env instead"
+        )
+    if parts.scheme not in {"http", "https"} or not host:
+        raise UserError(f"{where} = '{url}': expected an address such as http://127.0.0.1:8000/v1")
+    return url
