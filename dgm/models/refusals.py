@@ -1,0 +1,187 @@
+"""A provider's refusal in one form: status, message, codes, and the parts of the request that it names.
+
+Providers and proxies say the same in many forms: an object, a list, ``detail`` lists of validators, JSON within a
+string, plain text, a page. What a refusal means is judged in ``dgm.models.faults``.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+_LONGEST_TEXT = 4_000
+_DEEPEST = 8
+_WORD_KEYS = ("code", "type", "status", "reason", "__type", "error_code", "status_code", "error", "jailbreak")
+_SAID_KEYS = (
+    "message", "msg", "detail", "details", "error", "errors", "error_description", "error_message", "errorMessage",
+    "error_msg", "status_msg", "description", "title", "metadata", "raw", "base_resp", "innererror", "inner_error",
+    "fieldViolations", "response", "violations", "param", "Message",
+)  # fmt: skip
+_EMPTY_PHRASES = re.compile(
+    r"provider returned error|param incorrect|bad request|error|invalid[ _]?(request|argument)|none|null"
+    r"|upstream error|unknown( error)?|\W*",
+    re.IGNORECASE,
+)
+_EMBEDDED = re.compile(r"""[\[{]\s*(?:\\?["']|\{)""")
+_VALIDATOR = re.compile(r"""'loc': [(\[](?P<loc>[^)\]]*)[)\]], 'msg': (?P<quote>["'])(?P<msg>.*?)(?P=quote), '""")
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that is none, as the provider gives it."""
+
+    status: int
+    """0 or 200: the error came within a successful answer or a stream."""
+    body: object
+    """The JSON, or the text where it is none."""
+    message: str
+    words: frozenset[str]
+    """Its codes, types and reasons."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+    """The raw body, at most 4,000 characters."""
+    places: tuple[Place, ...] = ()
+    """Parts of the request that it names by a field of its own (``param``, ``loc``)."""
+
+    @property
+    def page(self) -> bool:
+        """Whether the body is a page for people."""
+        return re.match(r"\s*<(!doctype|html|head|\?xml|body|title|h1|center)", self.text, re.I) is not None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the body is text and no JSON."""
+        return isinstance(self.body, str) and bool(self.body.strip())
+
+
+@dataclass(slots=True)
+class _Found:
+    said: list[str] = field(default_factory=list)
+    words: set[str] = field(default_factory=set)
+    places: list[Place] = field(default_factory=list)
+
+
+def read_refusal(status: int, content: object, headers: Mapping[str, str] | None = None) -> Refusal:
+    """Return a refusal in one form.
+
+    Args:
+        status: the HTTP status; 0 or 200 for an error within an answer.
+        content: the body as bytes or text, or the JSON that was read from it.
+        headers: of the answer; looked up in lower case.
+    """
+    lower = {name.lower(): value for name, value in (headers or {}).items()}
+    if isinstance(content, bytes | bytearray):
+        content = bytes(content).decode("utf-8", "replace")
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+    body = _json(content) if isinstance(content, str) else content
+    found = _Found()
+    if isinstance(body, str):
+        _collect_text(body if not body.lstrip().startswith("<") else _page(body), found, 0)
+    else:
+        _collect(body, found, 0)
+    if kind := lower.get("x-amzn-errortype", ""):
+        found.words.add(kind.partition(":")[0])
+    said = list(dict.fromkeys(one for one in found.said if not _EMPTY_PHRASES.fullmatch(one)))
+    message = ": ".join(said or list(dict.fromkeys(found.said))) or text.strip()
+    words = frozenset(word for word in found.words if word)
+    return Refusal(
+        status, body, message[:_LONGEST_TEXT], words, lower, text[:_LONGEST_TEXT], tuple(dict.fromkeys(found.places))
+    )
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _collect(node: object, found: _Found, depth: int) -> None:
+    if depth > _DEEPEST or node is None or isinstance(node, bool):
+        return
+    if isinstance(node, str):
+        _collect_text(node, found, depth)
+    elif isinstance(node, Mapping):
+        _collect_object(node, found, depth)
+    elif isinstance(node, Sequence):
+        for one in node:
+            _collect(one, found, depth + 1)
+
+
+def _collect_object(node: Mapping[str, object], found: _Found, depth: int) -> None:
+    where, said = node.get("loc"), node.get("msg")
+    if isinstance(where, Sequence) and not isinstance(where, str) and isinstance(said, str):
+        _collect_validation(tuple(part for part in where if isinstance(part, str | int)), said, found)
+        found.words.update(word for word in (node.get("type"),) if isinstance(word, str))
+        return
+    for key in _WORD_KEYS:
+        word = node.get(key)
+        if isinstance(word, int) and not isinstance(word, bool):
+            word = str(word)
+        if isinstance(word, str) and word and not re.search(r"\s", word):
+            found.words.add(word)
+    for key in ("param", "field"):
+        named = node.get(key)
+        if isinstance(named, str) and named and not re.search(r"\s", named):
+            found.places.append(place_of(named))
+    for key in _SAID_KEYS:
+        if key == "param" and not re.search(r"\s", str(node.get(key))):
+            continue
+        if key in node:
+            _collect(node[key], found, depth + 1)
+
+
+def _collect_validation(where: Place, said: str, found: _Found) -> None:
+    place = where[1:] if where[:1] == ("body",) else where
+    if place:
+        found.places.append(place)
+    found.said.append(": ".join(filter(None, (".".join(map(str, place)), said))))
+
+
+def _collect_text(text: str, found: _Found, depth: int) -> None:
+    """Take a text, and what JSON or Python within it says in its place."""
+    listed = list(_VALIDATOR.finditer(text))
+    for one in listed:
+        parts = [part.strip().strip("'\"") for part in one["loc"].split(",") if part.strip()]
+        _collect_validation(tuple(int(p) if p.isdigit() else p for p in parts), one["msg"], found)
+    if listed:
+        return
+    begun = _EMBEDDED.search(text)
+    if begun and depth < _DEEPEST:
+        before = len(found.said)
+        for inner in _embedded(text[begun.start() :]):
+            _collect(inner, found, depth + 1)
+            if len(found.said) > before:
+                return
+    if said := " ".join(text.split()):
+        found.said.append(said)
+
+
+def _embedded(text: str) -> Iterator[object]:
+    """Read the object that a text begins with: JSON, JSON escaped once more, or as Python prints it."""
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    for form in (text, text.replace('\\"', '"').replace('\\\\"', '\\"')):
+        try:
+            yield json.JSONDecoder(strict=False).raw_decode(form)[0]
+        except (ValueError, RecursionError):
+            continue
+    try:
+        yield ast.literal_eval(text[:end])
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return
+
+
+def place_of(named: str) -> Place:
+    """Return the parts of a dotted name: ``messages[0].role`` becomes ``("messages", 0, "role")``."""
+    parts = [part for part in re.split(r"[.\[\]/]+", named.strip("'\"` #")) if part and part != "body"]
+    return tuple(int(part) if part.isdigit() else part for part in parts)
+
+
+def _page(text: str) -> str:
+    title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+    plain = re.sub(r"<(script|style)\b.*?</\1>|<title.*?</title>|<[^>]*>", " ", text, flags=re.I | re.S)
+    words = " ".join((f"{title[1]}: " if title else "").split() + plain.split())
+    return words[:_LONGEST_TEXT] or text

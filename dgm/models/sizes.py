@@ -1,0 +1,145 @@
+"""Sizes that a refusal tells: the model's context, its largest output, the prompt's length, and what fits now."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dgm.messages import JsonObject
+from dgm.models.refusals import Refusal
+
+SMALLEST_ROOM = 16
+"""Less output than this many tokens is none: the prompt alone is too long."""
+OUTPUT_NAMES = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+_N = r"(\d[\d,_]*)"
+_NAMED = r"[`'\"]?max_(?:new_|completion_|output_)?tokens[`'\"]?"
+_CONTEXT = (
+    rf"maximum context length (?:is|of|was|:)?\s*:?\s*{_N}",
+    rf"\d[\d,]*\s*\+\s*\d[\d,]*\s*>\s*{_N}",
+    rf"(?:context|model token) (?:length|window|limit|size)s?(?: of| is|:)?(?: only)?\s*\(?{_N}",
+    rf"token limit:?\s*{_N}",
+    rf"inputs?[`'\"]? tokens \+ {_NAMED} must be <=\s*{_N}",
+    rf"exceeds? (?:the )?(?:available )?context size \({_N}",
+    rf"n_ctx[\"']?\s*:?\s*{_N}",
+    rf"limit is {_N}",
+    rf"too large for model with {_N}",
+    rf"maximum (?:prompt|model|sequence) length (?:is|of) {_N}",
+    rf"\(TPM\): Limit {_N}",
+)  # fmt: skip
+_PROMPT = (
+    rf"{_N}\s*\+\s*\d[\d,]*\s*>\s*\d",
+    rf"(?:has|contains|resulted in)(?: at least)? {_N} (?:input |prompt )?tokens",
+    rf"{_N} tokens? from the input",
+    rf"given:\s*{_N} [`'\"]?inputs?",
+    rf"n_prompt_tokens[\"']?\s*:\s*{_N}",
+    rf"request \({_N} tokens\)",
+    rf"the request contains {_N} tokens",
+    rf"n_keep:\s*{_N}",
+)  # fmt: skip
+_TOTAL = (
+    rf"requested(?: about| a total of|:| up to)? {_N} tokens",
+    rf"\(requested:?\s*{_N}",
+    rf"\bRequested:? {_N}",
+    rf"current length is {_N}",
+)
+_OUTPUT = (
+    rf"{_N} (?:tokens? )?(?:in|for|of) (?:the )?(?:completion|output)",
+    rf"requested {_N} output tokens",
+    rf"\d[\d,]*\s*\+\s*{_N}\s*>\s*\d",
+    rf"and {_N} {_NAMED}",
+)
+_MOST_OUTPUT = (
+    rf"supports? at most {_N} (?:completion|output)",
+    rf"{_NAMED}:?\s*\d[\d,]*\s*>\s*{_N}",
+    rf"{_NAMED}\s*>\s*{_N} must",
+    rf"range of {_NAMED}(?: should be| is| must be)?:?\s*[\[(]\s*\d+\s*,\s*{_N}",
+    rf"{_NAMED}.{{0,90}}?(?:expected a value <=|must be (?:less than or equal to|<=|at most|no more than)"
+    rf"|should be (?:less than or equal to|<=)|maximum(?: allowed| value)?(?: is| of|:)?|limited to|limit of|cannot exceed"
+    rf"|must not exceed|between \d+ and|exceeds? (?:the )?(?:maximum|limit) (?:of|is)?)\s*[`'\"(]?{_N}",
+    rf"maximum tokens you requested exceeds the model limit of {_N}",
+    rf"{_NAMED}.{{0,40}}?[\[(]\s*1\s*,\s*{_N}\s*[\])]",
+)  # fmt: skip
+_TOGETHER = re.compile(r"inputs?[`'\"]? tokens \+", re.IGNORECASE)
+"""Prompt and output are bounded together."""
+_RATE = re.compile(r"request too large", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a refusal tells, in tokens; None where it says nothing."""
+
+    context: int | None = None
+    max_output: int | None = None
+    fits: int | None = None
+    """The output limit that would be taken now."""
+
+
+def asked_output(asked: JsonObject) -> int | None:
+    """Return the output limit that a request asks for, over all its names."""
+    for name in OUTPUT_NAMES:
+        value = asked.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def read_sizes(refusal: Refusal, asked: JsonObject) -> Sizes | None:
+    """Return what the refusal teaches, if a smaller output limit would do; else None.
+
+    A prompt that is too long alone, or sizes that the request keeps already, teach nothing that helps.
+    """
+    wished = asked_output(asked)
+    text = f"{refusal.message} {_fields(refusal.body)}"
+    if wished is None or (refusal.status == 429 and not _RATE.search(text)):
+        return None
+    most = None if _TOGETHER.search(text) else _first(_MOST_OUTPUT, text)
+    if most is not None and SMALLEST_ROOM <= most < wished:
+        return Sizes(max_output=most, fits=most)
+    context = _first(_CONTEXT, text)
+    if context is None:
+        return None
+    output = _first(_OUTPUT, text)
+    prompt = _first(_PROMPT, text)
+    total = _first(_TOTAL, text)
+    if total is not None and total != output:
+        counted = total - (output if output is not None else wished)
+        prompt = counted if prompt is None or counted > 0 else prompt
+    if prompt is None or prompt < 0:
+        return None
+    fits = context - prompt
+    if re.search(r"at least", text, re.IGNORECASE):
+        fits = _estimate(context, prompt, wished, asked)
+    elif re.search(r"requested about", text, re.IGNORECASE):
+        fits -= prompt // 50
+    if not SMALLEST_ROOM <= fits < wished:
+        return None
+    return Sizes(context=context, fits=fits)
+
+
+def _estimate(context: int, prompt: int, wished: int, asked: JsonObject) -> int:
+    """Return an output limit where the prompt's length is only a lower bound, as newer versions of vLLM tell it."""
+    turns = {name: asked.get(name) for name in ("messages", "input", "system", "instructions", "tools")}
+    longer = max(prompt, len(json.dumps(turns, default=str)) // 3)
+    fits = context - longer
+    if SMALLEST_ROOM <= fits < wished - wished // 50:
+        return fits
+    return min(wished // 2, context - prompt)
+
+
+def _first(patterns: tuple[str, ...], text: str) -> int | None:
+    for pattern in patterns:
+        if said := re.search(pattern, text, re.IGNORECASE):
+            return _number(said[1])
+    return None
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", "").replace("_", ""))
+
+
+def _fields(body: object) -> str:
+    """Return sizes that stand in fields of their own, as llama.cpp tells them."""
+    inner = body.get("error", body) if isinstance(body, Mapping) else None
+    if not isinstance(inner, Mapping):
+        return ""
+    return " ".join(f"{name}: {inner[name]}" for name in ("n_prompt_tokens", "n_ctx") if name in inner)
