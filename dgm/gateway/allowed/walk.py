@@ -38,6 +38,13 @@ OPAQUE = frozenset(
         " tabs state_changes logprobs text thinking"
     )
 )
+TEXTS = frozenset(
+    words(
+        "type role content id call_id tool_call_id tool_use_id name status output refusal reasoning_content signature"
+        " encrypted_content phase summary description"
+    )
+)
+"""Keys that hold nothing to fetch where their value is a text."""
 QUOTED = frozenset(("annotations", "citations"))
 """Sources that an earlier answer named: addresses there are text."""
 ADDRESS = ("url", "uri", "urls", "uris")
@@ -108,11 +115,12 @@ class Kinds:
             BadRequest: it names the type, and why.
         """
         family = kind if isinstance(kind, str) else ""
-        if family not in self.passed:
+        passed = self.passed
+        if family not in passed:
             family = DATED.sub("", family)
-        if family not in self.passed:
-            raise self._refusal(kind, family, place)
-        rule = self.passed[family]
+            if family not in passed:
+                raise self._refusal(kind, family, place)
+        rule = passed[family]
         if rule is not None:
             rule(given, place)
 
@@ -120,7 +128,9 @@ class Kinds:
         """Check a list of objects by their ``type``."""
         for at, one in enumerate(parsing.entries(value, place, parsing.MAX_MESSAGES)):
             here = f"{place}[{at}]"
-            self.check(parsing.record(one, here).get("type"), one, here)
+            if not isinstance(one, dict):
+                raise BadRequest(f"{here} must be an object")
+            self.check(one.get("type"), one, here)
 
     def content(self, value: object, place: str) -> None:
         """Check content that is a text, or a list of blocks."""
@@ -142,7 +152,7 @@ def nothing(value: object) -> bool:
 
 def below(place: str, key: str) -> str:
     """Return the place of a key, in printable characters."""
-    written = json.dumps(key[:60])[1:-1]
+    written = key if key.isidentifier() and key.isascii() and len(key) <= 60 else json.dumps(key[:60])[1:-1]
     return f"{place}.{written}" if place else written
 
 
@@ -183,7 +193,7 @@ def _seek(value: object, place: str, *, quoted: bool, local: bool) -> None:
                 _seek(one, f"{place}[{at}]", quoted=quoted, local=local)
     elif isinstance(value, dict):
         for key, one in value.items():
-            if not one or key in OPAQUE:
+            if not one or key in OPAQUE or (key in TEXTS and isinstance(one, str)):
                 continue
             name = key.replace("_", "").replace("-", "").lower()
             if (name in HELD and not local) or name.endswith(REFERENCE):
