@@ -1,0 +1,213 @@
+"""What of a request for chat completions passes to a provider that speaks them too."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dgm.gateway import parsing
+from dgm.gateway.allowed import rules, servers
+from dgm.gateway.allowed.chat_tools import (
+    CALLS,
+    TOOLS,
+    check_called,
+    check_choice,
+    check_function_call,
+    check_functions,
+)
+from dgm.gateway.allowed.walk import STORED, Keys, Kinds, Rule, bounded, inline, names_of, words
+from dgm.gateway.openai_chat import MAX_STOPS
+from dgm.gateway.parsing import JsonObject
+from dgm.gateway.wire import BadRequest
+
+SPOKEN = frozenset(words("role content name cache_control prefix partial weight"))
+RESULT = SPOKEN | {"tool_call_id", "tool_name"}
+ROLES: Mapping[str, frozenset[str] | None] = {
+    "system": SPOKEN,
+    "developer": SPOKEN,
+    "user": SPOKEN,
+    "tool": RESULT,
+    "function": SPOKEN,
+    # It comes back as the server wrote it, with keys of the server's own.
+    "assistant": None,
+}
+FORMATS = ("text", "json_object", "json_schema", "grammar", "regex", "structural_tag")
+
+
+def check(body: JsonObject) -> None:
+    """Raise ``BadRequest`` unless the request may pass as it is.
+
+    Raises:
+        BadRequest: it is no chat request, or asks for what is not offered.
+    """
+    bounded(body)
+    KEYS.check(body)
+    if body.get("messages") is None:
+        raise BadRequest("messages must be a list")
+    tools = (
+        [] if body.get("tools") is None else rules.tools(body["tools"], TOOLS, lambda tool: tool.get("type"))
+    )
+    functions = [] if body.get("functions") is None else check_functions(body["functions"])
+    rules.unique([next(iter(names_of([tool])), None) for tool in tools], "tools")
+    check_choice(body.get("tool_choice"), names_of(tools))
+    check_function_call(body.get("function_call"), names_of(functions))
+
+
+def prepared(body: JsonObject) -> JsonObject:
+    """Return the request as it is sent: nothing is stored, and keys that ask for nothing are left out.
+
+    ``store`` is not added where the agent does not name it: servers that are only compatible may not know it.
+    """
+    sent = servers.asked(body, KEYS)
+    if sent.get("store") is not None:
+        sent["store"] = False
+    return sent
+
+
+def _messages(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
+    messages = parsing.entries(value, place, parsing.MAX_MESSAGES)
+    if not messages:
+        raise BadRequest(f"{place} must not be empty")
+    for at, message in enumerate(messages):
+        _message(parsing.record(message, f"{place}[{at}]"), f"{place}[{at}]")
+
+
+def _message(message: JsonObject, place: str) -> None:
+    role = message.get("role")
+    allowed = ROLES[parsing.one_of(role, f"{place}.role", ROLES)]
+    content = message.get("content")
+    if allowed is None:
+        _assistant(message, place)
+        return
+    if not message.keys() <= allowed:
+        Keys(dict.fromkeys(allowed)).check(message, place)
+    if content is None:
+        raise BadRequest(f"{place}.content is missing")
+    if role == "tool":
+        parsing.name(message.get("tool_call_id"), f"{place}.tool_call_id")
+    elif role == "function":
+        parsing.name(message.get("name"), f"{place}.name")
+    if not isinstance(content, str):
+        PARTS.each(content, f"{place}.content")
+        inline(content, f"{place}.content")
+
+
+def _assistant(message: JsonObject, place: str) -> None:
+    content = message.get("content")
+    if content is not None:
+        PARTS.content(content, f"{place}.content")
+    if message.get("refusal") is not None:
+        PARTS.content(message["refusal"], f"{place}.refusal")
+    if message.get("audio") is not None:
+        raise BadRequest(f"{place}.audio is not offered here: {STORED}", "unsupported_parameter")
+    if message.get("tool_calls") is not None:
+        calls = parsing.entries(message["tool_calls"], f"{place}.tool_calls", parsing.MAX_TOOLS)
+        for at, call in enumerate(calls):
+            here = f"{place}.tool_calls[{at}]"
+            CALLS.check(parsing.record(call, here).get("type", "function"), call, here)
+    if message.get("function_call") is not None:
+        check_called(message["function_call"], f"{place}.function_call")
+    inline(message, place)
+
+
+def _text(part: JsonObject, place: str) -> None:
+    parsing.text(part.get("text"), f"{place}.text")
+
+
+def _refusal(part: JsonObject, place: str) -> None:
+    parsing.text(part.get("refusal"), f"{place}.refusal")
+
+
+def _media(key: str) -> Rule:
+    """Return the rule of a part whose media stand, as a data: URL, in ``key`` or in its ``url``."""
+
+    def rule(part: JsonObject, place: str) -> None:
+        held = part.get(key)
+        parsing.name(held.get("url") if isinstance(held, dict) else held, f"{place}.{key}")
+
+    return rule
+
+
+def _sound(part: JsonObject, place: str) -> None:
+    held = parsing.record(part.get("input_audio"), f"{place}.input_audio")
+    parsing.name(held.get("data"), f"{place}.input_audio.data")
+
+
+def _file(part: JsonObject, place: str) -> None:
+    held = parsing.record(part.get("file"), f"{place}.file")
+    if held.get("file_id") is not None:
+        raise BadRequest(f"{place}.file.file_id is not offered here: {STORED}", "unsupported_content")
+    if not isinstance(held.get("file_data"), str):
+        raise BadRequest(
+            f"{place}: a part of the type 'file' must hold its data inline, in file.file_data",
+            "unsupported_content",
+        )
+
+
+PARTS = Kinds(
+    "content",
+    "unsupported_content",
+    {
+        "text": _text,
+        "refusal": _refusal,
+        "image_url": _media("image_url"),
+        "video_url": _media("video_url"),
+        "audio_url": _media("audio_url"),
+        "input_audio": _sound,
+        "file": _file,
+        "thinking": None,
+        "redacted_thinking": None,
+    },
+    dict.fromkeys(("document_url", "file_url", "file_id", "video", "container_upload"), STORED),
+)
+
+
+def _response_format(value: Any, place: str) -> None:  # noqa: ANN401
+    given = parsing.record(value, place)
+    parsing.one_of(given.get("type"), f"{place}.type", FORMATS)
+    if given.get("json_schema") is not None:
+        parsing.schema(given["json_schema"], f"{place}.json_schema")
+
+
+def _prediction(value: Any, place: str) -> None:  # noqa: ANN401
+    given = parsing.record(value, place)
+    rules.only("content", why="nothing else is predicted")(given.get("type"), f"{place}.type")
+    PARTS.content(given.get("content"), f"{place}.content")
+    inline(given, place)
+
+
+def _cache_options(value: Any, place: str) -> None:  # noqa: ANN401
+    if parsing.record(value, place).get("prewarm"):
+        raise BadRequest(f"{place}.prewarm is not offered here: it gives no answer", "unsupported_parameter")
+    if value.get("comparison_response_id") is not None:
+        raise BadRequest(
+            f"{place}.comparison_response_id is not offered here: {STORED}", "unsupported_parameter"
+        )
+
+
+KEYS = Keys(
+    {
+        **servers.PASSED,
+        "messages": _messages,
+        "model": parsing.text,
+        "stream": parsing.flag,
+        "stream_options": parsing.record,
+        "max_tokens": parsing.whole,
+        "max_completion_tokens": parsing.whole,
+        "n": rules.choices,
+        "temperature": rules.number(2),
+        "top_p": rules.number(1),
+        "stop": rules.stops(MAX_STOPS),
+        "reasoning_effort": rules.effort,
+        "response_format": _response_format,
+        "prediction": _prediction,
+        "modalities": rules.only(["text"], why="answers are text"),
+        "service_tier": rules.tier,
+        "prompt_cache_options": _cache_options,
+        **dict.fromkeys(
+            words(  # Checked together, once the names of the tools are known.
+                "tools tool_choice functions function_call parallel_tool_calls verbosity store user metadata"
+                " safety_identifier prompt_cache_key prompt_cache_retention"
+            )
+        ),
+    },
+    {**servers.REFUSED, "previous_response_id": "send the whole conversation", "thread": STORED},
+)

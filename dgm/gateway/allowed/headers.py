@@ -1,0 +1,100 @@
+"""Which headers of an agent's request pass to the provider: the version of Anthropic's protocol and some betas of it.
+
+Betas pass that only shape the answer. What such a beta makes possible in a body is decided by the body's own table.
+"""
+
+import re
+from collections.abc import Mapping
+
+from dgm.gateway.allowed.messages import PROFILES
+from dgm.gateway.allowed.messages_blocks import OTHERS, SEARCHED
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, words
+from dgm.gateway.messages_answer import NO_THREADS
+from dgm.gateway.wire import BadRequest
+from dgm.messages import WireProtocol
+
+VERSION = "anthropic-version"
+BETA = "anthropic-beta"
+VERSIONS = ("2023-01-01", "2023-06-01")
+"""Of Anthropic's protocol."""
+MAX_BETAS = 50
+DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")
+THREADS = "message-threads"
+PASSED = frozenset(
+    words(
+        "prompt-caching prompt-caching-scope extended-cache-ttl cache-diagnosis token-efficient-tools output-128k"
+        " output-300k max-tokens-3-5-sonnet interleaved-thinking dev-full-thinking adaptive-thinking redact-thinking"
+        " fine-grained-tool-streaming computer-use context-management compact structured-outputs effort pdfs"
+        " token-counting model-context-window-exceeded thinking-token-count thinking-display-updates"
+        " thinking-binding-controls task-budgets mid-conversation-tool-changes mid-conversation-output-config"
+        " mid-conversation-system-clear-at inline-tools tool-examples advanced-tool-use claude-code tools messages"
+        " search-results bash text-editor"
+    )
+)
+"""Names without their dates."""
+REFUSED: Mapping[str, str] = {
+    **dict.fromkeys(
+        words(
+            "code-execution web-fetch web-search mcp-client mcp-tunnels mcp-servers programmatic-tool-calling"
+        ),
+        PROVIDER_SIDE,
+    ),
+    **dict.fromkeys(
+        words("files-api skills agent-memory managed-agents dreaming ce-plugins environments"), STORED
+    ),
+    **dict.fromkeys(("context-1m", "fast-mode"), UNPRICED),
+    **dict.fromkeys(
+        words(
+            "oauth user-profiles user-profiles-billing spend-limit-reads telemetry-destinations webhooks"
+            " admin-user-sign-out analytics-usage-cost experimental-claude-tag ce-user-management"
+            " ce-claude-code-managed-settings"
+        ),
+        PROFILES,
+    ),
+    **dict.fromkeys(words("advisor-tool server-side-fallback fallback-credit"), OTHERS),
+    "tool-search-tool": SEARCHED,
+    "message-batches": "an answer is waited for",
+    THREADS: "send the whole conversation",
+}
+
+
+def passed(headers: Mapping[str, str], protocol: WireProtocol) -> dict[str, str]:
+    """Return the headers of an agent that are sent on; names in small letters. All others stay behind.
+
+    Args:
+        headers: the agent's, names in any case.
+        protocol: the one that agent and provider speak.
+
+    Raises:
+        BadRequest: a version or a beta is not offered; it names it.
+    """
+    if protocol is not WireProtocol.MESSAGES:
+        return {}
+    given = {name.lower(): value for name, value in headers.items()}
+    sent: dict[str, str] = {}
+    version = given.get(VERSION, "").strip()
+    if version:
+        if version not in VERSIONS:
+            raise BadRequest(f"the header {VERSION} must be {' or '.join(VERSIONS)}")
+        sent[VERSION] = version
+    betas = [beta.strip() for beta in given.get(BETA, "").split(",")]
+    betas = list(dict.fromkeys(beta for beta in betas if beta))
+    if len(betas) > MAX_BETAS:
+        raise BadRequest(f"the header {BETA} names {len(betas)} betas; at most {MAX_BETAS} are accepted")
+    for beta in betas:
+        _check(beta)
+    if betas:
+        sent[BETA] = ",".join(betas)
+    return sent
+
+
+def _check(beta: str) -> None:
+    name = DATE.sub("", beta)
+    if name in PASSED:
+        return
+    reason = REFUSED.get(name)
+    told = f"the beta {beta[:60]!r}"
+    code = NO_THREADS if name == THREADS else "unsupported_parameter"
+    if reason:
+        raise BadRequest(f"{told} is not offered here: {reason}", code)
+    raise BadRequest(f"{told} is not known here; leave it out", code)

@@ -1,0 +1,152 @@
+"""What of a request for a response passes to a provider that speaks OpenAI's Responses too."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dgm.gateway import parsing
+from dgm.gateway.allowed import rules, servers
+from dgm.gateway.allowed.responses_items import (
+    ITEMS,
+    SUMMED_UP,
+    TOOLS,
+    check_choice,
+    check_text_form,
+    check_thinking,
+    type_of,
+)
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Keys, Known, Rule, bounded, inline, words
+from dgm.gateway.openai_chat import MAX_STOPS
+from dgm.gateway.parsing import JsonObject
+from dgm.gateway.wire import BadRequest
+
+KEPT_HERE = "send the items, or previous_response_id"
+ENCRYPTED = "reasoning.encrypted_content"
+INCLUDED = (
+    ENCRYPTED,
+    "message.output_text.logprobs",
+    "message.input_image.image_url",
+    "computer_call_output.output.image_url",
+)
+NOT_INCLUDED = (
+    *("file_search_call.results", "web_search_call.results", "web_search_call.action.sources"),
+    "code_interpreter_call.outputs",
+)
+"""Of tools that run at the provider."""
+
+
+def nobody(_answer: str) -> bool:
+    """Tell that an answer is not of this job: the default where nothing is remembered."""
+    return False
+
+
+def check(body: JsonObject, known: Known = nobody) -> None:
+    """Raise ``BadRequest`` unless the request may pass as it is.
+
+    Args:
+        body: the request.
+        known: tells of an id whether it is that of an answer of this job; ``previous_response_id`` must be.
+
+    Raises:
+        BadRequest: it is no request for a response, or asks for what is not offered.
+    """
+    bounded(body)
+    KEYS.check(body)
+    if body.get("input") is None:
+        raise BadRequest("input must be a list")
+    if body.get("previous_response_id") is not None:
+        rules.stored(known)(body["previous_response_id"], "previous_response_id")
+    tools = [] if body.get("tools") is None else rules.tools(body["tools"], TOOLS, type_of)
+    rules.unique([tool.get("name") for tool in tools], "tools")
+    check_choice(body.get("tool_choice"))
+
+
+def prepared(body: JsonObject) -> JsonObject:
+    """Return the request as it is sent: nothing is stored, and a shell is always the agent's own.
+
+    Reasoning that nobody stores must travel with the agent, encrypted, so it is included. A model that cannot do so
+    says ``encrypted content is not supported``; then ``include`` is to be left out.
+    """
+    sent = servers.asked(body, KEYS)
+    sent["store"] = False
+    include = sent.get("include") or []
+    sent["include"] = include if ENCRYPTED in include else [*include, ENCRYPTED]
+    if sent.get("tools"):
+        sent["tools"] = [_own_shell(tool) for tool in sent["tools"]]
+    return sent
+
+
+def _own_shell(tool: JsonObject) -> JsonObject:
+    if tool.get("type") == "shell" and tool.get("environment") is None:
+        return {**tool, "environment": {"type": "local"}}
+    return tool
+
+
+def _input(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
+    if isinstance(value, str):
+        return
+    items = parsing.entries(value, place, parsing.MAX_MESSAGES)
+    if not items:
+        raise BadRequest(f"{place} must not be empty")
+    for at, item in enumerate(items):
+        here = f"{place}[{at}]"
+        kind = parsing.record(item, here).get("type")
+        if kind is None:
+            kind = "item_reference" if "id" in item and "role" not in item else "message"
+        ITEMS.check(kind, item, here)
+        if kind != "additional_tools":
+            inline(item, here)
+
+
+def _include(value: Any, place: str) -> None:  # noqa: ANN401
+    for at, word in enumerate(parsing.entries(value, place, parsing.MAX_TOOLS)):
+        if word in NOT_INCLUDED:
+            raise BadRequest(f"{place}[{at}] is not offered here: {PROVIDER_SIDE}", "unsupported_parameter")
+        parsing.one_of(word, f"{place}[{at}]", INCLUDED)
+
+
+CACHE = Keys(
+    dict.fromkeys(("mode", "ttl")),
+    {"prewarm": "it gives no answer", "comparison_response_id": STORED},
+)
+IMAGE = Keys({"context_compression": None})
+
+
+def _record_of(keys: Keys) -> Rule:
+    return lambda value, place: keys.check(parsing.record(value, place), place)
+
+
+REFUSED: Mapping[str, str] = {
+    **servers.REFUSED,
+    "conversation": KEPT_HERE,
+    "prompt": "prompts that a provider stores are not reachable",
+    "context_management": SUMMED_UP,
+    "thread": KEPT_HERE,
+}
+KEYS = Keys(
+    {
+        **servers.PASSED,
+        "input": _input,
+        "instructions": parsing.text,
+        "model": parsing.text,
+        "stream": parsing.flag,
+        "stream_options": parsing.record,
+        "max_output_tokens": parsing.whole,
+        "temperature": rules.number(2),
+        "top_p": rules.number(1),
+        "stop": rules.stops(MAX_STOPS),
+        "include": _include,
+        "reasoning": check_thinking,
+        "text": check_text_form,
+        "truncation": rules.only("auto", "disabled", why="there is no other way"),
+        "service_tier": rules.tier,
+        "prompt_cache_options": _record_of(CACHE),
+        "image": _record_of(IMAGE),
+        **dict.fromkeys(
+            words(
+                "previous_response_id tools tool_choice parallel_tool_calls max_tool_calls store user metadata"
+                " safety_identifier prompt_cache_key prompt_cache_retention client_metadata"
+            )
+        ),
+    },
+    REFUSED,
+)

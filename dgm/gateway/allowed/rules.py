@@ -1,0 +1,123 @@
+"""Rules for single values that several protocols share."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dgm.gateway import parsing
+from dgm.gateway.allowed.walk import MAX_CHOICES, PROVIDER_SIDE, UNPRICED, Keys, Kinds, Known, Rule, inline
+from dgm.gateway.parsing import JsonObject
+from dgm.gateway.wire import BadRequest
+
+EFFORTS = (*parsing.EFFORTS, "default", "auto")
+TIERS = ("auto", "default", "standard_only", "standard", "on_demand", "flex")
+"""Service that costs what the table says, or less."""
+LATE = "tools that are loaded later need a search at the provider"
+
+
+def number(most: float) -> Rule:
+    """Return the rule of a number from 0 to ``most``."""
+    return lambda value, place: parsing.number(value, place, most)
+
+
+def stops(most: int) -> Rule:
+    """Return the rule of a text, or of at most ``most`` texts, at which to stop."""
+    return lambda value, place: parsing.stops(value, place, most)
+
+
+def only(*accepted: object, why: str) -> Rule:
+    """Return the rule of a value that must be one of these."""
+
+    def rule(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
+        if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in accepted):
+            words = " or ".join(json.dumps(one) for one in accepted)
+            raise BadRequest(f"{place} must be {words} or left out: {why}", "unsupported_parameter")
+
+    return rule
+
+
+def effort(value: Any, place: str) -> None:  # noqa: ANN401
+    """Check how much to think."""
+    parsing.one_of(value, place, EFFORTS)
+
+
+def choices(value: Any, place: str) -> None:  # noqa: ANN401
+    """Check how many answers are asked for."""
+    if type(value) is not int or not 1 <= value <= MAX_CHOICES:
+        raise BadRequest(f"{place} must be a whole number from 1 to {MAX_CHOICES}")
+
+
+def tier(value: Any, place: str) -> None:  # noqa: ANN401
+    """Check that the service costs no more than the price table says."""
+    if value not in TIERS:
+        words = ", ".join(TIERS)
+        raise BadRequest(f"{place} must be one of {words}: {UNPRICED}", "unsupported_parameter")
+
+
+def template(value: Any, place: str) -> None:  # noqa: ANN401
+    """Check that arguments of a chat template are no template."""
+    if "chat_template" in parsing.record(value, place):
+        raise BadRequest(
+            f"{place}.chat_template is not offered here: a template is a program for the server",
+            "unsupported_parameter",
+        )
+
+
+def stored(known: Known) -> Rule:
+    """Return the rule of an id that must be that of an answer of this job."""
+
+    def rule(value: Any, place: str) -> None:  # noqa: ANN401
+        answer = parsing.name(value, place)
+        if not known(answer):
+            told = f"there is no earlier answer {answer[:80]!r} in this job"
+            raise BadRequest(told, "previous_response_not_found")
+
+    return rule
+
+
+def tools(value: Any, kinds: Kinds, of: Callable[[JsonObject], object]) -> Sequence[JsonObject]:  # noqa: ANN401
+    """Check a list of tools and return it; ``of`` tells a tool's type."""
+    given = parsing.entries(value, "tools", parsing.MAX_TOOLS)
+    for at, tool in enumerate(given):
+        check_tool(tool, f"tools[{at}]", kinds, of)
+    return given
+
+
+def check_tool(tool: Any, place: str, kinds: Kinds, of: Callable[[JsonObject], object]) -> None:  # noqa: ANN401
+    """Check one tool: its type, who calls it, and when it is loaded."""
+    given = parsing.record(tool, place)
+    kinds.check(of(given), given, place)
+    for held in (given, given.get("function"), given.get("custom")):
+        if isinstance(held, dict):
+            _callers(held, place)
+    inline(given, place)
+
+
+def _callers(tool: JsonObject, place: str) -> None:
+    if tool.get("allowed_callers") not in (None, [], ["direct"]):
+        raise BadRequest(
+            f'{place}.allowed_callers must be ["direct"] or left out: {PROVIDER_SIDE}',
+            "unsupported_parameter",
+        )
+    if tool.get("defer_loading") not in (None, False):
+        raise BadRequest(f"{place}.defer_loading must be false or left out: {LATE}", "unsupported_parameter")
+
+
+def unique(names: Sequence[object], place: str) -> None:
+    """Check that no two tools go by one name."""
+    seen: set[object] = set()
+    for at, name in enumerate(names):
+        if name is not None and name in seen:
+            raise BadRequest(f"{place}[{at}]: there is another tool of the name {str(name)[:80]!r}")
+        seen.add(name)
+
+
+def named(name: Any, offered: set[str], place: str) -> None:  # noqa: ANN401
+    """Check that a wish for a tool names one that is offered."""
+    if parsing.name(name, place) not in offered:
+        raise BadRequest(f"tool_choice names {name[:80]!r}, which is not among the tools")
+
+
+def shaped(passed: str) -> Keys:
+    """Return a table in which all of the keys pass with any value."""
+    return Keys(dict.fromkeys(passed.split()))

@@ -1,0 +1,530 @@
+"""Chat completions that pass as they are, and those that are refused by name."""
+
+import json
+
+import pytest
+
+from dgm.gateway import parsing
+from dgm.gateway.allowed import chat
+from dgm.gateway.wire import BadRequest
+from tests.unit.wire_bench import SCHEMA
+
+USER = {"role": "user", "content": "go"}
+TOOL = {"type": "function", "function": {"name": "bash", "description": "Run it.", "parameters": SCHEMA}}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "a.py"}
+CACHED = {"type": "ephemeral"}
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+
+
+def check(**body):
+    chat.check(parsing.document(json.dumps({"messages": [USER], **body}).encode()))
+
+
+def said(*parts, role="user"):
+    return {"messages": [{"role": role, "content": list(parts)}]}
+
+
+def turn(**keys):
+    return {"messages": [USER, {"role": "assistant", "content": "", **keys}]}
+
+
+def schema(**keys):
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA, **keys}}
+
+
+def nested(depth):
+    value = {"a": 1}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+PASSING = {
+    # Programs as they ask.
+    "mini-swe-agent by litellm": {
+        "model": "default",
+        "messages": [
+            {"role": "system", "content": "You solve tasks with bash."},
+            USER,
+            {"role": "assistant", "content": "```bash\nls\n```", "provider_specific_fields": {"refusal": None}},
+            {"role": "user", "content": "<returncode>0</returncode>"},
+        ],
+        "temperature": 0.0,
+        "drop": None,
+    },
+    "mini-swe-agent with a tool and cache marks": {
+        "messages": [
+            {"role": "system", "content": [{"type": "text", "text": "s", "cache_control": CACHED}]},
+            {"role": "user", "content": [{"type": "text", "text": "u", "cache_control": CACHED}]},
+            CALLED,
+            {**RESULT, "cache_control": CACHED},
+        ],
+        "tools": [TOOL],
+        "parallel_tool_calls": True,
+        "extra_headers": None,
+    },
+    "openai-agents by chat": {
+        "messages": [{"role": "developer", "content": "Be brief."}, USER],
+        "tools": [{"type": "function", "function": {**TOOL["function"], "strict": True}}],
+        "tool_choice": "auto",
+        "parallel_tool_calls": False,
+        "response_format": schema(strict=True),
+        "store": None,
+        "reasoning_effort": "low",
+        "verbosity": "low",
+        "top_logprobs": 3,
+        "logprobs": True,
+        "metadata": {"trace": "7"},
+        "prompt_cache_retention": "24h",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    },
+    "LangChain, structured output by a schema": {
+        "response_format": schema(strict=True, description="An answer."),
+        "stream": False,
+        "n": 1,
+    },
+    "LangChain, structured output by a function": {
+        "tools": [TOOL],
+        "tool_choice": {"type": "function", "function": {"name": "bash"}},
+        "parallel_tool_calls": False,
+    },
+    "LangChain, structured output by JSON mode": {"response_format": {"type": "json_object"}},
+    "aider": {
+        "messages": [
+            {"role": "system", "content": "Act as an expert."},
+            USER,
+            {"role": "assistant", "content": "Ok."},
+            USER,
+        ],
+        "temperature": 0,
+        "stream": True,
+        "max_tokens": 8192,
+    },
+    "aider, going on within an answer": {
+        "messages": [USER, {"role": "assistant", "content": "def f(", "prefix": True}],
+        "stop": ["```"],
+    },
+    "OpenHands": {
+        "messages": [
+            {"role": "system", "content": [{"type": "text", "text": "s", "cache_control": CACHED}]},
+            {"role": "user", "content": [{"type": "text", "text": "u"}]},
+            {**CALLED, "content": [{"type": "text", "text": "I look."}]},
+            {"role": "tool", "tool_call_id": "call_1", "name": "bash", "content": [{"type": "text", "text": "t"}]},
+        ],
+        "tools": [TOOL],
+        "tool_choice": "auto",
+        "metadata": {"session_id": "s", "tags": ["model:m"]},
+        "seed": 1,
+        "top_p": 1.0,
+        "top_k": 20,
+        "max_completion_tokens": 4096,
+    },
+    "smolagents": {"stop": ["Observation:", "<end_code>"], "response_format": schema()},
+    # What shapes an answer.
+    "json answers (refused until passing through)": {"response_format": {"type": "json_object"}},
+    "logprobs (refused until passing through)": {"logprobs": True},
+    "penalty (refused until passing through)": {"frequency_penalty": 0.5, "presence_penalty": -1},
+    "several answers (refused until passing through)": {"n": 2},
+    "sixteen answers": {"n": 16},
+    "top_k (refused until passing through)": {"top_k": 4},
+    "bias": {"logit_bias": {"50256": -100}},
+    "verbosity": {"verbosity": "high"},
+    "prediction": {"prediction": {"type": "content", "content": "def f():"}},
+    "prediction in parts": {"prediction": {"type": "content", "content": [{"type": "text", "text": "x"}]}},
+    "flexible service": {"service_tier": "flex"},
+    "service of the account": {"service_tier": "auto"},
+    "text only": {"modalities": ["text"]},
+    "caching": {"prompt_cache_key": "p", "prompt_cache_options": {"mode": "explicit", "ttl": "30m"}},
+    "bookkeeping": {"user": "u", "safety_identifier": "s", "metadata": {"url": "https://example.org"}},
+    "stored or not": {"store": True},
+    "null asks for nothing": dict.fromkeys(("tools", "stop", "functions", "audio", "whatever", "n", "models")),
+    "false asks for nothing": {"enable_search": False, "background": False, "plugins": []},
+    # Tools.
+    "functions (refused until passing through)": {"functions": [{"name": "f", "parameters": SCHEMA}]},
+    "function_call (refused until passing through)": {"function_call": "auto", "functions": [{"name": "f"}]},
+    "function by name": {"function_call": {"name": "f"}, "functions": [{"name": "f"}]},
+    "custom tool (refused until passing through)": {"tools": [{"type": "custom", "custom": {"name": "c"}}]},
+    "custom tool with a grammar": {
+        "tools": [
+            {
+                "type": "custom",
+                "custom": {
+                    "name": "c",
+                    "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: /x/"}},
+                },
+            }
+        ],
+        "tool_choice": {"type": "custom", "custom": {"name": "c"}},
+    },
+    "choice among some (refused until passing through)": {
+        "tools": [TOOL],
+        "tool_choice": {
+            "type": "allowed_tools",
+            "allowed_tools": {
+                "mode": "required",
+                "tools": [{"type": "function", "function": {"name": "bash"}}],
+            },
+        },
+    },
+    "schema with properties that look like addresses": {
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "fetch",
+                    "parameters": {
+                        "type": "object",
+                        "properties": {"url": {"type": "string", "default": "https://example.org"}},
+                    },
+                },
+            }
+        ]
+    },
+    "deep schema within the bound": {
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": nested(30)}}]
+    },
+    # The history.
+    "name of a speaker (refused until passing through)": {"messages": [{**USER, "name": "Ada"}]},
+    "legacy call (refused until passing through)": {
+        "messages": [
+            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+            {"role": "function", "name": "f", "content": "x"},
+        ]
+    },
+    "custom call": {
+        "messages": [
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "1", "type": "custom", "custom": {"name": "c", "input": "x"}}],
+            },
+            {"role": "tool", "tool_call_id": "1", "content": "x"},
+        ]
+    },
+    "prefilled answer": {"messages": [USER, {"role": "assistant", "content": "It is ("}]},
+    "turn as the server wrote it": turn(
+        reasoning_content="x",
+        reasoning="x",
+        reasoning_details=[{"type": "reasoning.encrypted", "data": "gAAAA", "format": "v1", "id": "r", "index": 0}],
+        thinking_blocks=[{"type": "thinking", "thinking": "x", "signature": "s"}],
+        annotations=[
+            {"type": "url_citation", "url_citation": {"url": "https://example.org", "title": "t", "start_index": 0}}
+        ],
+        refusal=None,
+        audio=None,
+        function_call=None,
+        parsed={"a": 1},
+        matched_stop=7,
+    ),
+    "signature of a thought beside a call": turn(
+        tool_calls=[{**CALL, "index": 0, "extra_content": {"google": {"thought_signature": "CtQB"}}}]
+    ),
+    "refusal that comes back": {"messages": [{"role": "assistant", "content": None, "refusal": "No."}, USER]},
+    # Media inline.
+    "image inline": said({"type": "image_url", "image_url": {"url": PIXEL, "detail": "low"}}),
+    "image inline, the short form": said({"type": "image_url", "image_url": PIXEL}),
+    "image as a result": {
+        "messages": [CALLED, {**RESULT, "content": [{"type": "image_url", "image_url": {"url": PIXEL}}]}]
+    },
+    "sound inline": said({"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}),
+    "document inline": said(
+        {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBE", "filename": "a.pdf"}}
+    ),
+    "film inline": said({"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}}),
+    # Compatible servers.
+    "vLLM": {
+        "repetition_penalty": 1.1,
+        "min_p": 0.05,
+        "guided_json": SCHEMA,
+        "chat_template_kwargs": {"enable_thinking": False},
+        "stop_token_ids": [2],
+        "structured_outputs": {"choice": ["a", "b"]},
+        "skip_special_tokens": False,
+        "stream_options": {"include_usage": True, "continuous_usage_stats": True},
+    },
+    "llama.cpp": {
+        "cache_prompt": True,
+        "typical_p": 1.0,
+        "dry_multiplier": 0.8,
+        "grammar": "root ::= [a-z]+",
+        "mirostat": 2,
+        "samplers": ["top_k", "min_p"],
+    },
+    "Ollama": {"options": {"num_ctx": 8192, "repeat_penalty": 1.1}, "think": True, "format": "json"},
+    "SGLang": {"separate_reasoning": True, "regex": "[a-z]+", "ignore_eos": False},
+    "OpenRouter": {
+        "reasoning": {"effort": "high", "exclude": False},
+        "include_reasoning": True,
+        "usage": {"include": True},
+        "transforms": ["middle-out"],
+        "top_a": 0.1,
+    },
+    "DeepSeek": {"thinking": {"type": "enabled"}, "messages": [USER, {**turn()["messages"][1], "prefix": True}]},
+    "Qwen": {"enable_thinking": True, "thinking_budget": 4000, "incremental_output": True},
+    "Groq": {"reasoning_format": "parsed", "service_tier": "on_demand", "reasoning_effort": "default"},
+    "Mistral": {"random_seed": 3, "safe_prompt": False, "prompt_mode": "reasoning", "tool_choice": "none"},
+    "Mistral's thinking": {
+        "messages": [
+            {
+                "role": "assistant",
+                "content": [{"type": "thinking", "thinking": [{"type": "text", "text": "x"}]}],
+            },
+            USER,
+        ]
+    },
+    "Moonshot": {"messages": [USER, {"role": "assistant", "content": "{", "partial": True, "name": "k"}]},
+}
+
+
+def raw(written):
+    return written if isinstance(written, bytes) else json.dumps({"messages": [USER], **written}).encode()
+
+
+def tools(*items):
+    return {"tools": list(items)}
+
+
+# Every request that the readers of today refuse and that is still to be refused.
+TODAY = {
+    "empty": (b"", "not JSON"),
+    "not json": (b"{", "not JSON"),
+    "not utf-8": (b'{"messages": "\xff"}', "not JSON"),
+    "null": (b"null", "must be an object"),
+    "a string": (b'"hello"', "must be an object"),
+    "a number": (b"7", "must be an object"),
+    "a list": (b"[]", "must be an object"),
+    "not a number": (b'{"messages": [], "temperature": NaN}', "not JSON"),
+    "infinite number": (b'{"messages": [], "temperature": 1e999}', "not JSON"),
+    "deep nesting": (b"[" * 200_000, "not JSON"),
+    "deep nesting, closed": (b'{"messages":' + b"[" * 50_000 + b"]" * 50_000 + b"}", "not JSON"),
+    "deep schema": (
+        tools({"type": "function", "function": {"name": "f", "parameters": nested(60)}}),
+        "nested deeper",
+    ),
+    "no messages": (b"{}", "messages must be a list"),
+    "messages null": (b'{"messages": null}', "messages must be a list"),
+    "messages empty": (b'{"messages": []}', "must not be empty"),
+    "messages a text": (b'{"messages": "hi"}', "must be a list"),
+    "message null": ({"messages": [None]}, "messages[0] must be an object"),
+    "message a number": ({"messages": [1]}, "messages[0] must be an object"),
+    "no role": ({"messages": [{"content": "x"}]}, "messages[0].role"),
+    "role a number": ({"messages": [{"role": 3, "content": "x"}]}, "messages[0].role"),
+    "unknown role": ({"messages": [{"role": "king", "content": "x"}]}, "messages[0].role"),
+    "no content": ({"messages": [{"role": "user"}]}, "content is missing"),
+    "content a number": ({"messages": [{"role": "user", "content": 3}]}, "content must be a list"),
+    "content an object": ({"messages": [{"role": "user", "content": {}}]}, "content must be a list"),
+    "content of a tool an object": ({"messages": [{"role": "tool", "tool_call_id": "c", "content": {}}]}, "a list"),
+    "image by url": (
+        said({"type": "image_url", "image_url": {"url": "http://example.org/a.png"}}),
+        "image_url.url is an address",
+    ),
+    "tool result without id": ({"messages": [{"role": "tool", "content": "x"}]}, "tool_call_id"),
+    "tool calls of a user": ({"messages": [{**USER, "tool_calls": []}]}, "messages[0].tool_calls"),
+    "tool call without function": (turn(tool_calls=[{"id": "1"}]), "function must be an object"),
+    "tool call whose id is a number": (turn(tool_calls=[{"id": 1}]), "id must be a text"),
+    "arguments an object": (
+        turn(tool_calls=[{"id": "1", "function": {"name": "f", "arguments": {}}}]),
+        "arguments must be a text",
+    ),
+    "tools an object": ({"tools": {}}, "tools must be a list"),
+    "tools a number": ({"tools": 5}, "tools must be a list"),
+    "provider's tool": (tools({"type": "web_search"}), "no tools of a provider"),
+    "remote server as tool": (tools({"type": "mcp", "server_url": "http://example.org"}), "no tools of a provider"),
+    "web search": ({"web_search_options": {}}, "web_search_options is not offered"),
+    "a hundred answers": ({"n": 100}, "n must be a whole number from 1 to 16"),
+    "temperature a text": ({"temperature": "hot"}, "temperature must be a number"),
+    "temperature true": ({"temperature": True}, "temperature must be a number"),
+    "temperature too high": ({"temperature": 9}, "temperature must be a number"),
+    "max_tokens zero": ({"max_tokens": 0}, "max_tokens must be a whole number"),
+    "max_tokens negative": ({"max_tokens": -1}, "max_tokens must be a whole number"),
+    "max_tokens a fraction": ({"max_tokens": 1.5}, "max_tokens must be a whole number"),
+    "stream a text": ({"stream": "yes"}, "stream must be true or false"),
+    "stream_options a list": ({"stream_options": []}, "stream_options must be an object"),
+    "model a number": ({"model": 4}, "model must be a text"),
+    "true is not one": ({"n": True}, "n must be"),
+    "spoken answers": ({"audio": {"voice": "x"}}, "audio is not offered"),
+    "unknown key": ({"brilliance": 4}, "brilliance is not known here; leave it out"),
+    "unknown key of a message": ({"messages": [{**USER, "mood": "good"}]}, "messages[0].mood is not known"),
+    "legacy result without a name": ({"messages": [{"role": "function", "content": "x"}]}, "messages[0].name"),
+    "two tools of one name": (tools(TOOL, TOOL), "another tool of the name 'bash'"),
+    "choice of a missing tool": ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "'f'"),
+    "a call without tools": ({"tool_choice": "required"}, "there are no tools"),
+    "choice among nothing": ({"tool_choice": {"type": "allowed_tools"}}, "allowed_tools must be an object"),
+    "unknown effort": ({"reasoning_effort": "heroic"}, "one of none, minimal"),
+    "five stops": ({"stop": ["a"] * 5}, "at most 4"),
+    "empty stop": ({"stop": ""}, "must not be empty"),
+    "top_p above one": ({"top_p": 1.5}, "from 0 to 1"),
+    "sound without data": (said({"type": "input_audio", "input_audio": {}}), "input_audio.data"),
+    "file without data": (said({"type": "file", "file": {}}), "must hold its data inline"),
+}
+
+NEW = {
+    # What reaches a network, or a provider's own tools.
+    "search of another provider": ({"search_parameters": {"mode": "on"}}, "search_parameters is not offered"),
+    "search by a flag": ({"enable_search": True}, "enable_search is not offered"),
+    "search by a plug-in": ({"plugins": [{"id": "web"}]}, "plugins is not offered"),
+    "search by a tool without type": (tools({"google_search": {}}), "tools[0]"),
+    "search by a built-in function": (
+        tools({"type": "builtin_function", "function": {"name": "$web_search"}}),
+        "'builtin_function' is not offered",
+    ),
+    "search by a server tool": (tools({"type": "openrouter:web_search"}), "'openrouter:web_search'"),
+    "code at the provider": (tools({"type": "code_interpreter"}), "no tools of a provider"),
+    "code by a flag": ({"enable_code_interpreter": True}, "enable_code_interpreter is not offered"),
+    "a search index of the account": ({"data_sources": [{"type": "azure_search"}]}, "data_sources is not offered"),
+    "grounding": ({"extra_body": {"google": {"tools": [{"google_search": {}}]}}}, "extra_body is not offered"),
+    "a shell by chat": (tools({"type": "shell"}), "'shell' is not offered"),
+    "moderation": ({"moderation": {"model": "m"}}, "moderation is not offered"),
+    "file search in an allowed list": (
+        {
+            "tools": [TOOL],
+            "tool_choice": {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "auto", "tools": [{"type": "file_search"}]},
+            },
+        },
+        "'file_search' is not offered",
+    ),
+    # Other models, routes, accounts and servers.
+    "other models": ({"models": ["a", "b"]}, "models is not offered"),
+    "a route": ({"route": "fallback"}, "route is not offered"),
+    "fallbacks": ({"fallbacks": ["m"]}, "fallbacks is not offered"),
+    "other provider": ({"provider": {"order": ["x"]}}, "provider is not offered"),
+    "other server": ({"api_base": "http://169.254.169.254"}, "api_base is not offered"),
+    "other key": ({"api_key": "sk-1"}, "api_key is not offered"),
+    "other headers": ({"extra_headers": {"x": "y"}}, "extra_headers is not offered"),
+    "a preset of the account": ({"preset": "p"}, "preset is not offered"),
+    "memory of another server": (
+        {"kv_transfer_params": {"remote_host": "10.0.0.1"}},
+        "kv_transfer_params is not offered",
+    ),
+    "another one's slot": ({"id_slot": 0}, "id_slot is not offered"),
+    "an adapter by its path": ({"lora_path": "/models/x"}, "lora_path is not offered"),
+    "a model that stays loaded": ({"keep_alive": -1}, "keep_alive is not offered"),
+    # Programs at the server.
+    "a template": ({"chat_template": "{{ 7 }}"}, "chat_template is not offered"),
+    "a template among its arguments": (
+        {"chat_template_kwargs": {"chat_template": "{{ 7 }}"}},
+        "chat_template_kwargs.chat_template",
+    ),
+    "a processor by its name": ({"logits_processors": ["os.system"]}, "logits_processors is not offered"),
+    "a pickled processor": ({"custom_logit_processor": "gASV"}, "custom_logit_processor is not offered"),
+    # Money.
+    "dear service": ({"service_tier": "priority"}, "service_tier must be one of auto"),
+    "fast service": ({"service_tier": "fast"}, "service_tier must be one of auto"),
+    "service a list": ({"service_tier": ["auto"]}, "service_tier must be one of auto"),
+    "limit by another name": ({"n_predict": 100_000}, "n_predict is not offered"),
+    "limit among options": ({"options": {"num_predict": -1}}, "options.num_predict is not offered"),
+    "answers that nobody sees": ({"best_of": 8}, "best_of is not offered"),
+    "seventeen answers": ({"n": 17}, "n must be"),
+    "a warmed cache": ({"prompt_cache_options": {"prewarm": True}}, "prewarm is not offered"),
+    "batch": ({"deferred": True}, "deferred is not offered"),
+    "background": ({"background": True}, "background is not offered"),
+    "sound and text": ({"modalities": ["text", "audio"]}, "modalities must be"),
+    # Stored data, and addresses wherever they hide.
+    "stored file": (said({"type": "file", "file": {"file_id": "file-1"}}), "file_id is not offered"),
+    "stored file beside data": (
+        said({"type": "file", "file": {"file_id": "file-1", "file_data": "data:,x"}}),
+        "file_id is not offered",
+    ),
+    "stored sound": (turn(audio={"id": "audio_1"}), "audio is not offered"),
+    "document by url": (said({"type": "document_url", "document_url": "https://example.org"}), "'document_url'"),
+    "document's data an address": (
+        said({"type": "file", "file": {"file_data": "https://example.org/a.pdf"}}),
+        "file_data is an address",
+    ),
+    "sound's data an address": (
+        said({"type": "input_audio", "input_audio": {"data": " HTTPS://example.org/a.wav"}}),
+        "data is an address",
+    ),
+    "image of the server's disk": (
+        said({"type": "image_url", "image_url": {"url": "file:///etc/passwd"}}),
+        "url is an address or a name",
+    ),
+    "image of a bucket": (
+        said({"type": "image_url", "image_url": {"url": "gs://b/a.png"}}),
+        "url is an address or a name",
+    ),
+    "image by url, the short form": (
+        said({"type": "image_url", "image_url": "https://example.org"}),
+        "image_url is an address",
+    ),
+    "film by url": (
+        said({"type": "video_url", "video_url": {"url": "https://example.org/a.mp4"}}),
+        "url is an address",
+    ),
+    "image by url as a result": (
+        {
+            "messages": [
+                CALLED,
+                {**RESULT, "content": [{"type": "image_url", "image_url": {"url": "https://a.example"}}]},
+            ]
+        },
+        "messages[1].content[0].image_url.url",
+    ),
+    "address under an unknown key": (
+        said({"type": "text", "text": "x", "more": [{"deep": {"fileUri": "https://example.org"}}]}),
+        "content[0].more[0].deep.fileUri",
+    ),
+    "address in an assistant's turn": (turn(images=[{"image_url": {"url": "https://a.example"}}]), "image_url.url"),
+    "container under an unknown key": (turn(more={"container": {"id": "c"}}), "more.container is not offered"),
+    "part of nobody": (said({"type": "hologram"}), "'hologram' are not known"),
+    "part without type": (said({"text": "x"}), "content[0]"),
+    "part a text": (said("x"), "content[0] must be an object"),
+    "call of a provider's tool": (turn(tool_calls=[{"id": "1", "type": "web_search"}]), "'web_search'"),
+    "tool without type": (tools({"function": {"name": "f"}}), "tools[0]"),
+    "program calls a function": (
+        tools({**TOOL, "allowed_callers": ["code_execution_20250825"]}),
+        "allowed_callers must be",
+    ),
+    "function that is loaded late": (
+        tools({"type": "function", "function": {"name": "f", "defer_loading": True}}),
+        "defer_loading must be",
+    ),
+    "deep body": ({"metadata": nested(70)}, "nested deeper than 64"),
+    "unknown form of the answer": ({"response_format": {"type": "speech"}}, "response_format.type"),
+    "unprintable key": ({"\u202e\n": 1}, "is not known here"),
+    "thread": ({"thread": {"id": "t"}}, "thread is not offered"),
+    "earlier answer": ({"previous_response_id": "resp_1"}, "previous_response_id is not offered"),
+}
+REFUSED = {**TODAY, **NEW}
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_request_passes(name):
+    check(**PASSING[name])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_request_is_refused_in_clear_words(name):
+    written, words = REFUSED[name]
+    with pytest.raises(BadRequest) as caught:
+        chat.check(parsing.document(raw(written)))
+    assert words in str(caught.value)
+    assert str(caught.value).isprintable()
+    assert caught.value.status == 400
+
+
+def test_what_is_refused_has_the_code_of_its_kind():
+    codes = {
+        "web search": "unsupported_parameter",
+        "provider's tool": "unsupported_tool",
+        "image by url": "unsupported_content",
+        "unknown key": "unknown_parameter",
+    }
+    for name, code in codes.items():
+        with pytest.raises(BadRequest) as caught:
+            chat.check(parsing.document(raw(REFUSED[name][0])))
+        assert caught.value.code == code
+
+
+def test_nothing_is_stored():
+    body = {"messages": [USER], "store": True, "whatever": None, "models": [], "seed": None}
+    assert chat.prepared(body) == {"messages": [USER], "store": False, "seed": None}
+    assert body["store"] is True
+
+
+def test_store_is_not_named_to_a_server_that_may_not_know_it():
+    assert "store" not in chat.prepared({"messages": [USER]})
