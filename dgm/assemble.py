@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from dgm import __version__
@@ -24,7 +23,7 @@ from dgm.benchmarks.opening import open_suite
 from dgm.benchmarks.statements import statement_of
 from dgm.config import LimitSettings, Settings, as_made, validated
 from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
-from dgm.errors import AgentFault, Infrastructure, ProviderRefuses, UserError
+from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
@@ -35,14 +34,12 @@ from dgm.meta.contract import read_contract
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, frozen, shipped
 from dgm.meta.registry import open_operators
-from dgm.models.choose import names_by_role, open_models
+from dgm.models.choose import open_models
 from dgm.models.dry_run import DryRun
-from dgm.models.pricing import Price, Prices
 from dgm.models.providers import without_addresses
 from dgm.paths import asset
 from dgm.policies.registry import open_policy, refuse_idle
-from dgm.models.listening import Silent
-from dgm.protocols import Benchmark, Checked, LentModel, Needs, Operator, SandboxEngine, WireModel
+from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
@@ -51,6 +48,7 @@ from dgm.search.control import Examination, enter_control
 from dgm.search.exam import FOLDER, enter
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
+from dgm.search.model_checks import prices_of
 from dgm.search.supply import Lent
 from dgm.search.worker import Worker, seed_birth
 
@@ -69,55 +67,6 @@ class Parts:
 
     engine: SandboxEngine
     benchmark: Benchmark
-
-
-def prices_of(settings: Settings) -> Mapping[str, Price]:
-    """What each model of the settings costs, by its name.
-
-    Raises:
-        UserError: there is no such model, or nobody has said what it costs.
-    """
-    prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
-    return {name: prices.of(name) for name in names_by_role(settings).values()}
-
-
-async def check_models(
-    settings: Settings, known: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
-) -> Sequence[Checked]:
-    """Make one small real call to every model, and return what it took and taught.
-
-    Args:
-        settings: name the models.
-        known: model → its abilities, as an earlier session recorded them.
-
-    Raises:
-        UserError: a key is missing or wrong, there is no such model, or nobody has said what it costs.
-        Infrastructure: one does not answer now.
-    """
-    if "recorded" in names_by_role(settings).values():
-        raise UserError("model 'recorded' answers in replays only: dgm replay RUN evaluations --perform")
-    # Opened before they are priced: of a model that does not exist, nobody could say what it costs.
-    models = set(open_models(settings).values())
-    try:
-        prices_of(settings)
-        for model in models:
-            if isinstance(model, WireModel):
-                model.adopt(Silent(), known.get(model.name))
-        checked = await asyncio.gather(*(model.check() for model in models))
-    except ProviderRefuses as error:
-        raise UserError(str(error)) from error
-    finally:
-        await asyncio.gather(*(model.close() for model in models))
-    return [one for one in checked if one is not None]
-
-
-def note_checks(run: Run, settings: Settings, checks: Sequence[Checked]) -> None:
-    """Write into the log of a run what the checks of its models took and taught."""
-    prices = prices_of(settings)
-    journal = RunJournal(run)
-    for one in checks:
-        usage = replace(one.usage, usd=prices[one.model].cost(one.usage))
-        journal.learned(one.model, one.abilities, "; ".join(one.words), usage)
 
 
 def call_limits(limits: LimitSettings) -> CallLimits:

@@ -23,7 +23,8 @@ SELECT action, json_extract(body, '$.role') AS role, json_extract(body, '$.model
     sum(coalesce(json_extract(body, '$.usage[4]'), 0)),
     sum(coalesce(json_extract(body, '$.usage[5]'), 0)),
     sum(coalesce(json_extract(body, '$.usage[6]'), 0))
-FROM events WHERE kind IN ('model_called', 'call_booked') AND seq <= ? {which} GROUP BY action, role, model ORDER BY action, min(seq)
+FROM events WHERE kind IN ('model_called', 'call_booked') AND seq <= ? {which}
+GROUP BY action, role, model ORDER BY action, min(seq)
 """
 _OF_ACTIONS = "AND action IN (SELECT value FROM json_each(?))"
 _STARTS = """

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any
 
+from dgm.archive.codec_models import READERS, encode_call, encode_model, usage_body, usage_of
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -24,7 +25,6 @@ from dgm.archive.events import (
     ModelCalled,
     ModelLearned,
     ModelNoted,
-    NoteKind,
     RunPaused,
     RunStarted,
     RunStopped,
@@ -39,7 +39,6 @@ from dgm.domain import (
     Budget,
     CommitId,
     Cost,
-    Digest,
     Evaluate,
     Evaluation,
     Expand,
@@ -63,21 +62,12 @@ def encode(event: Event) -> tuple[str, int | None, str]:
                 action,
                 _dump({**_action_body(what), **({"again": True} if again else {})}),
             )
-        case ModelCalled():
-            return "model_called", event.action, _dump(_call_body(event))
-        case CallStarted():
-            return "call_started", event.action, _dump(_begun_body(event))
-        case CallBooked():
-            return "call_booked", event.action, _dump(_booked_body(event))
-        case ModelLearned(model, abilities, words, usage):
-            learned = {"model": model, "abilities": dict(abilities), "words": words}
-            return "model_learned", None, _dump({**learned, "usage": _usage_body(usage)})
-        case ModelNoted(model, kind, words, until):
-            noted = {"model": model, "kind": kind.value, "words": words}
-            return "model_noted", None, _dump({**noted, **({"until": until} if until else {})})
-        case CallRefused(action, role, status, code, message):
-            body = {"role": role, "status": status, "code": code, "message": message}
-            return "call_refused", action, _dump(body)
+        case ModelCalled() | CallStarted() | CallBooked() | CallRefused():
+            kind, body = encode_call(event)
+            return kind, event.action, _dump(body)
+        case ModelLearned() | ModelNoted():
+            kind, body = encode_model(event)
+            return kind, None, _dump(body)
         case ChildProposed(action, outcome):
             return "child_proposed", action, _dump(_child_body(outcome))
         case AgentBorn():
@@ -139,27 +129,17 @@ def _action_body(action: Action) -> dict[str, Any]:
             return {"parents": parents, "operator": operator, **given}
 
 
-def _usage_body(usage: Usage) -> list[float]:
-    body = [usage.calls, usage.input_tokens, usage.output_tokens, usage.usd]
-    finer = [usage.cached_tokens, usage.written_tokens, usage.reasoning_tokens]
-    return [*body, *finer] if any(finer) else body
-
-
-def _usage(body: Body) -> Usage:
-    return Usage(*body["usage"]) if "usage" in body else Usage()
-
-
 def _cost_body(cost: Cost) -> dict[str, Any]:
     body: dict[str, Any] = {"seconds": round(cost.seconds, 4)} if cost.seconds else {}
     if cost.usage != Usage():
-        body["usage"] = _usage_body(cost.usage)
+        body["usage"] = usage_body(cost.usage)
     if cost.traces:
         body["traces"] = dict(cost.traces)
     return body
 
 
 def _cost(body: Body) -> Cost:
-    return Cost(_usage(body), body.get("seconds", 0.0), body.get("traces", {}))
+    return Cost(usage_of(body), body.get("seconds", 0.0), body.get("traces", {}))
 
 
 def _evaluation_body(outcome: Evaluation) -> dict[str, Any]:
@@ -189,77 +169,6 @@ def _read_graded(action: ActionId, body: Body) -> Event:
 
 def _read_started(action: ActionId, body: Body) -> Event:
     return ActionStarted(action, action_of(body), body.get("again", False))
-
-
-def _call_body(event: ModelCalled) -> dict[str, Any]:
-    return {
-        "number": event.number,
-        "model": event.model,
-        "role": event.role,
-        "request": event.request,
-        "reply": event.reply,
-        "usage": _usage_body(event.usage),
-        "seconds": round(event.seconds, 4),
-    }
-
-
-def _read_called(action: ActionId, body: Body) -> Event:
-    return ModelCalled(
-        action,
-        body["number"],
-        body["model"],
-        body["role"],
-        Digest(body["request"]),
-        Digest(body["reply"]),
-        _usage(body),
-        body.get("seconds", 0.0),
-    )
-
-
-def _begun_body(event: CallStarted) -> dict[str, Any]:
-    return {
-        "number": event.number,
-        "model": event.model,
-        "role": event.role,
-        "request": event.request,
-        "most": _usage_body(event.most),
-    }
-
-
-def _read_begun(action: ActionId, body: Body) -> Event:
-    return CallStarted(
-        action, body["number"], body["model"], body["role"], Digest(body["request"]), Usage(*body["most"])
-    )
-
-
-def _booked_body(event: CallBooked) -> dict[str, Any]:
-    body = {
-        "number": event.number,
-        "model": event.model,
-        "role": event.role,
-        "usage": _usage_body(event.usage),
-    }
-    return {**body, **({"open": True, "request": event.request} if event.open else {})}
-
-
-def _read_booked(action: ActionId, body: Body) -> Event:
-    return CallBooked(
-        action,
-        body["number"],
-        body["model"],
-        body["role"],
-        _usage(body),
-        body.get("open", False),
-        body.get("request", ""),
-    )
-
-
-def _read_learned(_action: ActionId, body: Body) -> Event:
-    return ModelLearned(body["model"], body["abilities"], body["words"], _usage(body))
-
-
-def _read_noted(_action: ActionId, body: Body) -> Event:
-    return ModelNoted(body["model"], NoteKind(body["kind"]), body["words"], body.get("until", 0.0))
 
 
 def _child_body(child: Born | AgentBorn) -> dict[str, Any]:
@@ -366,10 +275,6 @@ def _read_run(_action: ActionId, body: Body) -> Event:
     )
 
 
-def _read_refused(action: ActionId, body: Body) -> Event:
-    return CallRefused(action, body["role"], body["status"], body["code"], body["message"])
-
-
 def _read_paused(_action: ActionId, body: Body) -> Event:
     return RunPaused(body["reason"])
 
@@ -379,14 +284,9 @@ def _read_stopped(_action: ActionId, body: Body) -> Event:
 
 
 _READERS: dict[str, Callable[[ActionId, Body], Event]] = {
+    **READERS,
     "task_graded": _read_graded,
     "action_started": _read_started,
-    "model_called": _read_called,
-    "call_started": _read_begun,
-    "call_booked": _read_booked,
-    "model_learned": _read_learned,
-    "model_noted": _read_noted,
-    "call_refused": _read_refused,
     "run_paused": _read_paused,
     "child_proposed": _read_proposed,
     "agent_born": _read_born,

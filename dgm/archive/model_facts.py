@@ -20,8 +20,8 @@ class ModelFacts:
         self.words: dict[str, dict[str, None]] = {}
         self.waits: ModelNoted | None = None
 
-    def apply(self, event: ModelLearned | ModelNoted) -> None:
-        """Fold one event in."""
+    def apply(self, event: object) -> None:
+        """Fold one event in; those of other kinds change nothing."""
         match event:
             case ModelLearned(model, abilities, words):
                 self.abilities[model] = abilities

@@ -35,6 +35,7 @@ from dgm.archive.events import (
 )
 from dgm.archive.flips import FlipCounts, flip
 from dgm.archive.model_facts import ModelFacts
+from dgm.archive.session_clock import SessionClock
 from dgm.archive.spend import Spend
 from dgm.domain import (
     Action,
@@ -107,9 +108,8 @@ class Tree:
         self._child_numbers: dict[ActionId, int] = {}
         self._aims: dict[ActionId, str] = {}
         self._stillborn: dict[str, int] = {}
-        self.model_calls = Spend()
-        self.model_facts = ModelFacts()
-        self._closed_seconds = self._session_start = self._last_at = 0.0
+        self.model_calls, self.model_facts = Spend(), ModelFacts()
+        self._clock = SessionClock()
         self._deferred = False
 
     # What the tree says
@@ -147,7 +147,7 @@ class Tree:
     @property
     def wall_seconds(self) -> float:
         """From first to last event of each session, summed; the time between sessions is not counted."""
-        return self._closed_seconds + self._last_at - self._session_start
+        return self._clock.seconds
 
     def spend_of(self, action: ActionId) -> Usage:
         """What the model calls of one action took, over all its tries."""
@@ -229,11 +229,9 @@ class Tree:
                 self.graded(action, outcome.agent, outcome.task, outcome.attempt, outcome.verdict)
             case ActionStarted(action, what, again):
                 self.started(action, what, again)
-            case ModelCalled() | CallStarted() | CallBooked():
+            case ModelCalled() | CallStarted() | CallBooked() | ModelLearned() | ModelNoted():
                 self.model_calls.apply(recorded.event)
-            case ModelLearned() | ModelNoted():
                 self.model_facts.apply(recorded.event)
-                self.model_calls.apply(recorded.event)
             case CallRefused():
                 self.refusals += 1
             case RunPaused(reason):
@@ -252,8 +250,7 @@ class Tree:
             case RunStarted(budget, tasks):
                 self.flips.counts = recorded.event.flips
                 self.budget, self.tasks, self.stop_reason, self.paused = budget, tasks, "", ""
-                self._closed_seconds = self.wall_seconds
-                self._session_start = self._last_at = recorded.at
+                self._clock.begin(recorded.at)
             case RunStopped(reason):
                 self.stop_reason, self.paused = reason, ""
         self.passed(recorded.seq, recorded.at)
@@ -261,10 +258,7 @@ class Tree:
     def passed(self, seq: int, at: float) -> None:
         """Notes the place in the log up to which the tree was folded."""
         self.seq = seq
-        if not self._session_start:
-            self._session_start = at
-        if at > self._last_at:
-            self._last_at = at
+        self._clock.passed(at)
 
     def started(self, action: ActionId, what: Action, again: bool) -> None:
         """Folds an ``ActionStarted``."""

@@ -162,6 +162,17 @@ class Lease:
         self._admitted += 1
         return self._admitted
 
+    def check(self) -> None:
+        """Look again when a call's turn has come.
+
+        Raises:
+            Infrastructure: an earlier call failed.
+            BadRequest: the action's tokens are used up.
+        """
+        if self.failure is not None:
+            raise self.failure
+        self.check_tokens()
+
     def check_tokens(self) -> None:
         """Looks again when a call's turn has come: those before it may have used up what there was.
 

@@ -1,4 +1,4 @@
-"""Requests that pass as they are: read, held against the allow-list, and made ready; and replies in the form asked for."""
+"""Requests that pass as they are: read, held against the allow-list and made ready; replies in the form asked for."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dgm.gateway import parsing
-from dgm.gateway.allowed import check, headers, prepared
+from dgm.gateway.allowed import chat, headers, messages, responses
 from dgm.gateway.lease import Lease
 from dgm.gateway.memory import Memory
 from dgm.gateway.wire import BadRequest
@@ -15,6 +15,8 @@ from dgm.messages import JsonObject, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
 
 CHARACTERS_PER_TOKEN = 4
+RULES = {WireProtocol.CHAT: chat, WireProtocol.RESPONSES: responses, WireProtocol.MESSAGES: messages}
+"""Protocol → the allow-list of its requests."""
 
 
 def read_body(raw: bytes) -> JsonObject:
@@ -41,10 +43,11 @@ def passed_request(
         BadRequest: it is malformed, or asks for what is not offered.
     """
     body = read_body(raw)
-    check(protocol, body)
-    passed = headers.passed(given, protocol)
-    whole = memory.continued(body) if protocol is WireProtocol.RESPONSES else body
-    return WireRequest(protocol, prepared(protocol, whole), passed)
+    if protocol is WireProtocol.RESPONSES:
+        body = memory.continued(body)
+    rules = RULES[protocol]
+    rules.check(body)
+    return WireRequest(protocol, rules.prepared(body), headers.passed(given, protocol))
 
 
 @contextmanager
@@ -63,7 +66,9 @@ def mark_untranslatable(
             raise
         # What is refused whichever provider there is raises here.
         passed_request(protocol, raw, given, lease.memory)
-        message = f"{refusal} (the model is asked in another protocol, {lease.protocol}, which cannot carry it)"
+        message = (
+            f"{refusal} (the model is asked in another protocol, {lease.protocol}, which cannot carry it)"
+        )
         raise BadRequest(message, refusal.code, refusal.status, own=False) from refusal
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from dgm.domain import ActionId, Usage
 from dgm.errors import BudgetExhausted, Infrastructure, ProviderRefuses
 from dgm.gateway.calls import Call
-from dgm.gateway.ledger import Ledger, WorstCase
 from dgm.gateway.lease import Lease
+from dgm.gateway.ledger import Ledger, WorstCase
 from dgm.gateway.masking import first_difference
 from dgm.gateway.sizes import AnyRequest, output_limit
 from dgm.gateway.wire import BadRequest
@@ -73,10 +73,10 @@ class Caller:
     def call(self, lease: Lease, request: WireRequest) -> Call:
         """Return the call that answers a raw request: one that is under way and nobody listens to, or a new one."""
         for call in self._under_way.get(lease.action, ()):
-            if call.listeners == 0 and call.key and call.key.number not in lease.heard:
-                if first_difference(call.request, request) is None:
-                    log.info("action %d: joins call %d, which is under way", lease.action, call.key.number)
-                    return call
+            free = call.listeners == 0 and call.key and call.key.number not in lease.heard
+            if free and first_difference(call.request, request) is None:
+                log.info("action %d: joins %s, which is under way", lease.action, call.key)
+                return call
         return Call(request, lambda begun: self._begin(lease, begun))
 
     async def answer(
@@ -97,13 +97,10 @@ class Caller:
         joined = call is not None and call.key is not None
         try:
             async with lease.turns:
-                if lease.failure is not None:
-                    raise lease.failure
-                lease.check_tokens()
+                lease.check()
                 key, reply = await self._answered(lease, ordinal, request, call, joined=joined)
                 lease.heard.add(key.number)
-                if reply.error:
-                    raise _refusal(reply)
+                _check_refusal(reply)
                 lease.account(request, reply)
         except BaseException as error:
             if call is not None and not joined:
@@ -156,7 +153,11 @@ class Caller:
         with lease.hold(most):
             async with self._ledger.hold(name, request, lease.measured) as allowed:
                 cut = allowed is not request
-                if isinstance(allowed, WireRequest) and call is not None and isinstance(lease.model, WireModel):
+                if (
+                    isinstance(allowed, WireRequest)
+                    and call is not None
+                    and isinstance(lease.model, WireModel)
+                ):
                     call.request, call.quiet = allowed, cut
                     return await self._buy_raw(lease, call, most, cut=cut)
                 return await self._buy(lease, allowed, difference, cut=cut)
@@ -278,7 +279,9 @@ class Caller:
 
     def _check_cut(self, reply: AnyReply, request: AnyRequest) -> None:
         if reply.error == CUT_SHORT:
-            raise self._ledger.exhaust(f"a reply of {output_limit(request)} tokens was all that the rest allows")
+            raise self._ledger.exhaust(
+                f"a reply of {output_limit(request)} tokens was all that the rest allows"
+            )
 
 
 def _kept_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:
@@ -294,13 +297,14 @@ def _kept_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:
     )
 
 
-def _refusal(reply: AnyReply) -> RequestRefused:
+def _check_refusal(reply: AnyReply) -> None:
+    """Raise what a reply stands for that is a kept refusal."""
+    if not reply.error:
+        return
     if isinstance(reply, Reply):
-        return RequestRefused(reply.error, reply.text)
+        raise RequestRefused(reply.error, reply.text)
     message = reply.content.decode("utf-8", "replace")
-    return RequestRefused(
-        reply.error, message, own=reply.own, status=reply.status, content=reply.content
-    )
+    raise RequestRefused(reply.error, message, own=reply.own, status=reply.status, content=reply.content)
 
 
 def _less(new: Usage, old: Usage) -> Usage:

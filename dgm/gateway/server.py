@@ -6,29 +6,25 @@ Where agent and provider speak the same protocol, request and reply pass as the 
 """
 
 import asyncio
-import contextlib
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from dgm.archive.journal import reply_of
 from dgm.domain import ActionId
 from dgm.errors import Infrastructure
 from dgm.gateway import anthropic_messages, openai_chat, openai_responses
-from dgm.gateway.calls import AnswerCut, Call, JobEnded
-from dgm.gateway.http import EVENTS, JSON, body_of, no_key, refusal_of, spoken, streamed, token_of
+from dgm.gateway.answering import Answering
+from dgm.gateway.calls import JobEnded
+from dgm.gateway.http import JSON, body_of, no_key, refusal_of, spoken, token_of
 from dgm.gateway.lease import CallLimits, Lease
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.passing import in_form, mark_untranslatable, passed_request
 from dgm.gateway.performing import DRY_RUN, Caller
 from dgm.gateway.sockets import SocketServer
-from dgm.gateway.wire import Answer, BadRequest, Wire
-from dgm.messages import Reply, Request, RequestRefused, WireProtocol, WireReply, WireRequest
+from dgm.gateway.wire import BadRequest, Wire
+from dgm.messages import Reply, Request, RequestRefused, WireRequest
 from dgm.protocols import Checked, Journal, LentModel, WireModel
-from dgm.wires import WIRES
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -36,8 +32,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 SPOKEN = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
-CONTINUED = (openai_responses.WIRE,)
-"""Protocols in which a call may name the answer that it goes on from."""
 MOST_LOST_S = 1800.0
 """So much time at most is given to an agent for what it lost by waiting."""
 DRAIN_S = 60.0
@@ -82,7 +76,7 @@ class Gateway:
         self._journal = journal
         self.models = models
         self.limits = limits or CallLimits()
-        self._aliases = dict(aliases or {})
+        self._answering = Answering(self.caller, ledger, aliases or {})
         self._leases: dict[str, Lease] = {}
         self._ending: set[asyncio.Task[Any]] = set()
         self._server: SocketServer | None = None
@@ -128,7 +122,7 @@ class Gateway:
         """
         paid = () if role == DRY_RUN else self._journal.exchanges(action)
         cut = () if role == DRY_RUN else self._journal.cut_calls(action)
-        last = max((one.number for one in (*paid, *cut)), default=0)
+        last = max([0, *(one.number for one in paid), *(one.number for one in cut)])
         known: set[int] = set() if heard is None else heard
         fresh = [exchange for exchange in paid if exchange.number not in known]
         lease = Lease(action, role, self.models[role], limits or self.limits, fresh)
@@ -154,10 +148,10 @@ class Gateway:
         """
         try:
             asked = replace(request, model=lease.model.name)
-            asked = replace(asked, max_output_tokens=self._output(lease, asked.max_output_tokens))
+            asked = replace(asked, max_output_tokens=self._answering.output(lease, asked.max_output_tokens))
             ordinal = lease.admit()
             task = asyncio.create_task(
-                self._said(lease, ordinal, asked), name=f"call {lease.action}.{ordinal}"
+                self._answering.said(lease, ordinal, asked), name=f"call {lease.action}.{ordinal}"
             )
             lease.keep(task)
             _, reply = await asyncio.shield(task)
@@ -195,7 +189,8 @@ class Gateway:
         from starlette.routing import Route
 
         routes = [
-            Route("/v1" + wire.path, self._endpoint(wire, self._completion), methods=["POST"]) for wire in SPOKEN
+            Route("/v1" + wire.path, self._endpoint(wire, self._answering.complete), methods=["POST"])
+            for wire in SPOKEN
         ]
         count = self._endpoint(anthropic_messages.WIRE, self._count)
         everything = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -251,149 +246,6 @@ class Gateway:
         if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
             self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
 
-    async def _completion(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
-        raw = await body_of(http, lease.limits.body_bytes)
-        if lease.role != DRY_RUN and wire.protocol is lease.protocol and not lease.memory.holds_neutral:
-            return await self._pass(wire, lease, http, raw)
-        return await self._translate(wire, lease, http, raw)
-
-    # Requests that pass as they are
-
-    async def _pass(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
-        from starlette.responses import Response, StreamingResponse
-
-        request = passed_request(wire.protocol, raw, http.headers, lease.memory)
-        self._check_model(str(request.body.get("model") or "default"), lease)
-        named = {**request.body, "model": self._own_name(lease.model)}
-        limit = self._output(lease, WIRES[wire.protocol].output_limit(named))
-        request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
-        ordinal = lease.admit()
-        call = self.caller.call(lease, request)
-        lease.hears(call)
-        task = asyncio.create_task(
-            self.caller.answer(lease, ordinal, request, call), name=f"call {lease.action}.{ordinal}"
-        )
-        lease.keep(task)
-        task.add_done_callback(_retrieve)
-        call.listeners += 1
-        if request.body.get("stream"):
-            try:
-                await call.begins()
-            except BaseException:
-                call.listeners -= 1
-                raise
-            return StreamingResponse(self._told(lease, call, request), media_type=EVENTS)
-        try:
-            reply = await _unless_gone(call, http)
-        finally:
-            call.listeners -= 1
-        if reply is None:
-            return Response(status_code=499)
-        self._remember(lease, request, reply)
-        return Response(in_form(reply, request).content, media_type=JSON)
-
-    async def _told(self, lease: Lease, call: Call, request: WireRequest) -> AsyncIterator[bytes]:
-        """Give a stream's bytes as they come; where the answer breaks in the middle, the connection is broken off."""
-        try:
-            if call.outcome.done():
-                yield in_form(call.outcome.result(), request).content
-            else:
-                async for news in call.listen():
-                    yield news
-            self._remember(lease, request, call.outcome.result())
-        except AnswerCut:
-            lease.cut = True
-            raise
-        finally:
-            call.listeners -= 1
-
-    def _remember(self, lease: Lease, request: WireRequest, reply: WireReply) -> None:
-        if request.protocol is WireProtocol.RESPONSES:
-            lease.memory.remember_raw(request, reply)
-
-    # Requests between different protocols, and to models that speak none
-
-    async def _translate(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
-        from starlette.responses import Response, StreamingResponse
-
-        if lease.role == DRY_RUN:
-            request = passed_request(wire.protocol, raw, http.headers, lease.memory)
-            call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
-        else:
-            with mark_untranslatable(wire.protocol, raw, http.headers, lease):
-                call = wire.parse(raw)
-        asked = call.request
-        self._check_model(asked.model, lease)
-        whole = call.after(lease.memory.conversation(call.previous)) if call.previous else asked
-        output = self._output(lease, whole.max_output_tokens)
-        whole = lease.memory.with_natives(replace(whole, model=lease.model.name, max_output_tokens=output))
-        ordinal = lease.admit()
-        task = asyncio.create_task(self._said(lease, ordinal, whole), name=f"call {lease.action}.{ordinal}")
-        lease.keep(task)
-        try:
-            # The reply is awaited to its end, and journaled, even if the agent hangs up meanwhile.
-            key, reply = await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if not task.cancelled():
-                raise
-            raise JobEnded from None
-        answer_id = wire.answer_id(key)
-        lease.memory.remember(answer_id, call.inherited(whole), reply, goes_on=wire in CONTINUED)
-        answer = Answer(reply, answer_id, asked.model, int(time.time()), call.echo)
-        if call.stream:
-            events = streamed(wire.render_stream(answer, call.stream_usage))
-            return StreamingResponse(events, media_type=EVENTS)
-        return Response(wire.render(answer), media_type=JSON)
-
-    async def _said(self, lease: Lease, ordinal: int, request: Request) -> tuple[Any, Reply]:
-        """Return the key of one call and its reply in dgm's own form, whatever the model speaks."""
-        protocol = lease.protocol
-        if protocol is None or lease.role == DRY_RUN or lease.memory.holds(request):
-            key, reply = await self.caller.answer(lease, ordinal, request)
-            assert isinstance(reply, Reply)
-            return key, reply
-        wire = WIRES[protocol]
-        body = {**wire.write_request(request, self._own_name(lease.model)), "stream": True}
-        raw = WireRequest(protocol, body)
-        call = self.caller.call(lease, raw)
-        lease.hears(call)
-        call.listeners += 1
-        try:
-            key, said = await self.caller.answer(lease, ordinal, raw, call)
-        finally:
-            call.listeners -= 1
-        assert isinstance(said, WireReply)
-        return key, reply_of(said, body)
-
-    # What a request may say
-
-    def _check_model(self, asked: str, lease: Lease) -> None:
-        """Refuse a name that does not stand for the lent model.
-
-        Raises:
-            BadRequest: naming those that do.
-        """
-        names = self._names(lease)
-        if asked not in names:
-            shown = ", ".join(repr(name) for name in names)
-            message = f"the model {asked[:80]!r} is not offered; use one of {shown}"
-            raise BadRequest(message, "model_not_found", 404)
-
-    def _names(self, lease: Lease) -> list[str]:
-        model = lease.model
-        aliases = [name for name, stands in self._aliases.items() if stands in ("default", model.name)]
-        return list(dict.fromkeys(("default", model.name, self._own_name(model), *aliases)))
-
-    @staticmethod
-    def _own_name(model: LentModel) -> str:
-        return model.own_name if isinstance(model, WireModel) else model.name
-
-    def _output(self, lease: Lease, wished: int | None) -> int:
-        most = lease.limits.output_tokens
-        if lease.role != DRY_RUN:
-            most = min(most, self.ledger.price(lease.model.name).max_output or most)
-        return min(wished or most, most)
-
     # Other endpoints
 
     async def _count(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
@@ -404,7 +256,7 @@ class Gateway:
 
         body = read_body(await body_of(http, lease.limits.body_bytes))
         messages.check_count(body)
-        self._check_model(str(body.get("model") or "default"), lease)
+        self._answering.check_model(str(body.get("model") or "default"), lease)
         counted = None
         if isinstance(lease.model, WireModel) and lease.protocol is wire.protocol:
             counted = await lease.model.count_tokens(WireRequest(wire.protocol, body))
@@ -429,7 +281,7 @@ class Gateway:
         lease = self._leases.get(token_of(http))
         if lease is None:
             return no_key(wire)
-        return Response(wire.models(self._names(lease)), media_type=JSON)
+        return Response(wire.models(self._answering.names(lease)), media_type=JSON)
 
     async def _one_model(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
@@ -440,7 +292,7 @@ class Gateway:
             return no_key(wire)
         name = http.path_params["name"]
         try:
-            self._check_model(name, lease)
+            self._answering.check_model(name, lease)
         except BadRequest as refusal:
             return self._refuse(wire, lease, refusal)
         return Response(wire.one_model(name), media_type=JSON)
@@ -454,24 +306,3 @@ class Gateway:
         place = f"{http.method} {http.url.path[:80]}"
         refusal = BadRequest(f"{place} is not offered here; there are {offered}", "unknown_endpoint", 404)
         return self._refuse(wire, lease, refusal)
-
-
-async def _unless_gone(call: Call, http: "HttpRequest") -> WireReply | None:
-    """Return a call's reply; None where the agent hung up before. The call goes on all the same."""
-    if not call.outcome.done():
-        gone = asyncio.ensure_future(http.receive())
-        try:
-            await asyncio.wait({call.outcome, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            gone.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await gone
-        if not call.outcome.done():
-            return None
-    return call.outcome.result()
-
-
-def _retrieve(task: "asyncio.Task[Any]") -> None:
-    """Hear of a failure, which whoever listens to the call hears as well."""
-    if not task.cancelled():
-        task.exception()

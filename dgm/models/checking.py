@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dgm.messages import Request, Message, Role, Tool, WireProtocol, WireReply, WireRequest
+from dgm.messages import Message, Request, Role, Tool, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
 
 OUTPUT_TOKENS = 16_000
@@ -17,7 +17,9 @@ QUESTION = "This is a check of the connection. Call the tool bash once with the 
 NO_TOOL_CALL = "this model does not call tools: it answered the check, which asks for a call, in text"
 
 
-def check_request(protocol: WireProtocol, own_name: str, *, tools: bool, output: int = OUTPUT_TOKENS) -> WireRequest:
+def check_request(
+    protocol: WireProtocol, own_name: str, *, tools: bool, output: int = OUTPUT_TOKENS
+) -> WireRequest:
     """Return the request of the check in a protocol; without ``tools`` it offers none."""
     request = Request(
         messages=(Message(Role.SYSTEM, "You are a programmer."), Message(Role.USER, QUESTION)),
@@ -33,5 +35,3 @@ def words_of_check(reply: WireReply, request: WireRequest) -> list[str]:
     body: Mapping[str, Any] = request.body
     answer = WIRES[reply.protocol].read_reply(whole_of(reply, body), body)
     return [] if answer.calls else [NO_TOOL_CALL]
-
-

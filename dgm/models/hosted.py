@@ -28,7 +28,6 @@ from dgm.models.faults import (
     Asked,
     Fault,
     Passing,
-    Refusal,
     Sampled,
     Single,
     Unable,
@@ -39,6 +38,7 @@ from dgm.models.faults import (
 from dgm.models.listening import Silent, Unheard
 from dgm.models.receiving import Received, Receiving, told_whole
 from dgm.models.throttle import Throttle
+from dgm.models.tries import Again, Sending, estimated_tokens, fault_of, never_sent
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
 from dgm.wires import WIRES
 from dgm.wires.events import ErrorInAnswer, Unreadable
@@ -57,7 +57,6 @@ CHANGES = 12
 """Changes that refusals may ask of one request."""
 SAMPLES = 3
 """Tries of a request at which the model itself goes wrong."""
-CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ class HostedModel:
 
     async def send(self, request: WireRequest, delivery: Delivery) -> WireReply:
         """Return one answer, however many tries it takes; see ``WireModel.send``."""
-        return await self._until_answered(_Sending(request, delivery))
+        return await self._until_answered(Sending(request, delivery))
 
     async def check(self) -> Checked:
         """Make one small real call with a tool; see ``WireModel.check``."""
@@ -173,7 +172,7 @@ class HostedModel:
 
     # Tries
 
-    async def _until_answered(self, sending: "_Sending") -> WireReply:
+    async def _until_answered(self, sending: Sending) -> WireReply:
         async def attempt() -> WireReply:
             return await self._try(sending)
 
@@ -186,22 +185,22 @@ class HostedModel:
             sleep=pause,
             stop=stop_after_attempt(self._retries.tries),
             wait=self._wait_s,
-            retry=retry_if_exception_type(_Again),
+            retry=retry_if_exception_type(Again),
             before_sleep=self._note,
             reraise=True,
         )
         try:
             return await retrying(attempt)
-        except _Again as error:
+        except Again as error:
             seconds, tries = self._retries.clock() - begun, self._retries.tries
             tried = f"{tries} tries in {seconds:.0f} s, the last" if tries > 1 else "1 try"
             raise Infrastructure(f"{self.name}: {tried}: {error.fault.reason}") from error.__cause__
 
-    async def _try(self, sending: "_Sending") -> WireReply:
+    async def _try(self, sending: Sending) -> WireReply:
         """Ask once, and once more for each change that the model's abilities want.
 
         Raises:
-            _Again: the next try may do.
+            Again: the next try may do.
         """
         for _ in range(CHANGES):
             self._check_wait()
@@ -224,7 +223,7 @@ class HostedModel:
             self._learn(outcome)
         raise self._raised(outcome, sending)
 
-    async def _ask(self, sending: "_Sending", body: JsonObject, stream: bool) -> WireReply | Fault:
+    async def _ask(self, sending: Sending, body: JsonObject, stream: bool) -> WireReply | Fault:
         """Send one request; return the answer, or what went wrong."""
         wire = WIRES[self.protocol]
         wanted = bool(sending.request.body.get("stream"))
@@ -256,7 +255,7 @@ class HostedModel:
             fault = judge_transport(error)
             if fault is None:
                 raise
-            if response is not None or not _never_sent(error):
+            if response is not None or not never_sent(error):
                 sending.broke(receiving)
             return fault
         finally:
@@ -272,7 +271,7 @@ class HostedModel:
             self.listener.overran(self.name, limit, usage.output_tokens)
         return WireReply(self.protocol, received.content, received.stream, usage, wire.stop(received.whole))
 
-    def _unreadable(self, error: Unreadable, sending: "_Sending", body: JsonObject) -> WireReply | Fault:
+    def _unreadable(self, error: Unreadable, sending: Sending, body: JsonObject) -> WireReply | Fault:
         """Ask again for an answer that cannot be whole; the same form a second time is what the server means."""
         wire = WIRES[self.protocol]
         whole = error.reply_whole
@@ -307,7 +306,7 @@ class HostedModel:
             self.abilities = learned
             self.listener.learned(self.name, learned.as_record(), learned.describe())
 
-    def _raised(self, fault: Fault, sending: "_Sending") -> Exception:
+    def _raised(self, fault: Fault, sending: Sending) -> Exception:
         status, content = sending.refusal
         match fault:
             case Passing(reason, retry_after_s):
@@ -315,7 +314,7 @@ class HostedModel:
             case Sampled(reason):
                 sending.samples += 1
                 if sending.samples < SAMPLES:
-                    return _Again(Passing(reason, 0.0, overload=False))
+                    return Again(Passing(reason, 0.0, overload=False))
                 return RequestRefused("model_output_invalid", reason, status=status, content=content)
             case Asked(code, message):
                 return RequestRefused(code, message, status=status, content=content)
@@ -336,13 +335,13 @@ class HostedModel:
 
     def _passing(self, fault: Passing, reason: str, retry_after_s: float | None) -> Exception:
         if retry_after_s is None:
-            return _Again(fault)
+            return Again(fault)
         self._throttle.pause(retry_after_s, reason)
         if retry_after_s > TOLD_WAIT_S:
             self.listener.waits(self.name, reason, self._retries.now() + retry_after_s)
         if retry_after_s > LONGEST_WAIT_S:
             return self._waits()
-        return _Again(fault)
+        return Again(fault)
 
     def _check_wait(self) -> None:
         """Fail a call that would wait longer than a sandbox is held open for."""
@@ -355,7 +354,7 @@ class HostedModel:
         return ProviderWaits(message, self._retries.now() + seconds)
 
     def _wait_s(self, state: RetryCallState) -> float:
-        fault = _fault(state)
+        fault = fault_of(state)
         if fault.retry_after_s is not None:
             return fault.retry_after_s
         # The exponent is bounded so that no number of tries overflows a float.
@@ -364,7 +363,7 @@ class HostedModel:
 
     def _note(self, state: RetryCallState) -> None:
         wait_s = state.next_action.sleep if state.next_action else 0.0
-        reason = _fault(state).reason
+        reason = fault_of(state).reason
         logger.info(
             "%s: try %d failed, the next in %.1f s: %s", self.name, state.attempt_number, wait_s, reason
         )
@@ -375,57 +374,3 @@ class HostedModel:
         for secret in self._secret_bytes:
             content = content.replace(secret, b"***")
         return content
-
-
-@dataclass(slots=True)
-class _Sending:
-    """One call over all its tries."""
-
-    request: WireRequest
-    delivery: Delivery
-    samples: int = 0
-    unreadable: int = 0
-    refusal: tuple[int, bytes] = (400, b"")
-    """Status and body of the last refusal."""
-
-    def refused(self, status: int, content: bytes) -> None:
-        """Keep what the provider said."""
-        self.refusal = (status, content)
-
-    def broke(self, receiving: Receiving) -> None:
-        """Break off what was handed on; what came of the answer, or else its input, counts as billed."""
-        reader = receiving.reader
-        came = reader.whole() if reader is not None and reader.spoken else {}
-        usage = receiving.wire.usage(came, receiving.body)
-        self.delivery.take_back(replace(usage, calls=0, output_tokens=usage.output_tokens if came else 0))
-
-
-class _Again(Exception):
-    """Carries a passing fault through tenacity."""
-
-    def __init__(self, fault: Passing) -> None:
-        super().__init__(fault.reason)
-        self.fault = fault
-
-
-def _never_sent(error: Exception) -> bool:
-    """Return whether a request did not reach the provider, so that it cannot be billed."""
-    import httpx2
-
-    cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-    never = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
-    return isinstance(cause, never)
-
-
-def estimated_tokens(body: JsonObject) -> int:
-    """Return the tokens that a request takes at most, about: a quarter of its characters, and all its output."""
-    wires = WIRES.values()
-    output = next((limit for wire in wires if (limit := wire.output_limit(body)) is not None), 0)
-    return len(json.dumps(body)) // CHARACTERS_PER_TOKEN + output
-
-
-def _fault(state: RetryCallState) -> Passing:
-    error = state.outcome.exception() if state.outcome else None
-    if not isinstance(error, _Again):
-        raise TypeError(f"retried without a passing fault: {error!r}")
-    return error.fault

@@ -38,13 +38,17 @@ _STRUCTURE = frozenset(
     ("model", "messages", "input", "system", "instructions", "tools", "functions", "function_call", "prompt",
      "previous_response_id", "conversation")
 )  # fmt: skip
-_ANSWER = frozenset(("response_format", "text.format", "output_config.format", "output_format", "n", "modalities", "audio"))
+_ANSWER = frozenset(
+    ("response_format", "text.format", "output_config.format", "output_format", "n", "modalities", "audio")
+)
 """Left out, these would change what an answer is."""
 _PARTS_OF_TURNS = frozenset(
     ("role", "content", "type", "tool_call_id", "call_id", "tool_calls", "output", "arguments", "text", "id", "input",
      "tool_use_id", "source", "image_url", "encrypted_content", "signature", "thinking", "data", "summary")
 )  # fmt: skip
-_PARTS_OF_TOOLS = frozenset(("name", "description", "parameters", "input_schema", "type", "function", "format"))
+_PARTS_OF_TOOLS = frozenset(
+    ("name", "description", "parameters", "input_schema", "type", "function", "format")
+)
 _SCHEMA_NOTES = frozenset(
     ("$schema", "additionalProperties", "title", "default", "examples", "$id", "$comment", "propertyNames", "format",
      "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern", "strict", "deprecated", "readOnly",
@@ -86,7 +90,9 @@ _STRONG = re.compile(
     r"|不支持|不允许|未知|无效|参数错误|非法|不可用|不被支持",
     re.IGNORECASE,
 )
-_WEAK = re.compile(r"invalid|must|should|expected|only|wrong|incorrect|out of range|error|必须|范围|应", re.IGNORECASE)
+_WEAK = re.compile(
+    r"invalid|must|should|expected|only|wrong|incorrect|out of range|error|必须|范围|应", re.IGNORECASE
+)
 _SURE_WORDS = re.compile(
     r"unsupported_(?:parameter|value|param\w*)|unknown_(?:parameter|field|argument)|unrecognized_\w+|extra_forbidden"
     r"|UnsupportedParamsError|wrong_api_format|unsupported_\w+",
@@ -107,7 +113,9 @@ _TYPE = re.compile(
     r"|expected (?:an? )?(?:number|string|integer|bool\w*|object|array|decimal|float)",
     re.IGNORECASE,
 )
-_TOGETHER = re.compile(r"\bboth\b|together|same time|mutually|use only one|conflict|either|simultaneous", re.IGNORECASE)
+_TOGETHER = re.compile(
+    r"\bboth\b|together|same time|mutually|use only one|conflict|either|simultaneous", re.IGNORECASE
+)
 _MANY = re.compile(r"(?:param\w*|arg\w*|fields|properties|inputs|keys)\b.*,", re.IGNORECASE)
 _SENTENCES = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！])|\n|,?\s*(?=#[/:])|(?<=permitted): ")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -265,9 +273,13 @@ def _change(path: str, refusal: Refusal, asked: JsonObject, protocol: WireProtoc
             return _other_limit(path, asked, protocol)
         case "reasoning_effort" | "reasoning.effort" | "output_config.effort":
             return _nearest_effort(path, refusal, asked) or drop
-        case "reasoning" if re.search(r"effort", refusal.message) and "effort" in (asked.get("reasoning") or {}):
+        case "reasoning" if re.search(r"effort", refusal.message) and "effort" in (
+            asked.get("reasoning") or {}
+        ):
             return Change(dropped=frozenset(("reasoning.effort",)))
-        case "thinking" | "thinking.type" if re.search(r"use.{0,9}thinking\.type\.adaptive", refusal.message, re.I):
+        case "thinking" | "thinking.type" if re.search(
+            r"use.{0,9}thinking\.type\.adaptive", refusal.message, re.I
+        ):
             return Change(
                 replaced={"thinking.type=enabled": "adaptive"}, dropped=frozenset(("thinking.budget_tokens",))
             )

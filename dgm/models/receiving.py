@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.messages import JsonObject, WireProtocol
 from dgm.protocols import Delivery
-from dgm.wires import Wire
 from dgm.wires.events import Event, Unreadable
 from dgm.wires.sse import records
-from dgm.wires.wire import StreamReader
+from dgm.wires.wire import StreamReader, Wire
 
 if TYPE_CHECKING:
     import httpx2

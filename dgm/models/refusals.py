@@ -24,7 +24,9 @@ _EMPTY_PHRASES = re.compile(
     re.IGNORECASE,
 )
 _EMBEDDED = re.compile(r"""[\[{]\s*(?:\\?["']|\{)""")
-_VALIDATOR = re.compile(r"""'loc': [(\[](?P<loc>[^)\]]*)[)\]], 'msg': (?P<quote>["'])(?P<msg>.*?)(?P=quote), '""")
+_VALIDATOR = re.compile(
+    r"""'loc': [(\[](?P<loc>[^)\]]*)[)\]], 'msg': (?P<quote>["'])(?P<msg>.*?)(?P=quote), '"""
+)
 
 Place = tuple[str | int, ...]
 
@@ -88,7 +90,13 @@ def read_refusal(status: int, content: object, headers: Mapping[str, str] | None
     message = ": ".join(said or list(dict.fromkeys(found.said))) or text.strip()
     words = frozenset(word for word in found.words if word)
     return Refusal(
-        status, body, message[:_LONGEST_TEXT], words, lower, text[:_LONGEST_TEXT], tuple(dict.fromkeys(found.places))
+        status,
+        body,
+        message[:_LONGEST_TEXT],
+        words,
+        lower,
+        text[:_LONGEST_TEXT],
+        tuple(dict.fromkeys(found.places)),
     )
 
 

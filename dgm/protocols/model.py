@@ -22,7 +22,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Model(Protocol):
-    """Answers requests in dgm's own form: built-in models and plug-ins. One instance serves a whole run, concurrently."""
+    """Answers requests in dgm's own form: built-in models and plug-ins. One instance serves a whole run."""
 
     name: str
     """As users type it: ``offline``, or a plug-in's."""
@@ -55,7 +55,7 @@ class Delivery(Protocol):
     """One call on its way to a provider and back, as a ``WireModel`` tells of it."""
 
     def waiting(self) -> AbstractContextManager[None]:
-        """Return a context in which the call waits for its turn: nothing can be billed, and the time is not the agent's."""
+        """Return a context in which the call waits: nothing can be billed, and the time is not the agent's."""
         ...
 
     async def sending(self) -> None:

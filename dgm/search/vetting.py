@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dgm.archive.repository import tree_id
 from dgm.domain import CommitId, Digest, Snapshot, TaskId
-from dgm.gateway.server import DRY_RUN
+from dgm.gateway.performing import DRY_RUN
 from dgm.meta.prompts import frozen
 from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
 from dgm.protocols import Brief, Grade, Proposal

@@ -53,7 +53,7 @@ class Recording:
     ) -> None:
         """Keep nothing."""
 
-    async def record(self, call: PaidCall, settles: Sequence[CutCall] = ()) -> None:
+    async def record(self, call: PaidCall, settles: Sequence[CutCall] = ()) -> None:  # noqa: ARG002
         """Never happens: the models of a replay do not answer.
 
         Raises:

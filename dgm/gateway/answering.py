@@ -1,0 +1,218 @@
+"""Answers agents' requests for completions: as the JSON they are where the protocols agree, else by a translation."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dgm.archive.journal import reply_of
+from dgm.gateway import openai_responses
+from dgm.gateway.calls import AnswerCut, Call, JobEnded
+from dgm.gateway.http import EVENTS, JSON, body_of, streamed
+from dgm.gateway.lease import Lease
+from dgm.gateway.ledger import Ledger
+from dgm.gateway.passing import in_form, mark_untranslatable, passed_request
+from dgm.gateway.performing import DRY_RUN, Caller
+from dgm.gateway.wire import Answer, BadRequest, Wire
+from dgm.messages import CallKey, Reply, Request, WireProtocol, WireReply, WireRequest
+from dgm.protocols import LentModel, WireModel
+from dgm.wires import WIRES
+
+if TYPE_CHECKING:
+    from starlette.requests import Request as HttpRequest
+    from starlette.responses import Response
+
+CONTINUED = (openai_responses.WIRE,)
+"""Protocols in which a call may name the answer that it goes on from."""
+
+
+class Answering:
+    """Answers for one gateway."""
+
+    def __init__(self, caller: Caller, ledger: Ledger, aliases: Mapping[str, str]) -> None:
+        """Keep what is asked with.
+
+        Args:
+            caller: asks the models.
+            ledger: knows how much a model can write.
+            aliases: names that agents may ask for → the model that each stands for, ``default`` for the lent one.
+        """
+        self._caller = caller
+        self._ledger = ledger
+        self._aliases = dict(aliases)
+
+    async def complete(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
+        """Answer one request for a completion.
+
+        Raises:
+            BadRequest, RequestRefused: the agent is told.
+            Infrastructure: the model failed.
+            JobEnded: the job ended before the call was sent.
+        """
+        raw = await body_of(http, lease.limits.body_bytes)
+        if lease.role != DRY_RUN and wire.protocol is lease.protocol and not lease.memory.holds_neutral:
+            return await self._pass(wire, lease, http, raw)
+        return await self._translate(wire, lease, http, raw)
+
+    # Requests that pass as they are
+
+    async def _pass(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
+        from starlette.responses import Response, StreamingResponse
+
+        request = passed_request(wire.protocol, raw, http.headers, lease.memory)
+        self.check_model(str(request.body.get("model") or "default"), lease)
+        named = {**request.body, "model": self._own_name(lease.model)}
+        limit = self.output(lease, WIRES[wire.protocol].output_limit(named))
+        request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
+        ordinal = lease.admit()
+        call = self._caller.call(lease, request)
+        lease.hears(call)
+        task = asyncio.create_task(
+            self._caller.answer(lease, ordinal, request, call), name=f"call {lease.action}.{ordinal}"
+        )
+        lease.keep(task)
+        task.add_done_callback(_retrieve)
+        call.listeners += 1
+        if request.body.get("stream"):
+            try:
+                await call.begins()
+            except BaseException:
+                call.listeners -= 1
+                raise
+            return StreamingResponse(self._told(lease, call, request), media_type=EVENTS)
+        try:
+            reply = await _unless_gone(call, http)
+        finally:
+            call.listeners -= 1
+        if reply is None:
+            return Response(status_code=499)
+        self._remember(lease, request, reply)
+        return Response(in_form(reply, request).content, media_type=JSON)
+
+    async def _told(self, lease: Lease, call: Call, request: WireRequest) -> AsyncIterator[bytes]:
+        """Give a stream's bytes as they come; where the answer breaks in the middle, the connection is broken off."""
+        try:
+            if call.outcome.done():
+                yield in_form(call.outcome.result(), request).content
+            else:
+                async for news in call.listen():
+                    yield news
+            self._remember(lease, request, call.outcome.result())
+        except AnswerCut:
+            lease.cut = True
+            raise
+        finally:
+            call.listeners -= 1
+
+    def _remember(self, lease: Lease, request: WireRequest, reply: WireReply) -> None:
+        if request.protocol is WireProtocol.RESPONSES:
+            lease.memory.remember_raw(request, reply)
+
+    # Requests between different protocols, and to models that speak none
+
+    async def _translate(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
+        from starlette.responses import Response, StreamingResponse
+
+        if lease.role == DRY_RUN:
+            request = passed_request(wire.protocol, raw, http.headers, lease.memory)
+            call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
+        else:
+            with mark_untranslatable(wire.protocol, raw, http.headers, lease):
+                call = wire.parse(raw)
+        asked = call.request
+        self.check_model(asked.model, lease)
+        whole = call.after(lease.memory.conversation(call.previous)) if call.previous else asked
+        output = self.output(lease, whole.max_output_tokens)
+        whole = lease.memory.with_natives(replace(whole, model=lease.model.name, max_output_tokens=output))
+        ordinal = lease.admit()
+        task = asyncio.create_task(self.said(lease, ordinal, whole), name=f"call {lease.action}.{ordinal}")
+        lease.keep(task)
+        try:
+            # The reply is awaited to its end, and journaled, even if the agent hangs up meanwhile.
+            key, reply = await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.cancelled():
+                raise
+            raise JobEnded from None
+        answer_id = wire.answer_id(key)
+        lease.memory.remember(answer_id, call.inherited(whole), reply, goes_on=wire in CONTINUED)
+        answer = Answer(reply, answer_id, asked.model, int(time.time()), call.echo)
+        if call.stream:
+            events = streamed(wire.render_stream(answer, call.stream_usage))
+            return StreamingResponse(events, media_type=EVENTS)
+        return Response(wire.render(answer), media_type=JSON)
+
+    async def said(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
+        """Return the key of one call and its reply in dgm's own form, whatever the model speaks."""
+        protocol = lease.protocol
+        if protocol is None or lease.role == DRY_RUN or lease.memory.holds(request):
+            key, reply = await self._caller.answer(lease, ordinal, request)
+            assert isinstance(reply, Reply)
+            return key, reply
+        wire = WIRES[protocol]
+        body = {**wire.write_request(request, self._own_name(lease.model)), "stream": True}
+        raw = WireRequest(protocol, body)
+        call = self._caller.call(lease, raw)
+        lease.hears(call)
+        call.listeners += 1
+        try:
+            key, said = await self._caller.answer(lease, ordinal, raw, call)
+        finally:
+            call.listeners -= 1
+        assert isinstance(said, WireReply)
+        return key, reply_of(said, body)
+
+    # What a request may say
+
+    def check_model(self, asked: str, lease: Lease) -> None:
+        """Refuse a name that does not stand for the lent model.
+
+        Raises:
+            BadRequest: naming those that do.
+        """
+        names = self.names(lease)
+        if asked not in names:
+            shown = ", ".join(repr(name) for name in names)
+            message = f"the model {asked[:80]!r} is not offered; use one of {shown}"
+            raise BadRequest(message, "model_not_found", 404)
+
+    def names(self, lease: Lease) -> list[str]:
+        """Return the names under which an agent may ask for its model."""
+        model = lease.model
+        aliases = [name for name, stands in self._aliases.items() if stands in ("default", model.name)]
+        return list(dict.fromkeys(("default", model.name, self._own_name(model), *aliases)))
+
+    @staticmethod
+    def _own_name(model: LentModel) -> str:
+        return model.own_name if isinstance(model, WireModel) else model.name
+
+    def output(self, lease: Lease, wished: int | None) -> int:
+        """Return the limit of output of a request that wishes for so much."""
+        most = lease.limits.output_tokens
+        if lease.role != DRY_RUN:
+            most = min(most, self._ledger.price(lease.model.name).max_output or most)
+        return min(wished or most, most)
+
+
+async def _unless_gone(call: Call, http: "HttpRequest") -> WireReply | None:
+    """Return a call's reply; None where the agent hung up before. The call goes on all the same."""
+    if not call.outcome.done():
+        gone = asyncio.ensure_future(http.receive())
+        try:
+            either: set[asyncio.Future[Any]] = {call.outcome, gone}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await gone
+        if not call.outcome.done():
+            return None
+    return call.outcome.result()
+
+
+def _retrieve(task: "asyncio.Task[Any]") -> None:
+    """Hear of a failure, which whoever listens to the call hears as well."""
+    if not task.cancelled():
+        task.exception()

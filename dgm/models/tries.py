@@ -1,0 +1,69 @@
+"""What a hosted model keeps of one call over its tries, and what passes between a try and the next."""
+
+import json
+from dataclasses import dataclass, replace
+
+from tenacity import RetryCallState
+
+from dgm.messages import JsonObject, WireRequest
+from dgm.models.faults import Passing
+from dgm.models.receiving import Receiving
+from dgm.protocols import Delivery
+from dgm.wires import WIRES
+
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(slots=True)
+class Sending:
+    """One call over all its tries."""
+
+    request: WireRequest
+    delivery: Delivery
+    samples: int = 0
+    unreadable: int = 0
+    refusal: tuple[int, bytes] = (400, b"")
+    """Status and body of the last refusal."""
+
+    def refused(self, status: int, content: bytes) -> None:
+        """Keep what the provider said."""
+        self.refusal = (status, content)
+
+    def broke(self, receiving: Receiving) -> None:
+        """Break off what was handed on; what came of the answer, or else its input, counts as billed."""
+        reader = receiving.reader
+        came = reader.whole() if reader is not None and reader.spoken else {}
+        usage = receiving.wire.usage(came, receiving.body)
+        self.delivery.take_back(replace(usage, calls=0, output_tokens=usage.output_tokens if came else 0))
+
+
+class Again(Exception):
+    """Carries a passing fault through tenacity."""
+
+    def __init__(self, fault: Passing) -> None:
+        super().__init__(fault.reason)
+        self.fault = fault
+
+
+def never_sent(error: Exception) -> bool:
+    """Return whether a request did not reach the provider, so that it cannot be billed."""
+    import httpx2
+
+    cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+    never = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+    return isinstance(cause, never)
+
+
+def estimated_tokens(body: JsonObject) -> int:
+    """Return the tokens that a request takes at most, about: a quarter of its characters, and all its output."""
+    wires = WIRES.values()
+    output = next((limit for wire in wires if (limit := wire.output_limit(body)) is not None), 0)
+    return len(json.dumps(body)) // CHARACTERS_PER_TOKEN + output
+
+
+def fault_of(state: RetryCallState) -> Passing:
+    """Return the passing fault that a try ended with."""
+    error = state.outcome.exception() if state.outcome else None
+    if not isinstance(error, Again):
+        raise TypeError(f"retried without a passing fault: {error!r}")
+    return error.fault

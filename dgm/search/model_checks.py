@@ -1,0 +1,65 @@
+"""Checks the models of a run before money flows, and keeps what the checks took and taught."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.errors import ProviderRefuses, UserError
+from dgm.gateway.journal import RunJournal
+from dgm.models.choose import names_by_role, open_models
+from dgm.models.listening import Silent
+from dgm.models.pricing import Price, Prices
+from dgm.protocols import Checked, WireModel
+
+
+def prices_of(settings: Settings) -> Mapping[str, Price]:
+    """What each model of the settings costs, by its name.
+
+    Raises:
+        UserError: there is no such model, or nobody has said what it costs.
+    """
+    prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
+    return {name: prices.of(name) for name in names_by_role(settings).values()}
+
+
+async def check_models(
+    settings: Settings, known: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> Sequence[Checked]:
+    """Make one small real call to every model, and return what it took and taught.
+
+    Args:
+        settings: name the models.
+        known: model → its abilities, as an earlier session recorded them.
+
+    Raises:
+        UserError: a key is missing or wrong, there is no such model, or nobody has said what it costs.
+        Infrastructure: one does not answer now.
+    """
+    if "recorded" in names_by_role(settings).values():
+        raise UserError("model 'recorded' answers in replays only: dgm replay RUN evaluations --perform")
+    # Opened before they are priced: of a model that does not exist, nobody could say what it costs.
+    models = set(open_models(settings).values())
+    try:
+        prices_of(settings)
+        for model in models:
+            if isinstance(model, WireModel):
+                model.adopt(Silent(), known.get(model.name))
+        checked = await asyncio.gather(*(model.check() for model in models))
+    except ProviderRefuses as error:
+        raise UserError(str(error)) from error
+    finally:
+        await asyncio.gather(*(model.close() for model in models))
+    return [one for one in checked if one is not None]
+
+
+def note_checks(run: Run, settings: Settings, checks: Sequence[Checked]) -> None:
+    """Write into the log of a run what the checks of its models took and taught."""
+    prices = prices_of(settings)
+    journal = RunJournal(run)
+    for one in checks:
+        usage = replace(one.usage, usd=prices[one.model].cost(one.usage))
+        journal.learned(one.model, one.abilities, "; ".join(one.words), usage)
