@@ -123,6 +123,22 @@ def split(whole: JsonObject) -> Sequence[Event]:
     return events
 
 
+def begun_response(given: object, request: JsonObject) -> dict[str, Any]:
+    """Return the response that a stream begins with, made from its last form where it lacks the first."""
+    known: JsonObject = given if isinstance(given, dict) else {}
+    return {
+        "id": known.get("id") or "resp_dgm_0",
+        "object": "response",
+        "created_at": known.get("created_at") or 0,
+        "status": "in_progress",
+        "model": known.get("model") or request.get("model") or "",
+        "output": [],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+
+
 def usage(whole: JsonObject, request: JsonObject) -> Usage:
     """Return what the call took; see ``Wire.usage``."""
     return openai_usage(whole, request, said_characters(records(whole.get("output"))), "input", "output")

@@ -5,7 +5,7 @@ from typing import Any
 
 from dgm.messages import JsonObject
 from dgm.wires.events import Event, Unreadable
-from dgm.wires.responses_answer import error_of_event, fail, usage_record
+from dgm.wires.responses_answer import begun_response, error_of_event, fail, usage_record
 from dgm.wires.responses_items import CALLS, Item, new_part, part_text
 from dgm.wires.responses_output import Output
 from dgm.wires.values import REPLACEMENT, Halves, arguments_text, has_half, mend_halves
@@ -102,19 +102,7 @@ class ResponsesReader:
 
     def _begin(self, event: JsonObject) -> list[Event]:
         """Return the beginning that a stream lacks: without it the vendor's client reads nothing."""
-        given = event.get("response")
-        given = given if isinstance(given, dict) else {}
-        self._response = {
-            "id": given.get("id") or "resp_dgm_0",
-            "object": "response",
-            "created_at": given.get("created_at") or 0,
-            "status": "in_progress",
-            "model": given.get("model") or self._request.get("model") or "",
-            "output": [],
-            "parallel_tool_calls": True,
-            "tool_choice": "auto",
-            "tools": [],
-        }
+        self._response = begun_response(event.get("response"), self._request)
         return [self._event("response.created", {"response": self._response})]
 
     def _take(self, event: JsonObject, kind: str, before: list[Event]) -> JsonObject | None:
