@@ -1,32 +1,18 @@
 """The three protocols on the wire: JSON that passes as it came, mended only where no client could read it."""
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from dgm.messages import JsonObject, WireProtocol, WireReply
+from dgm.wires.chat import CHAT
+from dgm.wires.messages import MESSAGES
 from dgm.wires.recorded import parsed_answer
+from dgm.wires.responses import RESPONSES
+from dgm.wires.wire import Wire
 
-if TYPE_CHECKING:
-    from dgm.wires.wire import Wire
-
-
-class _Wires(Mapping[WireProtocol, "Wire"]):
-    """Loads a protocol's modules when it is first asked for."""
-
-    def __getitem__(self, protocol: WireProtocol) -> "Wire":
-        name = WireProtocol(protocol).value
-        wire: Wire = getattr(import_module(f"dgm.wires.{name}"), name.upper())
-        return wire
-
-    def __iter__(self) -> Iterator[WireProtocol]:
-        return iter(WireProtocol)
-
-    def __len__(self) -> int:
-        return len(WireProtocol)
-
-
-WIRES: Mapping[WireProtocol, "Wire"] = _Wires()
+WIRES: Mapping[WireProtocol, Wire] = MappingProxyType(
+    {wire.protocol: wire for wire in (CHAT, RESPONSES, MESSAGES)}
+)
 
 
 def whole_of(reply: WireReply, request: JsonObject) -> JsonObject:

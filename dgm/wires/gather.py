@@ -50,25 +50,25 @@ class Gathered:
             old = [{"type": "text", "text": "".join(self._strings.pop(name))}]
         if isinstance(old, list) and isinstance(value, str):
             value = [{"type": "text", "text": value}]
-        self._others[name] = value if name in _SET or old is None else _merged(old, value)
+        self._others[name] = value if name in _SET or old is None else merged(old, value)
         if old is None and isinstance(value, list):
             self._others[name] = _extended([], value)
 
 
-def _merged(old: Any, new: Any) -> Any:  # noqa: ANN401  (any JSON)
+def merged(old: Any, new: Any) -> Any:  # noqa: ANN401  (any JSON)
     """Return ``old`` continued by ``new``."""
     if isinstance(old, str) and isinstance(new, str):
         return old + new
     if isinstance(old, list) and isinstance(new, list):
         return _extended(old, new)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        merged = dict(old)
+        both = dict(old)
         for name, value in new.items():
             if value is None:
                 continue
-            known = merged.get(name)
-            merged[name] = value if known is None or name in _SET else _merged(known, value)
-        return merged
+            known = both.get(name)
+            both[name] = value if known is None or name in _SET else merged(known, value)
+        return both
     return new
 
 
@@ -78,7 +78,7 @@ def _extended(old: list[Any], new: list[Any]) -> list[Any]:
     for entry in new:
         last = extended[-1] if extended else None
         if isinstance(entry, Mapping) and isinstance(last, Mapping) and _continues(last, entry):
-            extended[-1] = _merged(last, entry)
+            extended[-1] = merged(last, entry)
         else:
             extended.append(entry)
     return extended

@@ -1,0 +1,154 @@
+"""Requests of Anthropic's Messages: how they are mended and read as neutral ones."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dgm.messages import JsonObject, Message, Native, Reply, Request, Role, Stop, Tool, ToolCall
+from dgm.wires import messages_answer
+from dgm.wires.neutral import as_texts, floating, text_of_parts, tool_choice_of, whole_number
+from dgm.wires.values import arguments_of, mend_halves, records, texts
+
+VENDOR = "anthropic"
+REASONING = frozenset(("thinking", "redacted_thinking"))
+_LEAST_THINKING = 1024
+"""The smallest ``budget_tokens`` that the provider takes."""
+
+
+def output_limit(body: JsonObject) -> int | None:
+    """Return the output limit that is asked for."""
+    return whole_number(body.get("max_tokens"))
+
+
+def limited(body: JsonObject, tokens: int) -> JsonObject:
+    """Return the body with an output limit, and with a budget for thinking that is below it, as it has to be."""
+    thinking = body.get("thinking")
+    budget = whole_number(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
+    if budget is None or budget < tokens:
+        return {**body, "max_tokens": tokens}
+    return {**body, "max_tokens": tokens, "thinking": {**body["thinking"], "budget_tokens": _below(tokens)}}
+
+
+def choices(body: JsonObject) -> int:
+    """Return 1: the protocol has no other number of answers."""
+    del body
+    return 1
+
+
+def mended_request(body: JsonObject) -> JsonObject:
+    """Return the body without calls of the history whose input is no object; see ``Wire.mended_request``."""
+    body = mend_halves(body)
+    turns = body.get("messages")
+    if not isinstance(turns, list):
+        return body
+    read = [_mended_turn(turn) for turn in turns]
+    if all(new is old for new, old in zip(read, turns, strict=True)):
+        return body
+    return {**body, "messages": read}
+
+
+def read_request(body: JsonObject) -> Request:
+    """Return the request in neutral form; never raises."""
+    system = text_of_parts(body.get("system"))
+    messages = [Message(Role.SYSTEM, system)] if system else []
+    for turn in records(body.get("messages")):
+        messages += _read_turn(turn)
+    choice = body.get("tool_choice")
+    config, thinking = body.get("output_config"), body.get("thinking")
+    effort = config.get("effort") if isinstance(config, Mapping) else ""
+    if isinstance(thinking, Mapping) and thinking.get("type") == "disabled":
+        effort = "none"
+    return Request(
+        messages=messages,
+        tools=[_read_tool(tool) for tool in records(body.get("tools"))],
+        model=str(body.get("model") or ""),
+        temperature=floating(body.get("temperature")),
+        max_output_tokens=output_limit(body),
+        top_p=floating(body.get("top_p")),
+        stop=as_texts(body.get("stop_sequences")),
+        tool_choice=tool_choice_of(choice),
+        parallel=not (isinstance(choice, Mapping) and choice.get("disable_parallel_tool_use")),
+        effort=str(effort or ""),
+    )
+
+
+def read_reply(whole: JsonObject, request: JsonObject) -> Reply:
+    """Return the answer in neutral form; never raises."""
+    mended = messages_answer.mended(whole, request)
+    content = records(mended.get("content"))
+    stop, text = messages_answer.stop(mended), _text(content)
+    used = messages_answer.usage(mended, request)
+    if stop is Stop.REFUSAL:
+        # What was said before a refusal is not meant to be used, calls least of all.
+        details = mended.get("stop_details")
+        why = details.get("explanation") if isinstance(details, Mapping) else None
+        return Reply(text or str(why or "The model refuses to answer."), (), stop, used)
+    thoughts = [str(block["thinking"]) for block in content if block.get("thinking")]
+    return Reply(text, _calls(content), stop, used, "\n\n".join(thoughts), _native(content))
+
+
+def _below(tokens: int) -> int:
+    return max(_LEAST_THINKING, tokens - 1)
+
+
+def _mended_turn(turn: Any) -> Any:  # noqa: ANN401  (any JSON)
+    content = turn.get("content") if isinstance(turn, dict) else None
+    if not isinstance(content, list):
+        return turn
+    read = [_mended_block(block) for block in content]
+    if all(new is old for new, old in zip(read, content, strict=True)):
+        return turn
+    return {**turn, "content": read}
+
+
+def _mended_block(block: Any) -> Any:  # noqa: ANN401  (any JSON)
+    if not isinstance(block, dict) or block.get("type") != "tool_use" or isinstance(block.get("input"), dict):
+        return block
+    return {**block, "input": arguments_of(block.get("input"))}
+
+
+def _read_turn(turn: JsonObject) -> list[Message]:
+    content = turn.get("content")
+    if turn.get("role") == "assistant":
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else records(content)
+        return [Message(Role.ASSISTANT, _text(blocks), _calls(blocks), native=_native(blocks))]
+    role = Role.SYSTEM if turn.get("role") == "system" else Role.USER
+    if not isinstance(content, list):
+        return [Message(role, text_of_parts(content))]
+    results = [block for block in records(content) if block.get("type") == "tool_result"]
+    messages = [_read_result(block) for block in results]
+    rest = [part for part in content if part not in results]
+    return [*messages, Message(role, text_of_parts(rest))] if rest or not messages else messages
+
+
+def _read_result(block: JsonObject) -> Message:
+    name, failed = str(block.get("tool_use_id") or ""), block.get("is_error") is True
+    return Message(Role.TOOL, text_of_parts(block.get("content")), call_id=name, failed=failed)
+
+
+def _read_tool(tool: JsonObject) -> Tool:
+    schema = tool.get("input_schema")
+    name = tool.get("name") or tool.get("type") or ""
+    return Tool(str(name), str(tool.get("description") or ""), schema if isinstance(schema, dict) else {})
+
+
+def _text(content: Sequence[JsonObject]) -> str:
+    return texts([block for block in content if block.get("type") == "text"], "text")
+
+
+def _calls(content: Sequence[JsonObject]) -> tuple[ToolCall, ...]:
+    calls = [block for block in content if block.get("type") == "tool_use"]
+    return tuple(
+        ToolCall(
+            str(call.get("id") or ""),
+            str(call.get("name") or ""),
+            json.dumps(arguments_of(call.get("input")), ensure_ascii=False),
+        )
+        for call in calls
+    )
+
+
+def _native(content: Sequence[JsonObject]) -> Native | None:
+    if not any(block.get("type") in REASONING for block in content):
+        return None
+    return Native(VENDOR, json.dumps(list(content), ensure_ascii=False))

@@ -1,0 +1,375 @@
+"""Streamed chat completions pass as they came; what openai's client could not read is mended on the way."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dgm.messages import Stop
+from dgm.wires import WIRES
+from dgm.wires.events import ErrorInAnswer, Unreadable
+from tests.unit.wires.vendors import BODIES, CHAT, TURN, ask_streamed, passed, sse, untouched
+
+WIRE = WIRES[CHAT]
+TOOLS = [{"type": "function", "function": {"name": name}} for name in ("bash", "edit")]
+OFFERED = {**BODIES[CHAT], "tools": TOOLS}
+COUNTED = {**BODIES[CHAT], "stream_options": {"include_usage": True}}
+
+
+def chunk(delta=None, finish=None, index=0, **more):
+    choice = {"index": index, "delta": {} if delta is None else delta, "finish_reason": finish}
+    return {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+        "choices": [choice],
+        **more,
+    }
+
+
+def piece(index=0, name=None, arguments=None, **more):
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    placed = {} if index is None else {"index": index}
+    return chunk({"tool_calls": [{**placed, **more, "function": function}]})
+
+
+def call(index, name, arguments, call_id):
+    return piece(index, name, arguments, id=call_id, type="function")
+
+
+def calls_of(completion):
+    calls = completion.choices[0].message.tool_calls or []
+    return [(one.id, one.function.name, json.loads(one.function.arguments)) for one in calls]
+
+
+def both(*events, request=None, **more):
+    """The message as the vendor's client reads it and as ours does; they have to agree."""
+    theirs, ours = ask_streamed(CHAT, *events, request=request, **more)
+    for one, other in zip(theirs.choices, ours["choices"], strict=True):
+        assert (one.message.content or None) == (other["message"]["content"] or None)
+        assert one.finish_reason == other["finish_reason"]
+        named = [(call["id"], call["function"]["name"]) for call in other["message"].get("tool_calls", ())]
+        assert [(call.id, call.function.name) for call in one.message.tool_calls or ()] == named
+    return theirs, ours
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [chunk({"role": "assistant", "content": ""}), chunk({"content": "Hällo 😀"}), chunk(finish="stop")],
+        [
+            call(0, "bash", "", "a"),
+            piece(0, arguments='{"a"'),
+            piece(0, arguments=":1}"),
+            chunk(finish="tool_calls"),
+        ],
+        [
+            call(0, "bash", "{}", "a"),
+            call(1, "edit", "{}", "b"),
+            piece(0, arguments=""),
+            chunk(finish="stop"),
+        ],
+        [chunk({"content": [{"type": "text", "text": "x"}]}), chunk(finish="stop")],
+        [chunk({"content": "x"}, finish="stop"), {**chunk(), "choices": [], "usage": {"prompt_tokens": 1}}],
+        [
+            {**chunk(), "choices": []},
+            chunk({"reasoning_content": "hm", "content": None}),
+            chunk(finish="length"),
+        ],
+        [chunk({"content": "a"}, index=1), chunk({"content": "b"}), chunk({}, "stop", 1), chunk({}, "stop")],
+        [
+            piece(0, "bash", "", id="a", type="function"),
+            piece(0, arguments="{}", id=""),
+            chunk(finish="tool_calls"),
+        ],
+    ],
+)
+def test_what_the_client_can_read_passes_untouched(events):
+    assert untouched(CHAT, *events)
+
+
+def test_two_calls_with_one_index_and_no_ids_stay_two():
+    events = [
+        piece(0, "bash", '{"a": 1}', id="", type="function"),
+        piece(0, "bash", '{"b": 2}', id="", type="function"),
+        chunk(finish="tool_calls"),
+    ]
+    theirs, _ = both(*events)
+    assert calls_of(theirs) == [("call_0", "bash", {"a": 1}), ("call_1", "bash", {"b": 2})]
+
+
+@pytest.mark.parametrize("index", [None, 0, 1, 3, "0"])
+@pytest.mark.parametrize("ids", [("a", "b"), ("", ""), (None, None), ("a", "a")])
+def test_calls_are_told_apart_whatever_their_numbers(index, ids):
+    events = []
+    for call_id, name in zip(ids, ("bash", "edit"), strict=True):
+        events.append(piece(index, name, "", id=call_id, type="function"))
+        events += [piece(index, arguments='{"n"'), piece(index, arguments=f': "{name}"}}')]
+    theirs, _ = both(*events, chunk(finish="tool_calls"), request=OFFERED)
+    assert [(name, said) for _, name, said in calls_of(theirs)] == [
+        ("bash", {"n": "bash"}),
+        ("edit", {"n": "edit"}),
+    ]
+    assert len({name for name, _, _ in calls_of(theirs)}) == 2
+
+
+def test_calls_that_alternate_keep_their_own_arguments():
+    events = [call(0, "bash", "", "a"), call(1, "edit", "", "b")]
+    events += [
+        piece(0, arguments='{"a"'),
+        piece(1, arguments='{"b"'),
+        piece(0, arguments=":1}"),
+        piece(1, arguments=":2}"),
+    ]
+    theirs, _ = both(*events, chunk(finish="tool_calls"))
+    assert calls_of(theirs) == [("a", "bash", {"a": 1}), ("b", "edit", {"b": 2})]
+
+
+def test_rest_of_a_call_under_another_index_belongs_to_the_last_head():
+    events = [call(0, "bash", "{}", "a"), call(0, "edit", "", "b"), piece(1, arguments='{"b":2}')]
+    theirs, _ = both(*events, chunk(finish="tool_calls"))
+    assert calls_of(theirs) == [("a", "bash", {}), ("b", "edit", {"b": 2})]
+
+
+def test_id_and_name_in_every_piece_are_said_once():
+    events = [call(0, "bash", part, "0") for part in ("", '{"a"', ":1}")]
+    theirs, _ = both(*events, chunk(finish="tool_calls"), request=OFFERED)
+    assert calls_of(theirs) == [("0", "bash", {"a": 1})]
+
+
+def test_call_that_is_sent_again_whole_at_the_end_is_dropped():
+    events = [call(0, "bash", '{"a":1}', "x"), call(0, "bash", '{"a":1}', "x"), chunk(finish="tool_calls")]
+    theirs, _ = both(*events)
+    assert calls_of(theirs) == [("x", "bash", {"a": 1})]
+
+
+def test_id_of_an_earlier_call_is_replaced():
+    earlier = {
+        "role": "assistant",
+        "tool_calls": [{"id": "call_0", "function": {"name": "bash", "arguments": "{}"}}],
+    }
+    request = {"messages": [TURN, earlier]}
+    theirs, _ = both(call(0, "bash", "{}", "call_0"), chunk(finish="tool_calls"), request=request)
+    assert calls_of(theirs) == [("call_1", "bash", {})]
+
+
+def test_arguments_that_are_an_object_become_text():
+    theirs, _ = both(call(0, "bash", {"a": "ä"}, "x"), chunk(finish="tool_calls"))
+    assert calls_of(theirs) == [("x", "bash", {"a": "ä"})]
+
+
+def test_several_calls_in_one_chunk_without_index():
+    calls = [
+        {"id": name, "type": "function", "function": {"name": "bash", "arguments": "{}"}} for name in "ab"
+    ]
+    theirs, _ = both(chunk({"tool_calls": calls}), chunk(finish="tool_calls"))
+    assert [name for name, _, _ in calls_of(theirs)] == ["a", "b"]
+
+
+def test_fields_beside_a_call_are_kept():
+    event = call(None, "bash", "{}", "x")
+    event["choices"][0]["delta"]["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": "s"}}
+    _, ours = both(event, chunk(finish="stop"))
+    assert ours["choices"][0]["message"]["tool_calls"][0]["extra_content"] == {
+        "google": {"thought_signature": "s"}
+    }
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ([chunk({"content": "x"})], "stop"),
+        ([chunk({"content": "x"}), call(0, "bash", "{}", "a")], "tool_calls"),
+    ],
+)
+@pytest.mark.parametrize("null", [None, ""])
+def test_missing_finish_reason_is_added_before_done(events, reason, null):
+    theirs, ours = both(*events, chunk(finish=null))
+    assert theirs.choices[0].finish_reason == ours["choices"][0]["finish_reason"] == reason
+
+
+def test_missing_done_after_a_finish_reason_is_no_fault():
+    theirs, _ = both(chunk({"content": "x"}), chunk(finish="stop"), end="")
+    assert theirs.choices[0].message.content == "x"
+
+
+def test_stream_without_any_end_may_be_accepted_the_second_time():
+    reader = WIRE.reader(BODIES[CHAT])
+    reader.take(chunk({"content": "x"}), "")
+    with pytest.raises(Unreadable) as told:
+        reader.finish(done=False)
+    assert told.value.reply_whole["choices"][0]["finish_reason"] == "stop"
+    assert [event.data["choices"][0]["finish_reason"] for event in reader.finish(done=True)] == ["stop"]
+
+
+@pytest.mark.parametrize("done", [True, False])
+@pytest.mark.parametrize(
+    "events", [[], [{**chunk(), "choices": []}], [chunk()], [call(0, "bash", '{"a', "x")]]
+)
+def test_answer_that_cannot_be_whole_is_unreadable(events, done):
+    reader = WIRE.reader(BODIES[CHAT])
+    for event in events:
+        reader.take(event, "")
+    with pytest.raises(Unreadable) as told:
+        reader.finish(done=done)
+    assert told.value.reply_whole is None
+
+
+def test_promised_call_that_is_missing_is_unreadable():
+    with pytest.raises(Unreadable):
+        passed(CHAT, sse(chunk({"content": "x"}), chunk(finish="tool_calls")))
+
+
+def test_broken_arguments_pass_where_the_model_ended_them():
+    assert untouched(CHAT, call(0, "bash", '{"a', "x"), chunk(finish="tool_calls"))
+
+
+def test_missing_usage_is_estimated_where_it_was_asked_for():
+    theirs, ours = both(chunk({"content": "x" * 400}), chunk(finish="stop"), request=COUNTED)
+    assert theirs.usage.completion_tokens == ours["usage"]["completion_tokens"] == 100
+
+
+@pytest.mark.parametrize("request_body", [BODIES[CHAT], COUNTED])
+def test_given_usage_is_left_alone(request_body):
+    counts = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
+    last = {**chunk(), "choices": [], "usage": counts}
+    assert untouched(CHAT, chunk({"content": "x"}), chunk(finish="stop"), last, request=request_body)
+
+
+@pytest.mark.parametrize("broken", [{"choices": None}, {"choices": [{"index": 0, "delta": None}]}])
+def test_null_where_a_record_belongs_is_mended(broken):
+    theirs, _ = both({**chunk(), **broken}, chunk({"content": "x"}), chunk(finish="stop"))
+    assert theirs.choices[0].message.content == "x"
+
+
+def test_missing_index_of_a_choice_is_its_place():
+    event = chunk({"content": "x"})
+    del event["choices"][0]["index"]
+    theirs, _ = both(event, chunk(finish="stop"))
+    assert theirs.choices[0].message.content == "x"
+
+
+def test_whole_message_in_a_stream_is_taken_as_a_delta():
+    event = {
+        **chunk(),
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}],
+    }
+    theirs, _ = both(event)
+    assert theirs.choices[0].message.content == "x"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(alphabet="a😀", max_size=6), st.booleans())
+def test_pairs_survive_any_cut_and_halves_are_replaced(text, cut_off):
+    halves = text.encode("utf-16-be", "surrogatepass")
+    units = [halves[at : at + 2].decode("utf-16-be", "surrogatepass") for at in range(0, len(halves), 2)]
+    units += ["\ud83d"] if cut_off else []
+    events = [chunk({"content": unit, "reasoning": unit}) for unit in units]
+    content, reader = passed(CHAT, sse(*events, chunk(finish="stop")))
+    said = "".join(
+        json.loads(line[6:])["choices"][0]["delta"].get("content", "")
+        for line in content.decode().split("\n")
+        if line.startswith("data: {")
+    )
+    wanted = text + ("\ufffd" if cut_off else "")
+    assert said == wanted
+    assert (reader.whole()["choices"][0]["message"].get("content") or "") == wanted
+
+
+def test_half_in_arguments_is_replaced():
+    events = [call(0, "bash", '{"a": "', "x"), piece(0, arguments="\ud83d"), piece(0, arguments='"}')]
+    theirs, _ = both(*events, chunk(finish="tool_calls"))
+    assert calls_of(theirs) == [("x", "bash", {"a": "\ufffd"})]
+
+
+def test_every_field_is_kept():
+    events = [
+        chunk(
+            {
+                "role": "assistant",
+                "reasoning_content": "a",
+                "reasoning_details": [{"type": "reasoning.text", "text": "a", "index": 0}],
+            }
+        ),
+        chunk(
+            {
+                "reasoning_content": "b",
+                "reasoning_details": [{"type": "reasoning.text", "text": "b", "index": 0, "signature": "s"}],
+            }
+        ),
+        chunk({"content": "x", "annotations": [{"type": "url_citation", "url": "1"}]}),
+        chunk({"content": "y", "annotations": [{"type": "url_citation", "url": "2"}], "refusal": "no"}),
+        chunk(finish="stop", system_fingerprint="f", service_tier="default"),
+    ]
+    for event in events[2:4]:
+        event["choices"][0]["logprobs"] = {"content": [{"token": "t", "logprob": -1}], "refusal": None}
+    _, reader = passed(CHAT, sse(*events))
+    whole = reader.whole()
+    assert (whole["system_fingerprint"], whole["service_tier"]) == ("f", "default")
+    choice = whole["choices"][0]
+    assert len(choice["logprobs"]["content"]) == 2
+    assert choice["message"] == {
+        "role": "assistant",
+        "content": "xy",
+        "reasoning_content": "ab",
+        "reasoning_details": [{"type": "reasoning.text", "text": "ab", "index": 0, "signature": "s"}],
+        "annotations": [{"type": "url_citation", "url": "1"}, {"type": "url_citation", "url": "2"}],
+        "refusal": "no",
+    }
+
+
+@pytest.mark.parametrize(
+    ("event", "name", "status"),
+    [
+        ({"error": {"message": "busy", "code": 503}}, "", 503),
+        ({"error": "busy"}, "", None),
+        ({"object": "error", "message": "busy", "code": 400}, "", 400),
+        ({"message": "busy"}, "error", None),
+        ({**chunk(finish="error"), "error": {"code": 502, "message": "busy"}}, "", 502),
+        (
+            {
+                "choices": [
+                    {
+                        "index": 0,
+                        "delta": {"content": ""},
+                        "finish_reason": "error",
+                        "error": {"code": 502, "message": "busy"},
+                    }
+                ]
+            },
+            "",
+            502,
+        ),
+        (chunk(finish="insufficient_system_resource"), "", None),
+        ({"choices": None, "base_resp": {"status_code": 1008, "status_msg": "busy"}}, "", None),
+    ],
+)
+def test_errors_within_a_stream_are_raised(event, name, status):
+    with pytest.raises(ErrorInAnswer) as told:
+        WIRE.reader(BODIES[CHAT]).take(event, name)
+    assert told.value.status == status
+    assert "busy" in str(told.value) or "insufficient" in str(told.value)
+
+
+def test_spoken_says_whether_content_came():
+    reader = WIRE.reader(BODIES[CHAT])
+    reader.take(chunk({"role": "assistant", "content": ""}), "")
+    assert not reader.spoken
+    reader.take(chunk({"reasoning": "x"}), "")
+    assert reader.spoken
+
+
+def test_parts_and_text_become_one_content():
+    events = [
+        chunk({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}),
+        chunk({"content": "a"}),
+        chunk({"content": "b"}),
+    ]
+    _, reader = passed(CHAT, sse(*events, chunk(finish="stop")))
+    assert reader.whole()["choices"][0]["message"]["content"] == [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "ab"},
+    ]
+    assert WIRE.stop(reader.whole()) is Stop.END
