@@ -11,7 +11,7 @@ from typing import Any
 
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models.abilities import Change, is_forced
-from dgm.models.refusals import Place, Refusal
+from dgm.models.refusals import Place, Refusal, place_of
 
 
 class Fate(StrEnum):
@@ -110,6 +110,8 @@ _TYPE = re.compile(
 _TOGETHER = re.compile(r"\bboth\b|together|same time|mutually|use only one|conflict|either|simultaneous", re.IGNORECASE)
 _MANY = re.compile(r"(?:param\w*|arg\w*|fields|properties|inputs|keys)\b.*,", re.IGNORECASE)
 _SENTENCES = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！])|\n|,?\s*(?=#[/:])|(?<=permitted): ")
+_BEGUN_BY_PLACE = re.compile(r"(?:^|[;\n] ?)([a-z]\w*(?:\.[\w$]+|\[\d+\])+): ")
+"""A validator's sentence that begins with the place: ``tools.0.custom.strict: Extra inputs …``."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
@@ -144,7 +146,8 @@ def _paths(refusal: Refusal, asked: JsonObject) -> Iterator[str]:
     seen: set[str] = set()
     refused = _STRONG.search(refusal.message) or _WEAK.search(refusal.message)
     if refused or any(_SURE_WORDS.fullmatch(word) for word in refusal.words):
-        for place in refusal.places:
+        begun = [place_of(said[1]) for said in _BEGUN_BY_PLACE.finditer(refusal.message)]
+        for place in (*refusal.places, *begun):
             path = resolve(place, asked)
             if path and path not in seen:
                 seen.add(path)
@@ -171,6 +174,11 @@ def _mentioned(sentence: str, names: Mapping[str, str]) -> list[str]:
             found.append((said.start(), -len(path), path))
     ordered = [path for *_, path in sorted(found)]
     return [path for path in ordered if not any(other.startswith(f"{path}.") for other in ordered)]
+
+
+def says_refused(text: str) -> bool:
+    """Return whether a text says that something is not taken."""
+    return _STRONG.search(text) is not None
 
 
 def resolve(place: Place, asked: JsonObject) -> str:
@@ -239,7 +247,7 @@ def _pattern(path: str, name: str, above: str = "") -> str:
     spaced = name.replace("_", r"[ _\-]")
     known = "|".join({re.escape(name), re.escape(camel), spaced})
     if above:
-        known = rf"{re.escape(above)}[._]{re.escape(name)}|{known}"
+        known = rf"{re.escape(above)}[._]{re.escape(name)}|{re.escape(above)}{name[:1].upper()}{re.escape(name[1:])}|{known}"
     edge = rf"(?<![\w.\-])(?:{known})(?![\w\-])"
     if name in _COMMON_WORDS:
         edge = (

@@ -83,14 +83,14 @@ def asked_output(asked: JsonObject) -> int | None:
     return None
 
 
-def read_sizes(refusal: Refusal, asked: JsonObject) -> Sizes | None:
+def read_sizes(refusal: Refusal, asked: JsonObject, status: int) -> Sizes | None:
     """Return what the refusal teaches, if a smaller output limit would do; else None.
 
     A prompt that is too long alone, or sizes that the request keeps already, teach nothing that helps.
     """
     wished = asked_output(asked)
     text = f"{refusal.message} {_fields(refusal.body)}"
-    if wished is None or (refusal.status == 429 and not _RATE.search(text)):
+    if wished is None or (status == 429 and not _RATE.search(text)):
         return None
     most = None if _TOGETHER.search(text) else _first(_MOST_OUTPUT, text)
     if most is not None and SMALLEST_ROOM <= most < wished:
