@@ -12,7 +12,9 @@ from typing import Any
 from dgm.messages import JsonObject, WireProtocol
 
 _TURNS = {WireProtocol.CHAT: "messages", WireProtocol.RESPONSES: "input", WireProtocol.MESSAGES: "messages"}
-_NAMES_OF_OTHERS = frozenset(("properties", "patternProperties", "$defs", "definitions", "arguments", "input"))
+_NAMES_OF_OTHERS = frozenset(
+    ("properties", "patternProperties", "$defs", "definitions", "arguments", "input")
+)
 """Objects whose keys are names that an agent chose: nothing is left out there."""
 FORCED = frozenset(("required", "any", "tool", "function", "custom", "allowed_tools"))
 """Kinds of ``tool_choice`` that force a call."""

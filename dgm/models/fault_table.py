@@ -33,7 +33,7 @@ class Meaning(StrEnum):
 
 TESTS = frozenset(
     ("stream", "only stream", "no wait told", "no JSON", "sizes", "beta header", "setting", "images", "role",
-     "flat content", "own value", "feature", "parameter", "structure named")
+     "flat content", "own value", "feature", "parameter", "structure named", "tool kind")
 )  # fmt: skip
 """Further conditions that a row may name; they look at the request too."""
 

@@ -157,7 +157,11 @@ def judge_transport(error: Exception, *, secrets: Iterable[str] = ()) -> Fault |
         return Passing(_line(_named(error), secrets)) if "Connection" in _names(error) else None
     if "httpx2" in packages or "httpx" in packages:
         return _of_transport(error, secrets)
-    if isinstance(error, UnicodeDecodeError) or "JSONDecodeError" in _names(error) or "pydantic_core" in packages:
+    if (
+        isinstance(error, UnicodeDecodeError)
+        or "JSONDecodeError" in _names(error)
+        or "pydantic_core" in packages
+    ):
         return Passing(_line(f"the provider's answer cannot be read: {error}", secrets))
     return Passing(_line(_named(error), secrets)) if isinstance(error, OSError | EOFError) else None
 
@@ -246,6 +250,8 @@ def _holds(test: str, case: _Case) -> bool:
             return lessons.images_refused(case.refusal, case.asked)
         case "structure named":
             return lessons.names_structure(case.refusal)
+        case "tool kind":
+            return any(place[:1] == ("tools",) and place[-1] == "type" for place in case.refusal.places)
         case "own value" | "feature":
             blame = find_blame(case.refusal, case.asked, case.protocol)
             return blame is not None and blame.fate is (Fate.OWN if test == "own value" else Fate.UNABLE)
@@ -318,7 +324,9 @@ def _of_transport(error: Exception, secrets: Iterable[str]) -> Fault:
 
 
 def _names(error: BaseException) -> set[str]:
-    return {kind.__name__ for kind in type(error).__mro__} | ({"Connection"} if "Connection" in type(error).__name__ else set())
+    return {kind.__name__ for kind in type(error).__mro__} | (
+        {"Connection"} if "Connection" in type(error).__name__ else set()
+    )
 
 
 def _named(error: BaseException) -> str:

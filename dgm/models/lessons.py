@@ -24,7 +24,9 @@ _SYSTEM = re.compile(
     r"|(?:developer|system) instruction.{0,20}not enabled",
     re.IGNORECASE,
 )
-_OWN_IMAGE = re.compile(r"format|mime|media.?type|base64|decode|download|corrupt|too large|size|url is", re.IGNORECASE)
+_OWN_IMAGE = re.compile(
+    r"format|mime|media.?type|base64|decode|download|corrupt|too large|size|url is", re.IGNORECASE
+)
 _IMAGES = ("image", "image_url", "input_image")
 
 
@@ -61,13 +63,19 @@ def role(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Change 
         return None
     named = re.search(r"developer", refusal.message, re.IGNORECASE)
     listed = re.search(r"['\"`\b]?system['\"`]?\s*(?:,|or|and|\|)", refusal.message)
-    if "developer" in used and (named or listed) and (says_refused(refusal.message) or _lists_roles(refusal.message)):
+    if (
+        "developer" in used
+        and (named or listed)
+        and (says_refused(refusal.message) or _lists_roles(refusal.message))
+    ):
         return Change(roles={"developer": "user" if _SYSTEM.search(refusal.message) else "system"})
     places = any(place and place[-1] == "role" for place in refusal.places)
     quoted = places and re.search(r"['\"`]system['\"`]", refusal.message) and says_refused(refusal.message)
     if "system" in used and (_SYSTEM.search(refusal.message) or quoted):
         other = protocol is WireProtocol.RESPONSES
-        return Change(roles={"system": "developer" if other else "user", **({} if other else {"developer": "user"})})
+        return Change(
+            roles={"system": "developer" if other else "user", **({} if other else {"developer": "user"})}
+        )
     return None
 
 
@@ -81,14 +89,19 @@ def flat_content(asked: JsonObject, protocol: WireProtocol) -> Change | None:
 
 def images_refused(refusal: Refusal, asked: JsonObject) -> bool:
     """Return whether the model takes no images at all, and the request holds one."""
-    if not says_refused(refusal.message) and not re.search(r"at most 0|text-only|only text", refusal.message, re.I):
+    if not says_refused(refusal.message) and not re.search(
+        r"at most 0|text-only|only text", refusal.message, re.I
+    ):
         return False
     return _holds_image(asked) and not _OWN_IMAGE.search(refusal.message)
 
 
 def names_structure(refusal: Refusal) -> bool:
     """Return whether a field of the refusal names a place within the turns or the tools."""
-    return any(place and place[0] in ("messages", "input", "tools", "system", "functions") for place in refusal.places)
+    return any(
+        place and place[0] in ("messages", "input", "tools", "system", "functions")
+        for place in refusal.places
+    )
 
 
 def _lists_roles(text: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models.abilities import Change, is_forced
 from dgm.models.refusals import Place, Refusal, place_of
+from dgm.models.sizes import OUTPUT_NAMES
 
 
 class Fate(StrEnum):
@@ -38,13 +39,17 @@ _STRUCTURE = frozenset(
     ("model", "messages", "input", "system", "instructions", "tools", "functions", "function_call", "prompt",
      "previous_response_id", "conversation")
 )  # fmt: skip
-_ANSWER = frozenset(("response_format", "text.format", "output_config.format", "output_format", "n", "modalities", "audio"))
+_ANSWER = frozenset(
+    ("response_format", "text.format", "output_config.format", "output_format", "n", "modalities", "audio")
+)
 """Left out, these would change what an answer is."""
 _PARTS_OF_TURNS = frozenset(
     ("role", "content", "type", "tool_call_id", "call_id", "tool_calls", "output", "arguments", "text", "id", "input",
      "tool_use_id", "source", "image_url", "encrypted_content", "signature", "thinking", "data", "summary")
 )  # fmt: skip
-_PARTS_OF_TOOLS = frozenset(("name", "description", "parameters", "input_schema", "type", "function", "format"))
+_PARTS_OF_TOOLS = frozenset(
+    ("name", "description", "parameters", "input_schema", "type", "function", "format")
+)
 _SCHEMA_NOTES = frozenset(
     ("$schema", "additionalProperties", "title", "default", "examples", "$id", "$comment", "propertyNames", "format",
      "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern", "strict", "deprecated", "readOnly",
@@ -86,7 +91,9 @@ _STRONG = re.compile(
     r"|不支持|不允许|未知|无效|参数错误|非法|不可用|不被支持",
     re.IGNORECASE,
 )
-_WEAK = re.compile(r"invalid|must|should|expected|only|wrong|incorrect|out of range|error|必须|范围|应", re.IGNORECASE)
+_WEAK = re.compile(
+    r"invalid|must|should|expected|only|wrong|incorrect|out of range|error|必须|范围|应", re.IGNORECASE
+)
 _SURE_WORDS = re.compile(
     r"unsupported_(?:parameter|value|param\w*)|unknown_(?:parameter|field|argument)|unrecognized_\w+|extra_forbidden"
     r"|UnsupportedParamsError|wrong_api_format|unsupported_\w+",
@@ -107,12 +114,33 @@ _TYPE = re.compile(
     r"|expected (?:an? )?(?:number|string|integer|bool\w*|object|array|decimal|float)",
     re.IGNORECASE,
 )
-_TOGETHER = re.compile(r"\bboth\b|together|same time|mutually|use only one|conflict|either|simultaneous", re.IGNORECASE)
-_MANY = re.compile(r"(?:param\w*|arg\w*|fields|properties|inputs|keys)\b.*,", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"(?:array|string|list|value) (?:is )?too long|maximum length|too many \w+", re.IGNORECASE
+)
+_OWN_SCHEMA = re.compile(
+    r"invalid schema|schema.{0,60}(?:must|required to be|missing)|must contain the word", re.IGNORECASE
+)
+_TOGETHER = re.compile(
+    r"\bboth\b|together|same time|mutually|use only one|conflict|either|simultaneous", re.IGNORECASE
+)
+_MANY = re.compile(r"(?:parameters|params|arguments|fields|properties|inputs|keys)\b.*,", re.IGNORECASE)
+_ADVICE = re.compile(
+    r"expected (?:one of|only)|(?<!un)(?:supported|allowed|permitted|available) (?:param|arg|field|propert|value|key|option)"
+    r"|(?<!in)valid (?:param|arg|field|propert|value|key|option)|did you mean|\bunless\b|\binstead\b|, (?:please )?use |to use ",
+    re.IGNORECASE,
+)
+"""Where a sentence goes on to say what would be taken."""
 _SENTENCES = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！])|\n|,?\s*(?=#[/:])|(?<=permitted): ")
 _BEGUN_BY_PLACE = re.compile(r"(?:^|[;\n] ?)([a-z]\w*(?:\.[\w$]+|\[\d+\])+): ")
 """A validator's sentence that begins with the place: ``tools.0.custom.strict: Extra inputs …``."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_KNOWN_VALUES = {
+    "reasoning_effort": EFFORTS,
+    "reasoning.effort": EFFORTS,
+    "output_config.effort": EFFORTS,
+    "verbosity": EFFORTS,
+    "text.verbosity": EFFORTS,
+}
 
 
 def find_blame(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Blame | None:
@@ -122,13 +150,17 @@ def find_blame(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> B
         return None
     first = paths[0]
     if first in _ANSWER:
-        return Blame(first, Fate.UNABLE)
+        return Blame(first, Fate.OWN if _OWN_SCHEMA.search(refusal.message) else Fate.UNABLE)
     value = _value(asked, first)
+    if first in _KNOWN_VALUES and isinstance(value, str) and value not in _KNOWN_VALUES[first]:
+        return Blame(first, Fate.OWN)
+    if _TOO_LONG.search(refusal.message):
+        return Blame(first, Fate.OWN)
     if _TYPE.search(refusal.message) and not _ONE_VALUE.search(refusal.message) and first != "tool_choice":
         return Blame(first, Fate.OWN)
     if _is_number(value) and _BOUNDS.search(refusal.message) and not _ONE_VALUE.search(refusal.message):
         # The ends of the usual ranges are what everybody sends: a server that refuses them lacks an ability.
-        fate = Fate.CHANGE if value in (0, 1, -1) else Fate.OWN
+        fate = Fate.CHANGE if value in (0, 1, -1) and first not in OUTPUT_NAMES else Fate.OWN
         return Blame(first, fate, Change(dropped=frozenset((first,))) if fate is Fate.CHANGE else None)
     if len(paths) > 1 and _TOGETHER.search(refusal.message):
         paths = ["max_tokens"] if "max_tokens" in paths and "max_completion_tokens" in paths else [paths[1]]
@@ -158,7 +190,9 @@ def _paths(refusal: Refusal, asked: JsonObject) -> Iterator[str]:
     sentences = [one for one in _SENTENCES.split(refusal.message) if one.strip()]
     sure = [one for one in sentences if _STRONG.search(one)]
     weak = refusal.status < 500 and next((one for one in sentences if _WEAK.search(one)), "")
-    for sentence in sure or ([weak] if weak else []):
+    for whole in sure or ([weak] if weak else []):
+        sentence = _ADVICE.split(whole)[0]
+        sentence = sentence if _STRONG.search(sentence) or _WEAK.search(sentence) else whole
         said = _mentioned(sentence, names)
         many = _MANY.search(sentence) or _TOGETHER.search(sentence)
         for path in said if many else said[:1]:
@@ -273,9 +307,13 @@ def _change(path: str, refusal: Refusal, asked: JsonObject, protocol: WireProtoc
             return _other_limit(path, asked, protocol)
         case "reasoning_effort" | "reasoning.effort" | "output_config.effort":
             return _nearest_effort(path, refusal, asked) or drop
-        case "reasoning" if re.search(r"effort", refusal.message) and "effort" in (asked.get("reasoning") or {}):
+        case "reasoning" if re.search(r"effort", refusal.message) and "effort" in (
+            asked.get("reasoning") or {}
+        ):
             return Change(dropped=frozenset(("reasoning.effort",)))
-        case "thinking" | "thinking.type" if re.search(r"use.{0,9}thinking\.type\.adaptive", refusal.message, re.I):
+        case "thinking" | "thinking.type" if re.search(
+            r"use.{0,9}thinking\.type\.adaptive", refusal.message, re.I
+        ):
             return Change(
                 replaced={"thinking.type=enabled": "adaptive"}, dropped=frozenset(("thinking.budget_tokens",))
             )

@@ -22,7 +22,11 @@ def google(message, status="INVALID_ARGUMENT", code=400, **more):
 
 
 def validation(*places, said="Extra inputs are not permitted"):
-    return {"detail": [{"type": "extra_forbidden", "loc": ["body", *place], "msg": said, "input": 1} for place in places]}
+    return {
+        "detail": [
+            {"type": "extra_forbidden", "loc": ["body", *place], "msg": said, "input": 1} for place in places
+        ]
+    }
 
 
 def within(inner, outer="litellm.BadRequestError: SomeException - "):
@@ -30,7 +34,13 @@ def within(inner, outer="litellm.BadRequestError: SomeException - "):
 
 
 def routed(inner, status=400):
-    return {"error": {"message": "Provider returned error", "code": status, "metadata": {"raw": json.dumps(inner), "provider_name": "P"}}}
+    return {
+        "error": {
+            "message": "Provider returned error",
+            "code": status,
+            "metadata": {"raw": json.dumps(inner), "provider_name": "P"},
+        }
+    }
 
 
 SEED = {"temperature": 0.0, "max_tokens": 16000}
@@ -330,7 +340,11 @@ ASKED = [
     (400, openai("Invalid value: 'Your credit balance is too low'. Supported values are: 'system', 'user'.", "invalid_value", "messages[0].role"), {"messages": [{"role": "Your credit balance is too low", "content": "x"}]}, CHAT),
 ]  # fmt: skip
 
-IMAGE = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]}]}
+IMAGE = {
+    "messages": [
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]}
+    ]
+}
 UNABLE = [
     (400, openai("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.", None, "response_format"), {"response_format": {"type": "json_schema"}}, CHAT),
     (400, openai("This response_format type is unavailable now"), {"response_format": {"type": "json_schema"}}, CHAT),
@@ -348,4 +362,60 @@ UNABLE = [
     (400, "<html><head><title>400 Bad Request</title></head></html>", {}, CHAT),
     (422, {}, {}, CHAT),
     (400, {"error": {"message": "failed to parse grammar", "code": 400, "type": "invalid_request_error"}}, {}, CHAT),
+]  # fmt: skip
+
+ABILITIES += [
+    (500, {"error": "create() got an unexpected keyword argument 'parallel_tool_calls'"}, {**TOOLS, "parallel_tool_calls": True}, CHAT, {"dropped": ["parallel_tool_calls"]}),
+    (400, {"errors": [{"message": "Additional properties are not allowed ('logit_bias' was unexpected)"}]}, {"logit_bias": {}}, CHAT, {"dropped": ["logit_bias"]}),
+    (400, {"error": 'json: unknown field "store"'}, {"store": True}, CHAT, {"dropped": ["store"]}),
+    (422, "Failed to deserialize the JSON body into the target type: unknown field `top_k`, expected one of `model`, `messages`, `temperature`, `max_tokens` at line 1 column 90", {**SEED, "top_k": 4}, CHAT, {"dropped": ["top_k"]}),
+    (400, {"error": {"message": "litellm.UnsupportedParamsError: x does not support parameters: ['reasoning_effort', 'seed'], for model=y. To drop these, set `litellm.drop_params=True`", "code": "400"}}, {"reasoning_effort": "low", "seed": 1}, CHAT, {"dropped": ["reasoning_effort", "seed"]}),
+    (400, {"error": {"message": "litellm.UnsupportedParamsError: x does not support parameters: {'parallel_tool_calls': False}, for model=y", "code": "400"}}, {**TOOLS, "parallel_tool_calls": False}, CHAT, {"dropped": ["parallel_tool_calls"]}),
+    (400, vllm("Stream options can only be defined when `stream=True`."), {"stream_options": {"include_usage": True}}, CHAT, {"dropped": ["stream_options"]}),
+    (400, openai("Streaming with tools is not supported"), {**TOOLS, "stream": True}, CHAT, {"no_stream": True}),
+    (400, openai("Tools are not supported in streaming mode."), {**TOOLS, "stream": True}, CHAT, {"no_stream": True}),
+    (400, openai("max_tokens and max_completion_tokens cannot both be set"), {**SEED, "max_completion_tokens": 9}, CHAT, {"dropped": ["max_tokens"]}),
+    (400, openai("The following parameters are not supported: temperature, top_p"), {**SEED, "top_p": 0.5}, CHAT, {"dropped": ["temperature", "top_p"]}),
+    (400, openai("Unknown parameter `top_k`; allowed parameters are temperature, max_tokens"), {**SEED, "top_k": 5}, CHAT, {"dropped": ["top_k"]}),
+    (400, "unsupported parameter: top_p", {**SEED, "top_p": 0.5}, CHAT, {"dropped": ["top_p"]}),
+    (400, [{"error": {"code": 400, "message": "Penalty is not enabled for this model: frequency_penalty", "status": "INVALID_ARGUMENT"}}], {"frequency_penalty": 0.5}, CHAT, {"dropped": ["frequency_penalty"]}),
+    (400, json.dumps({"error": json.dumps({"error": {"message": "Unsupported parameter: 'seed'"}})}), {"seed": 5}, CHAT, {"dropped": ["seed"]}),
+    (400, "Error code: 400 - {'error': {'message': \"Unsupported parameter: 'seed' is not supported with this model.\", 'type': 'invalid_request_error', 'param': 'seed'}}", {"seed": 5}, CHAT, {"dropped": ["seed"]}),
+]  # fmt: skip
+SIZES += [
+    (400, openai("max_tokens is too large for this model"), {"max_tokens": 16000}, CHAT, None, 8000, 8000),
+]  # fmt: skip
+ASKED += [
+    (400, openai("Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length 9 instead.", "array_above_max_length", "stop"), {"stop": list("abcdefghi")}, CHAT),
+    (400, openai("Invalid value: 'super'. Supported values are: 'low', 'medium', and 'high'.", "invalid_value", "reasoning_effort"), {"reasoning_effort": "super"}, CHAT),
+    (400, openai("Invalid schema for response_format 'x': 'additionalProperties' is required to be supplied and to be false.", None, "response_format"), {"response_format": {"type": "json_schema"}}, CHAT),
+    (400, openai("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got 1 instead.", "integer_below_min_value", "max_output_tokens"), {"max_output_tokens": 1}, RESPONSES),
+    (400, openai("max_tokens must be at least 1, got 0."), {"max_tokens": 0}, CHAT),
+]  # fmt: skip
+UNABLE += [
+    (400, openai("Invalid value: 'custom'. Supported values are: 'function'.", "invalid_value", "tools[0].type"), {"tools": [{"type": "custom", "name": "x"}]}, RESPONSES),
+]  # fmt: skip
+ACCOUNT += [
+    (200, {"base_resp": {"status_code": 1004, "status_msg": "login fail: Please carry the API secret key in the 'Authorization' field"}}, True),
+    (200, {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, False),
+    (200, {"code": 401, "msg": "token expired", "success": False}, True),
+    (403, {"error": {"message": "用户额度不足, 剩余额度: ＄0.000000", "type": "new_api_error", "code": "insufficient_user_quota"}}, False),
+    (401, {"error": {"message": "无效的令牌", "type": "new_api_error"}}, True),
+    (400, {"error": {"message": "该模型不存在或者您没有访问权限", "code": "1211"}}, False),
+    (400, {"message": "您的账户已欠费，请充值后重试"}, False),
+    (400, vllm("Tools cannot be used because tool_call_parser is not set"), False),
+]  # fmt: skip
+SAMPLED += [
+    (500, {"error": {"message": "XML syntax error on line 1: element <function> closed by </parameter>", "type": "api_error"}}),
+    (500, {"error": "invalid character '}' looking for beginning of object key string"}),
+    (400, vllm("1 validation error for list[FunctionDefinition] Invalid JSON: EOF while parsing")),
+    (500, openai("The model produced invalid content. Consider modifying your prompt.", kind="model_error")),
+    (424, {"message": "Model produced invalid sequence as part of ToolUse.", "__type": "ModelErrorException"}),
+    (500, {"error": {"message": "Invalid diff: 'x' not found at start of 'y'", "code": 500}}),
+]  # fmt: skip
+PASSING += [
+    (500, {"error": {"message": "当前分组上游负载已饱和，请稍后再试", "type": "upstream_error"}}, {}, None, True),
+    (0, {"response": {"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "Rate limit reached. Please try again in 1.5s."}}}, {}, 1.5, True),
+    (429, {"error": {"message": "The usage limit has been reached, resets in 3 hours", "type": "usage_limit_reached"}}, {}, 10800.0, True),
+    (403, {"error": {"code": 403, "message": "Rate Limit Exceeded", "errors": [{"reason": "rateLimitExceeded"}]}}, {}, None, True),
 ]  # fmt: skip
