@@ -11,7 +11,8 @@ from typing import Any
 
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models.abilities import Change, is_forced
-from dgm.models.refusals import Place, Refusal
+from dgm.models.refusals import Place, Refusal, place_of
+from dgm.models.sizes import OUTPUT_NAMES
 
 
 class Fate(StrEnum):
@@ -113,12 +114,33 @@ _TYPE = re.compile(
     r"|expected (?:an? )?(?:number|string|integer|bool\w*|object|array|decimal|float)",
     re.IGNORECASE,
 )
+_TOO_LONG = re.compile(
+    r"(?:array|string|list|value) (?:is )?too long|maximum length|too many \w+", re.IGNORECASE
+)
+_OWN_SCHEMA = re.compile(
+    r"invalid schema|schema.{0,60}(?:must|required to be|missing)|must contain the word", re.IGNORECASE
+)
 _TOGETHER = re.compile(
     r"\bboth\b|together|same time|mutually|use only one|conflict|either|simultaneous", re.IGNORECASE
 )
-_MANY = re.compile(r"(?:param\w*|arg\w*|fields|properties|inputs|keys)\b.*,", re.IGNORECASE)
+_MANY = re.compile(r"(?:parameters|params|arguments|fields|properties|inputs|keys)\b.*,", re.IGNORECASE)
+_ADVICE = re.compile(
+    r"expected (?:one of|only)|(?<!un)(?:supported|allowed|permitted|available) (?:param|arg|field|propert|value|key|option)"
+    r"|(?<!in)valid (?:param|arg|field|propert|value|key|option)|did you mean|\bunless\b|\binstead\b|, (?:please )?use |to use ",
+    re.IGNORECASE,
+)
+"""Where a sentence goes on to say what would be taken."""
 _SENTENCES = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！])|\n|,?\s*(?=#[/:])|(?<=permitted): ")
+_BEGUN_BY_PLACE = re.compile(r"(?:^|[;\n] ?)([a-z]\w*(?:\.[\w$]+|\[\d+\])+): ")
+"""A validator's sentence that begins with the place: ``tools.0.custom.strict: Extra inputs …``."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_KNOWN_VALUES = {
+    "reasoning_effort": EFFORTS,
+    "reasoning.effort": EFFORTS,
+    "output_config.effort": EFFORTS,
+    "verbosity": EFFORTS,
+    "text.verbosity": EFFORTS,
+}
 
 
 def find_blame(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Blame | None:
@@ -128,13 +150,17 @@ def find_blame(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> B
         return None
     first = paths[0]
     if first in _ANSWER:
-        return Blame(first, Fate.UNABLE)
+        return Blame(first, Fate.OWN if _OWN_SCHEMA.search(refusal.message) else Fate.UNABLE)
     value = _value(asked, first)
+    if first in _KNOWN_VALUES and isinstance(value, str) and value not in _KNOWN_VALUES[first]:
+        return Blame(first, Fate.OWN)
+    if _TOO_LONG.search(refusal.message):
+        return Blame(first, Fate.OWN)
     if _TYPE.search(refusal.message) and not _ONE_VALUE.search(refusal.message) and first != "tool_choice":
         return Blame(first, Fate.OWN)
     if _is_number(value) and _BOUNDS.search(refusal.message) and not _ONE_VALUE.search(refusal.message):
         # The ends of the usual ranges are what everybody sends: a server that refuses them lacks an ability.
-        fate = Fate.CHANGE if value in (0, 1, -1) else Fate.OWN
+        fate = Fate.CHANGE if value in (0, 1, -1) and first not in OUTPUT_NAMES else Fate.OWN
         return Blame(first, fate, Change(dropped=frozenset((first,))) if fate is Fate.CHANGE else None)
     if len(paths) > 1 and _TOGETHER.search(refusal.message):
         paths = ["max_tokens"] if "max_tokens" in paths and "max_completion_tokens" in paths else [paths[1]]
@@ -152,7 +178,8 @@ def _paths(refusal: Refusal, asked: JsonObject) -> Iterator[str]:
     seen: set[str] = set()
     refused = _STRONG.search(refusal.message) or _WEAK.search(refusal.message)
     if refused or any(_SURE_WORDS.fullmatch(word) for word in refusal.words):
-        for place in refusal.places:
+        begun = [place_of(said[1]) for said in _BEGUN_BY_PLACE.finditer(refusal.message)]
+        for place in (*refusal.places, *begun):
             path = resolve(place, asked)
             if path and path not in seen:
                 seen.add(path)
@@ -163,7 +190,9 @@ def _paths(refusal: Refusal, asked: JsonObject) -> Iterator[str]:
     sentences = [one for one in _SENTENCES.split(refusal.message) if one.strip()]
     sure = [one for one in sentences if _STRONG.search(one)]
     weak = refusal.status < 500 and next((one for one in sentences if _WEAK.search(one)), "")
-    for sentence in sure or ([weak] if weak else []):
+    for whole in sure or ([weak] if weak else []):
+        sentence = _ADVICE.split(whole)[0]
+        sentence = sentence if _STRONG.search(sentence) or _WEAK.search(sentence) else whole
         said = _mentioned(sentence, names)
         many = _MANY.search(sentence) or _TOGETHER.search(sentence)
         for path in said if many else said[:1]:
@@ -179,6 +208,11 @@ def _mentioned(sentence: str, names: Mapping[str, str]) -> list[str]:
             found.append((said.start(), -len(path), path))
     ordered = [path for *_, path in sorted(found)]
     return [path for path in ordered if not any(other.startswith(f"{path}.") for other in ordered)]
+
+
+def says_refused(text: str) -> bool:
+    """Return whether a text says that something is not taken."""
+    return _STRONG.search(text) is not None
 
 
 def resolve(place: Place, asked: JsonObject) -> str:
@@ -247,7 +281,7 @@ def _pattern(path: str, name: str, above: str = "") -> str:
     spaced = name.replace("_", r"[ _\-]")
     known = "|".join({re.escape(name), re.escape(camel), spaced})
     if above:
-        known = rf"{re.escape(above)}[._]{re.escape(name)}|{known}"
+        known = rf"{re.escape(above)}[._]{re.escape(name)}|{re.escape(above)}{name[:1].upper()}{re.escape(name[1:])}|{known}"
     edge = rf"(?<![\w.\-])(?:{known})(?![\w\-])"
     if name in _COMMON_WORDS:
         edge = (

@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 
 _LONGEST_TEXT = 4_000
 _DEEPEST = 8
-_WORD_KEYS = ("code", "type", "status", "reason", "__type", "error_code", "status_code", "error", "jailbreak")
+_WORD_KEYS = (
+    "code",
+    "type",
+    "status",
+    "reason",
+    "__type",
+    "error_code",
+    "status_code",
+    "error_type",
+    "error",
+)
 _SAID_KEYS = (
     "message", "msg", "detail", "details", "error", "errors", "error_description", "error_message", "errorMessage",
     "error_msg", "status_msg", "description", "title", "metadata", "raw", "base_resp", "innererror", "inner_error",
@@ -161,11 +171,19 @@ def _collect_text(text: str, found: _Found, depth: int) -> None:
     if begun and depth < _DEEPEST:
         before = len(found.said)
         for inner in _embedded(text[begun.start() :]):
-            _collect(inner, found, depth + 1)
+            if _is_told(inner):
+                _collect(inner, found, depth + 1)
             if len(found.said) > before:
                 return
     if said := " ".join(text.split()):
         found.said.append(said)
+
+
+def _is_told(node: object) -> bool:
+    """Return whether an object within a text says something of an error, and is no list of names or values."""
+    if isinstance(node, Mapping):
+        return any(key in node for key in (*_WORD_KEYS, *_SAID_KEYS))
+    return isinstance(node, Sequence) and not isinstance(node, str) and any(_is_told(one) for one in node)
 
 
 def _embedded(text: str) -> Iterator[object]:

@@ -64,6 +64,12 @@ _TOGETHER = re.compile(r"inputs?[`'\"]? tokens \+", re.IGNORECASE)
 _RATE = re.compile(r"request too large", re.IGNORECASE)
 
 
+_TOO_MUCH = re.compile(
+    rf"{_NAMED}[^.]{{0,40}}(?:too (?:large|high|big)|exceed|above (?:the )?max)", re.IGNORECASE
+)
+"""The output limit is too large, but by how much is not said: half of it is tried."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """What a refusal tells, in tokens; None where it says nothing."""
@@ -83,21 +89,25 @@ def asked_output(asked: JsonObject) -> int | None:
     return None
 
 
-def read_sizes(refusal: Refusal, asked: JsonObject) -> Sizes | None:
+def read_sizes(refusal: Refusal, asked: JsonObject, status: int) -> Sizes | None:
     """Return what the refusal teaches, if a smaller output limit would do; else None.
 
     A prompt that is too long alone, or sizes that the request keeps already, teach nothing that helps.
     """
     wished = asked_output(asked)
     text = f"{refusal.message} {_fields(refusal.body)}"
-    if wished is None or (refusal.status == 429 and not _RATE.search(text)):
+    if wished is None or (status == 429 and not _RATE.search(text)):
         return None
     most = None if _TOGETHER.search(text) else _first(_MOST_OUTPUT, text)
     if most is not None and SMALLEST_ROOM <= most < wished:
         return Sizes(max_output=most, fits=most)
     context = _first(_CONTEXT, text)
     if context is None:
-        return None
+        return (
+            Sizes(max_output=wished // 2, fits=wished // 2)
+            if _TOO_MUCH.search(text) and wished > 64
+            else None
+        )
     output = _first(_OUTPUT, text)
     prompt = _first(_PROMPT, text)
     total = _first(_TOTAL, text)
