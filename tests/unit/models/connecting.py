@@ -1,0 +1,35 @@
+"""Opens connections for tests, with an environment that names no provider and no proxy."""
+
+import asyncio
+import os
+
+from dgm.config import Settings
+from dgm.models.providers import open_connection, provider_of
+
+KEY = "sk-test-0123456789abcdefghij"
+_NAMED = ("OPENAI_", "ANTHROPIC_", "AZURE_", "AWS_", "GOOGLE_", "CLOUD_ML_")
+
+
+def clear_environment(monkeypatch):
+    for name in list(os.environ):
+        if name.startswith(_NAMED) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+
+
+def connect(name, **sections):
+    models = Settings.model_validate({"model": "offline", "models": sections}).models
+    return open_connection(provider_of(name), models, name.partition("/")[2])
+
+
+def post(connection, path, body, *, stream=False, headers=None):
+    """One request; gives the reply, read."""
+
+    async def ask():
+        try:
+            response = await connection.post(path, body, stream=stream, headers=headers or {})
+            await response.aread()
+            return response
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
