@@ -84,11 +84,22 @@ PASSING = {
         **tools({**TOOL, "type": "custom"}),
         "tool_choice": {"type": "tool", "name": "bash"},
     },
-    "LangChain, structured output by a schema": {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
-    "litellm": {"max_tokens": 4096, "messages": [{"role": "user", "content": [text("go")]}], "temperature": 0.0},
+    "LangChain, structured output by a schema": {
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}
+    },
+    "litellm": {
+        "max_tokens": 4096,
+        "messages": [{"role": "user", "content": [text("go")]}],
+        "temperature": 0.0,
+    },
     "vendor's loop over a computer": {
         **tools(
-            {"type": "computer_20251124", "name": "computer", "display_width_px": 1024, "display_height_px": 768},
+            {
+                "type": "computer_20251124",
+                "name": "computer",
+                "display_width_px": 1024,
+                "display_height_px": 768,
+            },
             {"type": "bash_20250124", "name": "bash"},
             {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool", "max_characters": 10_000},
         ),
@@ -157,7 +168,8 @@ PASSING = {
         text("a", citations=[{"type": "char_location", "cited_text": "x", "document_index": 0}])
     ),
     "citation of a page of the web": said(
-        text("a", citations=[{"type": "web_search_result_location", "url": "https://a.example"}]), role="assistant"
+        text("a", citations=[{"type": "web_search_result_location", "url": "https://a.example"}]),
+        role="assistant",
     ),
     "search result (refused until passing through)": said(
         {
@@ -178,7 +190,9 @@ PASSING = {
         )
     ),
     "call that was direct": said(use(caller={"type": "direct"}), role="assistant"),
-    "input that names an address": said(use(input={"url": "https://a.example", "file_id": "f"}), role="assistant"),
+    "input that names an address": said(
+        use(input={"url": "https://a.example", "file_id": "f"}), role="assistant"
+    ),
     "result without content": said({"type": "tool_result", "tool_use_id": "c"}),
     "results before text": said(result(text("a")), text("Go on.")),
     "system within": {"messages": [USER, {"role": "system", "content": "Stay brief.", "clear_at": "never"}]},
@@ -197,7 +211,9 @@ PASSING = {
             USER,
             {
                 "role": "system",
-                "content": [{"type": "tool_addition", "tool": {"type": "tool_definition", "definition": TOOL}}],
+                "content": [
+                    {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": TOOL}}
+                ],
             },
         ]
     },
@@ -208,7 +224,10 @@ PASSING = {
     "image": said(PNG),
     "document": said({**PDF, "title": "a", "citations": {"enabled": True}, **CACHED}),
     "document of plain text": said(
-        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "http: what it is"}}
+        {
+            "type": "document",
+            "source": {"type": "text", "media_type": "text/plain", "data": "http: what it is"},
+        }
     ),
     "document of blocks": said(
         {"type": "document", "source": {"type": "content", "content": [text("a"), PNG]}, "context": "c"}
@@ -218,7 +237,10 @@ PASSING = {
 
 TODAY = {
     "no max_tokens": ({"max_tokens": None}, "max_tokens is missing"),
-    "remote servers": ({"mcp_servers": [{"type": "url", "url": "http://example.org"}]}, "mcp_servers is not offered"),
+    "remote servers": (
+        {"mcp_servers": [{"type": "url", "url": "http://example.org"}]},
+        "mcp_servers is not offered",
+    ),
     "container": ({"container": "c"}, "container is not offered"),
     "effort of nobody": ({"output_config": {"effort": "heroic"}}, "output_config.effort"),
     "output_config a list": ({"output_config": []}, "output_config must be an object"),
@@ -231,7 +253,10 @@ TODAY = {
     "tool that is loaded late": (tools({**TOOL, "defer_loading": True}), "tools[0].defer_loading"),
     "image": (said(WEB_PNG), "source is of the type 'url'"),
     "document without source": (said({"type": "document", "source": {}}), "source is of the type 'None'"),
-    "search result without content": (said({"type": "search_result", "source": "s"}), "content must be a list"),
+    "search result without content": (
+        said({"type": "search_result", "source": "s"}),
+        "content must be a list",
+    ),
     "image without source as a result": (said(result({"type": "image"})), "content[0].content[0].source"),
     "call of a provider's tool": (said({"type": "server_tool_use"}, role="assistant"), "'server_tool_use'"),
     "call by a user": (said(use()), "only the assistant calls tools"),
@@ -255,7 +280,10 @@ NEW = {
     "search among tools, undated": (tools({"type": "tool_search_tool_regex", "name": "t"}), "is not offered"),
     "remote tools": (tools({"type": "mcp_toolset", "mcp_server_name": "s"}), "'mcp_toolset' is not offered"),
     "another model's advice": (tools({"type": "advisor_20260301", "name": "advisor"}), "another model"),
-    "tool of nobody": (tools({"type": "teleport_20250101", "name": "t"}), "'teleport_20250101' are not known"),
+    "tool of nobody": (
+        tools({"type": "teleport_20250101", "name": "t"}),
+        "'teleport_20250101' are not known",
+    ),
     "shell without a date": (tools({"type": "bash", "name": "bash"}), "'bash' are not known"),
     "tool of another protocol": (tools({"type": "function", "function": {"name": "f"}}), "'function'"),
     "code calls a tool": (
@@ -270,8 +298,14 @@ NEW = {
         said(use(caller={"type": "code_execution_20250825", "tool_id": "t"}), role="assistant"),
         "caller is not offered",
     ),
-    "stored image": (said({"type": "image", "source": {"type": "file", "file_id": "f"}}), "of the type 'file'"),
-    "stored document": (said({"type": "document", "source": {"type": "file", "file_id": "f"}}), "of the type 'file'"),
+    "stored image": (
+        said({"type": "image", "source": {"type": "file", "file_id": "f"}}),
+        "of the type 'file'",
+    ),
+    "stored document": (
+        said({"type": "document", "source": {"type": "file", "file_id": "f"}}),
+        "of the type 'file'",
+    ),
     "document by url": (
         said({"type": "document", "source": {"type": "url", "url": "https://a.example"}}),
         "of the type 'url'",
@@ -306,16 +340,28 @@ NEW = {
         said(result(text("x", more={"fileUri": "gs://a"}))),
         "content[0].content[0].more.fileUri",
     ),
-    "address in the system": ({"system": [text("x", more={"url": "https://a.example"})]}, "system[0].more.url"),
+    "address in the system": (
+        {"system": [text("x", more={"url": "https://a.example"})]},
+        "system[0].more.url",
+    ),
     "image in the system": ({"system": [PNG]}, "'image'"),
-    "result of a search": (said({"type": "web_search_tool_result"}, role="assistant"), "'web_search_tool_result'"),
-    "result of a fetch": (said({"type": "web_fetch_tool_result"}, role="assistant"), "'web_fetch_tool_result'"),
+    "result of a search": (
+        said({"type": "web_search_tool_result"}, role="assistant"),
+        "'web_search_tool_result'",
+    ),
+    "result of a fetch": (
+        said({"type": "web_fetch_tool_result"}, role="assistant"),
+        "'web_fetch_tool_result'",
+    ),
     "result of code": (
         said({"type": "bash_code_execution_tool_result"}, role="assistant"),
         "'bash_code_execution_tool_result' is not offered",
     ),
     "remote call": (said({"type": "mcp_tool_use"}, role="assistant"), "'mcp_tool_use' is not offered"),
-    "reference to a tool that was found": (said(result({"type": "tool_reference", "tool_name": "t"})), "tool_reference"),
+    "reference to a tool that was found": (
+        said(result({"type": "tool_reference", "tool_name": "t"})),
+        "tool_reference",
+    ),
     "fallback": (said({"type": "fallback"}, role="assistant"), "'fallback' is not offered"),
     "result by the assistant": (said(result(), role="assistant"), "only the user"),
     "result within a result": (said(result(result())), "'tool_result' is not offered"),

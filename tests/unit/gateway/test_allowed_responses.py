@@ -73,7 +73,11 @@ PASSING = {
     "Codex": {
         "instructions": "You are a coding agent.",
         "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}],
-        "tools": [TOOL, {"type": "local_shell"}, {"type": "custom", "name": "apply_patch", "format": {"type": "text"}}],
+        "tools": [
+            TOOL,
+            {"type": "local_shell"},
+            {"type": "custom", "name": "apply_patch", "format": {"type": "text"}},
+        ],
         "tool_choice": "auto",
         "parallel_tool_calls": False,
         "reasoning": {"effort": "medium", "summary": "auto"},
@@ -133,11 +137,16 @@ PASSING = {
     },
     "local shell": tools({"type": "local_shell"}),
     "shell": {**tools({"type": "shell"}), "tool_choice": {"type": "shell"}},
-    "shell of the agent": tools({"type": "shell", "environment": {"type": "local"}, "allowed_callers": ["direct"]}),
+    "shell of the agent": tools(
+        {"type": "shell", "environment": {"type": "local"}, "allowed_callers": ["direct"]}
+    ),
     "shell of the agent with its skills": tools(
         {
             "type": "shell",
-            "environment": {"type": "local", "skills": [{"name": "s", "description": "d", "path": "/skills/s"}]},
+            "environment": {
+                "type": "local",
+                "skills": [{"name": "s", "description": "d", "path": "/skills/s"}],
+            },
         }
     ),
     "apply_patch": {**tools({"type": "apply_patch"}), "tool_choice": {"type": "apply_patch"}},
@@ -146,7 +155,9 @@ PASSING = {
         {"type": "computer_use_preview", "display_width": 1024, "display_height": 768, "environment": "linux"}
     ),
     "namespace": tools({"type": "namespace", "name": "n", "description": "d", "tools": [TOOL]}),
-    "function that answers later": tools({**TOOL, "async": True, "output_schema": {"url": "https://a.example"}}),
+    "function that answers later": tools(
+        {**TOOL, "async": True, "output_schema": {"url": "https://a.example"}}
+    ),
     "choice among some": {
         **tools(TOOL, {"type": "shell"}),
         "tool_choice": {
@@ -197,7 +208,12 @@ PASSING = {
         {"type": "apply_patch_call_output", "call_id": "call_1", "status": "completed", "output": "ok"},
     ),
     "calls of a computer": items(
-        {"type": "computer_call", "id": "cu_1", "call_id": "call_1", "action": {"type": "click", "x": 1, "y": 2}},
+        {
+            "type": "computer_call",
+            "id": "cu_1",
+            "call_id": "call_1",
+            "action": {"type": "click", "x": 1, "y": 2},
+        },
         {
             "type": "computer_call_output",
             "call_id": "call_1",
@@ -205,8 +221,12 @@ PASSING = {
         },
     ),
     "compaction that the agent holds": items({"type": "compaction", "encrypted_content": "gAAAA"}),
-    "other wishes in mid-conversation": items({"type": "configuration_update", "reasoning": {"effort": "low"}}),
-    "other tools in mid-conversation": items({"type": "additional_tools", "role": "developer", "tools": [TOOL]}),
+    "other wishes in mid-conversation": items(
+        {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    ),
+    "other tools in mid-conversation": items(
+        {"type": "additional_tools", "role": "developer", "tools": [TOOL]}
+    ),
     "sources of an earlier answer": items(
         {
             "role": "assistant",
@@ -225,7 +245,9 @@ PASSING = {
     "prefilled answer": items({"role": "user", "content": "go"}, {"role": "assistant", "content": "It is ("}),
     # Media inline.
     "image inline": part(type="input_image", image_url=PIXEL, detail="low"),
-    "document inline": part(type="input_file", filename="a.pdf", file_data="data:application/pdf;base64,JVBE"),
+    "document inline": part(
+        type="input_file", filename="a.pdf", file_data="data:application/pdf;base64,JVBE"
+    ),
     "image as a result": items(output([{"type": "input_image", "image_url": PIXEL}])),
 }
 
@@ -258,13 +280,19 @@ TODAY = {
 NEW = {
     "answer of another job": ({"previous_response_id": "resp_8_1"}, "there is no earlier answer 'resp_8_1'"),
     "answer whose id is an object": ({"previous_response_id": {"id": "r"}}, "must be a text"),
-    "file search": (tools({"type": "file_search", "vector_store_ids": ["vs_1"]}), "'file_search' is not offered"),
+    "file search": (
+        tools({"type": "file_search", "vector_store_ids": ["vs_1"]}),
+        "'file_search' is not offered",
+    ),
     "dated search": (tools({"type": "web_search_2025_08_26"}), "'web_search_2025_08_26' is not offered"),
     "dated preview": (tools({"type": "web_search_preview_2025_03_11"}), "is not offered"),
     "code": (tools({"type": "code_interpreter", "container": {"type": "auto"}}), "no tools of a provider"),
     "pictures": (tools({"type": "image_generation"}), "'image_generation' is not offered"),
     "programs that call tools": (tools({"type": "programmatic_tool_calling"}), "run at the provider"),
-    "search among tools": (tools({"type": "tool_search", "execution": "client"}), "'tool_search' is not offered"),
+    "search among tools": (
+        tools({"type": "tool_search", "execution": "client"}),
+        "'tool_search' is not offered",
+    ),
     "tool of nobody": (tools({"type": "teleport"}), "'teleport' are not known"),
     "tool of another protocol": (tools({"type": "bash_20250124", "name": "bash"}), "'bash_20250124'"),
     "shell in a container": (
@@ -279,7 +307,10 @@ NEW = {
         tools({"type": "shell", "environment": {"type": "local", "skills": [{"skill_id": "s"}]}}),
         "skill_id is not offered",
     ),
-    "program calls a function": (tools({**TOOL, "allowed_callers": ["programmatic"]}), "allowed_callers must be"),
+    "program calls a function": (
+        tools({**TOOL, "allowed_callers": ["programmatic"]}),
+        "allowed_callers must be",
+    ),
     "function that is loaded late": (tools({**TOOL, "defer_loading": True}), "defer_loading must be"),
     "search in a namespace": (
         tools({"type": "namespace", "name": "n", "tools": [{"type": "mcp", "server_label": "s"}]}),
@@ -303,7 +334,10 @@ NEW = {
         ),
         "environment must be",
     ),
-    "choice of a remote server": ({"tool_choice": {"type": "mcp", "server_label": "s"}}, "'mcp' is not offered"),
+    "choice of a remote server": (
+        {"tool_choice": {"type": "mcp", "server_label": "s"}},
+        "'mcp' is not offered",
+    ),
     "search among the allowed tools": (
         {"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "web_search_preview"}]}},
         "'web_search_preview' is not offered",
@@ -331,10 +365,15 @@ NEW = {
         "file_id is not offered",
     ),
     "screenshot by url": (
-        items(output({"type": "computer_screenshot", "image_url": "https://a.example"}, "computer_call_output")),
+        items(
+            output({"type": "computer_screenshot", "image_url": "https://a.example"}, "computer_call_output")
+        ),
         "image_url is an address",
     ),
-    "file's data an address": (part(type="input_file", file_data="https://a.example/a.pdf"), "file_data is an"),
+    "file's data an address": (
+        part(type="input_file", file_data="https://a.example/a.pdf"),
+        "file_data is an",
+    ),
     "address under an unknown key": (
         items({**CALL, "more": {"deep": [{"source_url": "https://a.example"}]}}),
         "input[0].more.deep[0].source_url",
@@ -344,13 +383,20 @@ NEW = {
             {
                 "role": "assistant",
                 "content": [
-                    {"type": "output_text", "text": "a", "annotations": [{"type": "file_path", "file_id": "f"}]}
+                    {
+                        "type": "output_text",
+                        "text": "a",
+                        "annotations": [{"type": "file_path", "file_id": "f"}],
+                    }
                 ],
             }
         ),
         "annotations[0].file_id",
     ),
-    "call by a program": (items({**CALL, "caller": {"type": "program", "caller_id": "p"}}), "caller is not offered"),
+    "call by a program": (
+        items({**CALL, "caller": {"type": "program", "caller_id": "p"}}),
+        "caller is not offered",
+    ),
     "program": (items({"type": "program", "id": "p", "code": "x"}), "'program' is not offered"),
     "shell call in a container": (
         items(
@@ -371,7 +417,10 @@ NEW = {
     "tools that were found": (items({"type": "tool_search_output", "tools": []}), "'tool_search_output'"),
     "compaction by its id": (items({"type": "compaction", "id": "cmp_1"}), "encrypted_content"),
     "compaction now": (items({"type": "compaction_trigger"}), "'compaction_trigger' is not offered"),
-    "compaction later": ({"context_management": [{"type": "compaction"}]}, "context_management is not offered"),
+    "compaction later": (
+        {"context_management": [{"type": "compaction"}]},
+        "context_management is not offered",
+    ),
     "item of nobody": (items({"type": "telegram"}), "'telegram' are not known"),
     "item a text": (items("x"), "input[0] must be an object"),
     "dear thinking": ({"reasoning": {"mode": "pro"}}, "reasoning.mode must be"),
@@ -381,7 +430,10 @@ NEW = {
         {"prompt_cache_options": {"comparison_response_id": "resp_1"}},
         "comparison_response_id is not offered",
     ),
-    "program of the account": ({"access_programs": {"cyber": "daybreak_red"}}, "access_programs is not offered"),
+    "program of the account": (
+        {"access_programs": {"cyber": "daybreak_red"}},
+        "access_programs is not offered",
+    ),
     "moderation": ({"moderation": {"model": "m"}}, "moderation is not offered"),
     "search by a plug-in": ({"plugins": [{"id": "web"}]}, "plugins is not offered"),
     "limit zero": ({"max_output_tokens": 0}, "max_output_tokens must be a whole number"),
