@@ -13,7 +13,7 @@ from dgm.gateway.allowed.chat_tools import (
     check_function_call,
     check_functions,
 )
-from dgm.gateway.allowed.walk import STORED, Keys, Kinds, Rule, bounded, inline, names_of, words
+from dgm.gateway.allowed.walk import STORED, Keys, Kinds, Rule, bounded, inline, names_of, schema, words
 from dgm.gateway.openai_chat import MAX_STOPS
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
@@ -164,7 +164,7 @@ def _response_format(value: Any, place: str) -> None:  # noqa: ANN401
     given = parsing.record(value, place)
     parsing.one_of(given.get("type"), f"{place}.type", FORMATS)
     if given.get("json_schema") is not None:
-        parsing.schema(given["json_schema"], f"{place}.json_schema")
+        schema(given["json_schema"], f"{place}.json_schema")
 
 
 def _prediction(value: Any, place: str) -> None:  # noqa: ANN401

@@ -5,7 +5,7 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, Kinds, inline, words
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, Kinds, inline, schema, words
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 
@@ -39,7 +39,7 @@ def _function(given: JsonObject, place: str) -> None:
     if given.get("description") is not None:
         parsing.text(given["description"], f"{place}.description")
     if given.get("parameters") is not None:
-        parsing.schema(given["parameters"], f"{place}.parameters")
+        schema(given["parameters"], f"{place}.parameters")
 
 
 def _function_tool(tool: JsonObject, place: str) -> None:

@@ -16,6 +16,7 @@ from dgm.gateway.allowed.walk import (
     bounded,
     inline,
     names_of,
+    schema,
 )
 from dgm.gateway.anthropic_messages import CHOICES, MAX_STOPS, MIN_BUDGET
 from dgm.gateway.messages_answer import NO_THREADS
@@ -159,7 +160,7 @@ def _format(value: Any, place: str) -> None:  # noqa: ANN401
     given = parsing.record(value, place)
     parsing.one_of(given.get("type"), f"{place}.type", ("json_schema",))
     if given.get("schema") is not None:
-        parsing.schema(given["schema"], f"{place}.schema")
+        schema(given["schema"], f"{place}.schema")
 
 
 def _edits(value: Any, place: str) -> None:  # noqa: ANN401

@@ -4,7 +4,7 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
-from dgm.gateway.allowed.walk import INLINE_SOURCES, PROVIDER_SIDE, STORED, Kinds, words
+from dgm.gateway.allowed.walk import INLINE_SOURCES, PROVIDER_SIDE, STORED, Kinds, schema, words
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 
@@ -143,7 +143,7 @@ def _tool(tool: JsonObject, place: str) -> None:
     parsing.name(tool.get("name"), f"{place}.name")
     if tool.get("description") is not None:
         parsing.text(tool["description"], f"{place}.description")
-    parsing.schema(tool.get("input_schema"), f"{place}.input_schema")
+    schema(tool.get("input_schema"), f"{place}.input_schema")
 
 
 TOOLS = Kinds(

@@ -5,7 +5,7 @@ from typing import Any
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
 from dgm.gateway.allowed.chat_tools import CHOICES
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, Keys, Kinds, Rule, words
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, Keys, Kinds, Rule, schema, words
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 
@@ -43,7 +43,7 @@ def _format(value: Any, place: str) -> None:  # noqa: ANN401
     given = parsing.record(value, place)
     parsing.one_of(given.get("type"), f"{place}.type", ("text", "json_schema", "json_object"))
     if given.get("schema") is not None:
-        parsing.schema(given["schema"], f"{place}.schema")
+        schema(given["schema"], f"{place}.schema")
 
 
 TEXT = Keys({"format": _format, "verbosity": None})
@@ -193,7 +193,7 @@ def _function_tool(tool: JsonObject, place: str) -> None:
     if tool.get("description") is not None:
         parsing.text(tool["description"], f"{place}.description")
     if tool.get("parameters") is not None:
-        parsing.schema(tool["parameters"], f"{place}.parameters")
+        schema(tool["parameters"], f"{place}.parameters")
 
 
 def _custom_tool(tool: JsonObject, place: str) -> None:

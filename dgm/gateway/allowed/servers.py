@@ -8,7 +8,7 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, Keys, Rule, nothing, words
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, Keys, Rule, nothing, unlinked, words
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 
@@ -43,8 +43,8 @@ PASSED: dict[str, Rule | None] = {
             " skip_special_tokens spaces_between_special_tokens add_special_tokens add_generation_prompt"
             " continue_final_message truncate_prompt_tokens return_token_ids return_tokens_as_token_ids"
             # Form of the answer.
-            " guided_json guided_regex guided_choice guided_grammar guided_decoding_backend guided_whitespace_pattern"
-            " structured_outputs structural_tag grammar json_schema regex ebnf format result_format incremental_output"
+            " guided_regex guided_choice guided_grammar guided_decoding_backend guided_whitespace_pattern"
+            " grammar regex ebnf result_format incremental_output"
             " parse_tool_calls disable_tool_validation tool_stream"
             # Thinking.
             " enable_thinking thinking thinking_budget thinking_token_budget thinking_budget_tokens preserve_thinking"
@@ -57,6 +57,7 @@ PASSED: dict[str, Rule | None] = {
             " vl_high_resolution_images safe_prompt"
         )
     ),
+    **dict.fromkeys(words("guided_json structured_outputs structural_tag json_schema format"), unlinked),
     "chat_template_kwargs": rules.template,
     "options": _options,
 }

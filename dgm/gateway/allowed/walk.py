@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,7 +47,7 @@ TEXTS = frozenset(
 """Keys that hold nothing to fetch where their value is a text."""
 QUOTED = frozenset(("annotations", "citations"))
 """Sources that an earlier answer named: addresses there are text."""
-ADDRESS = ("url", "uri", "urls", "uris")
+ADDRESS = ("url", "uri", "urls", "uris", "href", "src", "s3location")
 """Ends of the names of keys, without underscores, whose values a provider fetches."""
 REFERENCE = (
     *("fileid", "fileids", "containerid", "vectorstoreid", "vectorstoreids", "skillid", "connectorid"),
@@ -60,6 +60,8 @@ ENCODED = frozenset(("data", "filedata", "b64json", "base64"))
 """Names of keys that hold data, where some servers take an address too."""
 INLINE_SOURCES = ("base64", "text", "content")
 SCHEME = re.compile(r"\s*(?!data:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+LINKS = ("$ref", "$dynamicRef", "$recursiveRef")
+"""Keys by which a schema refers to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,35 @@ def bounded(body: JsonObject) -> None:
         if not level:
             return
     raise BadRequest(f"the body is nested deeper than {MAX_BODY_DEPTH}")
+
+
+def schema(value: object, place: str) -> None:
+    """Check that a JSON schema is bounded and needs nothing from elsewhere.
+
+    Raises:
+        BadRequest: it is no object, is nested too deep, or refers to an address.
+    """
+    parsing.schema(value, place)
+    unlinked(value, place)
+
+
+def unlinked(value: object, place: str) -> None:
+    """Raise ``BadRequest`` where a schema refers to an address, which some servers fetch."""
+    level = [value]
+    while level:
+        for one in level:
+            if isinstance(one, dict):
+                for key in LINKS:
+                    link = one.get(key)
+                    if isinstance(link, str) and SCHEME.match(link[:200]):
+                        raise BadRequest(
+                            f"{place}: {key} must stay within the schema", "unsupported_parameter"
+                        )
+        level = [child for one in level for child in _within(one) if isinstance(child, dict | list)]
+
+
+def _within(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def inline(value: object, place: str) -> None:

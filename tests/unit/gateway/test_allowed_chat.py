@@ -48,7 +48,11 @@ PASSING = {
         "messages": [
             {"role": "system", "content": "You solve tasks with bash."},
             USER,
-            {"role": "assistant", "content": "```bash\nls\n```", "provider_specific_fields": {"refusal": None}},
+            {
+                "role": "assistant",
+                "content": "```bash\nls\n```",
+                "provider_specific_fields": {"refusal": None},
+            },
             {"role": "user", "content": "<returncode>0</returncode>"},
         ],
         "temperature": 0.0,
@@ -112,7 +116,12 @@ PASSING = {
             {"role": "system", "content": [{"type": "text", "text": "s", "cache_control": CACHED}]},
             {"role": "user", "content": [{"type": "text", "text": "u"}]},
             {**CALLED, "content": [{"type": "text", "text": "I look."}]},
-            {"role": "tool", "tool_call_id": "call_1", "name": "bash", "content": [{"type": "text", "text": "t"}]},
+            {
+                "role": "tool",
+                "tool_call_id": "call_1",
+                "name": "bash",
+                "content": [{"type": "text", "text": "t"}],
+            },
         ],
         "tools": [TOOL],
         "tool_choice": "auto",
@@ -140,7 +149,9 @@ PASSING = {
     "caching": {"prompt_cache_key": "p", "prompt_cache_options": {"mode": "explicit", "ttl": "30m"}},
     "bookkeeping": {"user": "u", "safety_identifier": "s", "metadata": {"url": "https://example.org"}},
     "stored or not": {"store": True},
-    "null asks for nothing": dict.fromkeys(("tools", "stop", "functions", "audio", "whatever", "n", "models")),
+    "null asks for nothing": dict.fromkeys(
+        ("tools", "stop", "functions", "audio", "whatever", "n", "models")
+    ),
     "false asks for nothing": {"enable_search": False, "background": False, "plugins": []},
     # Tools.
     "functions (refused until passing through)": {"functions": [{"name": "f", "parameters": SCHEMA}]},
@@ -186,6 +197,20 @@ PASSING = {
     "deep schema within the bound": {
         "tools": [{"type": "function", "function": {"name": "f", "parameters": nested(30)}}]
     },
+    "schema that refers to itself": {
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "f",
+                    "parameters": {
+                        "$ref": "#/$defs/a",
+                        "$defs": {"a": {"properties": {"$ref": {"type": "string"}}}},
+                    },
+                },
+            }
+        ]
+    },
     # The history.
     "name of a speaker (refused until passing through)": {"messages": [{**USER, "name": "Ada"}]},
     "legacy call (refused until passing through)": {
@@ -207,10 +232,15 @@ PASSING = {
     "turn as the server wrote it": turn(
         reasoning_content="x",
         reasoning="x",
-        reasoning_details=[{"type": "reasoning.encrypted", "data": "gAAAA", "format": "v1", "id": "r", "index": 0}],
+        reasoning_details=[
+            {"type": "reasoning.encrypted", "data": "gAAAA", "format": "v1", "id": "r", "index": 0}
+        ],
         thinking_blocks=[{"type": "thinking", "thinking": "x", "signature": "s"}],
         annotations=[
-            {"type": "url_citation", "url_citation": {"url": "https://example.org", "title": "t", "start_index": 0}}
+            {
+                "type": "url_citation",
+                "url_citation": {"url": "https://example.org", "title": "t", "start_index": 0},
+            }
         ],
         refusal=None,
         audio=None,
@@ -261,7 +291,10 @@ PASSING = {
         "transforms": ["middle-out"],
         "top_a": 0.1,
     },
-    "DeepSeek": {"thinking": {"type": "enabled"}, "messages": [USER, {**turn()["messages"][1], "prefix": True}]},
+    "DeepSeek": {
+        "thinking": {"type": "enabled"},
+        "messages": [USER, {**turn()["messages"][1], "prefix": True}],
+    },
     "Qwen": {"enable_thinking": True, "thinking_budget": 4000, "incremental_output": True},
     "Groq": {"reasoning_format": "parsed", "service_tier": "on_demand", "reasoning_effort": "default"},
     "Mistral": {"random_seed": 3, "safe_prompt": False, "prompt_mode": "reasoning", "tool_choice": "none"},
@@ -315,7 +348,10 @@ TODAY = {
     "no content": ({"messages": [{"role": "user"}]}, "content is missing"),
     "content a number": ({"messages": [{"role": "user", "content": 3}]}, "content must be a list"),
     "content an object": ({"messages": [{"role": "user", "content": {}}]}, "content must be a list"),
-    "content of a tool an object": ({"messages": [{"role": "tool", "tool_call_id": "c", "content": {}}]}, "a list"),
+    "content of a tool an object": (
+        {"messages": [{"role": "tool", "tool_call_id": "c", "content": {}}]},
+        "a list",
+    ),
     "image by url": (
         said({"type": "image_url", "image_url": {"url": "http://example.org/a.png"}}),
         "image_url.url is an address",
@@ -331,7 +367,10 @@ TODAY = {
     "tools an object": ({"tools": {}}, "tools must be a list"),
     "tools a number": ({"tools": 5}, "tools must be a list"),
     "provider's tool": (tools({"type": "web_search"}), "no tools of a provider"),
-    "remote server as tool": (tools({"type": "mcp", "server_url": "http://example.org"}), "no tools of a provider"),
+    "remote server as tool": (
+        tools({"type": "mcp", "server_url": "http://example.org"}),
+        "no tools of a provider",
+    ),
     "web search": ({"web_search_options": {}}, "web_search_options is not offered"),
     "a hundred answers": ({"n": 100}, "n must be a whole number from 1 to 16"),
     "temperature a text": ({"temperature": "hot"}, "temperature must be a number"),
@@ -347,7 +386,10 @@ TODAY = {
     "spoken answers": ({"audio": {"voice": "x"}}, "audio is not offered"),
     "unknown key": ({"brilliance": 4}, "brilliance is not known here; leave it out"),
     "unknown key of a message": ({"messages": [{**USER, "mood": "good"}]}, "messages[0].mood is not known"),
-    "legacy result without a name": ({"messages": [{"role": "function", "content": "x"}]}, "messages[0].name"),
+    "legacy result without a name": (
+        {"messages": [{"role": "function", "content": "x"}]},
+        "messages[0].name",
+    ),
     "two tools of one name": (tools(TOOL, TOOL), "another tool of the name 'bash'"),
     "choice of a missing tool": ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "'f'"),
     "a call without tools": ({"tool_choice": "required"}, "there are no tools"),
@@ -373,8 +415,14 @@ NEW = {
     "search by a server tool": (tools({"type": "openrouter:web_search"}), "'openrouter:web_search'"),
     "code at the provider": (tools({"type": "code_interpreter"}), "no tools of a provider"),
     "code by a flag": ({"enable_code_interpreter": True}, "enable_code_interpreter is not offered"),
-    "a search index of the account": ({"data_sources": [{"type": "azure_search"}]}, "data_sources is not offered"),
-    "grounding": ({"extra_body": {"google": {"tools": [{"google_search": {}}]}}}, "extra_body is not offered"),
+    "a search index of the account": (
+        {"data_sources": [{"type": "azure_search"}]},
+        "data_sources is not offered",
+    ),
+    "grounding": (
+        {"extra_body": {"google": {"tools": [{"google_search": {}}]}}},
+        "extra_body is not offered",
+    ),
     "a shell by chat": (tools({"type": "shell"}), "'shell' is not offered"),
     "moderation": ({"moderation": {"model": "m"}}, "moderation is not offered"),
     "file search in an allowed list": (
@@ -430,7 +478,10 @@ NEW = {
         "file_id is not offered",
     ),
     "stored sound": (turn(audio={"id": "audio_1"}), "audio is not offered"),
-    "document by url": (said({"type": "document_url", "document_url": "https://example.org"}), "'document_url'"),
+    "document by url": (
+        said({"type": "document_url", "document_url": "https://example.org"}),
+        "'document_url'",
+    ),
     "document's data an address": (
         said({"type": "file", "file": {"file_data": "https://example.org/a.pdf"}}),
         "file_data is an address",
@@ -468,8 +519,14 @@ NEW = {
         said({"type": "text", "text": "x", "more": [{"deep": {"fileUri": "https://example.org"}}]}),
         "content[0].more[0].deep.fileUri",
     ),
-    "address in an assistant's turn": (turn(images=[{"image_url": {"url": "https://a.example"}}]), "image_url.url"),
-    "container under an unknown key": (turn(more={"container": {"id": "c"}}), "more.container is not offered"),
+    "address in an assistant's turn": (
+        turn(images=[{"image_url": {"url": "https://a.example"}}]),
+        "image_url.url",
+    ),
+    "container under an unknown key": (
+        turn(more={"container": {"id": "c"}}),
+        "more.container is not offered",
+    ),
     "part of nobody": (said({"type": "hologram"}), "'hologram' are not known"),
     "part without type": (said({"text": "x"}), "content[0]"),
     "part a text": (said("x"), "content[0] must be an object"),
@@ -482,6 +539,23 @@ NEW = {
     "function that is loaded late": (
         tools({"type": "function", "function": {"name": "f", "defer_loading": True}}),
         "defer_loading must be",
+    ),
+    "schema that refers to an address": (
+        tools(
+            {
+                "type": "function",
+                "function": {"name": "f", "parameters": {"$ref": "https://a.example/s.json"}},
+            }
+        ),
+        "$ref must stay within the schema",
+    ),
+    "form of the answer that refers to an address": (
+        {"response_format": schema(schema={"items": [{"$ref": "http://a.example"}]})},
+        "$ref must stay within the schema",
+    ),
+    "guided by an address": (
+        {"guided_json": {"$ref": "https://a.example"}},
+        "$ref must stay within the schema",
     ),
     "deep body": ({"metadata": nested(70)}, "nested deeper than 64"),
     "unknown form of the answer": ({"response_format": {"type": "speech"}}, "response_format.type"),

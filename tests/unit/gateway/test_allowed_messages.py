@@ -1,0 +1,510 @@
+"""Requests for messages that pass as they are, and those that are refused by name."""
+
+import json
+
+import pytest
+
+from dgm.gateway import parsing
+from dgm.gateway.allowed import messages
+from dgm.gateway.messages_answer import NO_THREADS
+from dgm.gateway.wire import BadRequest
+from tests.unit.gateway.test_allowed_chat import nested
+from tests.unit.wire_bench import SCHEMA
+
+USER = {"role": "user", "content": "go"}
+TOOL = {"name": "bash", "description": "Run it.", "input_schema": SCHEMA}
+CACHED = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+PNG = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+WEB_PNG = {"type": "image", "source": {"type": "url", "url": "http://example.org/a.png"}}
+BUDGET = {"type": "enabled", "budget_tokens": 2000}
+
+
+def check(**body):
+    messages.check(parsing.document(json.dumps({"max_tokens": 9000, "messages": [USER], **body}).encode()))
+
+
+def said(*blocks, role="user"):
+    return {"messages": [{"role": role, "content": list(blocks)}, USER]}
+
+
+def text(told, **more):
+    return {"type": "text", "text": told, **more}
+
+
+def use(**more):
+    return {"type": "tool_use", "id": "c", "name": "bash", "input": {"command": "ls"}, **more}
+
+
+def result(*blocks, **more):
+    return {"type": "tool_result", "tool_use_id": "c", "content": list(blocks), **more}
+
+
+def tools(*given):
+    return {"tools": list(given)}
+
+
+def edits(*given):
+    return {"context_management": {"edits": list(given)}}
+
+
+PDF = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBE"}}
+PASSING = {
+    # Programs as they ask.
+    "Claude Code": {
+        "model": "default",
+        "max_tokens": 32_000,
+        "stream": True,
+        "system": [text("You are a coding agent.", **CACHED), text("Context.", **CACHED)],
+        "messages": [
+            {"role": "user", "content": [text("<system-reminder>x</system-reminder>"), text("go", **CACHED)]},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "Hm.", "signature": "s"},
+                    {"type": "redacted_thinking", "data": "x"},
+                    text("Let me look."),
+                    use(**CACHED),
+                ],
+            },
+            {"role": "user", "content": [result(text("a.py"), is_error=False, **CACHED)]},
+        ],
+        "tools": [{**TOOL, **CACHED, "eager_input_streaming": True}],
+        "thinking": BUDGET,
+        "metadata": {"user_id": "u"},
+        "temperature": 1,
+        "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+    },
+    "a tool loop with cache marks": {
+        "system": [text("s", cache_control={"type": "ephemeral"})],
+        "tools": [{**TOOL, "strict": True, "cache_control": {"type": "ephemeral"}}],
+        "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
+        "cache_control": {"type": "ephemeral"},
+    },
+    "LangChain, structured output": {
+        **tools({**TOOL, "type": "custom"}),
+        "tool_choice": {"type": "tool", "name": "bash"},
+    },
+    "LangChain, structured output by a schema": {
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}
+    },
+    "litellm": {
+        "max_tokens": 4096,
+        "messages": [{"role": "user", "content": [text("go")]}],
+        "temperature": 0.0,
+    },
+    "vendor's loop over a computer": {
+        **tools(
+            {
+                "type": "computer_20251124",
+                "name": "computer",
+                "display_width_px": 1024,
+                "display_height_px": 768,
+            },
+            {"type": "bash_20250124", "name": "bash"},
+            {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool", "max_characters": 10_000},
+        ),
+        "messages": [
+            USER,
+            {"role": "assistant", "content": [use(name="computer", input={"action": "screenshot"})]},
+            {"role": "user", "content": [result(PNG)]},
+        ],
+    },
+    # What shapes an answer.
+    "top_k (refused until passing through)": {"top_k": 5},
+    "form of the answer (refused until passing through)": {
+        "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}
+    },
+    "form of the answer, the older key": {"output_format": {"type": "json_schema", "schema": SCHEMA}},
+    "effort": {"output_config": {"effort": "max", "task_budget": {"type": "tokens", "total": 20_000}}},
+    "thinking between tools (refused until passing through)": {"thinking": {"type": "between_tools"}},
+    "adaptive thinking": {"thinking": {"type": "adaptive", "display": "omitted"}},
+    "no thinking": {"thinking": {"type": "disabled"}},
+    "thinking with a rule for old thoughts": {
+        "thinking": {**BUDGET, "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+    },
+    "more thinking than one answer, between tools": {
+        **tools(TOOL),
+        "thinking": {"type": "enabled", "budget_tokens": 20_000},
+    },
+    "prefilled answer (refused until passing through)": {
+        "messages": [USER, {"role": "assistant", "content": "It is ("}]
+    },
+    "stops": {"stop_sequences": ["END"], "top_p": 0.5},
+    "service without priority": {"service_tier": "standard_only", "speed": "standard"},
+    "nothing of what is not offered": {
+        "mcp_servers": [],
+        "betas": [],
+        "thinking": None,
+        "container": None,
+        "context_management": {},
+        "diagnostics": {"previous_message_id": None},
+    },
+    "clearing of old results (refused until passing through)": edits(
+        {
+            "type": "clear_tool_uses_20250919",
+            "trigger": {"type": "input_tokens", "value": 50_000},
+            "keep": {"type": "tool_uses", "value": 3},
+            "exclude_tools": ["memory"],
+        }
+    ),
+    "vLLM's messages": {"chat_template_kwargs": {"enable_thinking": False}},
+    # Tools that the client executes.
+    "built-in shell (refused until passing through)": tools({"type": "bash_20250124", "name": "bash"}),
+    "older shell": tools({"type": "bash_20241022", "name": "bash"}),
+    "editor": tools({"type": "text_editor_20250429", "name": "str_replace_based_edit_tool"}),
+    "memory": tools({"type": "memory_20250818", "name": "memory", "input_examples": [{"command": "view"}]}),
+    "computer toolset": {
+        **tools({"type": "computer_toolset_20260801", "configs": {"zoom": {"enabled": False}}}),
+        "tool_choice": {"type": "tool", "name": "screenshot"},
+    },
+    "browser toolset": tools({"type": "browser_toolset_20260801"}),
+    "choice of a built-in tool": {
+        **tools({"type": "bash_20250124", "name": "bash"}),
+        "tool_choice": {"type": "tool", "name": "bash"},
+    },
+    "direct calls": tools({**TOOL, "allowed_callers": ["direct"], "defer_loading": False}),
+    # The history.
+    "citations (refused until passing through)": said(
+        text("a", citations=[{"type": "char_location", "cited_text": "x", "document_index": 0}])
+    ),
+    "citation of a page of the web": said(
+        text("a", citations=[{"type": "web_search_result_location", "url": "https://a.example"}]),
+        role="assistant",
+    ),
+    "search result (refused until passing through)": said(
+        {
+            "type": "search_result",
+            "source": "https://a.example/page",
+            "title": "t",
+            "content": [text("x")],
+            "citations": {"enabled": True},
+        }
+    ),
+    "search result as a result": said(
+        result({"type": "search_result", "source": "kb://1", "title": "t", "content": [text("x")]})
+    ),
+    "result that the browser was in": said(
+        result(
+            {"type": "browser_state", "tabs": [{"tab_id": "1", "title": "t", "url": "https://a.example"}]},
+            toolset_name="browser",
+        )
+    ),
+    "call that was direct": said(use(caller={"type": "direct"}), role="assistant"),
+    "input that names an address": said(
+        use(input={"url": "https://a.example", "file_id": "f"}), role="assistant"
+    ),
+    "result without content": said({"type": "tool_result", "tool_use_id": "c"}),
+    "results before text": said(result(text("a")), text("Go on.")),
+    "system within": {"messages": [USER, {"role": "system", "content": "Stay brief.", "clear_at": "never"}]},
+    "effort within": {"messages": [USER, {"role": "system", "output_config": {"effort": "low"}}]},
+    "a tool that is taken away": {
+        "messages": [
+            USER,
+            {
+                "role": "system",
+                "content": [{"type": "tool_removal", "tool": {"type": "tool_reference", "name": "bash"}}],
+            },
+        ]
+    },
+    "a tool that is added": {
+        "messages": [
+            USER,
+            {
+                "role": "system",
+                "content": [
+                    {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": TOOL}}
+                ],
+            },
+        ]
+    },
+    "compaction that the agent holds": said(
+        {"type": "compaction", "content": "Summary.", "signature": "s", "tool_changes": []}, role="assistant"
+    ),
+    # Media inline.
+    "image": said(PNG),
+    "document": said({**PDF, "title": "a", "citations": {"enabled": True}, **CACHED}),
+    "document of plain text": said(
+        {
+            "type": "document",
+            "source": {"type": "text", "media_type": "text/plain", "data": "http: what it is"},
+        }
+    ),
+    "document of blocks": said(
+        {"type": "document", "source": {"type": "content", "content": [text("a"), PNG]}, "context": "c"}
+    ),
+    "image and document as a result": said(result(PNG, PDF, text("a"))),
+}
+
+TODAY = {
+    "no max_tokens": ({"max_tokens": None}, "max_tokens is missing"),
+    "remote servers": (
+        {"mcp_servers": [{"type": "url", "url": "http://example.org"}]},
+        "mcp_servers is not offered",
+    ),
+    "container": ({"container": "c"}, "container is not offered"),
+    "effort of nobody": ({"output_config": {"effort": "heroic"}}, "output_config.effort"),
+    "output_config a list": ({"output_config": []}, "output_config must be an object"),
+    "editing of the context": (edits({"type": "x"}), "context_management.edits[0]"),
+    "betas": ({"betas": ["x"]}, "betas is not offered"),
+    "unknown key": ({"frequency_penalty": 0.5}, "frequency_penalty is not known here"),
+    "web search": (tools({"type": "web_search_20250305", "name": "web_search"}), "'web_search_20250305'"),
+    "code execution": (tools({"type": "code_execution_20250825", "name": "c"}), "no tools of a provider"),
+    "tool without schema": (tools({"name": "f"}), "tools[0].input_schema must be an object"),
+    "tool that is loaded late": (tools({**TOOL, "defer_loading": True}), "tools[0].defer_loading"),
+    "image": (said(WEB_PNG), "source is of the type 'url'"),
+    "document without source": (said({"type": "document", "source": {}}), "source is of the type 'None'"),
+    "search result without content": (
+        said({"type": "search_result", "source": "s"}),
+        "content must be a list",
+    ),
+    "image without source as a result": (said(result({"type": "image"})), "content[0].content[0].source"),
+    "call of a provider's tool": (said({"type": "server_tool_use"}, role="assistant"), "'server_tool_use'"),
+    "call by a user": (said(use()), "only the assistant calls tools"),
+    "input a text": (said(use(input="x"), role="assistant"), "input must be an object"),
+    "result after text": (said(text("a"), result()), "before text"),
+    "budget too small": ({"thinking": {"type": "enabled", "budget_tokens": 10}}, "from 1024"),
+    "budget above max_tokens": ({"thinking": {"type": "enabled", "budget_tokens": 9000}}, "below max_tokens"),
+    "adaptive with a budget": ({"thinking": {"type": "adaptive", "budget_tokens": 2000}}, "'enabled'"),
+    "hot": ({"temperature": 1.5}, "from 0 to 1"),
+    "choice of a missing tool": ({"tool_choice": {"type": "tool", "name": "f"}}, "'f'"),
+    "role of a tool": ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role"),
+    "name of a speaker": ({"messages": [{**USER, "name": "Ada"}]}, "messages[0].name"),
+    "thread": ({"thread": {"type": "create"}}, "thread is not offered"),
+    "where a model runs": ({"inference_geo": "us"}, "inference_geo is not offered"),
+}
+
+NEW = {
+    "web fetch": (tools({"type": "web_fetch_20260318", "name": "web_fetch"}), "'web_fetch_20260318'"),
+    "a search of tomorrow": (tools({"type": "web_search_20990101", "name": "w"}), "no tools of a provider"),
+    "search among tools": (tools({"type": "tool_search_tool_bm25_20251119", "name": "t"}), "is not offered"),
+    "search among tools, undated": (tools({"type": "tool_search_tool_regex", "name": "t"}), "is not offered"),
+    "remote tools": (tools({"type": "mcp_toolset", "mcp_server_name": "s"}), "'mcp_toolset' is not offered"),
+    "another model's advice": (tools({"type": "advisor_20260301", "name": "advisor"}), "another model"),
+    "tool of nobody": (
+        tools({"type": "teleport_20250101", "name": "t"}),
+        "'teleport_20250101' are not known",
+    ),
+    "shell without a date": (tools({"type": "bash", "name": "bash"}), "'bash' are not known"),
+    "tool of another protocol": (tools({"type": "function", "function": {"name": "f"}}), "'function'"),
+    "code calls a tool": (
+        tools({**TOOL, "allowed_callers": ["direct", "code_execution_20250825"]}),
+        "tools[0].allowed_callers",
+    ),
+    "code calls a shell": (
+        tools({"type": "bash_20250124", "name": "bash", "allowed_callers": ["code_execution_20260120"]}),
+        "tools[0].allowed_callers",
+    ),
+    "call by code": (
+        said(use(caller={"type": "code_execution_20250825", "tool_id": "t"}), role="assistant"),
+        "caller is not offered",
+    ),
+    "stored image": (
+        said({"type": "image", "source": {"type": "file", "file_id": "f"}}),
+        "of the type 'file'",
+    ),
+    "stored document": (
+        said({"type": "document", "source": {"type": "file", "file_id": "f"}}),
+        "of the type 'file'",
+    ),
+    "document by url": (
+        said({"type": "document", "source": {"type": "url", "url": "https://a.example"}}),
+        "of the type 'url'",
+    ),
+    "image by url as a result": (said(result(WEB_PNG)), "content[0].content[0].source"),
+    "image by url in a document": (
+        said({"type": "document", "source": {"type": "content", "content": [WEB_PNG]}}),
+        "source.content[0].source",
+    ),
+    "image by url in a document as a result": (
+        said(result({"type": "document", "source": {"type": "content", "content": [WEB_PNG]}})),
+        "content[0].content[0].source.content[0].source",
+    ),
+    "stored document as a result": (
+        said(result({"type": "document", "source": {"type": "file", "file_id": "f"}})),
+        "of the type 'file'",
+    ),
+    "stored id beside data": (
+        said({**PNG, "source": {**PNG["source"], "file_id": "f"}}),
+        "source.file_id is not offered",
+    ),
+    "image's data an address": (
+        said({**PNG, "source": {**PNG["source"], "data": "https://a.example"}}),
+        "source.data is an address",
+    ),
+    "upload into a container": (said({"type": "container_upload", "file_id": "f"}), "'container_upload'"),
+    "address under an unknown key": (
+        said(text("x", more={"deep": [{"document_url": "https://a.example"}]})),
+        "more.deep[0].document_url",
+    ),
+    "address deep in a result": (
+        said(result(text("x", more={"fileUri": "gs://a"}))),
+        "content[0].content[0].more.fileUri",
+    ),
+    "address in the system": (
+        {"system": [text("x", more={"url": "https://a.example"})]},
+        "system[0].more.url",
+    ),
+    "image in the system": ({"system": [PNG]}, "'image'"),
+    "result of a search": (
+        said({"type": "web_search_tool_result"}, role="assistant"),
+        "'web_search_tool_result'",
+    ),
+    "result of a fetch": (
+        said({"type": "web_fetch_tool_result"}, role="assistant"),
+        "'web_fetch_tool_result'",
+    ),
+    "result of code": (
+        said({"type": "bash_code_execution_tool_result"}, role="assistant"),
+        "'bash_code_execution_tool_result' is not offered",
+    ),
+    "remote call": (said({"type": "mcp_tool_use"}, role="assistant"), "'mcp_tool_use' is not offered"),
+    "reference to a tool that was found": (
+        said(result({"type": "tool_reference", "tool_name": "t"})),
+        "tool_reference",
+    ),
+    "fallback": (said({"type": "fallback"}, role="assistant"), "'fallback' is not offered"),
+    "result by the assistant": (said(result(), role="assistant"), "only the user"),
+    "result within a result": (said(result(result())), "'tool_result' is not offered"),
+    "block of nobody": (said({"type": "hologram"}), "'hologram' are not known"),
+    "block a text": (said("x"), "content[0] must be an object"),
+    "a provider's tool that is added": (
+        {
+            "messages": [
+                USER,
+                {
+                    "role": "system",
+                    "content": [
+                        {
+                            "type": "tool_addition",
+                            "tool": {
+                                "type": "tool_definition",
+                                "definition": {"type": "web_search_20250305", "name": "w"},
+                            },
+                        }
+                    ],
+                },
+            ]
+        },
+        "'web_search_20250305' is not offered",
+    ),
+    "a remote tool that is added": (
+        {
+            "messages": [
+                USER,
+                {
+                    "role": "system",
+                    "content": [{"type": "tool_addition", "tool": {"type": "mcp_toolset_reference"}}],
+                },
+            ]
+        },
+        "'mcp_toolset_reference' is not offered",
+    ),
+    "a provider's tool within a compaction": (
+        said(
+            {
+                "type": "compaction",
+                "content": "s",
+                "tool_changes": [
+                    {
+                        "type": "tool_addition",
+                        "tool": {
+                            "type": "tool_definition",
+                            "definition": {"type": "code_execution_20250825", "name": "c"},
+                        },
+                    }
+                ],
+            },
+            role="assistant",
+        ),
+        "'code_execution_20250825' is not offered",
+    ),
+    "summing up by an edit": (edits({"type": "compact_20260112"}), "'compact_20260112' is not offered"),
+    "summing up": ({"compaction": {"type": "summarize"}}, "compaction is not offered"),
+    "fast": ({"speed": "fast"}, "speed must be"),
+    "dear service": ({"service_tier": "priority"}, "service_tier must be one of"),
+    "other models": ({"fallbacks": "default"}, "fallbacks is not offered"),
+    "credit of other models": ({"fallback_credit_token": "t"}, "fallback_credit_token is not offered"),
+    "another one's bill": ({"billing_policy": {"bill_to": "user_profile"}}, "billing_policy is not offered"),
+    "another one's profile": ({"user_profile_id": "u"}, "user_profile_id is not offered"),
+    "another workspace": ({"workspace_id": "w"}, "workspace_id is not offered"),
+    "another one's message": (
+        {"diagnostics": {"previous_message_id": "msg_1"}},
+        "there is no earlier answer 'msg_1'",
+    ),
+    "betas of another platform": ({"anthropic_beta": ["x"]}, "anthropic_beta is not offered"),
+    "container with skills": ({"container": {"skills": [{"skill_id": "s"}]}}, "container is not offered"),
+    "messages a text": ({"messages": "x"}, "messages must be a list"),
+    "messages empty": ({"messages": []}, "messages must not be empty"),
+    "no messages": ({"messages": None}, "messages must be a list"),
+    "no content": ({"messages": [{"role": "user"}]}, "content must be a list"),
+    "limit zero": ({"max_tokens": 0}, "max_tokens must be a whole number"),
+    "stream a text": ({"stream": "yes"}, "stream must be true or false"),
+    "model a list": ({"model": []}, "model must be a text"),
+    "a call without tools": ({"tool_choice": {"type": "any"}}, "there are no tools"),
+    "deep input": (said(use(input=nested(50)), role="assistant"), "nested deeper than 40"),
+    "deep schema": (tools({"name": "f", "input_schema": nested(60)}), "nested deeper"),
+    "deep body": ({"metadata": nested(70)}, "nested deeper than 64"),
+}
+REFUSED = {**TODAY, **NEW}
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_request_passes(name):
+    check(**PASSING[name])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_request_is_refused_in_clear_words(name):
+    body, words = REFUSED[name]
+    with pytest.raises(BadRequest) as caught:
+        check(**body)
+    assert words in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_vendors_runner_learns_that_there_are_no_threads():
+    with pytest.raises(BadRequest) as caught:
+        check(thread={"type": "create"})
+    assert caught.value.code == NO_THREADS
+
+
+def test_diagnostics_may_name_an_answer_of_the_job():
+    body = {"max_tokens": 9, "messages": [USER], "diagnostics": {"previous_message_id": "msg_7_1"}}
+    messages.check(body, known=lambda answer: answer == "msg_7_1")
+
+
+def test_what_asks_for_nothing_is_left_out():
+    body = {"max_tokens": 9, "messages": [USER], "betas": [], "mcp_servers": [], "whatever": None}
+    assert messages.prepared(body) == {"max_tokens": 9, "messages": [USER]}
+
+
+COUNTED = {
+    "model": "default",
+    "messages": [USER],
+    "system": [text("s", **CACHED)],
+    "tools": [TOOL, {"type": "bash_20250124", "name": "bash2"}],
+    "tool_choice": {"type": "auto"},
+    "thinking": {"type": "enabled", "budget_tokens": 16_000},
+}
+
+
+def test_tokens_of_a_request_may_be_counted():
+    messages.check_count(COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"max_tokens": 9}, "max_tokens is not known here"),
+        ({"temperature": 0}, "temperature is not known here"),
+        ({"tools": [{"type": "web_search_20250305", "name": "w"}]}, "no tools of a provider"),
+        ({"mcp_servers": [{"type": "url", "url": "https://a.example"}]}, "mcp_servers is not offered"),
+        ({"messages": [{"role": "user", "content": [WEB_PNG]}]}, "of the type 'url'"),
+        ({"messages": []}, "must not be empty"),
+        ({"thread": {"type": "create"}}, "thread is not offered"),
+    ],
+)
+def test_tokens_of_what_is_not_offered_are_not_counted(body, words):
+    with pytest.raises(BadRequest) as caught:
+        messages.check_count({**COUNTED, **body})
+    assert words in str(caught.value)
