@@ -1,6 +1,5 @@
 """``dgm evaluate``: agents on every task of a split, outside of a search; or the patches of a file, graded."""
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
@@ -20,6 +19,7 @@ from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluate_predictions import grade_predictions
 from dgm.cli.evaluate_rows import Report, report_lines, report_record
 from dgm.cli.evaluation import DONE, chosen_tasks, finished, opened_evaluation, perform, placed, slug
+from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
 from dgm.config import Settings
 from dgm.domain import Snapshot, Split, Task
@@ -33,6 +33,7 @@ from dgm.search.evaluating import Schedule, Standing, Wanted, changed, results
 from dgm.search.exam import enter_as, entered_as
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
+from dgm.search.model_checks import note_checks
 from dgm.search.supply import Lent
 from dgm.simulate import check_performed
 
@@ -289,14 +290,14 @@ def _perform(made: Run, plan: Plan, parts: assemble.Parts, tasks: Sequence[Task]
             return DONE
         # Found out before anybody is asked.
         _affordable(made, plan.max_usd)
-        asyncio.run(assemble.check_models(plan.settings))
+        note_checks(made, plan.settings, check_and_tell(plan.settings, made))
     for one in plan.contestants:
         enter_as(made, one.key, one.source)
     wanted = _wanted(made, plan, tasks)
 
     @asynccontextmanager
     async def searching(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:
-        async with assemble.laboratory(made, plan.settings, parts) as worker:
+        async with assemble.laboratory(made, plan.settings, parts, on_event) as worker:
             around = Surroundings(on_event, Lent(worker.gateway))
             yield Search(Foreman(made, plan.settings), Schedule(wanted), worker, plan.settings, around)
 

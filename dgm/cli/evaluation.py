@@ -15,6 +15,7 @@ from dgm.archive.run import Run
 from dgm.benchmarks.opening import absolute, absolute_subset
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.evaluate_rows import Report
+from dgm.cli.model_check import check_and_tell
 from dgm.cli.progress import listen_for_signals, progress
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Split, Task
@@ -23,6 +24,7 @@ from dgm.protocols import Benchmark
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN, Standing, Wanted, goal
 from dgm.search.loop import Search
+from dgm.search.model_checks import note_checks
 from dgm.show.safe import one_line
 from dgm.show.words import counted
 
@@ -98,13 +100,14 @@ def opened_evaluation(
         ArchiveBusy: another process is at it.
     """
     if not (folder / "run.json").exists():
-        if not free:
-            asyncio.run(assemble.check_models(settings))
+        checks = () if free else check_and_tell(settings)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{folder}: cannot be made: {error.strerror}") from error
-        return Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: plan})
+        new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: plan})
+        note_checks(new, settings, checks)
+        return new
     made = Run.open(folder, write=True)
     try:
         _check_plan(made, plan)

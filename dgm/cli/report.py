@@ -15,6 +15,7 @@ from dgm.archive.operator_accounts import OperatorLine, operators_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
+from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
 from dgm.cli.progress import progress
 from dgm.config import Settings
@@ -32,6 +33,7 @@ from dgm.search.best import best_of
 from dgm.search.budgets import Ending, Reason
 from dgm.search.control import MOST, attempts_missing, control_of
 from dgm.search.exam import FOLDER, candidate
+from dgm.search.model_checks import note_checks
 from dgm.show import terminal
 from dgm.show.operators import operator_lines, operator_records
 from dgm.show.safe import one_line
@@ -200,9 +202,10 @@ def _examine(
     usd = _affordable(run, max_usd)
     if usd is not None and usd <= spent:
         return Ending(Reason.LIMIT, _used_up(run, max_usd, spent))
-    asyncio.run(assemble.check_models(settings))
+    checks = check_and_tell(settings, run)
     with assemble.open_exam(run, settings, parts) as exam, progress(exam, quiet=quiet) as shown:
         assemble.begin_exam(exam, run, agents, usd, parts, plan)
+        note_checks(exam, settings, checks)
         return asyncio.run(assemble.examine(exam, settings, parts, shown.event))
 
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dgm.cli.arguments import Amount, as_json, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluation import placed
+from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
 from dgm.cli.progress import Progress, listen_for_signals, progress
 from dgm.config import Settings, resolve
@@ -23,8 +25,10 @@ from dgm.domain import Budget
 from dgm.errors import Infrastructure, UserError
 from dgm.models.auto import settle
 from dgm.models.choose import AUTO, names_by_role
+from dgm.protocols import Checked
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN as EVALUATION
+from dgm.search.model_checks import note_checks
 from dgm.search.summary import run_summary
 from dgm.show.safe import one_line
 from dgm.show.status import status_lines
@@ -77,8 +81,9 @@ def run(
     parts = assemble.parts_of(settings)
     assemble.check_settings(settings)
     settings = _with_models(settings)
-    asyncio.run(assemble.check_models(settings))
+    checks = check_and_tell(settings)
     with assemble.create(folder, settings, parts) as made:
+        note_checks(made, settings, checks)
         return _go(made, settings, parts, as_json)
 
 
@@ -106,8 +111,9 @@ def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> i
         if workers is not None:
             settings = settings.model_copy(update={"workers": workers})
         parts = assemble.parts_of(settings.model_copy(update={"sandbox": opened.config["sandbox"]}))
-        _check_again(settings)
+        checks = _check_again(settings, opened)
         assemble.reopen(opened, _budget(assemble.budget_of(opened, settings), flags), parts)
+        note_checks(opened, settings, checks)
         return _go(opened, settings, parts, as_json)
 
 
@@ -120,12 +126,13 @@ def _with_models(settings: Settings) -> Settings:
     return settled
 
 
-def _check_again(settings: Settings) -> None:
-    """A wrong key is found at once; a provider that is away is waited for by the search itself."""
+def _check_again(settings: Settings, run: Run) -> Sequence[Checked]:
+    """Check the models: a wrong key is found at once, a provider that is away is waited for by the search itself."""
     try:
-        asyncio.run(assemble.check_models(settings))
+        return check_and_tell(settings, run)
     except Infrastructure as error:
         sys.stderr.write(f"{error}; the search will wait for it\n")
+        return ()
 
 
 def _checked(name: str) -> str:

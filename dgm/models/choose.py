@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from dgm.config import Settings
 from dgm.errors import UserError
+from dgm.messages import WireProtocol
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
 from dgm.models.providers import ANTHROPIC, OPENAI, PROVIDERS, Provider, open_connection, provider_of
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from dgm.models.throttle import Throttle
 
 AUTO = "auto"
+STORED_BY_DEFAULT = {
+    ("openai", WireProtocol.CHAT): {"store": False},
+    ("azure", WireProtocol.CHAT): {"store": False},
+}
+"""Where some accounts keep every answer unless told not to; compatible servers may not know the word."""
 ROLES = ("solve", "improve", "diagnose")
 BUILTIN = {
     "offline": "dgm.models.offline:OfflineModel",
@@ -100,6 +106,7 @@ class _Opener:
             settings.timeout_s,
             settings.stream,
             settings.tools,
+            STORED_BY_DEFAULT.get((provider.name, connection.protocol), {}),
             self._settings.limits.output_tokens,
         )
         retries = Retries(settings.tries, settings.backoff_s)

@@ -33,12 +33,12 @@ from dgm.models.faults import (
     Unable,
     judge,
     judge_transport,
-    refusal_of,
 )
 from dgm.models.listening import Silent, Unheard
 from dgm.models.receiving import Received, Receiving, told_whole
+from dgm.models.refusals import read_refusal
 from dgm.models.throttle import Throttle
-from dgm.models.tries import Again, Sending, estimated_tokens, fault_of, never_sent
+from dgm.models.tries import Again, Sending, estimated_input, estimated_tokens, fault_of, never_sent
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
 from dgm.wires import WIRES
 from dgm.wires.events import ErrorInAnswer, Unreadable
@@ -88,6 +88,8 @@ class Access:
     """Whether the provider may be asked to stream."""
     tools: bool = True
     """Whether agents call tools; decides what the check asks."""
+    always: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of every request, whatever the agent asks for."""
     output_tokens: int = 16_000
     """The limit of output that the check asks for, as agents do."""
 
@@ -202,25 +204,27 @@ class HostedModel:
         Raises:
             Again: the next try may do.
         """
+        outcome: Fault = Passing("the provider asked for too many changes of one request")
         for _ in range(CHANGES):
             self._check_wait()
             async with AsyncExitStack() as stack:
-                body, stream = self._fitted(sending.request)
+                body, stream = self._fitted(sending)
                 with sending.delivery.waiting():
                     turn = await stack.enter_async_context(self._throttle.turn(estimated_tokens(body)))
                 self._check_wait()
                 await sending.delivery.sending()
-                outcome = await self._ask(sending, body, stream)
-                if isinstance(outcome, WireReply):
-                    self._throttle.used(turn, outcome.usage.tokens)
+                answer = await self._ask(sending, body, stream)
+                if isinstance(answer, WireReply):
+                    self._throttle.used(turn, answer.usage.tokens)
                     self._throttle.went_well()
-                    return outcome
+                    return answer
+                outcome = answer
                 self._throttle.used(turn, 0)
                 if isinstance(outcome, Passing) and outcome.overload:
                     self._throttle.too_many(turn)
             if not isinstance(outcome, Ability):
                 break
-            self._learn(outcome)
+            self._learn(outcome, sending)
         raise self._raised(outcome, sending)
 
     async def _ask(self, sending: Sending, body: JsonObject, stream: bool) -> WireReply | Fault:
@@ -233,17 +237,17 @@ class HostedModel:
         response: httpx2.Response | None = None
         try:
             response = await self._connection.post(
-                wire.path, body, stream=stream, headers=sending.request.headers
+                wire.path, body, stream=stream, headers=self.abilities.apply_headers(sending.request.headers)
             )
             if response.status_code >= 400:
                 await response.aread()
                 sending.refused(response.status_code, self._without_secrets(response.content))
-                return judge(refusal_of(response), body, self.protocol)
+                return self._judged(response.status_code, response.content, response.headers, (sending, body))
             received = await receiving.take(response)
         except ErrorInAnswer as error:
             sending.broke(receiving)
             sending.refused(400, json.dumps(error.body).encode())
-            return judge(refusal_of(error), body, self.protocol)
+            return self._judged(error.status or 0, error.body, {}, (sending, body))
         except Unreadable as error:
             return self._unreadable(error, sending, body)
         except TimeoutError:
@@ -262,6 +266,13 @@ class HostedModel:
             if response is not None:
                 await response.aclose()
         return self._replied(received, body)
+
+    def _judged(
+        self, status: int, content: object, headers: Mapping[str, str], asked: tuple[Sending, JsonObject]
+    ) -> Fault:
+        sending, body = asked
+        refusal = read_refusal(status, content, headers)
+        return judge(refusal, body, self.protocol, sent=sending.request.headers, secrets=self._access.secrets)
 
     def _replied(self, received: Received, body: JsonObject) -> WireReply:
         wire = WIRES[self.protocol]
@@ -285,22 +296,29 @@ class HostedModel:
             sending.delivery.take_back(replace(wire.usage(whole, body), calls=0))
         else:
             sending.delivery.take_back(Usage())
-        return Passing(str(error), None, overload=False)
+        return Passing(str(error))
 
-    def _fitted(self, request: WireRequest) -> tuple[JsonObject, bool]:
+    def _fitted(self, sending: Sending) -> tuple[JsonObject, bool]:
         """Return the body as it is sent, and whether the provider is asked to stream."""
-        body: dict[str, Any] = {**request.body, "model": self.own_name}
+        request, wire = sending.request, WIRES[self.protocol]
+        body: dict[str, Any] = {**request.body, "model": self.own_name, **self._access.always}
         if body.get("stream") and not self._access.stream:
             body["stream"] = False
             body.pop("stream_options", None)
         if body.get("stream") and self.protocol is WireProtocol.CHAT:
             options = body.get("stream_options")
             body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
-        fitted = self.abilities.apply(WIRES[self.protocol].mended_request(body), self.protocol)
+        fitted = self.abilities.apply(wire.mended_request(body), self.protocol)
+        wished, room = wire.output_limit(fitted), sending.room
+        if room is None:
+            room = self.abilities.room(estimated_input(fitted))
+        if wished is not None and room is not None and room < wished:
+            fitted = wire.limited(fitted, room)
         return fitted, bool(fitted.get("stream"))
 
-    def _learn(self, fault: Ability) -> None:
+    def _learn(self, fault: Ability, sending: Sending) -> None:
         learned = self.abilities.learn(fault.change)
+        sending.room = fault.output_limit if fault.output_limit is not None else sending.room
         logger.info("%s: %s", self.name, fault.message)
         if learned != self.abilities:
             self.abilities = learned
@@ -314,7 +332,7 @@ class HostedModel:
             case Sampled(reason):
                 sending.samples += 1
                 if sending.samples < SAMPLES:
-                    return Again(Passing(reason, 0.0, overload=False))
+                    return Again(Passing(reason, 0.0))
                 return RequestRefused("model_output_invalid", reason, status=status, content=content)
             case Asked(code, message):
                 return RequestRefused(code, message, status=status, content=content)

@@ -20,6 +20,7 @@ from dgm.search.evaluating import changed
 from dgm.search.exam import candidate, enter
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
+from dgm.search.model_checks import check_models, note_checks
 from dgm.search.replay.evaluations import graded
 from dgm.search.replay.live import (
     DONE,
@@ -152,9 +153,10 @@ async def _opened(run: Run, live: Live, plan: Mapping[str, Any], parts: assemble
     folder = _folder(run, live, whole)
     if (folder / "run.json").exists():
         return Run.open(folder, write=True)
-    assemble.prices_of(settings)
-    await assemble.check_models(settings)
-    return Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: whole})
+    checks = await check_models(settings)
+    new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: whole})
+    note_checks(new, settings, checks)
+    return new
 
 
 def _folder(run: Run, live: Live, plan: Mapping[str, Any]) -> Path:
@@ -177,7 +179,8 @@ def _folder(run: Run, live: Live, plan: Mapping[str, Any]) -> Path:
 
 async def _begin(made: Run, live: Live, tasks: tuple[TaskId, ...]) -> None:
     if made.tree.agents:
-        await assemble.check_models(live.settings)
+        known = made.tree.model_facts.abilities
+        note_checks(made, live.settings, await check_models(live.settings, known))
     made.append(RunStarted(Budget(usd=live.max_usd), tasks, resumed=bool(made.tree.agents)))
 
 

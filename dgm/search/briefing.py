@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from dgm.archive.journal import read_reply, read_request
 from dgm.domain import ActionId, Digest, Evaluation, Snapshot, Tally
-from dgm.messages import Exchange, Reply
 from dgm.meta.evidence import Subject, facts, folder, manifest, reading, whole
 from dgm.protocols import Brief, Case, Circumstances, Member
 from dgm.search.equipment import Equipment
@@ -67,7 +66,7 @@ class Briefing:
         run = self.by.run
         heard_calls = [call for call in run.store.calls(action) if call.number in heard]
         answered = [call for call in heard_calls if not read_reply(run, call.reply).error]
-        said = [Exchange(call.number, read_request(run, call.request), Reply("")) for call in answered]
+        said = [read_request(run, call.request) for call in answered]
         return {"reading": self.by.keep_whole(reading(brief.evidence, brief.parents[0].source, said))}
 
     def _folder(self, about: Subject, own: list[Case]) -> Snapshot:

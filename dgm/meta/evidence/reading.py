@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from dgm.domain import Snapshot
-from dgm.messages import Exchange, Role
+from dgm.messages import Request, Role
 
 LEAST = 12
 """Characters of a line that counts, without the blanks around it."""
@@ -31,13 +31,13 @@ def manifest(evidence: Snapshot) -> bytes:
     return json.dumps(found).encode()
 
 
-def reading(evidence: Snapshot, source: Snapshot, said: Sequence[Exchange]) -> bytes:
+def reading(evidence: Snapshot, source: Snapshot, said: Sequence[Request]) -> bytes:
     """What was shown of the folder, as JSON: path → lines that were, and lines that could have been.
 
     Args:
         evidence: the folder.
         source: what the editor worked on.
-        said: all exchanges of the expansion; those of its host's own questions count like the editor's.
+        said: all answered requests of the expansion; those of its host's own questions count like the editor's.
     """
     found = shown_lines(evidence, source, _told(said))
     return json.dumps({path: list(counts) for path, counts in sorted(found.items()) if counts[0]}).encode()
@@ -73,11 +73,11 @@ def _readings(row: str) -> Iterator[str]:
             yield row[found.end() :].strip()
 
 
-def _told(said: Sequence[Exchange]) -> Iterable[str]:
+def _told(said: Sequence[Request]) -> Iterable[str]:
     """Results of tools; what users say where there are no tools, since then results are told so."""
     return dict.fromkeys(
         message.text
-        for exchange in said
-        for message in exchange.request.messages
-        if message.role is Role.TOOL or (message.role is Role.USER and not exchange.request.tools)
+        for request in said
+        for message in request.messages
+        if message.role is Role.TOOL or (message.role is Role.USER and not request.tools)
     )
