@@ -21,14 +21,32 @@ class MemoryJournal:
     def __init__(self):
         self.paid = {}
         self.refused = []
+        self.begun = []
+        self.booked = []
+        self.cut = []
+        self.taught = []
 
     def exchanges(self, action):
         keys = sorted((key for key in self.paid if key.action == action), key=lambda key: key.number)
         return [Exchange(key.number, self.paid[key].request, self.paid[key].reply) for key in keys]
 
-    async def record(self, call):
+    def cut_calls(self, action):
+        return [call for call in self.cut if action == ACTION]
+
+    async def begin(self, call):
+        assert call.key not in self.paid, f"{call.key} begins after it was paid"
+        self.begun.append(call)
+
+    async def record(self, call, settles=()):
         assert call.key not in self.paid, f"{call.key} is paid twice"
         self.paid[call.key] = call
+        self.booked += [(cut.number, cut.booked) for cut in settles]
+
+    def book(self, action, number, model, role, usage):
+        self.booked.append((number, usage))
+
+    def learned(self, model, abilities, words, usage=None):
+        self.taught.append((model, words))
 
     def refuse(self, action, role, status, code, message):
         self.refused.append((action, role, status, code, message))

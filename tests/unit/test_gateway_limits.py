@@ -117,7 +117,7 @@ def test_provider_that_takes_nothing_more_is_told_to_the_search(tmp_path):
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     assert (await ask(http))[0] == 503
-            assert opened.refused == "openai: the key was revoked"
+            assert opened.caller.refused == "openai: the key was revoked"
         assert isinstance(lease.failure, Infrastructure)
 
     run(scenario())
