@@ -13,7 +13,18 @@ from dgm.gateway.allowed.chat_tools import (
     check_function_call,
     check_functions,
 )
-from dgm.gateway.allowed.walk import STORED, Keys, Kinds, Rule, bounded, inline, names_of, schema, words
+from dgm.gateway.allowed.walk import (
+    STORED,
+    Keys,
+    Kinds,
+    Rule,
+    bounded,
+    encoded,
+    inline,
+    names_of,
+    schema,
+    words,
+)
 from dgm.gateway.openai_chat import MAX_STOPS
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
@@ -128,7 +139,7 @@ def _media(key: str) -> Rule:
 
 def _sound(part: JsonObject, place: str) -> None:
     held = parsing.record(part.get("input_audio"), f"{place}.input_audio")
-    parsing.name(held.get("data"), f"{place}.input_audio.data")
+    encoded(parsing.name(held.get("data"), f"{place}.input_audio.data"), f"{place}.input_audio.data")
 
 
 def _file(part: JsonObject, place: str) -> None:

@@ -16,6 +16,7 @@ from dgm.gateway.allowed.walk import (
     bounded,
     inline,
     names_of,
+    nobody,
     schema,
 )
 from dgm.gateway.anthropic_messages import CHOICES, MAX_STOPS, MIN_BUDGET
@@ -25,12 +26,6 @@ from dgm.gateway.wire import BadRequest
 
 TURN = frozenset(("role", "content"))
 SYSTEM_TURN = Keys(dict.fromkeys(("role", "content", "clear_at", "output_config")))
-PROFILES = "the account is not the agent's"
-
-
-def nobody(_answer: str) -> bool:
-    """Tell that an answer is not of this job: the default where nothing is remembered."""
-    return False
 
 
 def check(body: JsonObject, known: Known = nobody) -> None:
@@ -193,9 +188,9 @@ REFUSED = {
     "fallbacks": servers.LENT,
     "fallback_credit_token": servers.LENT,
     "compaction": EDITS.refused["compact_"],
-    "billing_policy": PROFILES,
-    "user_profile_id": PROFILES,
-    "workspace_id": PROFILES,
+    "billing_policy": servers.ACCOUNT,
+    "user_profile_id": servers.ACCOUNT,
+    "workspace_id": servers.ACCOUNT,
     "betas": "they are sent as the header anthropic-beta",
     "anthropic_beta": "they are sent as the header anthropic-beta",
     "anthropic_version": "it is sent as the header of that name",

@@ -146,13 +146,20 @@ def _tool(tool: JsonObject, place: str) -> None:
     schema(tool.get("input_schema"), f"{place}.input_schema")
 
 
+def _own_tool(tool: JsonObject, place: str) -> None:
+    if tool.get("name") is not None:
+        parsing.name(tool["name"], f"{place}.name")
+
+
 TOOLS = Kinds(
     "tools",
     "unsupported_tool",
     {
         "custom": _tool,
         # The client executes these.
-        **dict.fromkeys(words("bash_ text_editor_ memory_ computer_ computer_toolset_ browser_toolset_")),
+        **dict.fromkeys(
+            words("bash_ text_editor_ memory_ computer_ computer_toolset_ browser_toolset_"), _own_tool
+        ),
     },
     {
         **dict.fromkeys(words("code_execution_ web_search_ web_fetch_ mcp_toolset"), PROVIDER_SIDE),

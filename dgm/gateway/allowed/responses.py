@@ -14,7 +14,7 @@ from dgm.gateway.allowed.responses_items import (
     check_thinking,
     type_of,
 )
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Keys, Known, Rule, bounded, inline, words
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Keys, Known, Rule, bounded, inline, nobody, words
 from dgm.gateway.openai_chat import MAX_STOPS
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
@@ -32,11 +32,6 @@ NOT_INCLUDED = (
     "code_interpreter_call.outputs",
 )
 """Of tools that run at the provider."""
-
-
-def nobody(_answer: str) -> bool:
-    """Tell that an answer is not of this job: the default where nothing is remembered."""
-    return False
 
 
 def check(body: JsonObject, known: Known = nobody) -> None:

@@ -105,10 +105,12 @@ def _callers(tool: JsonObject, place: str) -> None:
 
 def unique(names: Sequence[object], place: str) -> None:
     """Check that no two tools go by one name."""
-    seen: set[object] = set()
+    seen: set[str] = set()
     for at, name in enumerate(names):
-        if name is not None and name in seen:
-            raise BadRequest(f"{place}[{at}]: there is another tool of the name {str(name)[:80]!r}")
+        if not isinstance(name, str):
+            continue
+        if name in seen:
+            raise BadRequest(f"{place}[{at}]: there is another tool of the name {name[:80]!r}")
         seen.add(name)
 
 

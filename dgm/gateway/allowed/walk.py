@@ -56,6 +56,13 @@ REFERENCE = (
 """Ends of the names of keys whose values name stored data."""
 HELD = frozenset(("container", "containers", "skills", "mcpservers", "vectorstores"))
 """Names of keys whose values are places at the provider."""
+PROVIDED = frozenset(
+    words(
+        "googlesearch googlesearchretrieval googlemaps enterprisewebsearch urlcontext codeexecution codeinterpreter"
+        " websearch webfetch filesearch mcp"
+    )
+)
+"""Names of keys, without underscores, by which some servers offer tools of their own."""
 ENCODED = frozenset(("data", "filedata", "b64json", "base64"))
 """Names of keys that hold data, where some servers take an address too."""
 INLINE_SOURCES = ("base64", "text", "content")
@@ -147,6 +154,11 @@ class Kinds:
         return BadRequest(f"{place}: {self.what} of the type {shown} are not known here", self.code)
 
 
+def nobody(_answer: str) -> bool:
+    """Tell that an answer is not of this job: the default where nothing is remembered."""
+    return False
+
+
 def nothing(value: object) -> bool:
     """Tell whether a value asks for nothing: null, false, or an empty list."""
     return value is None or value is False or value == []
@@ -227,12 +239,12 @@ def _seek(value: object, place: str, *, quoted: bool, local: bool) -> None:
             if not one or key in OPAQUE or (key in TEXTS and isinstance(one, str)):
                 continue
             name = key.replace("_", "").replace("-", "").lower()
-            if (name in HELD and not local) or name.endswith(REFERENCE):
-                told = f"{below(place, key)} is not offered here: {STORED}"
-                raise BadRequest(told, "unsupported_content")
+            if name in PROVIDED or (name in HELD and not local) or name.endswith(REFERENCE):
+                reason = PROVIDER_SIDE if name in PROVIDED else STORED
+                raise BadRequest(f"{below(place, key)} is not offered here: {reason}", "unsupported_content")
             if name.endswith(ADDRESS) and not quoted:
                 _held(one, below(place, key))
-            elif name in SPECIAL and not (name in ENCODED and value.get("type") == "text"):
+            elif name in SPECIAL and not quoted and not (key == "data" and value.get("type") == "text"):
                 SPECIAL[name](one, below(place, key))
             if isinstance(one, dict | list):
                 within = local or name == "environment"
@@ -249,7 +261,8 @@ def _held(value: object, place: str) -> None:
             )
 
 
-def _encoded(value: object, place: str) -> None:
+def encoded(value: object, place: str) -> None:
+    """Raise ``BadRequest`` where an address stands for data."""
     if isinstance(value, str) and SCHEME.match(value[:200]):
         raise BadRequest(f"{place} is an address; send the data inline", "unsupported_content")
 
@@ -277,7 +290,7 @@ SPECIAL: Mapping[str, Rule] = {
     "caller": _direct,
     "environment": _local,
     "source": _source,
-    **dict.fromkeys(ENCODED, _encoded),
+    **dict.fromkeys(ENCODED, encoded),
 }
 """Name of a key → the rule for its value."""
 
