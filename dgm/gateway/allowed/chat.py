@@ -5,6 +5,7 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules, servers
+from dgm.gateway.allowed.addresses import encoded, inline
 from dgm.gateway.allowed.chat_tools import (
     CALLS,
     TOOLS,
@@ -13,18 +14,7 @@ from dgm.gateway.allowed.chat_tools import (
     check_function_call,
     check_functions,
 )
-from dgm.gateway.allowed.walk import (
-    STORED,
-    Keys,
-    Kinds,
-    Rule,
-    bounded,
-    encoded,
-    inline,
-    names_of,
-    schema,
-    words,
-)
+from dgm.gateway.allowed.walk import STORED, Keys, Kinds, Rule, bounded, names_of, schema, words
 from dgm.gateway.openai_chat import MAX_STOPS
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest

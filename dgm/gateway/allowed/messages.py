@@ -4,6 +4,7 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules, servers
+from dgm.gateway.allowed.addresses import inline
 from dgm.gateway.allowed.messages_blocks import BLOCKS, SYSTEM, TOOLS, USER, type_of
 from dgm.gateway.allowed.walk import (
     PROVIDER_SIDE,
@@ -14,7 +15,6 @@ from dgm.gateway.allowed.walk import (
     Known,
     Rule,
     bounded,
-    inline,
     names_of,
     nobody,
     schema,

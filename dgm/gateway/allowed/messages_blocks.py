@@ -4,7 +4,8 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
-from dgm.gateway.allowed.walk import INLINE_SOURCES, PROVIDER_SIDE, STORED, Kinds, schema, words
+from dgm.gateway.allowed.addresses import INLINE_SOURCES
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Kinds, schema, words
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules, servers
+from dgm.gateway.allowed.addresses import inline
 from dgm.gateway.allowed.responses_items import (
     ITEMS,
     SUMMED_UP,
@@ -14,7 +15,7 @@ from dgm.gateway.allowed.responses_items import (
     check_thinking,
     type_of,
 )
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Keys, Known, Rule, bounded, inline, nobody, words
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Keys, Known, Rule, bounded, nobody, words
 from dgm.gateway.openai_chat import MAX_STOPS
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest

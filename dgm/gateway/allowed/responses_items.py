@@ -4,18 +4,9 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
+from dgm.gateway.allowed.addresses import encoded
 from dgm.gateway.allowed.chat_tools import CHOICES
-from dgm.gateway.allowed.walk import (
-    PROVIDER_SIDE,
-    STORED,
-    UNPRICED,
-    Keys,
-    Kinds,
-    Rule,
-    encoded,
-    schema,
-    words,
-)
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, Keys, Kinds, Rule, schema, words
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 

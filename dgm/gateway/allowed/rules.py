@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dgm.gateway import parsing
-from dgm.gateway.allowed.walk import MAX_CHOICES, PROVIDER_SIDE, UNPRICED, Keys, Kinds, Known, Rule, inline
+from dgm.gateway.allowed.addresses import inline
+from dgm.gateway.allowed.walk import MAX_CHOICES, PROVIDER_SIDE, UNPRICED, Keys, Kinds, Known, Rule
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 
