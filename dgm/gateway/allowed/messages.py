@@ -13,7 +13,6 @@ from dgm.gateway.allowed.walk import (
     Keys,
     Kinds,
     Known,
-    Rule,
     bounded,
     names_of,
     nobody,
@@ -162,10 +161,6 @@ def _edits(value: Any, place: str) -> None:  # noqa: ANN401
     EDITED.check(parsing.record(value, place), place)
 
 
-def _of(keys: Keys) -> Rule:
-    return lambda value, place: keys.check(parsing.record(value, place), place)
-
-
 EDITS = Kinds(
     "edits",
     "unsupported_parameter",
@@ -205,7 +200,7 @@ COUNTED = {
     "tools": None,
     "tool_choice": None,
     "thinking": _thinking,
-    "output_config": _of(OUTPUT),
+    "output_config": rules.record_of(OUTPUT),
     "context_management": _edits,
     "cache_control": None,
     "speed": rules.only("standard", why=UNPRICED),

@@ -15,7 +15,7 @@ from dgm.gateway.allowed.responses_items import (
     check_thinking,
     type_of,
 )
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Keys, Known, Rule, bounded, nobody, words
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, Keys, Known, bounded, nobody, words
 from dgm.gateway.openai_chat import MAX_STOPS
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
@@ -100,15 +100,7 @@ def _include(value: Any, place: str) -> None:  # noqa: ANN401
         parsing.one_of(word, f"{place}[{at}]", INCLUDED)
 
 
-CACHE = Keys(
-    dict.fromkeys(("mode", "ttl")),
-    {"prewarm": "it gives no answer", "comparison_response_id": STORED},
-)
 IMAGE = Keys({"context_compression": None})
-
-
-def _record_of(keys: Keys) -> Rule:
-    return lambda value, place: keys.check(parsing.record(value, place), place)
 
 
 REFUSED: Mapping[str, str] = {
@@ -135,8 +127,8 @@ KEYS = Keys(
         "text": check_text_form,
         "truncation": rules.only("auto", "disabled", why="there is no other way"),
         "service_tier": rules.tier,
-        "prompt_cache_options": _record_of(CACHE),
-        "image": _record_of(IMAGE),
+        "prompt_cache_options": rules.record_of(rules.CACHE),
+        "image": rules.record_of(IMAGE),
         **dict.fromkeys(
             words(
                 "previous_response_id tools tool_choice parallel_tool_calls max_tool_calls store user metadata"

@@ -237,6 +237,7 @@ PASSING = {
         parsed={"a": 1},
         matched_stop=7,
     ),
+    "call whose type is null": turn(tool_calls=[{**CALL, "type": None}]),
     "signature of a thought beside a call": turn(
         tool_calls=[{**CALL, "index": 0, "extra_content": {"google": {"thought_signature": "CtQB"}}}]
     ),
