@@ -9,13 +9,13 @@ OPAQUE = frozenset(
     # The agent's and the model's own data: schemas, inputs of tools, commands. A provider fetches nothing for them.
     words(
         "input arguments parameters input_schema output_schema input_examples schema json_schema action operation"
-        " tabs state_changes logprobs text thinking"
+        " tabs state_changes logprobs"
     )
 )
 TEXTS = frozenset(
     words(
         "type role content id call_id tool_call_id tool_use_id name status output refusal reasoning_content signature"
-        " encrypted_content phase summary description"
+        " encrypted_content phase summary description text thinking"
     )
 )
 """Keys that hold nothing to fetch where their value is a text."""
@@ -63,7 +63,11 @@ def _seek(value: object, place: str, *, quoted: bool, local: bool) -> None:
             if not one or key in OPAQUE or (key in TEXTS and isinstance(one, str)):
                 continue
             name = key.replace("_", "").replace("-", "").lower()
-            if name in PROVIDED or (name in HELD and not local) or name.endswith(REFERENCE):
+            if (
+                name in PROVIDED
+                or (name in HELD and not (local and name == "skills"))
+                or name.endswith(REFERENCE)
+            ):
                 reason = PROVIDER_SIDE if name in PROVIDED else STORED
                 raise BadRequest(f"{below(place, key)} is not offered here: {reason}", "unsupported_content")
             if name.endswith(ADDRESS) and not quoted:

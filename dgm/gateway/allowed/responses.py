@@ -89,8 +89,7 @@ def _input(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's 
         if kind is None:
             kind = "item_reference" if "id" in item and "role" not in item else "message"
         ITEMS.check(kind, item, here)
-        if kind != "additional_tools":
-            inline(item, here)
+        inline(item, here)
 
 
 def _include(value: Any, place: str) -> None:  # noqa: ANN401

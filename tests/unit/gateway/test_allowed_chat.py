@@ -231,6 +231,10 @@ NEW = {
         turn(images=[{"image_url": {"url": "https://a.example"}}]),
         "image_url.url",
     ),
+    "address within a thought": (
+        turn(thinking=[{"type": "text", "text": "x", "file_uri": "gs://a"}]),
+        "thinking[0].file_uri is an address",
+    ),
     "container under an unknown key": (
         turn(more={"container": {"id": "c"}}),
         "more.container is not offered",

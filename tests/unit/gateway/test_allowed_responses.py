@@ -71,6 +71,16 @@ NEW = {
         tools({"type": "shell", "environment": {"type": "local", "skills": [{"skill_id": "s"}]}}),
         "skill_id is not offered",
     ),
+    "container within the agent's own environment": (
+        tools({"type": "shell", "environment": {"type": "local", "container": "c"}}),
+        "container is not offered",
+    ),
+    "address beside additional tools": (
+        items(
+            {"type": "additional_tools", "role": "developer", "tools": [], "tools_url": "https://a.example"}
+        ),
+        "tools_url is an address",
+    ),
     "program calls a function": (
         tools({**TOOL, "allowed_callers": ["programmatic"]}),
         "allowed_callers must be",
