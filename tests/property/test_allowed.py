@@ -63,7 +63,7 @@ def told(path, written):
 
 
 @pytest.mark.parametrize("path", CHECKS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_whatever_arrives_passes_or_is_refused_in_one_line(path, data):
     written = (nearly(WELL_FORMED[path]) | JSON).map(lambda value: json.dumps(value).encode())

@@ -5,6 +5,7 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules, servers
+from dgm.gateway.allowed.addresses import encoded, inline
 from dgm.gateway.allowed.chat_tools import (
     CALLS,
     TOOLS,
@@ -13,7 +14,7 @@ from dgm.gateway.allowed.chat_tools import (
     check_function_call,
     check_functions,
 )
-from dgm.gateway.allowed.walk import STORED, Keys, Kinds, Rule, bounded, inline, names_of, schema, words
+from dgm.gateway.allowed.walk import STORED, Keys, Kinds, Rule, bounded, names_of, schema, words
 from dgm.gateway.openai_chat import MAX_STOPS
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
@@ -102,7 +103,7 @@ def _assistant(message: JsonObject, place: str) -> None:
         calls = parsing.entries(message["tool_calls"], f"{place}.tool_calls", parsing.MAX_TOOLS)
         for at, call in enumerate(calls):
             here = f"{place}.tool_calls[{at}]"
-            CALLS.check(parsing.record(call, here).get("type", "function"), call, here)
+            CALLS.check(parsing.record(call, here).get("type") or "function", call, here)
     if message.get("function_call") is not None:
         check_called(message["function_call"], f"{place}.function_call")
     inline(message, place)
@@ -128,7 +129,7 @@ def _media(key: str) -> Rule:
 
 def _sound(part: JsonObject, place: str) -> None:
     held = parsing.record(part.get("input_audio"), f"{place}.input_audio")
-    parsing.name(held.get("data"), f"{place}.input_audio.data")
+    encoded(parsing.name(held.get("data"), f"{place}.input_audio.data"), f"{place}.input_audio.data")
 
 
 def _file(part: JsonObject, place: str) -> None:
@@ -174,15 +175,6 @@ def _prediction(value: Any, place: str) -> None:  # noqa: ANN401
     inline(given, place)
 
 
-def _cache_options(value: Any, place: str) -> None:  # noqa: ANN401
-    if parsing.record(value, place).get("prewarm"):
-        raise BadRequest(f"{place}.prewarm is not offered here: it gives no answer", "unsupported_parameter")
-    if value.get("comparison_response_id") is not None:
-        raise BadRequest(
-            f"{place}.comparison_response_id is not offered here: {STORED}", "unsupported_parameter"
-        )
-
-
 KEYS = Keys(
     {
         **servers.PASSED,
@@ -201,7 +193,7 @@ KEYS = Keys(
         "prediction": _prediction,
         "modalities": rules.only(["text"], why="answers are text"),
         "service_tier": rules.tier,
-        "prompt_cache_options": _cache_options,
+        "prompt_cache_options": rules.record_of(rules.CACHE),
         **dict.fromkeys(
             words(  # Checked together, once the names of the tools are known.
                 "tools tool_choice functions function_call parallel_tool_calls verbosity store user metadata"

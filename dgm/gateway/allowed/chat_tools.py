@@ -5,7 +5,8 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, Kinds, inline, schema, words
+from dgm.gateway.allowed.addresses import inline
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, Kinds, schema, words
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 

@@ -6,8 +6,8 @@ Betas pass that only shape the answer. What such a beta makes possible in a body
 import re
 from collections.abc import Mapping
 
-from dgm.gateway.allowed.messages import PROFILES
 from dgm.gateway.allowed.messages_blocks import OTHERS, SEARCHED
+from dgm.gateway.allowed.servers import ACCOUNT
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, words
 from dgm.gateway.messages_answer import NO_THREADS
 from dgm.gateway.wire import BadRequest
@@ -49,7 +49,7 @@ REFUSED: Mapping[str, str] = {
             " admin-user-sign-out analytics-usage-cost experimental-claude-tag ce-user-management"
             " ce-claude-code-managed-settings"
         ),
-        PROFILES,
+        ACCOUNT,
     ),
     **dict.fromkeys(words("advisor-tool server-side-fallback fallback-credit"), OTHERS),
     "tool-search-tool": SEARCHED,

@@ -4,6 +4,7 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules, servers
+from dgm.gateway.allowed.addresses import inline
 from dgm.gateway.allowed.messages_blocks import BLOCKS, SYSTEM, TOOLS, USER, type_of
 from dgm.gateway.allowed.walk import (
     PROVIDER_SIDE,
@@ -12,10 +13,9 @@ from dgm.gateway.allowed.walk import (
     Keys,
     Kinds,
     Known,
-    Rule,
     bounded,
-    inline,
     names_of,
+    nobody,
     schema,
 )
 from dgm.gateway.anthropic_messages import CHOICES, MAX_STOPS, MIN_BUDGET
@@ -25,12 +25,6 @@ from dgm.gateway.wire import BadRequest
 
 TURN = frozenset(("role", "content"))
 SYSTEM_TURN = Keys(dict.fromkeys(("role", "content", "clear_at", "output_config")))
-PROFILES = "the account is not the agent's"
-
-
-def nobody(_answer: str) -> bool:
-    """Tell that an answer is not of this job: the default where nothing is remembered."""
-    return False
 
 
 def check(body: JsonObject, known: Known = nobody) -> None:
@@ -167,10 +161,6 @@ def _edits(value: Any, place: str) -> None:  # noqa: ANN401
     EDITED.check(parsing.record(value, place), place)
 
 
-def _of(keys: Keys) -> Rule:
-    return lambda value, place: keys.check(parsing.record(value, place), place)
-
-
 EDITS = Kinds(
     "edits",
     "unsupported_parameter",
@@ -193,9 +183,9 @@ REFUSED = {
     "fallbacks": servers.LENT,
     "fallback_credit_token": servers.LENT,
     "compaction": EDITS.refused["compact_"],
-    "billing_policy": PROFILES,
-    "user_profile_id": PROFILES,
-    "workspace_id": PROFILES,
+    "billing_policy": servers.ACCOUNT,
+    "user_profile_id": servers.ACCOUNT,
+    "workspace_id": servers.ACCOUNT,
     "betas": "they are sent as the header anthropic-beta",
     "anthropic_beta": "they are sent as the header anthropic-beta",
     "anthropic_version": "it is sent as the header of that name",
@@ -210,7 +200,7 @@ COUNTED = {
     "tools": None,
     "tool_choice": None,
     "thinking": _thinking,
-    "output_config": _of(OUTPUT),
+    "output_config": rules.record_of(OUTPUT),
     "context_management": _edits,
     "cache_control": None,
     "speed": rules.only("standard", why=UNPRICED),

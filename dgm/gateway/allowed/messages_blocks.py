@@ -4,7 +4,8 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
-from dgm.gateway.allowed.walk import INLINE_SOURCES, PROVIDER_SIDE, STORED, Kinds, schema, words
+from dgm.gateway.allowed.addresses import INLINE_SOURCES
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Kinds, schema, words
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 
@@ -146,13 +147,20 @@ def _tool(tool: JsonObject, place: str) -> None:
     schema(tool.get("input_schema"), f"{place}.input_schema")
 
 
+def _own_tool(tool: JsonObject, place: str) -> None:
+    if tool.get("name") is not None:
+        parsing.name(tool["name"], f"{place}.name")
+
+
 TOOLS = Kinds(
     "tools",
     "unsupported_tool",
     {
         "custom": _tool,
         # The client executes these.
-        **dict.fromkeys(words("bash_ text_editor_ memory_ computer_ computer_toolset_ browser_toolset_")),
+        **dict.fromkeys(
+            words("bash_ text_editor_ memory_ computer_ computer_toolset_ browser_toolset_"), _own_tool
+        ),
     },
     {
         **dict.fromkeys(words("code_execution_ web_search_ web_fetch_ mcp_toolset"), PROVIDER_SIDE),

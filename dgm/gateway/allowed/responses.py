@@ -5,6 +5,7 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules, servers
+from dgm.gateway.allowed.addresses import inline
 from dgm.gateway.allowed.responses_items import (
     ITEMS,
     SUMMED_UP,
@@ -14,7 +15,7 @@ from dgm.gateway.allowed.responses_items import (
     check_thinking,
     type_of,
 )
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Keys, Known, Rule, bounded, inline, words
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, Keys, Known, bounded, nobody, words
 from dgm.gateway.openai_chat import MAX_STOPS
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
@@ -32,11 +33,6 @@ NOT_INCLUDED = (
     "code_interpreter_call.outputs",
 )
 """Of tools that run at the provider."""
-
-
-def nobody(_answer: str) -> bool:
-    """Tell that an answer is not of this job: the default where nothing is remembered."""
-    return False
 
 
 def check(body: JsonObject, known: Known = nobody) -> None:
@@ -93,8 +89,7 @@ def _input(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's 
         if kind is None:
             kind = "item_reference" if "id" in item and "role" not in item else "message"
         ITEMS.check(kind, item, here)
-        if kind != "additional_tools":
-            inline(item, here)
+        inline(item, here)
 
 
 def _include(value: Any, place: str) -> None:  # noqa: ANN401
@@ -104,15 +99,7 @@ def _include(value: Any, place: str) -> None:  # noqa: ANN401
         parsing.one_of(word, f"{place}[{at}]", INCLUDED)
 
 
-CACHE = Keys(
-    dict.fromkeys(("mode", "ttl")),
-    {"prewarm": "it gives no answer", "comparison_response_id": STORED},
-)
 IMAGE = Keys({"context_compression": None})
-
-
-def _record_of(keys: Keys) -> Rule:
-    return lambda value, place: keys.check(parsing.record(value, place), place)
 
 
 REFUSED: Mapping[str, str] = {
@@ -139,8 +126,8 @@ KEYS = Keys(
         "text": check_text_form,
         "truncation": rules.only("auto", "disabled", why="there is no other way"),
         "service_tier": rules.tier,
-        "prompt_cache_options": _record_of(CACHE),
-        "image": _record_of(IMAGE),
+        "prompt_cache_options": rules.record_of(rules.CACHE),
+        "image": rules.record_of(IMAGE),
         **dict.fromkeys(
             words(
                 "previous_response_id tools tool_choice parallel_tool_calls max_tool_calls store user metadata"

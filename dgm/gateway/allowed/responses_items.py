@@ -4,6 +4,7 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
+from dgm.gateway.allowed.addresses import encoded
 from dgm.gateway.allowed.chat_tools import CHOICES
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, Keys, Kinds, Rule, schema, words
 from dgm.gateway.parsing import JsonObject
@@ -83,7 +84,7 @@ def _no_file(part: JsonObject, place: str) -> None:
 
 def _sound(part: JsonObject, place: str) -> None:
     held = parsing.record(part.get("input_audio"), f"{place}.input_audio")
-    parsing.name(held.get("data"), f"{place}.input_audio.data")
+    encoded(parsing.name(held.get("data"), f"{place}.input_audio.data"), f"{place}.input_audio.data")
 
 
 PARTS = Kinds(
@@ -160,8 +161,8 @@ ITEMS = Kinds(
         "custom_tool_call_output": _output,
         "computer_call": _call(),
         "computer_call_output": _screenshot,
-        "local_shell_call": _call(),
-        # It names its call in `id`, elsewhere in `call_id`.
+        # They name their call in `id`, in `call_id`, or in both.
+        "local_shell_call": None,
         "local_shell_call_output": None,
         "shell_call": _call(),
         "shell_call_output": _call(),

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dgm.gateway import parsing
-from dgm.gateway.allowed.walk import MAX_CHOICES, PROVIDER_SIDE, UNPRICED, Keys, Kinds, Known, Rule, inline
+from dgm.gateway.allowed.addresses import inline
+from dgm.gateway.allowed.walk import MAX_CHOICES, PROVIDER_SIDE, STORED, UNPRICED, Keys, Kinds, Known, Rule
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 
@@ -105,10 +106,12 @@ def _callers(tool: JsonObject, place: str) -> None:
 
 def unique(names: Sequence[object], place: str) -> None:
     """Check that no two tools go by one name."""
-    seen: set[object] = set()
+    seen: set[str] = set()
     for at, name in enumerate(names):
-        if name is not None and name in seen:
-            raise BadRequest(f"{place}[{at}]: there is another tool of the name {str(name)[:80]!r}")
+        if not isinstance(name, str):
+            continue
+        if name in seen:
+            raise BadRequest(f"{place}[{at}]: there is another tool of the name {name[:80]!r}")
         seen.add(name)
 
 
@@ -118,6 +121,13 @@ def named(name: Any, offered: set[str], place: str) -> None:  # noqa: ANN401
         raise BadRequest(f"tool_choice names {name[:80]!r}, which is not among the tools")
 
 
-def shaped(passed: str) -> Keys:
-    """Return a table in which all of the keys pass with any value."""
-    return Keys(dict.fromkeys(passed.split()))
+def record_of(keys: Keys) -> Rule:
+    """Return the rule of an object that follows a table."""
+    return lambda value, place: keys.check(parsing.record(value, place), place)
+
+
+CACHE = Keys(
+    dict.fromkeys(("mode", "ttl")),
+    {"prewarm": "it gives no answer", "comparison_response_id": STORED},
+)
+"""Options for the caching of prompts."""

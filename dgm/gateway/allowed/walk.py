@@ -31,34 +31,6 @@ STORED = "what a provider stores is not reachable; send the content itself"
 UNPRICED = "its price is not that of the model's table"
 DATED = re.compile(r"(?<=_)20\d\d_?\d\d_?\d\d$")
 
-OPAQUE = frozenset(
-    # The agent's and the model's own data: schemas, inputs of tools, commands. A provider fetches nothing for them.
-    words(
-        "input arguments parameters input_schema output_schema input_examples schema json_schema action operation"
-        " tabs state_changes logprobs text thinking"
-    )
-)
-TEXTS = frozenset(
-    words(
-        "type role content id call_id tool_call_id tool_use_id name status output refusal reasoning_content signature"
-        " encrypted_content phase summary description"
-    )
-)
-"""Keys that hold nothing to fetch where their value is a text."""
-QUOTED = frozenset(("annotations", "citations"))
-"""Sources that an earlier answer named: addresses there are text."""
-ADDRESS = ("url", "uri", "urls", "uris", "href", "src", "s3location")
-"""Ends of the names of keys, without underscores, whose values a provider fetches."""
-REFERENCE = (
-    *("fileid", "fileids", "containerid", "vectorstoreid", "vectorstoreids", "skillid", "connectorid"),
-    *("tunnelid", "assetid", "mediaid", "cachedcontent"),
-)
-"""Ends of the names of keys whose values name stored data."""
-HELD = frozenset(("container", "containers", "skills", "mcpservers", "vectorstores"))
-"""Names of keys whose values are places at the provider."""
-ENCODED = frozenset(("data", "filedata", "b64json", "base64"))
-"""Names of keys that hold data, where some servers take an address too."""
-INLINE_SOURCES = ("base64", "text", "content")
 SCHEME = re.compile(r"\s*(?!data:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 LINKS = ("$ref", "$dynamicRef", "$recursiveRef")
 """Keys by which a schema refers to another."""
@@ -147,6 +119,11 @@ class Kinds:
         return BadRequest(f"{place}: {self.what} of the type {shown} are not known here", self.code)
 
 
+def nobody(_answer: str) -> bool:
+    """Tell that an answer is not of this job: the default where nothing is remembered."""
+    return False
+
+
 def nothing(value: object) -> bool:
     """Tell whether a value asks for nothing: null, false, or an empty list."""
     return value is None or value is False or value == []
@@ -204,82 +181,6 @@ def unlinked(value: object, place: str) -> None:
 
 def _within(value: object) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def inline(value: object, place: str) -> None:
-    """Raise ``BadRequest`` where a value names an address or stored data instead of holding the data.
-
-    The rule holds at every depth and for keys that nobody has heard of. It skips what the agent's own tools take.
-
-    Raises:
-        BadRequest: it names the place.
-    """
-    _seek(value, place, quoted=False, local=False)
-
-
-def _seek(value: object, place: str, *, quoted: bool, local: bool) -> None:
-    if isinstance(value, list):
-        for at, one in enumerate(value):
-            if isinstance(one, dict | list):
-                _seek(one, f"{place}[{at}]", quoted=quoted, local=local)
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            if not one or key in OPAQUE or (key in TEXTS and isinstance(one, str)):
-                continue
-            name = key.replace("_", "").replace("-", "").lower()
-            if (name in HELD and not local) or name.endswith(REFERENCE):
-                told = f"{below(place, key)} is not offered here: {STORED}"
-                raise BadRequest(told, "unsupported_content")
-            if name.endswith(ADDRESS) and not quoted:
-                _held(one, below(place, key))
-            elif name in SPECIAL and not (name in ENCODED and value.get("type") == "text"):
-                SPECIAL[name](one, below(place, key))
-            if isinstance(one, dict | list):
-                within = local or name == "environment"
-                _seek(one, below(place, key), quoted=quoted or key in QUOTED, local=within)
-
-
-def _held(value: object, place: str) -> None:
-    """Check what stands where an address may stand: objects are walked further, texts must be data."""
-    for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, str) and one[:5].lower() != "data:":
-            raise BadRequest(
-                f"{place} is an address or a name; send the data inline, as a data: URL",
-                "unsupported_content",
-            )
-
-
-def _encoded(value: object, place: str) -> None:
-    if isinstance(value, str) and SCHEME.match(value[:200]):
-        raise BadRequest(f"{place} is an address; send the data inline", "unsupported_content")
-
-
-def _direct(value: object, place: str) -> None:
-    if isinstance(value, dict) and value.get("type") != "direct":
-        raise BadRequest(f"{place} is not offered here: {PROVIDER_SIDE}", "unsupported_content")
-
-
-def _local(value: object, place: str) -> None:
-    if isinstance(value, dict) and value.get("type") != "local":
-        raise BadRequest(
-            f"{place} must be of the type 'local': a container is the provider's", "unsupported_content"
-        )
-
-
-def _source(value: object, place: str) -> None:
-    if isinstance(value, dict) and value.get("type") not in INLINE_SOURCES:
-        kind = repr(str(value.get("type"))[:40])
-        told = f"{place} is of the type {kind}; only data that is sent inline is offered here"
-        raise BadRequest(told, "unsupported_content")
-
-
-SPECIAL: Mapping[str, Rule] = {
-    "caller": _direct,
-    "environment": _local,
-    "source": _source,
-    **dict.fromkeys(ENCODED, _encoded),
-}
-"""Name of a key → the rule for its value."""
 
 
 def names_of(tools: Sequence[JsonObject]) -> set[str]:

@@ -1,0 +1,123 @@
+"""One rule for all protocols: a request holds its data, and names neither an address nor what a provider stores."""
+
+from collections.abc import Mapping
+
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, SCHEME, STORED, Rule, below, words
+from dgm.gateway.wire import BadRequest
+
+OPAQUE = frozenset(
+    # The agent's and the model's own data: schemas, inputs of tools, commands. A provider fetches nothing for them.
+    words(
+        "input arguments parameters input_schema output_schema input_examples schema json_schema action operation"
+        " tabs state_changes logprobs"
+    )
+)
+TEXTS = frozenset(
+    words(
+        "type role content id call_id tool_call_id tool_use_id name status output refusal reasoning_content signature"
+        " encrypted_content phase summary description text thinking"
+    )
+)
+"""Keys that hold nothing to fetch where their value is a text."""
+QUOTED = frozenset(("annotations", "citations"))
+"""Sources that an earlier answer named: addresses there are text."""
+ADDRESS = ("url", "uri", "urls", "uris", "href", "src", "s3location")
+"""Ends of the names of keys, without underscores, whose values a provider fetches."""
+REFERENCE = (
+    *("fileid", "fileids", "containerid", "vectorstoreid", "vectorstoreids", "skillid", "connectorid"),
+    *("tunnelid", "assetid", "mediaid", "cachedcontent"),
+)
+"""Ends of the names of keys whose values name stored data."""
+HELD = frozenset(("container", "containers", "skills", "mcpservers", "vectorstores"))
+"""Names of keys whose values are places at the provider."""
+PROVIDED = frozenset(
+    words(
+        "googlesearch googlesearchretrieval googlemaps enterprisewebsearch urlcontext codeexecution codeinterpreter"
+        " websearch webfetch filesearch mcp"
+    )
+)
+"""Names of keys, without underscores, by which some servers offer tools of their own."""
+ENCODED = frozenset(("data", "filedata", "b64json", "base64"))
+"""Names of keys that hold data, where some servers take an address too."""
+INLINE_SOURCES = ("base64", "text", "content")
+
+
+def inline(value: object, place: str) -> None:
+    """Raise ``BadRequest`` where a value names an address or stored data instead of holding the data.
+
+    The rule holds at every depth and for keys that nobody has heard of. It skips what the agent's own tools take.
+
+    Raises:
+        BadRequest: it names the place.
+    """
+    _seek(value, place, quoted=False, local=False)
+
+
+def _seek(value: object, place: str, *, quoted: bool, local: bool) -> None:
+    if isinstance(value, list):
+        for at, one in enumerate(value):
+            if isinstance(one, dict | list):
+                _seek(one, f"{place}[{at}]", quoted=quoted, local=local)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if not one or key in OPAQUE or (key in TEXTS and isinstance(one, str)):
+                continue
+            name = key.replace("_", "").replace("-", "").lower()
+            if (
+                name in PROVIDED
+                or (name in HELD and not (local and name == "skills"))
+                or name.endswith(REFERENCE)
+            ):
+                reason = PROVIDER_SIDE if name in PROVIDED else STORED
+                raise BadRequest(f"{below(place, key)} is not offered here: {reason}", "unsupported_content")
+            if name.endswith(ADDRESS) and not quoted:
+                _held(one, below(place, key))
+            elif name in SPECIAL and not quoted and not (key == "data" and value.get("type") == "text"):
+                SPECIAL[name](one, below(place, key))
+            if isinstance(one, dict | list):
+                within = local or name == "environment"
+                _seek(one, below(place, key), quoted=quoted or key in QUOTED, local=within)
+
+
+def _held(value: object, place: str) -> None:
+    """Check what stands where an address may stand: objects are walked further, texts must be data."""
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, str) and one[:5].lower() != "data:":
+            raise BadRequest(
+                f"{place} is an address or a name; send the data inline, as a data: URL",
+                "unsupported_content",
+            )
+
+
+def encoded(value: object, place: str) -> None:
+    """Raise ``BadRequest`` where an address stands for data."""
+    if isinstance(value, str) and SCHEME.match(value[:200]):
+        raise BadRequest(f"{place} is an address; send the data inline", "unsupported_content")
+
+
+def _direct(value: object, place: str) -> None:
+    if isinstance(value, dict) and value.get("type") != "direct":
+        raise BadRequest(f"{place} is not offered here: {PROVIDER_SIDE}", "unsupported_content")
+
+
+def _local(value: object, place: str) -> None:
+    if isinstance(value, dict) and value.get("type") != "local":
+        raise BadRequest(
+            f"{place} must be of the type 'local': a container is the provider's", "unsupported_content"
+        )
+
+
+def _source(value: object, place: str) -> None:
+    if isinstance(value, dict) and value.get("type") not in INLINE_SOURCES:
+        kind = repr(str(value.get("type"))[:40])
+        told = f"{place} is of the type {kind}; only data that is sent inline is offered here"
+        raise BadRequest(told, "unsupported_content")
+
+
+SPECIAL: Mapping[str, Rule] = {
+    "caller": _direct,
+    "environment": _local,
+    "source": _source,
+    **dict.fromkeys(ENCODED, encoded),
+}
+"""Name of a key → the rule for its value."""
