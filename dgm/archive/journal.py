@@ -9,12 +9,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dgm.archive.events import ModelCalled
 from dgm.archive.exchange import decode_reply, decode_request
 from dgm.archive.run import Run
+from dgm.archive.traces import Traces
 from dgm.archive.wire_exchange import decode_wire_reply, decode_wire_request, is_wire
 from dgm.domain import ActionId, Digest
 from dgm.errors import ArchiveCorrupt
-from dgm.messages import CutCall, Exchange, Reply, Request, WireReply, WireRequest
+from dgm.messages import CutCall, Exchange, Message, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
 
 
@@ -68,6 +70,21 @@ def read_request(run: Run, digest: Digest) -> Request:
     """Return a recorded request in dgm's form; raises as ``read_reply``."""
     request = recorded_request(run, digest)
     return request if isinstance(request, Request) else WIRES[request.protocol].read_request(request.body)
+
+
+def newly_said(traces: Traces, call: ModelCalled) -> tuple[Sequence[Message], Reply]:
+    """Return the messages of a call that its request adds to an earlier one, and its reply, in dgm's form.
+
+    Raises:
+        ArchiveCorrupt, ValueError, LookupError, TypeError: a trace is missing, damaged or not what it should be.
+    """
+    asked, replied = traces.get(call.request), traces.get(call.reply)
+    record, answer = json.loads(asked), json.loads(replied)
+    if not is_wire(record):
+        return decode_request(asked).messages, decode_reply(replied)
+    body = record["body"]
+    new = WIRES[WireProtocol(record["wire"])].read_request(body).messages
+    return new, reply_of(decode_wire_reply(answer), body)
 
 
 def recorded_reply(run: Run, digest: Digest) -> Reply | WireReply:

@@ -51,7 +51,7 @@ class Progress:
     def event(self, recorded: Recorded) -> None:
         """Takes note of one event."""
         self._facts = self._headline() if self.live is not None else []
-        text = plain(event_line(recorded.event, self._run.tree, self._run.name, self._names))
+        text = plain(event_line(recorded.event, self._run.tree, self._run.name, self._names, recorded.at))
         if text:
             self.say(text)
 

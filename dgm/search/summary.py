@@ -1,10 +1,11 @@
 """A run and its agents as plain JSON documents: what ``--json`` prints and what people's lists are made from."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
-from dgm.archive.history import state
+from dgm.archive.history import LIVING, state
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Tally, Usage
 from dgm.search.best import best_of
@@ -61,8 +62,38 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
         "seconds": round(tree.wall_seconds, 1),
         "spend": {**spend_record(tree.spend), "by": by_record(tree.spend_by), "left_usd": left_usd(run)},
         "refusals": tree.refusals,
+        "model_notes": model_notes(run),
+        "cut_calls": cut_calls_record(run),
         "best": None if best is None else agent_record(run, tree.agents[best]),
     }
+
+
+def model_notes(run: Run) -> dict[str, Any]:
+    """What was learned of each model, and the wait that goes on now, if one does."""
+    facts = run.tree.model_facts
+    waits = facts.waits
+    going_on = waits is not None and waits.until > time.time() and not run.tree.stop_reason
+    return {
+        "learned": {model: list(words) for model, words in facts.words.items()},
+        "waits": {"model": waits.model, "words": waits.words, "until": waits.until}
+        if waits and going_on
+        else None,
+    }
+
+
+def cut_calls_record(run: Run) -> list[dict[str, Any]]:
+    """Model calls that a process's death cut off and that have no answer yet, each at its worst case.
+
+    Where no process writes the run, those that the last one left open are among them; they are not in the spend yet.
+    """
+    calls = run.tree.model_calls
+    found = [(key, one.model, one.usage, True) for key, one in calls.cut.items()]
+    if state(run) not in LIVING:
+        found += [(key, one.model, one.most, False) for key, one in calls.open.items()]
+    return [
+        {"action": action, "number": number, "model": model, "in_spend": booked, **spend_record(usage)}
+        for (action, number), model, usage, booked in sorted(found, key=lambda item: item[0])
+    ]
 
 
 def _expansions(run: Run) -> dict[str, Any]:

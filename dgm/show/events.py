@@ -9,9 +9,13 @@ from dgm.archive.events import (
     ActionLost,
     AgentBorn,
     AgentStillborn,
+    CallBooked,
     CallRefused,
     ChildProposed,
     Event,
+    ModelLearned,
+    ModelNoted,
+    NoteKind,
     Recorded,
     RunPaused,
     TaskGraded,
@@ -20,7 +24,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.words import VERDICT_TONES, tally_text
+from dgm.show.words import VERDICT_TONES, clock, tally_text
 
 _NAMES: Mapping[AgentId, str] = MappingProxyType({})
 
@@ -47,7 +51,9 @@ def agent_name(agent: AgentId, names: Mapping[AgentId, str] = _NAMES) -> str:
     return one_line(names[agent], 60) if agent in names else f"agent {agent}"
 
 
-def event_line(event: Event, tree: Tree | None, run: str, names: Mapping[AgentId, str] = _NAMES) -> Line:
+def event_line(
+    event: Event, tree: Tree | None, run: str, names: Mapping[AgentId, str] = _NAMES, at: float = 0.0
+) -> Line:
     """What happened, as a sentence; empty for what happens all the time: a start, an answered model call.
 
     Args:
@@ -55,6 +61,7 @@ def event_line(event: Event, tree: Tree | None, run: str, names: Mapping[AgentId
         tree: what it was folded into, for tallies as they are now; None of an older event, to leave them out.
         run: the run's name, to be typed.
         names: what agents are called that are not called by their number.
+        at: Unix time of the event, for what is told as time left.
     """
     match event:
         case AgentBorn():
@@ -81,6 +88,17 @@ def event_line(event: Event, tree: Tree | None, run: str, names: Mapping[AgentId
         case RunPaused(reason):
             said = "paused until the model's provider answers again"
             return line(Span(said, Tone.WARN), f": {one_line(reason, 120)}")
+        case ModelLearned(model, _, words) if words:
+            return line(Span(f"model {one_line(model, 80)}", Tone.WARN), f": {one_line(words, 200)}")
+        case ModelNoted(model, NoteKind.WAITS, words, until):
+            left = until - at if at else 0.0
+            said = f"model {one_line(model, 80)} waits {clock(max(left, 0.0))} for its provider"
+            return line(Span(said, Tone.WARN), f": {one_line(words, 160)}")
+        case ModelNoted(model, _, words):
+            return line(Span(f"model {one_line(model, 80)}", Tone.WARN), f": {one_line(words, 160)}")
+        case CallBooked(action, number, model, _, usage, True):
+            cut = f"call {number} of action {action} was cut off with its process"
+            return line(Span(cut, Tone.WARN), f": counted at its worst case, {usage.tokens:,} tokens")
         case CallRefused(action, _, _, code, message):
             refused = f"action {action} was refused {one_line(code, 30)}"
             return line(Span(refused, Tone.WARN), f": {one_line(message, 80)}")

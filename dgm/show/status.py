@@ -1,5 +1,6 @@
 """How a search is: what it has done, spent and found."""
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from dgm.search.summary import run_summary
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.spend import spend_lines
-from dgm.show.words import interval_text, tally_text
+from dgm.show.words import clock, interval_text, tally_text
 
 _STATES = {"running": Tone.GOOD, "paused": Tone.WARN, "interrupted": Tone.WARN}
 
@@ -33,6 +34,7 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
     if facts["refusals"]:
         which = f"dgm log {one_line(facts['run'], 120)} --kind call_refused"
         lines.append(fact("refused", f"{facts['refusals']} requests of agents (which ones: {which})"))
+    lines += _model_lines(facts)
     if best := facts["best"]:
         own = Tally(best["own"]["resolved"], best["own"]["unresolved"])
         tallies = f"{tally_text(own)} {interval_text(own)}"
@@ -41,6 +43,25 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
     if "offline" in facts["models"].values():
         said = "offline model: a repair program, not a language model; scores are a demonstration"
         lines.append(fact("note", said, Tone.WARN))
+    return lines
+
+
+def _model_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
+    """What was learned of the models, the wait that goes on, and calls that were cut off."""
+    notes, lines = facts["model_notes"], []
+    for model, words in notes["learned"].items():
+        lines.append(fact("learned", f"{one_line(model, 80)}: {one_line('; '.join(words), 200)}"))
+    if waits := notes["waits"]:
+        left = clock(max(0.0, waits["until"] - time.time()))
+        said = f"{one_line(waits['model'], 80)} waits {left} more for its provider: {one_line(waits['words'], 160)}"
+        lines.append(fact("waits", said, Tone.WARN))
+    for call in facts["cut_calls"]:
+        counted = "counted at" if call["in_spend"] else "to be counted at"
+        said = (
+            f"call {call['number']} of action {call['action']} ({one_line(call['model'], 80)}) was cut off; {counted} "
+            f"its worst case until it is answered: {call['tokens']:,} tokens, {call['usd']:.4f} USD"
+        )
+        lines.append(fact("cut off", said, Tone.WARN))
     return lines
 
 

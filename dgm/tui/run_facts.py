@@ -136,7 +136,7 @@ def _doing(what: Action, *, living: bool) -> Sequence[str | Span]:
 def _recent(run: Run, events: Sequence[Recorded]) -> Sequence[Line]:
     found: list[Line] = []
     for recorded in reversed(events):
-        said = event_line(recorded.event, None, one_line(run.name, 60))
+        said = event_line(recorded.event, None, one_line(run.name, 60), at=recorded.at)
         if said:
             found.append(line(Span(f"  {time_text(recorded.at)[11:]}  ", Tone.DIM), *said))
         if len(found) == RECENT:

@@ -253,7 +253,7 @@ def test_unknown_path_is_not_found(tmp_path):
                         "/messages/count_tokens", json={}, headers={"anthropic-version": "2023-06-01"}
                     )
                     got = await http.get("/chat/completions")
-        assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 404, 404)
+        assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 400, 404)
         assert nothing.json()["error"]["code"] == "unknown_endpoint"
         assert tokens.json()["error"]["type"] == "not_found_error"
 

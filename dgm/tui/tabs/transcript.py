@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from dgm.archive.events import AgentBorn, ModelCalled
-from dgm.archive.exchange import decode_reply, decode_request
+from dgm.archive.journal import newly_said
 from dgm.archive.lookups import births
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
@@ -72,8 +72,7 @@ def _calls(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Body]:
     for place, call in enumerate(calls):
         try:
             # A request is kept as what it adds to an earlier one: just what is new in it.
-            asked = decode_request(traces.get(call.request)).messages
-            reply = decode_reply(traces.get(call.reply))
+            asked, reply = newly_said(traces, call)
         except UNREADABLE as error:
             yield Missing(f"model call {call.number} of {len(calls)}", str(error))
             if place + 1 < len(calls):
