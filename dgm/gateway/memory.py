@@ -36,6 +36,7 @@ class Memory:
         """Take what an earlier performance of the action was answered."""
         self.protocol: WireProtocol | None = None
         self._paid: dict[int, Exchange] = {}
+        self._late: dict[int, Exchange] = {}
         for exchange in paid:
             self.add(exchange)
         self._natives: dict[str, Native] = {}
@@ -50,6 +51,10 @@ class Memory:
             self._paid[exchange.number] = exchange
         if isinstance(exchange.request, WireRequest):
             self.protocol = exchange.request.protocol
+
+    def add_late(self, exchange: Exchange) -> None:
+        """Take an exchange that was paid for while the job was under way, and that its agent has not heard."""
+        self._late[exchange.number] = exchange
 
     @property
     def holds_neutral(self) -> bool:
@@ -72,6 +77,9 @@ class Memory:
             recorded = self._paid[number].request
             if type(recorded) is type(request) and first_difference(recorded, request) is None:
                 return self._paid.pop(number)
+        for number, late in self._late.items():
+            if type(late.request) is type(request) and first_difference(late.request, request) is None:
+                return self._late.pop(number)
         return None
 
     def difference(self, request: AnyRequest, ordinal: int) -> str | None:

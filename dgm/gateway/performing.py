@@ -209,12 +209,13 @@ class Caller:
             raise
         finally:
             self._forget(call)
-        call.end(reply)
-        if reply.error == CUT_SHORT:
-            self._check_cut(reply, call.request)
+        self._check_cut(reply, call.request)
+        if not reply.error:
+            call.end(reply)
         for other in self._leases.get(lease.action, ()):
-            if other is not lease and key.number not in other.heard:
-                other.memory.add(Exchange(key.number, call.request, reply))
+            # Its own agent may have hung up before the end, and asks again.
+            if call.listeners == 0 if other is lease else key.number not in other.heard:
+                other.memory.add_late(Exchange(key.number, call.request, reply))
         return key, reply
 
     async def _bought(self, lease: Lease, call: Call, most: WorstCase, *, cut: bool) -> WireReply:
