@@ -70,7 +70,7 @@ def completed(*output, **more):
 
 
 def delta(text, kind="output_text", **place):
-    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0} if not place else place
+    place = place or {"item_id": "msg_1", "output_index": 0, "content_index": 0}
     return {"type": f"response.{kind}.delta", **place, "delta": text}
 
 
