@@ -39,7 +39,8 @@ class Record:
 async def records(response: "httpx2.Response") -> AsyncIterator[Record]:
     """Yield the events of a response that hold data; comments and events without data are dropped.
 
-    Events that only one line end parts, which make one that is no JSON, become several. A last event whose blank line is missing counts where its data is whole. The caller closes the response.
+    Events that only a single line end parts make JSON that no client can read; they become several. A last event whose
+    blank line is missing counts where its data is whole. The caller closes the response.
 
     Raises:
         Unreadable: an event is larger than ``MAX_EVENT_BYTES``.

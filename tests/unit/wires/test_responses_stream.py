@@ -1,4 +1,4 @@
-"""Streamed and whole responses pass as they came; what openai's client could not read is mended."""
+"""Streamed responses pass as they came; what openai's client could not read is mended."""
 
 import json
 
@@ -6,14 +6,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.domain import Usage
-from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool, ToolCall, WireReply
-from dgm.wires import WIRES, whole_of
+from dgm.messages import Stop
 from dgm.wires.events import ErrorInAnswer, Unreadable
+from tests.unit.wires.responses_script import (
+    CALL,
+    CREATED,
+    SAID,
+    TEXT,
+    THOUGHT,
+    WIRE,
+    calls_of,
+    completed,
+    delta,
+    response,
+    texts_of,
+    told,
+)
 from tests.unit.wires.vendors import (
     BODIES,
     RESPONSES,
-    TURN,
     ask,
     ask_streamed,
     ask_whole,
@@ -22,73 +33,6 @@ from tests.unit.wires.vendors import (
     streamed,
     untouched,
 )
-
-WIRE = WIRES[RESPONSES]
-COUNTS = {
-    "input_tokens": 10,
-    "input_tokens_details": {"cached_tokens": 4},
-    "output_tokens": 5,
-    "output_tokens_details": {"reasoning_tokens": 2},
-    "total_tokens": 15,
-}
-TEXT = {"type": "output_text", "text": "DONE", "annotations": []}
-SAID = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [TEXT]}
-CALL = {
-    "type": "function_call",
-    "id": "fc_1",
-    "call_id": "c1",
-    "name": "bash",
-    "arguments": '{"a":1}',
-    "status": "completed",
-}
-THOUGHT = {
-    "type": "reasoning",
-    "id": "rs_1",
-    "summary": [{"type": "summary_text", "text": "hm"}],
-    "encrypted_content": "e",
-}
-
-
-def response(*output, status="completed", **more):
-    whole = {
-        "id": "resp_1",
-        "object": "response",
-        "created_at": 1,
-        "model": "m",
-        "status": status,
-        "output": list(output),
-    }
-    fixed = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "usage": COUNTS}
-    return {**whole, **fixed, **more}
-
-
-CREATED = {"type": "response.created", "response": response(status="in_progress", usage=None)}
-
-
-def completed(*output, **more):
-    return {"type": "response.completed", "response": response(*output, **more)}
-
-
-def delta(text, kind="output_text", **place):
-    place = place or {"item_id": "msg_1", "output_index": 0, "content_index": 0}
-    return {"type": f"response.{kind}.delta", **place, "delta": text}
-
-
-def told(*output):
-    """A response as OpenAI streams it."""
-    return [event.data for event in WIRE.split(response(*output))]
-
-
-def texts_of(theirs):
-    return [part.text for item in theirs.output if item.type == "message" for part in item.content]
-
-
-def calls_of(theirs):
-    return [
-        (item.call_id, item.name, json.loads(item.arguments))
-        for item in theirs.output
-        if item.type == "function_call"
-    ]
 
 
 @pytest.mark.parametrize(
@@ -345,106 +289,3 @@ def test_unknown_events_pass():
     assert untouched(
         RESPONSES, *told(SAID)[:-1], extra, {"type": "keepalive"}, told(SAID)[-1] | {"sequence_number": 9}
     )
-
-
-@pytest.mark.parametrize("whole", [response(SAID), response(CALL), response(THOUGHT, SAID)])
-def test_whole_answers_pass_untouched(whole):
-    assert WIRE.mended(whole, BODIES[RESPONSES]) is whole
-    WIRE.check(whole)
-    assert ask_whole(RESPONSES, whole).output[0].id
-
-
-@pytest.mark.parametrize(
-    "whole",
-    [{}, {"output": None}, response(), response(SAID, status="in_progress"), response({**CALL, "name": ""})],
-)
-def test_answers_that_are_none_are_unreadable(whole):
-    with pytest.raises(Unreadable):
-        WIRE.check(whole)
-
-
-@pytest.mark.parametrize(
-    "whole",
-    [
-        {"error": {"message": "x"}},
-        response(status="failed"),
-        {"detail": "x"},
-        {"type": "error", "message": "x"},
-    ],
-)
-def test_errors_in_successful_answers_are_raised(whole):
-    with pytest.raises(ErrorInAnswer):
-        WIRE.check(whole)
-
-
-def test_whole_answer_is_mended():
-    found = ask_whole(
-        RESPONSES, {"output": [{"type": "message", "content": "a \ud83d"}, {"type": "reasoning"}]}
-    )
-    assert texts_of(found) == ["a \ufffd"]
-    assert found.status == "completed" and all(item.id for item in found.output)
-
-
-def test_split_answer_is_read_as_the_same():
-    whole = response(
-        THOUGHT,
-        SAID,
-        CALL,
-        {"type": "custom_tool_call", "id": "ctc", "call_id": "c2", "name": "x", "input": "in"},
-    )
-    content = b"".join(event.render() for event in WIRE.split(whole))
-    assert [item.id for item in ask(RESPONSES, streamed(content)).output] == ["rs_1", "msg_1", "fc_1", "ctc"]
-    assert whole_of(WireReply(RESPONSES, content, True, Usage()), BODIES[RESPONSES]) == whole
-
-
-def test_tokens_and_stop():
-    used = WIRE.usage(response(SAID), BODIES[RESPONSES])
-    assert (used.input_tokens, used.output_tokens, used.cached_tokens, used.reasoning_tokens) == (10, 5, 4, 2)
-    assert WIRE.usage(response(SAID, usage=None), BODIES[RESPONSES]).output_tokens == 1
-    refused = {**SAID, "content": [{"type": "refusal", "refusal": "No."}]}
-    filtered = response(SAID, status="incomplete", incomplete_details={"reason": "content_filter"})
-    assert [WIRE.stop(one) for one in (response(SAID), response(CALL), response(refused), filtered)] == [
-        Stop.END,
-        Stop.TOOL_CALLS,
-        Stop.REFUSAL,
-        Stop.REFUSAL,
-    ]
-
-
-def test_requests():
-    body = {"input": [TURN, {**CALL, "arguments": '{"a'}]}
-    assert json.loads(WIRE.mended_request(body)["input"][1]["arguments"]) == {"INVALID_JSON": '{"a'}
-    sound = {"input": [TURN, CALL]}
-    assert WIRE.mended_request(sound) is sound
-    assert (WIRE.output_limit({"max_output_tokens": 5}), WIRE.limited({}, 5), WIRE.choices({"n": 2})) == (
-        5,
-        {"max_output_tokens": 5},
-        1,
-    )
-
-
-def test_requests_survive_the_way_through_the_wire():
-    request = Request(
-        [
-            Message(Role.SYSTEM, "Be good."),
-            Message(Role.USER, "Hi"),
-            Message(Role.ASSISTANT, "x", (ToolCall("a", "bash", '{"c":1}'),)),
-            Message(Role.TOOL, "no", call_id="a", failed=True),
-        ],
-        tools=[Tool("bash", "Runs.", {"type": "object"})],
-        model="m",
-        max_output_tokens=9,
-        tool_choice="required",
-        parallel=False,
-        effort="low",
-    )
-    assert WIRE.read_request(WIRE.write_request(request, "m")) == request
-    with pytest.raises(RequestRefused):
-        WIRE.write_request(Request([], stop=("x",)), "m")
-
-
-def test_reply_is_read_with_its_reasoning_and_native():
-    reply = WIRE.read_reply(response(THOUGHT, SAID, CALL), BODIES[RESPONSES])
-    assert (reply.text, reply.reasoning, reply.calls) == ("DONE", "hm", (ToolCall("c1", "bash", '{"a":1}'),))
-    turn = Message(Role.ASSISTANT, "DONE", reply.calls, native=reply.native)
-    assert WIRE.write_request(Request([turn]), "m")["input"] == [THOUGHT, SAID, CALL]
