@@ -125,7 +125,7 @@ def split(whole: JsonObject) -> Sequence[Event]:
     events: list[Event] = []
     choices = records(whole.get("choices"))
     for place, choice in enumerate(choices):
-        index, message = choice.get("index", place), dict(choice.get("message") or {})
+        index, message = choice.get("index", place), dict(_message_of(choice) or {})
         calls = records(message.pop("tool_calls", None))
         more = {
             name: value for name, value in choice.items() if name not in ("index", "message", "finish_reason")

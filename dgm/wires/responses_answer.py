@@ -64,7 +64,7 @@ def check(whole: JsonObject) -> None:
     if status not in ("completed", "incomplete"):
         raise Unreadable(f"the response is {status}")
     for item in records(output):
-        if item.get("type") in CALLS and not (isinstance(item.get("name"), str) and item["name"]):
+        if str(item.get("type")) in CALLS and not (isinstance(item.get("name"), str) and item["name"]):
             raise Unreadable("a tool call of the response names no function")
     if not output and status == "completed":
         raise Unreadable("the response holds no output", whole)
@@ -99,7 +99,7 @@ def split(whole: JsonObject) -> Sequence[Event]:
     add("response.created", response=begun)
     add("response.in_progress", response=begun)
     for index, item in enumerate(records(whole.get("output"))):
-        kind, place = item.get("type"), {"item_id": item.get("id"), "output_index": index}
+        kind, place = str(item.get("type")), {"item_id": item.get("id"), "output_index": index}
         first: dict[str, Any] = {**item, "status": "in_progress"} if "status" in item else dict(item)
         if kind == "message":
             first["content"] = []

@@ -7,6 +7,12 @@ from tests.unit.wires.vendors import BODIES, CHAT, ask_streamed
 
 WIRE = WIRES[CHAT]
 TOOLS = [{"type": "function", "function": {"name": name}} for name in ("bash", "edit")]
+MESSAGE = {
+    "role": "assistant",
+    "content": [{"type": "text", "text": "x"}],
+    "reasoning": "hm",
+    "tool_calls": [{"id": "a", "type": "function", "function": {"name": "bash", "arguments": "{}"}}],
+}
 OFFERED = {**BODIES[CHAT], "tools": TOOLS}
 COUNTED = {**BODIES[CHAT], "stream_options": {"include_usage": True}}
 

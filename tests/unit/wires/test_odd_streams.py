@@ -27,6 +27,16 @@ STREAMS = {
         messages_script.THINKING, messages_script.TEXT, messages_script.CALL, reason="tool_use"
     ),
 }
+WHOLES = {
+    CHAT: {
+        **chat_script.chunk(),
+        "choices": [{"index": 0, "message": chat_script.MESSAGE, "finish_reason": "stop"}],
+    },
+    RESPONSES: responses_script.response(
+        responses_script.THOUGHT, responses_script.SAID, responses_script.CALL
+    ),
+    MESSAGES: messages_script.message(messages_script.THINKING, messages_script.TEXT, messages_script.CALL),
+}
 ODD = st.sampled_from(
     [None, True, -1, 0, 2.5, "", "x", "\ud83d", "😀", [], ["x"], [None], {}, {"x": 1}, [{"type": 1}]]
 )
@@ -52,7 +62,7 @@ def spoiled(event, path, odd):
 
 
 @pytest.mark.parametrize("protocol", list(STREAMS))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_odd_values_in_a_stream_never_break_its_reader(protocol, data):
     events = list(STREAMS[protocol])
@@ -87,3 +97,23 @@ def test_odd_values_in_a_stream_never_break_its_reader(protocol, data):
         wire.check(whole)
     except (ErrorInAnswer, Unreadable):
         pass
+
+
+@pytest.mark.parametrize("protocol", list(WHOLES))
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_odd_values_in_a_whole_answer_never_break_its_reader(protocol, data):
+    whole = WHOLES[protocol]
+    for _ in range(data.draw(st.integers(1, 3))):
+        if found := list(places(whole)):
+            whole = spoiled(whole, data.draw(st.sampled_from(found)), data.draw(ODD | st.just("gone")))
+    wire = WIRES[protocol]
+    try:
+        wire.check(whole)
+    except (ErrorInAnswer, Unreadable):
+        pass
+    mended = wire.mended(whole, BODIES[protocol])
+    json.dumps(mended, ensure_ascii=False).encode()
+    wire.usage(mended, BODIES[protocol])
+    wire.read_reply(mended, BODIES[protocol])
+    wire.split(mended)
