@@ -11,8 +11,10 @@ from dgm.wires.values import Ids, arguments_text, characters, mend_halves, recor
 
 CALLED = ("tool_calls", "function_call")
 """Finish reasons that promise a call."""
-WENT_WRONG = ("error", "abort", "insufficient_system_resource")
-"""Finish reasons that tell a failure of the provider (OpenRouter, vLLM, DeepSeek)."""
+_WENT_WRONG = ("error", "abort", "insufficient_system_resource", "network_error")
+"""Finish reasons that tell a failure of the provider (OpenRouter, vLLM, DeepSeek, Zhipu)."""
+_MALFORMED = "malformed_function_call"
+"""Part of Gemini's finish reason where its model wrote a call that nobody can read."""
 
 _CUT_OFF = ("length", "max_tokens", "model_length", "MAX_TOKENS")
 _WITHHELD = ("content_filter", "refusal", "sensitive", "SAFETY")
@@ -70,7 +72,7 @@ def error_of_chunk(event: JsonObject, name: str) -> None:
             )
         return
     for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, dict) and (choice.get("error") or choice.get("finish_reason") in WENT_WRONG):
+        if isinstance(choice, dict) and (choice.get("error") or _went_wrong(choice.get("finish_reason"))):
             raise ErrorInAnswer(*_choice_error(choice))
 
 
@@ -123,7 +125,7 @@ def split(whole: JsonObject) -> Sequence[Event]:
     events: list[Event] = []
     choices = records(whole.get("choices"))
     for place, choice in enumerate(choices):
-        index, message = choice.get("index", place), dict(choice.get("message") or {})
+        index, message = choice.get("index", place), dict(_message_of(choice) or {})
         calls = records(message.pop("tool_calls", None))
         more = {
             name: value for name, value in choice.items() if name not in ("index", "message", "finish_reason")
@@ -178,6 +180,10 @@ def stop(whole: JsonObject) -> Stop:
 
 def _length(value: object) -> int:
     return len(value) if isinstance(value, str) else characters(value) if value else 0
+
+
+def _went_wrong(reason: object) -> bool:
+    return isinstance(reason, str) and (reason in _WENT_WRONG or _MALFORMED in reason.lower())
 
 
 def _choice_error(choice: JsonObject) -> tuple[JsonObject, int | None]:

@@ -7,7 +7,7 @@ from dgm.messages import JsonObject
 from dgm.wires.chat_answer import call_ids, error_of_chunk, message_said, tool_names, usage_record
 from dgm.wires.chat_calls import Calls
 from dgm.wires.events import Event, Unreadable
-from dgm.wires.gather import Gathered
+from dgm.wires.gather import Gathered, merged
 from dgm.wires.values import REPLACEMENT, Halves, Ids, has_half, mend_halves
 
 _ONCE = ("role", "id", "type", "name", "object", "finish_reason")
@@ -88,6 +88,8 @@ class ChatReader:
 
     def _note(self, event: JsonObject) -> None:
         usage = event.get("usage")
+        if usage is None and isinstance(groq := event.get("x_groq"), Mapping):
+            usage = groq.get("usage")
         if isinstance(usage, Mapping) and usage:
             self._usage = usage
         for name, value in event.items():
@@ -186,7 +188,7 @@ class _Choice:
         self.finish = ""
         self.is_spoken = False
         self._message = Gathered()
-        self._more = Gathered()
+        self._more: dict[str, Any] = {}
 
     def take(self, choice: JsonObject, delta: JsonObject) -> JsonObject:
         """Take one chunk's choice and return its delta mended, or the same one."""
@@ -194,7 +196,7 @@ class _Choice:
         if isinstance(reason, str) and reason:
             self.finish = reason
         if len(choice) > 3:
-            self._more.add(choice, ("index", "delta", "message", "finish_reason"))
+            self._add_more(choice)
         return self.take_delta(delta)
 
     def take_delta(self, delta: JsonObject) -> JsonObject:
@@ -208,6 +210,14 @@ class _Choice:
         calls = self.calls.take(pieces)
         self.is_spoken = self.is_spoken or bool(self.calls.calls) or message_said(delta) > 0
         return delta if calls is None else {**delta, "tool_calls": calls}
+
+    def _add_more(self, choice: JsonObject) -> None:
+        """Keep fields beside the delta: probabilities and lists go on, others are said anew."""
+        for name, value in choice.items():
+            if value is None or name in ("index", "delta", "message", "finish_reason"):
+                continue
+            goes_on = isinstance(value, list) or name == "logprobs"
+            self._more[name] = merged(self._more[name], value) if goes_on and name in self._more else value
 
     @property
     def lacks_calls(self) -> bool:
@@ -225,7 +235,7 @@ class _Choice:
         if self.calls.calls:
             message["tool_calls"] = [call.entry() for call in self.calls.calls]
         fields = {"index": index, "message": message, "finish_reason": self.finish or None}
-        return {**fields, **self._more.fields()}
+        return {**fields, **self._more}
 
 
 def _place(entry: object, at: int) -> object:

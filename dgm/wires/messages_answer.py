@@ -11,7 +11,7 @@ from dgm.wires.events import ErrorInAnswer, Event, Unreadable, status_of
 from dgm.wires.values import Ids, arguments_of, characters, count_of, estimate, mend_halves, records
 
 CALL = "tool_use"
-_STOPS: Mapping[object, Stop] = {
+_STOPS: Mapping[str, Stop] = {
     "end_turn": Stop.END,
     "stop_sequence": Stop.END,
     "pause_turn": Stop.END,
@@ -84,7 +84,7 @@ def check(whole: JsonObject) -> None:
         raise Unreadable("a tool call of the answer names no tool")
     if reason == "tool_use" and not calls:
         raise Unreadable("the answer ends in a call of a tool, but holds none", whole)
-    if not content and _STOPS.get(reason) not in (Stop.LENGTH, Stop.REFUSAL):
+    if not content and _STOPS.get(str(reason)) not in (Stop.LENGTH, Stop.REFUSAL):
         raise Unreadable("the answer is empty", whole)
 
 
@@ -219,6 +219,6 @@ def end_of(content: Sequence[object]) -> str:
 
 def stop(whole: JsonObject) -> Stop:
     """Return why the message stopped; a reason that is not known is taken for the one that its content shows."""
-    stopped = _STOPS.get(whole.get("stop_reason"), Stop.END)
+    stopped = _STOPS.get(str(whole.get("stop_reason")), Stop.END)
     called = any(block.get("type") == CALL for block in records(whole.get("content")))
     return Stop.TOOL_CALLS if called and stopped is Stop.END else stopped

@@ -8,7 +8,7 @@ from dgm.messages import JsonObject, Stop
 from dgm.wires.counts import openai_usage
 from dgm.wires.events import ErrorInAnswer, Event, Unreadable, status_of
 from dgm.wires.responses_items import CALLS, Item, Names, mended_item, new_part
-from dgm.wires.values import characters, mend_halves, records
+from dgm.wires.values import characters, mend_halves, records, texts
 
 _NOT_SAID = ("id", "type", "status", "role", "call_id", "encrypted_content")
 _FAILED = ("failed", "cancelled")
@@ -64,7 +64,7 @@ def check(whole: JsonObject) -> None:
     if status not in ("completed", "incomplete"):
         raise Unreadable(f"the response is {status}")
     for item in records(output):
-        if item.get("type") in CALLS and not (isinstance(item.get("name"), str) and item["name"]):
+        if str(item.get("type")) in CALLS and not (isinstance(item.get("name"), str) and item["name"]):
             raise Unreadable("a tool call of the response names no function")
     if not output and status == "completed":
         raise Unreadable("the response holds no output", whole)
@@ -99,7 +99,7 @@ def split(whole: JsonObject) -> Sequence[Event]:
     add("response.created", response=begun)
     add("response.in_progress", response=begun)
     for index, item in enumerate(records(whole.get("output"))):
-        kind, place = item.get("type"), {"item_id": item.get("id"), "output_index": index}
+        kind, place = str(item.get("type")), {"item_id": item.get("id"), "output_index": index}
         first: dict[str, Any] = {**item, "status": "in_progress"} if "status" in item else dict(item)
         if kind == "message":
             first["content"] = []
@@ -176,15 +176,10 @@ def stop(whole: JsonObject) -> Stop:
 
 
 def _length(value: object) -> int:
-    parts = value if isinstance(value, list) else [value]
-    return sum(
-        characters(
-            {name: inner for name, inner in part.items() if name not in ("type", "annotations", "logprobs")}
-        )
-        for part in parts
-        if isinstance(part, Mapping)
-        and any(part.get(name) for name in ("text", "refusal", "commands", "command"))
-    )
+    """Return the length of the texts of an item's parts, or of an action's command."""
+    if isinstance(value, Mapping):
+        return characters(list(value.values()))
+    return len(texts(value, "text", "refusal"))
 
 
 def _mended_item(item: object, names: Names, seen: set[str]) -> object:

@@ -150,11 +150,7 @@ class Item:
                 more["summary"] = self._content(("summary_text",))
             if not item.get("content") and (content := self._content(("reasoning_text",))):
                 more["content"] = content
-        if (
-            item.get("status") in ("in_progress", None)
-            and self.kind in _PREFIXES
-            and self.kind != "reasoning"
-        ):
+        if item.get("status") == "in_progress":
             more["status"] = "completed"
         changed = {name: value for name, value in more.items() if item.get(name) != value}
         return {**item, **changed} if changed else item

@@ -22,7 +22,7 @@ class Output:
 
     def is_said(self, item: JsonObject) -> bool:
         """Note whether an item came with content."""
-        self.spoken = self.spoken or item.get("type") in CALLS or bool(said_characters([item]))
+        self.spoken = self.spoken or str(item.get("type")) in CALLS or bool(said_characters([item]))
         return self.spoken
 
     def new(self, given: JsonObject, index: object) -> Item:

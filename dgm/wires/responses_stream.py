@@ -268,13 +268,13 @@ class ResponsesReader:
         output = self._out.final(response.get("output"))
         if output is not response.get("output"):
             fixed["output"] = output
-        self._response = {**self._response, **response, **fixed}
+        known = {} if response.get("id") else self._response
+        self._response = {**known, **response, **fixed}
         if not isinstance(response.get("usage"), dict):
             fixed["usage"] = self._response["usage"] = usage_record(self._response, self._request)
         if not fixed and given is response and kind == self._ended:
             return event
-        merged = {**response, **fixed} if response else {**self._response, **fixed}
-        return {**event, "type": self._ended, "response": merged}
+        return {**event, "type": self._ended, "response": self._response}
 
     def _closed(self) -> list[Event]:
         """Return the ends of items that lack them: some agents take items only from their ends."""

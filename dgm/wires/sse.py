@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dgm.wires.events import DONE, Unreadable
+from dgm.wires.events import DONE, Event, Unreadable
 
 if TYPE_CHECKING:
     import httpx2
@@ -20,6 +20,8 @@ MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 _BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
 _LINE_END = re.compile(rb"\r\n?")
+_NOISE = frozenset(("ping", "keep-alive", "keepalive", "heartbeat", "null"))
+"""Data by which proxies keep a connection alive, and which no client can read."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -37,7 +39,8 @@ class Record:
 async def records(response: "httpx2.Response") -> AsyncIterator[Record]:
     """Yield the events of a response that hold data; comments and events without data are dropped.
 
-    A last event whose blank line is missing counts where its data is whole. The caller closes the response.
+    Events that only a single line end parts make JSON that no client can read; they become several. A last event whose
+    blank line is missing counts where its data is whole. The caller closes the response.
 
     Raises:
         Unreadable: an event is larger than ``MAX_EVENT_BYTES``.
@@ -59,8 +62,14 @@ async def records(response: "httpx2.Response") -> AsyncIterator[Record]:
         request=httpx2.Request("POST", "http://events.invalid"),
     )
     async for event in httpx2.EventSource(inner, max_event_size=2 * MAX_EVENT_BYTES):
-        if event.data.strip():
-            yield Record(blocks.raw, "" if event.event == "message" else event.event, event.data)
+        data, name = event.data.strip(), "" if event.event == "message" else event.event
+        if not data or data.lower() in _NOISE:
+            continue
+        if "\n" in data and (apart := _apart(data)):
+            for one in apart:
+                yield Record(Event(one, name).render(), name, one)
+            continue
+        yield Record(blocks.raw, name, DONE if data.startswith(DONE) else data)
 
 
 class _Blocks:
@@ -92,6 +101,12 @@ class _Blocks:
         if _is_whole(rest := _unix(bytes(held))):
             self.raw = bytes(held) + b"\n\n"
             yield rest + b"\n\n"
+
+
+def _apart(data: str) -> list[str]:
+    """Return the lines of an event's data where each is an event of its own; none where they are one."""
+    lines = [line for line in data.split("\n") if line.strip()]
+    return lines if len(lines) > 1 and all(_is_whole(b"data:" + line.encode()) for line in lines) else []
 
 
 def _unix(block: bytes) -> bytes:

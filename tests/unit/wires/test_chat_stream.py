@@ -7,52 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.messages import Stop
-from dgm.wires import WIRES
 from dgm.wires.events import ErrorInAnswer, Unreadable
-from tests.unit.wires.vendors import BODIES, CHAT, TURN, ask_streamed, passed, sse, untouched
-
-WIRE = WIRES[CHAT]
-TOOLS = [{"type": "function", "function": {"name": name}} for name in ("bash", "edit")]
-OFFERED = {**BODIES[CHAT], "tools": TOOLS}
-COUNTED = {**BODIES[CHAT], "stream_options": {"include_usage": True}}
-
-
-def chunk(delta=None, finish=None, index=0, **more):
-    choice = {"index": index, "delta": {} if delta is None else delta, "finish_reason": finish}
-    return {
-        "id": "c",
-        "object": "chat.completion.chunk",
-        "created": 1,
-        "model": "m",
-        "choices": [choice],
-        **more,
-    }
-
-
-def piece(index=0, name=None, arguments=None, **more):
-    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
-    placed = {} if index is None else {"index": index}
-    return chunk({"tool_calls": [{**placed, **more, "function": function}]})
-
-
-def call(index, name, arguments, call_id):
-    return piece(index, name, arguments, id=call_id, type="function")
-
-
-def calls_of(completion):
-    calls = completion.choices[0].message.tool_calls or []
-    return [(one.id, one.function.name, json.loads(one.function.arguments)) for one in calls]
-
-
-def both(*events, request=None, **more):
-    """The message as the vendor's client reads it and as ours does; they have to agree."""
-    theirs, ours = ask_streamed(CHAT, *events, request=request, **more)
-    for one, other in zip(theirs.choices, ours["choices"], strict=True):
-        assert (one.message.content or None) == (other["message"]["content"] or None)
-        assert one.finish_reason == other["finish_reason"]
-        named = [(call["id"], call["function"]["name"]) for call in other["message"].get("tool_calls", ())]
-        assert [(call.id, call.function.name) for call in one.message.tool_calls or ()] == named
-    return theirs, ours
+from tests.unit.wires.chat_script import COUNTED, WIRE, both, call, calls_of, chunk, piece
+from tests.unit.wires.vendors import BODIES, CHAT, passed, sse, untouched
 
 
 @pytest.mark.parametrize(
@@ -88,93 +45,6 @@ def both(*events, request=None, **more):
 )
 def test_what_the_client_can_read_passes_untouched(events):
     assert untouched(CHAT, *events)
-
-
-def test_two_calls_with_one_index_and_no_ids_stay_two():
-    events = [
-        piece(0, "bash", '{"a": 1}', id="", type="function"),
-        piece(0, "bash", '{"b": 2}', id="", type="function"),
-        chunk(finish="tool_calls"),
-    ]
-    theirs, _ = both(*events)
-    assert calls_of(theirs) == [("call_0", "bash", {"a": 1}), ("call_1", "bash", {"b": 2})]
-
-
-@pytest.mark.parametrize("index", [None, 0, 1, 3, "0"])
-@pytest.mark.parametrize("ids", [("a", "b"), ("", ""), (None, None), ("a", "a")])
-def test_calls_are_told_apart_whatever_their_numbers(index, ids):
-    events = []
-    for call_id, name in zip(ids, ("bash", "edit"), strict=True):
-        events.append(piece(index, name, "", id=call_id, type="function"))
-        events += [piece(index, arguments='{"n"'), piece(index, arguments=f': "{name}"}}')]
-    theirs, _ = both(*events, chunk(finish="tool_calls"), request=OFFERED)
-    assert [(name, said) for _, name, said in calls_of(theirs)] == [
-        ("bash", {"n": "bash"}),
-        ("edit", {"n": "edit"}),
-    ]
-    assert len({name for name, _, _ in calls_of(theirs)}) == 2
-
-
-def test_calls_that_alternate_keep_their_own_arguments():
-    events = [call(0, "bash", "", "a"), call(1, "edit", "", "b")]
-    events += [
-        piece(0, arguments='{"a"'),
-        piece(1, arguments='{"b"'),
-        piece(0, arguments=":1}"),
-        piece(1, arguments=":2}"),
-    ]
-    theirs, _ = both(*events, chunk(finish="tool_calls"))
-    assert calls_of(theirs) == [("a", "bash", {"a": 1}), ("b", "edit", {"b": 2})]
-
-
-def test_rest_of_a_call_under_another_index_belongs_to_the_last_head():
-    events = [call(0, "bash", "{}", "a"), call(0, "edit", "", "b"), piece(1, arguments='{"b":2}')]
-    theirs, _ = both(*events, chunk(finish="tool_calls"))
-    assert calls_of(theirs) == [("a", "bash", {}), ("b", "edit", {"b": 2})]
-
-
-def test_id_and_name_in_every_piece_are_said_once():
-    events = [call(0, "bash", part, "0") for part in ("", '{"a"', ":1}")]
-    theirs, _ = both(*events, chunk(finish="tool_calls"), request=OFFERED)
-    assert calls_of(theirs) == [("0", "bash", {"a": 1})]
-
-
-def test_call_that_is_sent_again_whole_at_the_end_is_dropped():
-    events = [call(0, "bash", '{"a":1}', "x"), call(0, "bash", '{"a":1}', "x"), chunk(finish="tool_calls")]
-    theirs, _ = both(*events)
-    assert calls_of(theirs) == [("x", "bash", {"a": 1})]
-
-
-def test_id_of_an_earlier_call_is_replaced():
-    earlier = {
-        "role": "assistant",
-        "tool_calls": [{"id": "call_0", "function": {"name": "bash", "arguments": "{}"}}],
-    }
-    request = {"messages": [TURN, earlier]}
-    theirs, _ = both(call(0, "bash", "{}", "call_0"), chunk(finish="tool_calls"), request=request)
-    assert calls_of(theirs) == [("call_1", "bash", {})]
-
-
-def test_arguments_that_are_an_object_become_text():
-    theirs, _ = both(call(0, "bash", {"a": "ä"}, "x"), chunk(finish="tool_calls"))
-    assert calls_of(theirs) == [("x", "bash", {"a": "ä"})]
-
-
-def test_several_calls_in_one_chunk_without_index():
-    calls = [
-        {"id": name, "type": "function", "function": {"name": "bash", "arguments": "{}"}} for name in "ab"
-    ]
-    theirs, _ = both(chunk({"tool_calls": calls}), chunk(finish="tool_calls"))
-    assert [name for name, _, _ in calls_of(theirs)] == ["a", "b"]
-
-
-def test_fields_beside_a_call_are_kept():
-    event = call(None, "bash", "{}", "x")
-    event["choices"][0]["delta"]["tool_calls"][0]["extra_content"] = {"google": {"thought_signature": "s"}}
-    _, ours = both(event, chunk(finish="stop"))
-    assert ours["choices"][0]["message"]["tool_calls"][0]["extra_content"] == {
-        "google": {"thought_signature": "s"}
-    }
 
 
 @pytest.mark.parametrize(
@@ -343,6 +213,7 @@ def test_every_field_is_kept():
             502,
         ),
         (chunk(finish="insufficient_system_resource"), "", None),
+        (chunk(finish="function_call_filter: MALFORMED_FUNCTION_CALL"), "", None),
         ({"choices": None, "base_resp": {"status_code": 1008, "status_msg": "busy"}}, "", None),
     ],
 )
@@ -350,7 +221,7 @@ def test_errors_within_a_stream_are_raised(event, name, status):
     with pytest.raises(ErrorInAnswer) as told:
         WIRE.reader(BODIES[CHAT]).take(event, name)
     assert told.value.status == status
-    assert "busy" in str(told.value) or "insufficient" in str(told.value)
+    assert "busy" in str(told.value) or "gave up" in str(told.value)
 
 
 def test_spoken_says_whether_content_came():
@@ -373,3 +244,24 @@ def test_parts_and_text_become_one_content():
         {"type": "text", "text": "ab"},
     ]
     assert WIRE.stop(reader.whole()) is Stop.END
+
+
+def test_usage_beside_the_usual_place_is_found():
+    counts = {"prompt_tokens": 3, "completion_tokens": 4}
+    _, reader = passed(CHAT, sse(chunk({"content": "x"}), chunk(finish="stop", x_groq={"usage": counts})))
+    assert WIRE.usage(reader.whole(), {}).tokens == 7
+
+
+def test_last_chunk_that_repeats_the_whole_message_adds_nothing():
+    last = {**chunk(), "choices": [{"index": 0, "message": {"content": "x"}, "finish_reason": "stop"}]}
+    theirs, _ = both(chunk({"content": "x"}), last)
+    assert theirs.choices[0].message.content == "x"
+
+
+def test_fields_beside_a_delta_are_said_anew():
+    events = [chunk({"content": "x"}), chunk(finish="stop")]
+    for event in events:
+        event["choices"][0].update(native_finish_reason="end", token_ids=[1])
+    _, reader = passed(CHAT, sse(*events))
+    choice = reader.whole()["choices"][0]
+    assert (choice["native_finish_reason"], choice["token_ids"]) == ("end", [1, 1])

@@ -92,3 +92,14 @@ def test_broken_connection_is_told():
 def test_event_is_rendered_in_ascii():
     assert Event({"a": "ä\u2028\ud83d"}, "x").render() == b'event: x\ndata: {"a":"\\u00e4\\u2028\\ud83d"}\n\n'
     assert Event("[DONE]").render() == b"data: [DONE]\n\n"
+
+
+def test_events_that_one_line_end_parts_become_several():
+    found = read_records(f"event: x\ndata: {A}\ndata: {B}\n\ndata: {B}\ndata: [DONE]\n\n".encode())
+    assert [(record.name, record.data) for record in found] == [("x", A), ("x", B), ("", B), ("", "[DONE]")]
+    assert found[0].raw == f"event: x\ndata: {A}\n\n".encode()
+
+
+def test_data_on_several_lines_stays_one_record():
+    raw = b'data: {"a":\ndata: 1}\n\n'
+    assert [(record.raw, record.data) for record in read_records(raw)] == [(raw, '{"a":\n1}')]

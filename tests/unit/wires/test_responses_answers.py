@@ -1,0 +1,129 @@
+"""Whole responses, and requests of Responses: mended, checked, counted, split, read and written."""
+
+import json
+
+import pytest
+
+from dgm.domain import Usage
+from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool, ToolCall, WireReply
+from dgm.wires import whole_of
+from dgm.wires.events import ErrorInAnswer, Unreadable
+from tests.unit.wires.responses_script import (
+    CALL,
+    SAID,
+    THOUGHT,
+    WIRE,
+    response,
+    texts_of,
+)
+from tests.unit.wires.vendors import (
+    BODIES,
+    RESPONSES,
+    TURN,
+    ask,
+    ask_whole,
+    streamed,
+)
+
+
+@pytest.mark.parametrize("whole", [response(SAID), response(CALL), response(THOUGHT, SAID)])
+def test_whole_answers_pass_untouched(whole):
+    assert WIRE.mended(whole, BODIES[RESPONSES]) is whole
+    WIRE.check(whole)
+    assert ask_whole(RESPONSES, whole).output[0].id
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [{}, {"output": None}, response(), response(SAID, status="in_progress"), response({**CALL, "name": ""})],
+)
+def test_answers_that_are_none_are_unreadable(whole):
+    with pytest.raises(Unreadable):
+        WIRE.check(whole)
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        {"error": {"message": "x"}},
+        response(status="failed"),
+        {"detail": "x"},
+        {"type": "error", "message": "x"},
+    ],
+)
+def test_errors_in_successful_answers_are_raised(whole):
+    with pytest.raises(ErrorInAnswer):
+        WIRE.check(whole)
+
+
+def test_whole_answer_is_mended():
+    found = ask_whole(
+        RESPONSES, {"output": [{"type": "message", "content": "a \ud83d"}, {"type": "reasoning"}]}
+    )
+    assert texts_of(found) == ["a \ufffd"]
+    assert found.status == "completed" and all(item.id for item in found.output)
+
+
+def test_split_answer_is_read_as_the_same():
+    whole = response(
+        THOUGHT,
+        SAID,
+        CALL,
+        {"type": "custom_tool_call", "id": "ctc", "call_id": "c2", "name": "x", "input": "in"},
+    )
+    content = b"".join(event.render() for event in WIRE.split(whole))
+    assert [item.id for item in ask(RESPONSES, streamed(content)).output] == ["rs_1", "msg_1", "fc_1", "ctc"]
+    assert whole_of(WireReply(RESPONSES, content, True, Usage()), BODIES[RESPONSES]) == whole
+
+
+def test_tokens_and_stop():
+    used = WIRE.usage(response(SAID), BODIES[RESPONSES])
+    assert (used.input_tokens, used.output_tokens, used.cached_tokens, used.reasoning_tokens) == (10, 5, 4, 2)
+    assert WIRE.usage(response(SAID, usage=None), BODIES[RESPONSES]).output_tokens == 1
+    refused = {**SAID, "content": [{"type": "refusal", "refusal": "No."}]}
+    filtered = response(SAID, status="incomplete", incomplete_details={"reason": "content_filter"})
+    assert [WIRE.stop(one) for one in (response(SAID), response(CALL), response(refused), filtered)] == [
+        Stop.END,
+        Stop.TOOL_CALLS,
+        Stop.REFUSAL,
+        Stop.REFUSAL,
+    ]
+
+
+def test_requests():
+    body = {"input": [TURN, {**CALL, "arguments": '{"a'}]}
+    assert json.loads(WIRE.mended_request(body)["input"][1]["arguments"]) == {"INVALID_JSON": '{"a'}
+    sound = {"input": [TURN, CALL]}
+    assert WIRE.mended_request(sound) is sound
+    assert (WIRE.output_limit({"max_output_tokens": 5}), WIRE.limited({}, 5), WIRE.choices({"n": 2})) == (
+        5,
+        {"max_output_tokens": 5},
+        1,
+    )
+
+
+def test_requests_survive_the_way_through_the_wire():
+    request = Request(
+        [
+            Message(Role.SYSTEM, "Be good."),
+            Message(Role.USER, "Hi"),
+            Message(Role.ASSISTANT, "x", (ToolCall("a", "bash", '{"c":1}'),)),
+            Message(Role.TOOL, "no", call_id="a", failed=True),
+        ],
+        tools=[Tool("bash", "Runs.", {"type": "object"})],
+        model="m",
+        max_output_tokens=9,
+        tool_choice="required",
+        parallel=False,
+        effort="low",
+    )
+    assert WIRE.read_request(WIRE.write_request(request, "m")) == request
+    with pytest.raises(RequestRefused):
+        WIRE.write_request(Request([], stop=("x",)), "m")
+
+
+def test_reply_is_read_with_its_reasoning_and_native():
+    reply = WIRE.read_reply(response(THOUGHT, SAID, CALL), BODIES[RESPONSES])
+    assert (reply.text, reply.reasoning, reply.calls) == ("DONE", "hm", (ToolCall("c1", "bash", '{"a":1}'),))
+    turn = Message(Role.ASSISTANT, "DONE", reply.calls, native=reply.native)
+    assert WIRE.write_request(Request([turn]), "m")["input"] == [THOUGHT, SAID, CALL]
