@@ -10,11 +10,12 @@ from dgm.models.parameters import says_refused
 from dgm.models.refusals import Refusal
 
 _BETA_KEYS = ("anthropic_beta", "betas")
+_NOT_SENT_BACK = r"(?:reasoning_content|thinking).{0,80}(?:must be passed back|is missing in assistant)"
 _SETTINGS: tuple[tuple[str, str, Any], ...] = (
     (r"set reasoning_effort to [`'\"]?none", "reasoning_effort", "none"),
     (r"enable_thinking.{0,30}(?:must be|必须|should be|needs to be).{0,30}\bfalse\b", "enable_thinking", False),
     (r"enable[ _]thinking can ?not be .{0,20}stream", "enable_thinking", False),
-    (r"(?:reasoning_content|thinking).{0,80}(?:must be passed back|is missing in assistant)", "thinking", {"type": "disabled"}),
+    (_NOT_SENT_BACK, "thinking", {"type": "disabled"}),
 )  # fmt: skip
 """What a message says, and the parameter that is sent for it from then on."""
 _ROLE = re.compile(r"\broles?\b|developer|system (?:message|prompt|instruction)s?", re.IGNORECASE)
@@ -101,6 +102,13 @@ def names_structure(refusal: Refusal) -> bool:
     return any(
         place and place[0] in ("messages", "input", "tools", "system", "functions")
         for place in refusal.places
+    )
+
+
+def names_tool_kind(refusal: Refusal) -> bool:
+    """Return whether a field of the refusal names the type of a tool."""
+    return any(
+        place[:1] == ("tools",) and place[-1] == "type" and len(place) <= 3 for place in refusal.places
     )
 
 

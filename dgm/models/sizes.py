@@ -48,14 +48,18 @@ _OUTPUT = (
     rf"\d[\d,]*\s*\+\s*{_N}\s*>\s*\d",
     rf"and {_N} {_NAMED}",
 )
+_AT_MOST = (
+    r"(?:expected a value <=|must be (?:less than or equal to|<=|at most|no more than)|between \d+ and"
+    r"|limited to|limit of|should be (?:less than or equal to|<=)|maximum(?: allowed| value)?(?: is| of|:)?"
+    r"|cannot exceed|must not exceed"
+    r"|exceeds? (?:the )?(?:maximum|limit) (?:of|is)?)"
+)
 _MOST_OUTPUT = (
     rf"supports? at most {_N} (?:completion|output)",
     rf"{_NAMED}:?\s*\d[\d,]*\s*>\s*{_N}",
     rf"{_NAMED}\s*>\s*{_N} must",
     rf"range of {_NAMED}(?: should be| is| must be)?:?\s*[\[(]\s*\d+\s*,\s*{_N}",
-    rf"{_NAMED}.{{0,90}}?(?:expected a value <=|must be (?:less than or equal to|<=|at most|no more than)"
-    rf"|should be (?:less than or equal to|<=)|maximum(?: allowed| value)?(?: is| of|:)?|limited to|limit of|cannot exceed"
-    rf"|must not exceed|between \d+ and|exceeds? (?:the )?(?:maximum|limit) (?:of|is)?)\s*[`'\"(]?{_N}",
+    rf"{_NAMED}.{{0,90}}?{_AT_MOST}\s*[`'\"(]?{_N}",
     rf"maximum tokens you requested exceeds the model limit of {_N}",
     rf"{_NAMED}.{{0,40}}?[\[(]\s*1\s*,\s*{_N}\s*[\])]",
 )  # fmt: skip
