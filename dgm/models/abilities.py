@@ -88,7 +88,7 @@ class Abilities:
             renamed=renamed,
             replaced={**self.replaced, **change.replaced},
             settings={**self.settings, **change.settings},
-            roles={old: change.roles.get(new, new) for old, new in {**change.roles, **self.roles}.items()},
+            roles={**{old: change.roles.get(new, new) for old, new in self.roles.items()}, **change.roles},
             dropped_headers=self.dropped_headers | change.dropped_headers,
             flat_content=self.flat_content or change.flat_content,
             no_stream=(self.no_stream or change.no_stream) and not change.only_stream,

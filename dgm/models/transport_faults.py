@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from dgm.errors import DgmError
 from dgm.models.fault_kinds import Account, Fault, Passing, one_line
 
 
@@ -11,6 +12,8 @@ def judge_transport(error: Exception, *, secrets: Iterable[str] = ()) -> Fault |
 
     The vendors' packages call every error of the transport the same: their cause tells it apart.
     """
+    if isinstance(error, DgmError):
+        return None
     packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     cause = error.__cause__
     if packages & {"openai", "anthropic"}:

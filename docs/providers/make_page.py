@@ -17,15 +17,20 @@ of a proxy, plain text, a page. Words of the agent that a provider repeats are n
 
 This page is made by `docs/providers/make_page.py`; what is tried again and how often is in `docs/model-faults.md`.
 """
+ABILITIES = "Asked again with the change. It is remembered for the run, once a model; `dgm status` shows it."
+UNABLE = "The agent is told: left out, it would make another answer. That is not the agent's fault."
 TITLES = {
-    Meaning.ABILITY: ("What a model does not take", "Asked again with the change. It is remembered for the run, once a model; `dgm status` shows it."),
+    Meaning.ABILITY: ("What a model does not take", ABILITIES),
     Meaning.ACCOUNT: ("Account and configuration", "A person has to act. Nothing is graded."),
-    Meaning.SINGLE: ("A single request refused", "The agent is told; others go on. That is not the agent's fault."),
+    Meaning.SINGLE: (
+        "A single request refused",
+        "The agent is told; others go on. That is not the agent's fault.",
+    ),
     Meaning.PASSING: ("What passes", "Waited for and asked again."),
     Meaning.SAMPLED: ("The model's own malformed output", "Another sample may do."),
-    Meaning.UNABLE: ("What a model cannot do", "The agent is told, since leaving it out would make another answer. That is not the agent's fault."),
+    Meaning.UNABLE: ("What a model cannot do", UNABLE),
     Meaning.ASKED: ("The agent's own request", "The only kind that may reach a verdict."),
-}  # fmt: skip
+}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The table that says whose fault a refusal is: its form, its page, and refusals of many providers (``refusals.jsonl``)."""
+"""The table that says whose fault a refusal is: its form, its page, and what many providers answer."""
 
 import json
 import re
