@@ -18,6 +18,7 @@ _SETTINGS: tuple[tuple[str, str, Any], ...] = (
     (_NOT_SENT_BACK, "thinking", {"type": "disabled"}),
 )  # fmt: skip
 """What a message says, and the parameter that is sent for it from then on."""
+_MUST_BE = re.compile(r"[`'\"]?\b(\w+)[`'\"]? must be (?:set to )?[`'\"]?(true|false)\b", re.IGNORECASE)
 _ROLE = re.compile(r"\broles?\b|developer|system (?:message|prompt|instruction)s?", re.IGNORECASE)
 _SYSTEM = re.compile(
     r"system (?:role|message|prompt|instruction)s?.{0,40}(?:not|un)\W*(?:supported|enabled|allowed|available)"
@@ -46,7 +47,9 @@ def setting(refusal: Refusal, asked: JsonObject) -> Change | None:
     for pattern, key, value in _SETTINGS:
         if re.search(pattern, refusal.message, re.IGNORECASE) and asked.get(key) != value:
             return Change(settings={key: value})
-    return None
+    said = _MUST_BE.search(refusal.message)
+    key, value = (said[1].lower(), said[2].lower() == "true") if said else ("", False)
+    return Change(settings={key: value}) if key in asked and asked[key] is not value else None
 
 
 def beta_header(asked: JsonObject, sent: Mapping[str, str] | None) -> Change | None:

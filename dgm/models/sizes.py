@@ -34,6 +34,7 @@ _PROMPT = (
     rf"n_prompt_tokens[\"']?\s*:\s*{_N}",
     rf"request \({_N} tokens\)",
     rf"the request contains {_N} tokens",
+    rf"prompt \(?{_N}(?: tokens)?\)?\s*\+",
     rf"n_keep:\s*{_N}",
 )  # fmt: skip
 _TOTAL = (
@@ -60,6 +61,7 @@ _MOST_OUTPUT = (
     rf"{_NAMED}\s*>\s*{_N} must",
     rf"range of {_NAMED}(?: should be| is| must be)?:?\s*[\[(]\s*\d+\s*,\s*{_N}",
     rf"{_NAMED}.{{0,90}}?{_AT_MOST}\s*[`'\"(]?{_N}",
+    rf"max(?:imum)? output(?: tokens| length| limit)?[^.\d]{{0,30}}{_N}",
     rf"maximum tokens you requested exceeds the model limit of {_N}",
     rf"{_NAMED}.{{0,40}}?[\[(]\s*1\s*,\s*{_N}\s*[\])]",
 )  # fmt: skip
