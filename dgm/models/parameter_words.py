@@ -52,7 +52,7 @@ KNOWN_VALUES: Mapping[str, tuple[str, ...]] = {
 PHRASES: Mapping[str, str] = {
     "thinking": r"(?:support|extended|adaptive) thinking|thinking\.(?:type|adaptive|enabled|budget_tokens)",
     "think": r"support thinking",
-    "reasoning_effort": r"support (?:thinking|reasoning)|reasoning[ .]effort|thinking level|^reasoning (?:is|mode|cannot)",
+    "reasoning_effort": r"support (?:thinking|reasoning)|reasoning[ .]effort|thinking level|^reasoning (?:is|mode)",
     "reasoning": r"support (?:thinking|reasoning)|reasoning[ _]effort|^reasoning (?:is|mode|cannot)",
     "reasoning.effort": r"reasoning[ _]effort|support thinking|thinking level",
     "enable_thinking": r"support thinking|enable.thinking",

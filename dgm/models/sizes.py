@@ -134,6 +134,8 @@ def read_sizes(refusal: Refusal, asked: JsonObject, status: int) -> Sizes | None
 
 def _estimate(context: int, prompt: int, wished: int, asked: JsonObject) -> int:
     """Return an output limit where the prompt's length is only a lower bound, as newer versions of vLLM tell it."""
+    if prompt + wished > context + 1:
+        return context - prompt  # A prompt that is cut at the bound would come to one token too many.
     turns = {name: asked.get(name) for name in ("messages", "input", "system", "instructions", "tools")}
     longer = max(prompt, len(json.dumps(turns, default=str)) // 3)
     fits = context - longer
