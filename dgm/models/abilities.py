@@ -7,7 +7,7 @@ Values are immutable. ``apply`` never changes the body it is given. A path names
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, cast
 
 from dgm.messages import JsonObject, WireProtocol
 
@@ -49,7 +49,7 @@ class Abilities:
 
         The output limit is not clamped here: see ``room``.
         """
-        new: Any = body
+        new = body
         for old, name in self.renamed.items():
             if old in new and (value := new[old]) is not None:
                 new = {key: one for key, one in new.items() if key != old}
@@ -63,11 +63,11 @@ class Abilities:
         elif self.only_stream and new.get("stream") is not True:
             new = {**new, "stream": True}
         for path in sorted(self.dropped):
-            new = without(new, _parts(path))
+            new = cast("JsonObject", without(new, _parts(path)))
         turns = new.get(_TURNS[protocol])
         if (self.roles or self.flat_content) and isinstance(turns, Sequence) and not isinstance(turns, str):
             new = {**new, _TURNS[protocol]: self._turns(turns)}
-        return new  # type: ignore[no-any-return]
+        return new
 
     def apply_headers(self, headers: Mapping[str, str]) -> Mapping[str, str]:
         """Return the headers that this model takes."""
@@ -88,7 +88,7 @@ class Abilities:
             renamed=renamed,
             replaced={**self.replaced, **change.replaced},
             settings={**self.settings, **change.settings},
-            roles={old: change.roles.get(new, new) for old, new in {**change.roles, **self.roles}.items()},
+            roles={**{old: change.roles.get(new, new) for old, new in self.roles.items()}, **change.roles},
             dropped_headers=self.dropped_headers | change.dropped_headers,
             flat_content=self.flat_content or change.flat_content,
             no_stream=(self.no_stream or change.no_stream) and not change.only_stream,
@@ -174,8 +174,11 @@ def is_text_parts(content: object) -> bool:
     )
 
 
-def without(node: Any, parts: Sequence[str]) -> Any:
-    """Return JSON without the part that a path leads to; the same object if there is none. An emptied object goes too."""
+def without(node: object, parts: Sequence[str]) -> object:
+    """Return JSON without the part that a path leads to; the same object if there is none.
+
+    An object that is empty then goes too.
+    """
     part, rest = parts[0], parts[1:]
     if part == "**":
         return _everywhere(node, lambda one: without(one, rest))
@@ -196,12 +199,12 @@ def without(node: Any, parts: Sequence[str]) -> Any:
     return {**node, part: inner}
 
 
-def _everywhere(node: Any, change: Callable[[Any], Any]) -> Any:
+def _everywhere(node: object, change: Callable[[object], object]) -> object:
     """Return JSON with a change made in each object, but not among names that an agent chose."""
     if isinstance(node, Mapping):
         changed = change(node)
-        new = {}
-        for key, one in changed.items():
+        new: dict[str, object] = {}
+        for key, one in changed.items() if isinstance(changed, Mapping) else ():
             if key in _NAMES_OF_OTHERS and isinstance(one, Mapping):
                 new[key] = {name: _everywhere(inner, change) for name, inner in one.items()}
             else:
@@ -219,7 +222,7 @@ def is_forced(choice: object) -> bool:
     return (choice.get("type") if isinstance(choice, Mapping) else choice) in FORCED
 
 
-def _replaced(body: JsonObject, path: str, value: Any) -> JsonObject:
+def _replaced(body: JsonObject, path: str, value: object) -> JsonObject:
     """Return the body with a value in the place of another, where that stands there."""
     if path == "tool_choice":
         old = body.get(path)
@@ -246,12 +249,12 @@ def _both_texts(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return isinstance(one.get("content"), str) and isinstance(other.get("content"), str)
 
 
-def _replacement(path: str, value: Any) -> str:
+def _replacement(path: str, value: object) -> str:
     where, _, old = path.partition("=")
     return f"sends {where} {_short(value)} in place of {old or 'a forced call'}"
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if isinstance(value, Mapping):
         return str(value.get("type", dict(value)))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -118,8 +118,11 @@ def rows_of(status: int, words: frozenset[str], text: str) -> Iterator[Row]:
 
 
 def _row(entry: Mapping[str, Any]) -> Row:
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
-    return Row(**{**values, "meaning": Meaning(entry["meaning"])})
+    values: dict[str, Any] = {
+        name: tuple(one) if isinstance(one, list) else one for name, one in entry.items()
+    }
+    values["meaning"] = Meaning(entry["meaning"])
+    return Row(**values)
 
 
 @lru_cache(maxsize=256)

@@ -10,13 +10,15 @@ from dgm.models.parameters import says_refused
 from dgm.models.refusals import Refusal
 
 _BETA_KEYS = ("anthropic_beta", "betas")
+_NOT_SENT_BACK = r"(?:reasoning_content|thinking).{0,80}(?:must be passed back|is missing in assistant)"
 _SETTINGS: tuple[tuple[str, str, Any], ...] = (
     (r"set reasoning_effort to [`'\"]?none", "reasoning_effort", "none"),
     (r"enable_thinking.{0,30}(?:must be|必须|should be|needs to be).{0,30}\bfalse\b", "enable_thinking", False),
     (r"enable[ _]thinking can ?not be .{0,20}stream", "enable_thinking", False),
-    (r"(?:reasoning_content|thinking).{0,80}(?:must be passed back|is missing in assistant)", "thinking", {"type": "disabled"}),
+    (_NOT_SENT_BACK, "thinking", {"type": "disabled"}),
 )  # fmt: skip
 """What a message says, and the parameter that is sent for it from then on."""
+_MUST_BE = re.compile(r"[`'\"]?\b(\w+)[`'\"]? must be (?:set to )?[`'\"]?(true|false)\b", re.IGNORECASE)
 _ROLE = re.compile(r"\broles?\b|developer|system (?:message|prompt|instruction)s?", re.IGNORECASE)
 _SYSTEM = re.compile(
     r"system (?:role|message|prompt|instruction)s?.{0,40}(?:not|un)\W*(?:supported|enabled|allowed|available)"
@@ -45,7 +47,9 @@ def setting(refusal: Refusal, asked: JsonObject) -> Change | None:
     for pattern, key, value in _SETTINGS:
         if re.search(pattern, refusal.message, re.IGNORECASE) and asked.get(key) != value:
             return Change(settings={key: value})
-    return None
+    said = _MUST_BE.search(refusal.message)
+    key, value = (said[1].lower(), said[2].lower() == "true") if said else ("", False)
+    return Change(settings={key: value}) if key in asked and asked[key] is not value else None
 
 
 def beta_header(asked: JsonObject, sent: Mapping[str, str] | None) -> Change | None:
@@ -101,6 +105,13 @@ def names_structure(refusal: Refusal) -> bool:
     return any(
         place and place[0] in ("messages", "input", "tools", "system", "functions")
         for place in refusal.places
+    )
+
+
+def names_tool_kind(refusal: Refusal) -> bool:
+    """Return whether a field of the refusal names the type of a tool."""
+    return any(
+        place[:1] == ("tools",) and place[-1] == "type" and len(place) <= 3 for place in refusal.places
     )
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from dgm.messages import JsonObject, WireProtocol
+from dgm.models import parameter_words as words
 from dgm.models.abilities import Change, is_forced
 from dgm.models.refusals import Place, Refusal, place_of
 from dgm.models.sizes import OUTPUT_NAMES
@@ -35,134 +36,27 @@ class Blame:
     change: Change | None = None
 
 
-_STRUCTURE = frozenset(
-    ("model", "messages", "input", "system", "instructions", "tools", "functions", "function_call", "prompt",
-     "previous_response_id", "conversation")
-)  # fmt: skip
-_ANSWER = frozenset(
-    ("response_format", "text.format", "output_config.format", "output_format", "n", "modalities", "audio")
-)
-"""Left out, these would change what an answer is."""
-_PARTS_OF_TURNS = frozenset(
-    ("role", "content", "type", "tool_call_id", "call_id", "tool_calls", "output", "arguments", "text", "id", "input",
-     "tool_use_id", "source", "image_url", "encrypted_content", "signature", "thinking", "data", "summary")
-)  # fmt: skip
-_PARTS_OF_TOOLS = frozenset(
-    ("name", "description", "parameters", "input_schema", "type", "function", "format")
-)
-_SCHEMA_NOTES = frozenset(
-    ("$schema", "additionalProperties", "title", "default", "examples", "$id", "$comment", "propertyNames", "format",
-     "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern", "strict", "deprecated", "readOnly",
-     "minItems", "maxItems", "uniqueItems", "multipleOf")
-)  # fmt: skip
-"""Keywords of a schema without which a model still knows what to write."""
-_INNER = {"effort", "verbosity", "budget_tokens", "include_usage", "include_obfuscation", "summary", "format",
-          "disable_parallel_tool_use", "generate_summary", "display"}  # fmt: skip
-_COMMON_WORDS = frozenset(
-    ("n", "user", "stop", "store", "include", "text", "reasoning", "thinking", "metadata", "name", "status", "refusal",
-     "strict", "seed", "audio", "truncation", "think", "format", "summary", "effort", "models", "plugins", "provider")
-)  # fmt: skip
-_PHRASES = {
-    "thinking": r"(?:support|extended|adaptive) thinking|thinking\.(?:type|adaptive|enabled|budget_tokens)",
-    "think": r"support thinking",
-    "reasoning_effort": r"support thinking|reasoning[ .]effort|thinking level",
-    "reasoning": r"support thinking|reasoning[ _]effort|support reasoning",
-    "reasoning.effort": r"reasoning[ _]effort|support thinking|thinking level",
-    "enable_thinking": r"support thinking|enable.thinking",
-    "stream": r"(?:support|support for|allow) stream(?:ing|ed)?|streaming",
-    "include": r"encrypted content",
-    "response_format": r"structured outputs?|json[ _](?:schema|mode|object)|guided decoding",
-    "text.format": r"structured outputs?|json[ _](?:schema|mode|object)|text\.format|response_format",
-    "output_config.format": r"structured outputs?|json[ _]schema|output_format",
-    "logprobs": r"log ?prob(?:abilitie)?s",
-    "stop": r"stop (?:sequences?|words?)",
-    "tool_choice": r"tool.?choice|forced? tool use|forced function calling",
-    "n": r"multiple (?:choices|completions)|\bn ?[>=]+ ?\d|more than (?:one|1) (?:choice|completion)",
-    "stream_options": r"stream options|include_usage",
-    "prediction": r"predicted outputs?",
-}
-_STRONG = re.compile(
-    r"unsupported|(?:not|n[o'’]t|cannot be|never) (?:\w+ )?(?:be )?(?:support|permit|allow|accept|recogni[sz]|available|enabled"
-    r"|implement|compatible|used|use\b|set\b|specif|combin|valid param|valid arg|a valid|yet|exist)|isn[’']t support"
-    r"|unknown|unrecogni[sz]ed|unexpected|extra (?:input|field)|extraneous|extra_forbidden|additional propert"
-    r"|only (?:the )?(?:default|one|supports?|\S+ (?:is|are) (?:allowed|supported))|deprecated|no longer|cannot both|can'?t"
-    r"|cannot find field|incompatible|removed|no endpoints found|disabled|reject|do(?:es)? not work|or unset|must be (?:null"
-    r"|unset|omitted|removed|set to)|may only be|is fixed|can only be"
-    r"|不支持|不允许|未知|无效|参数错误|非法|不可用|不被支持",
-    re.IGNORECASE,
-)
-_WEAK = re.compile(
-    r"invalid|must|should|expected|only|wrong|incorrect|out of range|error|必须|范围|应", re.IGNORECASE
-)
-_SURE_WORDS = re.compile(
-    r"unsupported_(?:parameter|value|param\w*)|unknown_(?:parameter|field|argument)|unrecognized_\w+|extra_forbidden"
-    r"|UnsupportedParamsError|wrong_api_format|unsupported_\w+",
-    re.IGNORECASE,
-)
-_BOUNDS = re.compile(
-    r"between\s+\S+\s+and|range|(?:less|greater|smaller|larger|lower|higher|bigger) than|at (?:least|most)|(?:above|below) (?:the )?m"
-    r"|[<>]=?\s*-?\d|≤|≥|m(?:ax|in)imum|non-?negative|positive|[\[(]\s*-?\d[\d.]*\s*,|too (?:large|small|high|low)|exceeds",
-    re.IGNORECASE,
-)
-_ONE_VALUE = re.compile(
-    r"only (?:the )?default|only \S+ (?:is|are) (?:allowed|supported)|only supports? (?:the default|\d|temperature ?=)|may only be"
-    r"|or unset|omit|is fixed|deprecated|unsupported (?:parameter|value)|must be (?:exactly )?(?:set to |equal to )?1(?:\.0)?\b(?! and)",
-    re.IGNORECASE,
-)
-_TYPE = re.compile(
-    r"invalid type|should be a valid|not of type|must be (?:an? )?(?:number|string|integer|bool\w*|object|array|list)"
-    r"|expected (?:an? )?(?:number|string|integer|bool\w*|object|array|decimal|float)",
-    re.IGNORECASE,
-)
-_TOO_LONG = re.compile(
-    r"(?:array|string|list|value) (?:is )?too long|maximum length|too many \w+", re.IGNORECASE
-)
-_OWN_SCHEMA = re.compile(
-    r"invalid schema|schema.{0,60}(?:must|required to be|missing)|must contain the word", re.IGNORECASE
-)
-_TOGETHER = re.compile(
-    r"\bboth\b|together|same time|mutually|use only one|conflict|either|simultaneous", re.IGNORECASE
-)
-_MANY = re.compile(r"(?:parameters|params|arguments|fields|properties|inputs|keys)\b.*,", re.IGNORECASE)
-_ADVICE = re.compile(
-    r"expected (?:one of|only)|(?<!un)(?:supported|allowed|permitted|available) (?:param|arg|field|propert|value|key|option)"
-    r"|(?<!in)valid (?:param|arg|field|propert|value|key|option)|did you mean|\bunless\b|\binstead\b|, (?:please )?use |to use ",
-    re.IGNORECASE,
-)
-"""Where a sentence goes on to say what would be taken."""
-_SENTENCES = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！])|\n|,?\s*(?=#[/:])|(?<=permitted): ")
-_BEGUN_BY_PLACE = re.compile(r"(?:^|[;\n] ?)([a-z]\w*(?:\.[\w$]+|\[\d+\])+): ")
-"""A validator's sentence that begins with the place: ``tools.0.custom.strict: Extra inputs …``."""
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-_KNOWN_VALUES = {
-    "reasoning_effort": EFFORTS,
-    "reasoning.effort": EFFORTS,
-    "output_config.effort": EFFORTS,
-    "verbosity": EFFORTS,
-    "text.verbosity": EFFORTS,
-}
-
-
 def find_blame(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Blame | None:
     """Return the parameter that a refusal blames; None where it names none that stands in the body."""
     paths = list(_paths(refusal, asked))
     if not paths:
         return None
     first = paths[0]
-    if first in _ANSWER:
-        return Blame(first, Fate.OWN if _OWN_SCHEMA.search(refusal.message) else Fate.UNABLE)
+    if first in words.ANSWER:
+        return Blame(first, Fate.OWN if words.OWN_SCHEMA.search(refusal.message) else Fate.UNABLE)
     value = _value(asked, first)
-    if first in _KNOWN_VALUES and isinstance(value, str) and value not in _KNOWN_VALUES[first]:
+    if first in words.KNOWN_VALUES and isinstance(value, str) and value not in words.KNOWN_VALUES[first]:
         return Blame(first, Fate.OWN)
-    if _TOO_LONG.search(refusal.message):
+    if words.TOO_LONG.search(refusal.message):
         return Blame(first, Fate.OWN)
-    if _TYPE.search(refusal.message) and not _ONE_VALUE.search(refusal.message) and first != "tool_choice":
+    one_value = words.ONE_VALUE.search(refusal.message)
+    if words.WRONG_TYPE.search(refusal.message) and not one_value and first != "tool_choice":
         return Blame(first, Fate.OWN)
-    if _is_number(value) and _BOUNDS.search(refusal.message) and not _ONE_VALUE.search(refusal.message):
+    if _is_number(value) and words.BOUNDS.search(refusal.message) and not one_value:
         # The ends of the usual ranges are what everybody sends: a server that refuses them lacks an ability.
         fate = Fate.CHANGE if value in (0, 1, -1) and first not in OUTPUT_NAMES else Fate.OWN
         return Blame(first, fate, Change(dropped=frozenset((first,))) if fate is Fate.CHANGE else None)
-    if len(paths) > 1 and _TOGETHER.search(refusal.message):
+    if len(paths) > 1 and words.TOGETHER.search(refusal.message):
         paths = ["max_tokens"] if "max_tokens" in paths and "max_completion_tokens" in paths else [paths[1]]
     change = Change()
     for path in paths:
@@ -176,9 +70,9 @@ def find_blame(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> B
 def _paths(refusal: Refusal, asked: JsonObject) -> Iterator[str]:
     """Yield what is blamed, the surest first: fields that name it, then the sentences of the message."""
     seen: set[str] = set()
-    refused = _STRONG.search(refusal.message) or _WEAK.search(refusal.message)
-    if refused or any(_SURE_WORDS.fullmatch(word) for word in refusal.words):
-        begun = [place_of(said[1]) for said in _BEGUN_BY_PLACE.finditer(refusal.message)]
+    refused = words.REFUSED.search(refusal.message) or words.WRONG.search(refusal.message)
+    if refused or any(words.SURE_WORDS.fullmatch(code) for code in refusal.words):
+        begun = [place_of(said[1]) for said in words.BEGUN_BY_PLACE.finditer(refusal.message)]
         for place in (*refusal.places, *begun):
             path = resolve(place, asked)
             if path and path not in seen:
@@ -187,14 +81,14 @@ def _paths(refusal: Refusal, asked: JsonObject) -> Iterator[str]:
     if seen:
         return
     names = dict(_names(asked))
-    sentences = [one for one in _SENTENCES.split(refusal.message) if one.strip()]
-    sure = [one for one in sentences if _STRONG.search(one)]
-    weak = refusal.status < 500 and next((one for one in sentences if _WEAK.search(one)), "")
+    sentences = [one for one in words.SENTENCES.split(refusal.message) if one.strip()]
+    sure = [one for one in sentences if words.REFUSED.search(one)]
+    weak = refusal.status < 500 and next((one for one in sentences if words.WRONG.search(one)), "")
     for whole in sure or ([weak] if weak else []):
-        sentence = _ADVICE.split(whole)[0]
-        sentence = sentence if _STRONG.search(sentence) or _WEAK.search(sentence) else whole
+        sentence = words.ADVICE.split(whole)[0]
+        sentence = sentence if words.REFUSED.search(sentence) or words.WRONG.search(sentence) else whole
         said = _mentioned(sentence, names)
-        many = _MANY.search(sentence) or _TOGETHER.search(sentence)
+        many = words.MANY.search(sentence) or words.TOGETHER.search(sentence)
         for path in said if many else said[:1]:
             if path not in seen:
                 seen.add(path)
@@ -212,7 +106,7 @@ def _mentioned(sentence: str, names: Mapping[str, str]) -> list[str]:
 
 def says_refused(text: str) -> bool:
     """Return whether a text says that something is not taken."""
-    return _STRONG.search(text) is not None
+    return words.REFUSED.search(text) is not None
 
 
 def resolve(place: Place, asked: JsonObject) -> str:
@@ -228,10 +122,13 @@ def resolve(place: Place, asked: JsonObject) -> str:
             if part >= len(node):
                 return ""
             node, path = node[part], f"{path}[]"
+    named = next((part for part in reversed(place) if isinstance(part, str)), "")
+    if named != last and not words.KINDS.fullmatch(named):
+        return ""
     if last == "cache_control":
         return "**.cache_control"
     key = path.partition("[")[0].partition(".")[0]
-    if key in _STRUCTURE:
+    if key in words.STRUCTURE:
         return path if _is_extra(path, str(last), node) else ""
     return path
 
@@ -241,19 +138,21 @@ def _is_extra(path: str, last: str, value: object) -> bool:
     if "[]" not in path:
         return False
     if path.startswith("tools"):
-        return last not in _PARTS_OF_TOOLS and bool(re.fullmatch(r"tools\[\](\.function)?\.[\w$]+", path))
-    return last not in _PARTS_OF_TURNS or (last == "tool_calls" and not value)
+        return last not in words.PARTS_OF_TOOLS and bool(
+            re.fullmatch(r"tools\[\](\.function)?\.[\w$]+", path)
+        )
+    return last not in words.PARTS_OF_TURNS or (last == "tool_calls" and not value)
 
 
 def _names(asked: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield each path that may be blamed, and a pattern of how messages name it."""
     for key, value in asked.items():
-        if key in _STRUCTURE:
+        if key in words.STRUCTURE:
             continue
         yield key, _pattern(key, key)
         if isinstance(value, Mapping):
             for inner in value:
-                if inner in _INNER:
+                if inner in words.INNER:
                     yield f"{key}.{inner}", _pattern(f"{key}.{inner}", inner, key)
     for key in ("messages", "input", "tools"):
         turns = asked.get(key)
@@ -261,10 +160,11 @@ def _names(asked: JsonObject) -> Iterator[tuple[str, str]]:
             yield from _names_within(turn, f"{key}[]") if isinstance(turn, Mapping) else ()
     if _holds(asked, "cache_control"):
         yield "**.cache_control", r"cache_control|prompt caching"
-    for note in sorted(_SCHEMA_NOTES):
+    for note in sorted(words.SCHEMA_NOTES):
         if _holds(asked.get("tools"), note):
-            unknown = rf"(?:unknown name|extraneous key|unsupported|property|keyword)[^.]{{0,20}}[\"'\[`]{re.escape(note)}[\"'\]`]"
-            yield f"tools**.{note}", rf"{unknown}(?=.*(?:tool|function|schema|parameter))"
+            unknown = r"(?:unknown name|extraneous key|unsupported|property|keyword)[^.]{0,20}"
+            quoted = rf"[\"'\[`]{re.escape(note)}[\"'\]`]"
+            yield f"tools**.{note}", rf"{unknown}{quoted}(?=.*(?:tool|function|schema|parameter))"
 
 
 def _names_within(turn: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
@@ -277,19 +177,20 @@ def _names_within(turn: Mapping[str, Any], path: str) -> Iterator[tuple[str, str
 
 
 def _pattern(path: str, name: str, above: str = "") -> str:
+    """Return how messages write the name of a parameter: with underscores, with spaces, in camel case."""
     camel = re.sub(r"_(\w)", lambda one: one[1].upper(), name)
     spaced = name.replace("_", r"[ _\-]")
     known = "|".join({re.escape(name), re.escape(camel), spaced})
     if above:
-        known = rf"{re.escape(above)}[._]{re.escape(name)}|{re.escape(above)}{name[:1].upper()}{re.escape(name[1:])}|{known}"
-    edge = rf"(?<![\w.\-])(?:{known})(?![\w\-])"
-    if name in _COMMON_WORDS:
-        edge = (
-            rf"[`'\"\[(](?:{known})[`'\"\])]|(?:param\w*|arg\w*|field|key|property|option|supplied|permitted|model|received)"
-            rf"\s*:?\s+(?:{known})\b|\b(?:{known})\s+(?:param\w*|arg\w*|field|option|property)|\b(?:{known})\s*=|^(?:{known})\s*:"
-        )
-        edge = rf"{re.escape(above)}[._]{re.escape(name)}\b|{edge}" if above else edge
-    return f"{edge}|{_PHRASES[path]}" if path in _PHRASES else edge
+        tail = rf"[._]{re.escape(name)}|{re.escape(name[:1].upper() + name[1:])}"
+        known = rf"{re.escape(above)}(?:{tail})|{known}"
+    found = rf"(?<![\w.\-])(?:{known})(?![\w\-])"
+    if name in words.COMMON_WORDS:
+        before = r"(?:param\w*|arg\w*|field|key|property|option|supplied|permitted|model|received)\s*:?\s+"
+        after = r"\s+(?:param\w*|arg\w*|field|option|property)"
+        found = rf"[`'\"\[(](?:{known})[`'\"\])]|{before}(?:{known})\b|\b(?:{known})(?:{after}|\s*=)|^(?:{known})\s*:"
+        found = rf"{re.escape(above)}[._]{re.escape(name)}\b|{found}" if above else found
+    return f"{found}|{words.PHRASES[path]}" if path in words.PHRASES else found
 
 
 def _change(path: str, refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Change | None:
@@ -311,17 +212,14 @@ def _change(path: str, refusal: Refusal, asked: JsonObject, protocol: WireProtoc
             asked.get("reasoning") or {}
         ):
             return Change(dropped=frozenset(("reasoning.effort",)))
-        case "thinking" | "thinking.type" if re.search(
-            r"use.{0,9}thinking\.type\.adaptive", refusal.message, re.I
-        ):
-            return Change(
-                replaced={"thinking.type=enabled": "adaptive"}, dropped=frozenset(("thinking.budget_tokens",))
-            )
+        case "thinking" | "thinking.type" if words.ADAPTIVE.search(refusal.message):
+            adaptive = {"thinking.type=enabled": "adaptive"}
+            return Change(replaced=adaptive, dropped=frozenset(("thinking.budget_tokens",)))
         case "thinking.type":
             return Change(dropped=frozenset(("thinking",)))
         case "logprobs" | "top_logprobs":
             return Change(dropped=frozenset(("logprobs", "top_logprobs") if path == "logprobs" else (path,)))
-    return None if path in _ANSWER else drop
+    return None if path in words.ANSWER else drop
 
 
 def _other_limit(path: str, asked: JsonObject, protocol: WireProtocol) -> Change | None:
@@ -336,18 +234,17 @@ def _other_limit(path: str, asked: JsonObject, protocol: WireProtocol) -> Change
 def _nearest_effort(path: str, refusal: Refusal, asked: JsonObject) -> Change | None:
     """Return the nearest effort that the refusal lists as supported."""
     wished = _value(asked, path)
-    _, listed, after = refusal.message.rpartition("upported values are") if "upported values are" in refusal.message else (
-        re.search(r"^(.*?)(expected one of|must be one of|should be|one of:?|supported:|valid values)(.*)$", refusal.message, re.I | re.S)
-        or ("", "", "", "")
-    )[1:4]  # fmt: skip
-    known = [effort for effort in EFFORTS if listed and re.search(rf"\b{effort}\b", after, re.IGNORECASE)]
-    if wished not in EFFORTS or wished in known or not known:
+    listed = words.LISTED_VALUES.search(refusal.message)
+    after = refusal.message[listed.end() :] if listed else ""
+    known = [effort for effort in words.EFFORTS if re.search(rf"\b{effort}\b", after, re.IGNORECASE)]
+    if wished not in words.EFFORTS or wished in known or not known:
         return None
-    place = EFFORTS.index(wished)
-    return Change(replaced={f"{path}={wished}": min(known, key=lambda one: abs(EFFORTS.index(one) - place))})
+    place = words.EFFORTS.index(wished)
+    nearest = min(known, key=lambda one: abs(words.EFFORTS.index(one) - place))
+    return Change(replaced={f"{path}={wished}": nearest})
 
 
-def _value(asked: JsonObject, path: str) -> Any:
+def _value(asked: JsonObject, path: str) -> object:
     key, _, rest = path.partition(".")
     value = asked.get(key)
     return value.get(rest) if rest and isinstance(value, Mapping) else value

@@ -97,7 +97,7 @@ def read_refusal(status: int, content: object, headers: Mapping[str, str] | None
     if kind := lower.get("x-amzn-errortype", ""):
         found.words.add(kind.partition(":")[0])
     said = list(dict.fromkeys(one for one in found.said if not _EMPTY_PHRASES.fullmatch(one)))
-    message = ": ".join(said or list(dict.fromkeys(found.said))) or text.strip()
+    message = ": ".join(said or list(dict.fromkeys(found.said))) or text.strip() or "(the answer is empty)"
     words = frozenset(word for word in found.words if word)
     return Refusal(
         status,

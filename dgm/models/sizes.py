@@ -34,6 +34,7 @@ _PROMPT = (
     rf"n_prompt_tokens[\"']?\s*:\s*{_N}",
     rf"request \({_N} tokens\)",
     rf"the request contains {_N} tokens",
+    rf"prompt \(?{_N}(?: tokens)?\)?\s*\+",
     rf"n_keep:\s*{_N}",
 )  # fmt: skip
 _TOTAL = (
@@ -48,14 +49,19 @@ _OUTPUT = (
     rf"\d[\d,]*\s*\+\s*{_N}\s*>\s*\d",
     rf"and {_N} {_NAMED}",
 )
+_AT_MOST = (
+    r"(?:expected a value <=|must be (?:less than or equal to|<=|at most|no more than)|between \d+ and"
+    r"|limited to|limit of|should be (?:less than or equal to|<=)|maximum(?: allowed| value)?(?: is| of|:)?"
+    r"|cannot exceed|must not exceed"
+    r"|exceeds? (?:the )?(?:maximum|limit) (?:of|is)?)"
+)
 _MOST_OUTPUT = (
     rf"supports? at most {_N} (?:completion|output)",
     rf"{_NAMED}:?\s*\d[\d,]*\s*>\s*{_N}",
     rf"{_NAMED}\s*>\s*{_N} must",
     rf"range of {_NAMED}(?: should be| is| must be)?:?\s*[\[(]\s*\d+\s*,\s*{_N}",
-    rf"{_NAMED}.{{0,90}}?(?:expected a value <=|must be (?:less than or equal to|<=|at most|no more than)"
-    rf"|should be (?:less than or equal to|<=)|maximum(?: allowed| value)?(?: is| of|:)?|limited to|limit of|cannot exceed"
-    rf"|must not exceed|between \d+ and|exceeds? (?:the )?(?:maximum|limit) (?:of|is)?)\s*[`'\"(]?{_N}",
+    rf"{_NAMED}.{{0,90}}?{_AT_MOST}\s*[`'\"(]?{_N}",
+    rf"max(?:imum)? output(?: tokens| length| limit)?[^.\d]{{0,30}}{_N}",
     rf"maximum tokens you requested exceeds the model limit of {_N}",
     rf"{_NAMED}.{{0,40}}?[\[(]\s*1\s*,\s*{_N}\s*[\])]",
 )  # fmt: skip
@@ -128,6 +134,8 @@ def read_sizes(refusal: Refusal, asked: JsonObject, status: int) -> Sizes | None
 
 def _estimate(context: int, prompt: int, wished: int, asked: JsonObject) -> int:
     """Return an output limit where the prompt's length is only a lower bound, as newer versions of vLLM tell it."""
+    if prompt + wished > context + 1:
+        return context - prompt  # A prompt that is cut at the bound would come to one token too many.
     turns = {name: asked.get(name) for name in ("messages", "input", "system", "instructions", "tools")}
     longer = max(prompt, len(json.dumps(turns, default=str)) // 3)
     fits = context - longer
