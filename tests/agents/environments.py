@@ -21,7 +21,14 @@ def environment(name: str, *packages: str) -> Path:
     mark = folder / ".made"
     if not mark.exists() or mark.read_text() != wanted:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [
+            str(folder / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+        ]
         subprocess.run([*pip, "--constraint", str(constraints), *packages], check=True)
         mark.write_text(wanted)
     return folder / "bin"

@@ -23,7 +23,10 @@ MASTER_KEY = "sk-litellm-test-0123456789"
 START_S = 120.0
 TOOL = {
     "type": "function",
-    "function": {"name": "bash", "parameters": {"type": "object", "properties": {"command": {"type": "string"}}}},
+    "function": {
+        "name": "bash",
+        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}},
+    },
 }
 CONFIG = """
 model_list:
@@ -46,7 +49,15 @@ def proxy(tmp_path_factory):
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     with WireServer(brain=Echo(), models=("wire-test",)) as server, (folder / "log").open("wb") as log:
         (folder / "config.yaml").write_text(CONFIG.format(url=server.url, key=MASTER_KEY))
-        command = [programs / "litellm", "--config", folder / "config.yaml", "--host", "127.0.0.1", "--port", str(port)]
+        command = [
+            programs / "litellm",
+            "--config",
+            folder / "config.yaml",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
         process = subprocess.Popen(
             list(map(str, command)),
             stdout=log,

@@ -16,7 +16,9 @@ from tests.unit.models.recording_server import Answer, recording, said
 CHAT = {"model": "deploy", "messages": [{"role": "user", "content": "hi"}]}
 CLAUDE = "anthropic.claude-sonnet-5-v1:0"
 MESSAGES = {"model": CLAUDE, "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}
-SIGNED = re.compile(r"AWS4-HMAC-SHA256 Credential=AKIATEST/\d{8}/eu-test-1/(bedrock|bedrock-mantle)/aws4_request, ")
+SIGNED = re.compile(
+    r"AWS4-HMAC-SHA256 Credential=AKIATEST/\d{8}/eu-test-1/(bedrock|bedrock-mantle)/aws4_request, "
+)
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +47,9 @@ def azure(url, **settings):
 def test_azure_with_a_version_asks_the_deployment(monkeypatch, base):
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     with recording(lambda _: said({})) as (url, asked):
-        post(connect("azure/deploy", **azure(url + base, api_version="2025-04-01")), "/chat/completions", CHAT)
+        post(
+            connect("azure/deploy", **azure(url + base, api_version="2025-04-01")), "/chat/completions", CHAT
+        )
     assert asked[0].target == "/openai/deployments/deploy/chat/completions?api-version=2025-04-01"
     assert asked[0].headers["api-key"] == KEY
     assert asked[0].body == CHAT
@@ -54,7 +58,9 @@ def test_azure_with_a_version_asks_the_deployment(monkeypatch, base):
 def test_azure_takes_the_version_of_a_copied_address(monkeypatch):
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     with recording(lambda _: said({})) as (url, asked):
-        connection = connect("azure/deploy", **azure(f"{url}?api-version=2025-04-01&tenant=t", api="responses"))
+        connection = connect(
+            "azure/deploy", **azure(f"{url}?api-version=2025-04-01&tenant=t", api="responses")
+        )
         assert connection.protocol is WireProtocol.RESPONSES
         post(connection, "/responses", {"model": "deploy", "input": "hi"})
     assert asked[0].path == "/openai/responses"
@@ -98,7 +104,9 @@ def test_claude_at_azure_is_asked_at_foundry(monkeypatch, base):
 def test_azure_says_what_is_missing(monkeypatch):
     assert "models.azure.base_url is not set" in refused("azure/deploy")
     assert "models.azure.base_url is not set" in refused("azure/claude-opus")
-    assert refused("azure/deploy", **azure("https://r.openai.azure.com")).startswith("AZURE_OPENAI_API_KEY is not set")
+    assert refused("azure/deploy", **azure("https://r.openai.azure.com")).startswith(
+        "AZURE_OPENAI_API_KEY is not set"
+    )
     monkeypatch.setenv("ANTHROPIC_FOUNDRY_RESOURCE", "r")
     assert refused("azure/claude-opus").startswith("ANTHROPIC_FOUNDRY_API_KEY is not set")
 
@@ -157,7 +165,10 @@ def test_stream_of_bedrock_becomes_server_sent_events(aws):
     pieces = [whole[place : place + 7] for place in range(0, len(whole), 7)]
     with recording(lambda _: framed(*pieces)) as (url, asked):
         response = post(
-            connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}), "/messages", {**MESSAGES, "stream": True}, stream=True
+            connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}),
+            "/messages",
+            {**MESSAGES, "stream": True},
+            stream=True,
         )
     assert asked[0].path == f"/model/{CLAUDE}/invoke-with-response-stream"
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -167,12 +178,15 @@ def test_stream_of_bedrock_becomes_server_sent_events(aws):
 
 
 @pytest.mark.parametrize(
-    ("code", "kind"), [("throttlingException", "rate_limit_error"), ("modelStreamErrorException", "api_error")]
+    ("code", "kind"),
+    [("throttlingException", "rate_limit_error"), ("modelStreamErrorException", "api_error")],
 )
 def test_error_in_a_stream_of_bedrock_becomes_one_of_messages(aws, code, kind):
     refusal = frame(b'{"message":"Too many"}', exception_type=code, message_type="exception")
     with recording(lambda _: framed(event(type="ping"), refusal)) as (url, _):
-        response = post(connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}), "/messages", MESSAGES, stream=True)
+        response = post(
+            connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}), "/messages", MESSAGES, stream=True
+        )
     last = response.text.strip().split("\n\n")[-1].splitlines()
     assert last[0] == "event: error"
     assert json.loads(last[1].removeprefix("data: ")) == {
@@ -183,7 +197,9 @@ def test_error_in_a_stream_of_bedrock_becomes_one_of_messages(aws, code, kind):
 
 def test_refusal_of_bedrock_is_returned(aws):
     with recording(lambda _: said({"message": "no access"}, 403)) as (url, _):
-        response = post(connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}), "/messages", MESSAGES, stream=True)
+        response = post(
+            connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}), "/messages", MESSAGES, stream=True
+        )
     assert (response.status_code, response.json()) == (403, {"message": "no access"})
 
 
