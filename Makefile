@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 1
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-docker test-all wheel-check perf policy-tables example pictures clean
+.PHONY: setup sandbox demo check test test-docker test-all test-agents wheel-check perf policy-tables example pictures clean
 
 setup: $(READY)
 
@@ -41,7 +41,7 @@ check: $(READY)
 
 # Tests start the program hundreds of times: what is compiled is kept, whatever the shell says. The longest modules
 # come first by their folders' names (docker, e2e), so that no process ends alone.
-test test-docker test-all: export PYTHONDONTWRITEBYTECODE =
+test test-docker test-all test-agents: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY) sandbox
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes"
@@ -60,6 +60,10 @@ test-docker: $(READY)
 # Everything, with the images of all languages built first: half an hour.
 test-all: test test-docker
 	DGM_BUILD_POLYGLOT=1 $(BIN)/pytest -m minutes
+
+# Programs of others, in virtual environments of their own (in the user's cache); the first time takes minutes.
+test-agents: $(READY)
+	$(BIN)/pytest -m minutes tests/agents
 
 wheel-check: $(READY)
 	$(BIN)/python tests/packaging/wheel_check.py

@@ -92,7 +92,13 @@ def model_rows(probe: "Probe", known: Callable[[str], bool | None]) -> list[Row]
 
     prices = Prices.load({})
     answering = probe([server.base_url for server in USUAL])
-    rows = [_key(provider.key_env, provider.name) for provider in PROVIDERS.values()]
+    # Keys of clouds concern those who use them: a row only where one is set.
+    always = {"openai", "anthropic", "compatible"}
+    rows = [
+        _key(provider.key_env, provider.name)
+        for provider in PROVIDERS.values()
+        if provider.section in always or os.environ.get(provider.key_env, "").strip()
+    ]
     rows += [_server(server, answering.get(server.base_url, ())) for server in USUAL]
     counted = f"of {len(prices.rows)} models, as of {prices.as_of}; add yours with [models.prices]"
     return [*rows, ("model prices", True, counted), _chosen(probe, known)]

@@ -6,6 +6,7 @@ from dgm.archive.packing import pack
 from dgm.archive.run import Run
 from dgm.archive.scrubbing import Surroundings
 from dgm.config import Settings
+from dgm.models.providers import without_addresses
 
 ADDRESSED = {
     "model": "openai/gpt-6.2-sol",
@@ -28,3 +29,12 @@ def test_addresses_and_key_variables_of_a_packed_run_are_not_used(tmp_path, monk
     assert found.model == "openai/gpt-6.2-sol"
     assert (found.models.openai.base_url, found.models.openai.key_env) == (None, None)
     assert found.models.openai.tries == 3
+
+
+def test_no_variable_of_the_environment_goes_where_a_stranger_says():
+    sent = {"extra_headers": {"x-a": "env:MY_SECRET"}, "extra_body": {"a": "env:MY_SECRET"}, "tries": 3}
+    sections = dict.fromkeys(("openai", "anthropic", "compatible", "azure", "bedrock", "vertex"), sent)
+    sections["bedrock"] = {**sent, "profile": "work", "region": "eu-central-1"}
+    kept = without_addresses(Settings.model_validate({"models": sections}).models)
+    assert "MY_SECRET" not in kept.model_dump_json()
+    assert (kept.bedrock.profile, kept.bedrock.region, kept.azure.tries) == (None, "eu-central-1", 3)

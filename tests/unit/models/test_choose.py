@@ -89,7 +89,9 @@ def test_unknown_name_is_refused_with_what_was_meant(typed, meant):
 def test_name_like_no_other_lists_the_forms():
     line = refused("zzz")
     assert "did you mean" not in line
-    assert "openai/…, anthropic/…, openai-compatible/…, offline, recorded, auto" in line
+    assert (
+        "openai/…, anthropic/…, openai-compatible/…, azure/…, bedrock/…, vertex/…, offline, recorded" in line
+    )
 
 
 def test_auto_opens_nothing():

@@ -130,7 +130,12 @@ def test_agents_headers_and_extras_go_with_the_request(monkeypatch):
     body = {**BODY, "metadata": {"user_id": "u"}}
     with recording(lambda _: said({})) as (url, asked):
         connection = connect("anthropic/m", anthropic={"base_url": url, **extra})
-        post(connection, "/messages", body, headers={"Anthropic-Beta": "theirs-1", "anthropic-version": "2099-01-01"})
+        post(
+            connection,
+            "/messages",
+            body,
+            headers={"Anthropic-Beta": "theirs-1", "anthropic-version": "2099-01-01"},
+        )
     assert asked[0].headers["x-team"] == "team-secret-1234"
     assert asked[0].headers["anthropic-beta"] == "theirs-1,ours-1"
     assert asked[0].headers["anthropic-version"] == "2099-01-01"

@@ -103,7 +103,9 @@ def test_base_url_that_was_meant_is_proposed(given, meant):
         assert ask(suggestion, connection) == url + meant
 
 
-@pytest.mark.parametrize(("given", "meant"), [("/v1/messages", ""), ("/wrong", ""), ("/api", "/api/anthropic")])
+@pytest.mark.parametrize(
+    ("given", "meant"), [("/v1/messages", ""), ("/wrong", ""), ("/api", "/api/anthropic")]
+)
 def test_base_url_of_messages_is_proposed_without_its_version(given, meant):
     with recording(only_below(f"{meant}/v1")) as (url, _):
         assert ask(suggestion, connect("anthropic/a", anthropic={"base_url": url + given})) == url + meant

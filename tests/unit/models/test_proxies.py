@@ -86,7 +86,15 @@ def test_no_proxy_excludes(url, no_proxy, excluded, variable):
 
 @pytest.mark.parametrize(
     "value",
-    ["http://", "http://user:hush@", "http://p:port", "http://[::1", "ftp://p.example", "http://a b", "socks4://p.example"],
+    [
+        "http://",
+        "http://user:hush@",
+        "http://p:port",
+        "http://[::1",
+        "ftp://p.example",
+        "http://a b",
+        "socks4://p.example",
+    ],
 )
 def test_malformed_proxy_is_one_line_that_names_the_variable(value):
     with pytest.raises(UserError) as caught:
@@ -99,7 +107,11 @@ def test_malformed_proxy_is_one_line_that_names_the_variable(value):
 @NEEDS_SOCKS
 @pytest.mark.parametrize(
     ("value", "right"),
-    [("socks5://p.example:1080",) * 2, ("socks5h://p.example",) * 2, ("socks://p.example:1/", "socks5://p.example:1")],
+    [
+        ("socks5://p.example:1080",) * 2,
+        ("socks5h://p.example",) * 2,
+        ("socks://p.example:1/", "socks5://p.example:1"),
+    ],
 )
 def test_socks_proxies_are_taken(value, right):
     assert found(ALL_PROXY=value) == ("ALL_PROXY", right)
@@ -124,7 +136,10 @@ def test_proxy_that_refuses_is_named_without_its_password(monkeypatch, scheme):
         place = (url if scheme == "http" else tunnel).removeprefix("http://")
         with pytest.raises(openai.APIConnectionError) as caught:
             ask_by(
-                monkeypatch, f"{scheme.upper()}_PROXY", f"http://user:hush-hush@{place}", f"{scheme}://provider.example/v1"
+                monkeypatch,
+                f"{scheme.upper()}_PROXY",
+                f"http://user:hush-hush@{place}",
+                f"{scheme}://provider.example/v1",
             )
     cause = caught.value.__cause__
     assert isinstance(cause, httpx2.ProxyError)

@@ -1,0 +1,313 @@
+"""Azure, Bedrock and Vertex as their servers see them: path, query, authentication, and Bedrock's own framing."""
+
+import base64
+import json
+import re
+import struct
+import zlib
+
+import pytest
+
+from dgm.errors import ProviderRefuses, UserError
+from dgm.messages import WireProtocol
+from tests.unit.models.connecting import KEY, clear_environment, connect, post
+from tests.unit.models.recording_server import Answer, recording, said
+
+CHAT = {"model": "deploy", "messages": [{"role": "user", "content": "hi"}]}
+CLAUDE = "anthropic.claude-sonnet-5-v1:0"
+MESSAGES = {"model": CLAUDE, "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}
+SIGNED = re.compile(
+    r"AWS4-HMAC-SHA256 Credential=AKIATEST/\d{8}/eu-test-1/(bedrock|bedrock-mantle)/aws4_request, "
+)
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, tmp_path):
+    clear_environment(monkeypatch)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "no-config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "no-credentials"))
+
+
+def refused(name, **sections):
+    with pytest.raises(UserError) as caught:
+        connect(name, **sections)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# Azure
+
+
+def azure(url, **settings):
+    return {"azure": {"base_url": url, **settings}}
+
+
+@pytest.mark.parametrize("base", ["", "/", "/openai", "/openai/deployments/x/chat/completions"])
+def test_azure_with_a_version_asks_the_deployment(monkeypatch, base):
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    with recording(lambda _: said({})) as (url, asked):
+        post(
+            connect("azure/deploy", **azure(url + base, api_version="2025-04-01")), "/chat/completions", CHAT
+        )
+    assert asked[0].target == "/openai/deployments/deploy/chat/completions?api-version=2025-04-01"
+    assert asked[0].headers["api-key"] == KEY
+    assert asked[0].body == CHAT
+
+
+def test_azure_takes_the_version_of_a_copied_address(monkeypatch):
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    with recording(lambda _: said({})) as (url, asked):
+        connection = connect(
+            "azure/deploy", **azure(f"{url}?api-version=2025-04-01&tenant=t", api="responses")
+        )
+        assert connection.protocol is WireProtocol.RESPONSES
+        post(connection, "/responses", {"model": "deploy", "input": "hi"})
+    assert asked[0].path == "/openai/responses"
+    assert set(asked[0].query.split("&")) == {"api-version=2025-04-01", "tenant=t"}
+
+
+@pytest.mark.parametrize("base", ["", "/openai/v1", "/openai/v1/"])
+def test_azure_without_a_version_asks_the_api_without_versions(monkeypatch, base):
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    with recording(lambda _: said({})) as (url, asked):
+        connection = connect("azure/deploy", **azure(url + base))
+        post(connection, "/chat/completions", CHAT)
+    assert asked[0].target == "/openai/v1/chat/completions"
+    assert asked[0].headers["authorization"] == f"Bearer {KEY}"
+    assert "openai-organization" not in asked[0].headers
+    assert connection.secrets == (KEY,)
+    assert connection.list_path == ""
+
+
+def test_azure_takes_a_token_of_entra(monkeypatch):
+    monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "entra-token-123456")
+    with recording(lambda _: said({})) as (url, asked):
+        post(connect("azure/deploy", **azure(url, api_version="2025-04-01")), "/chat/completions", CHAT)
+    assert asked[0].headers["authorization"] == "Bearer entra-token-123456"
+    assert "api-key" not in asked[0].headers
+
+
+@pytest.mark.parametrize("base", ["", "/anthropic", "/anthropic/v1/messages"])
+def test_claude_at_azure_is_asked_at_foundry(monkeypatch, base):
+    monkeypatch.setenv("ANTHROPIC_FOUNDRY_API_KEY", KEY)
+    with recording(lambda _: said({})) as (url, asked):
+        connection = connect("azure/claude-opus", **azure(url + base))
+        assert connection.protocol is WireProtocol.MESSAGES
+        post(connection, "/messages", MESSAGES)
+    assert asked[0].target == "/anthropic/v1/messages"
+    assert asked[0].headers["x-api-key"] == KEY
+    assert asked[0].body == MESSAGES
+
+
+def test_azure_says_what_is_missing(monkeypatch):
+    assert "models.azure.base_url is not set" in refused("azure/deploy")
+    assert "models.azure.base_url is not set" in refused("azure/claude-opus")
+    assert refused("azure/deploy", **azure("https://r.openai.azure.com")).startswith(
+        "AZURE_OPENAI_API_KEY is not set"
+    )
+    monkeypatch.setenv("ANTHROPIC_FOUNDRY_RESOURCE", "r")
+    assert refused("azure/claude-opus").startswith("ANTHROPIC_FOUNDRY_API_KEY is not set")
+
+
+# Bedrock
+
+
+@pytest.fixture
+def aws(monkeypatch):
+    pytest.importorskip("boto3")
+    monkeypatch.setenv("AWS_REGION", "eu-test-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "aws-secret-0123456789")
+
+
+def header(name, value):
+    text = value.encode()
+    return bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(text)) + text
+
+
+def frame(payload, **headers):
+    """One message of application/vnd.amazon.eventstream."""
+    packed = b"".join(header(":" + name.replace("_", "-"), value) for name, value in headers.items())
+    prelude = struct.pack(">II", 16 + len(packed) + len(payload), len(packed))
+    message = prelude + struct.pack(">I", zlib.crc32(prelude)) + packed + payload
+    return message + struct.pack(">I", zlib.crc32(message))
+
+
+def event(**data):
+    inner = json.dumps({"bytes": base64.b64encode(json.dumps(data).encode()).decode(), "p": "abcd"})
+    return frame(inner.encode(), event_type="chunk", content_type="application/json", message_type="event")
+
+
+def framed(*frames):
+    return Answer(content=list(frames), headers={"content-type": "application/vnd.amazon.eventstream"})
+
+
+def test_claude_at_bedrock_is_asked_by_its_own_path_and_signed(aws):
+    with recording(lambda _: said({"type": "message"})) as (url, asked):
+        connection = connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url})
+        assert connection.protocol is WireProtocol.MESSAGES
+        response = post(connection, "/messages", MESSAGES, headers={"anthropic-beta": "a-1,b-2"})
+    assert response.json() == {"type": "message"}
+    assert asked[0].path == f"/model/{CLAUDE}/invoke"
+    assert SIGNED.match(asked[0].headers["authorization"])[1] == "bedrock"
+    assert asked[0].body["anthropic_beta"] == ["a-1", "b-2"]
+    assert "model" not in asked[0].body
+    assert asked[0].body["messages"] == MESSAGES["messages"]
+    assert MESSAGES["model"] == CLAUDE
+    assert "aws-secret-0123456789" in connection.secrets
+
+
+def test_stream_of_bedrock_becomes_server_sent_events(aws):
+    events = [{"type": "message_start", "message": {"id": "ä"}}, {"type": "message_stop"}]
+    whole = b"".join(event(**one) for one in events)
+    pieces = [whole[place : place + 7] for place in range(0, len(whole), 7)]
+    with recording(lambda _: framed(*pieces)) as (url, asked):
+        response = post(
+            connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}),
+            "/messages",
+            {**MESSAGES, "stream": True},
+            stream=True,
+        )
+    assert asked[0].path == f"/model/{CLAUDE}/invoke-with-response-stream"
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.content == b"".join(
+        f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("throttlingException", "rate_limit_error"), ("modelStreamErrorException", "api_error")],
+)
+def test_error_in_a_stream_of_bedrock_becomes_one_of_messages(aws, code, kind):
+    refusal = frame(b'{"message":"Too many"}', exception_type=code, message_type="exception")
+    with recording(lambda _: framed(event(type="ping"), refusal)) as (url, _):
+        response = post(
+            connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}), "/messages", MESSAGES, stream=True
+        )
+    last = response.text.strip().split("\n\n")[-1].splitlines()
+    assert last[0] == "event: error"
+    assert json.loads(last[1].removeprefix("data: ")) == {
+        "type": "error",
+        "error": {"type": kind, "message": f"{code}: Too many"},
+    }
+
+
+def test_refusal_of_bedrock_is_returned(aws):
+    with recording(lambda _: said({"message": "no access"}, 403)) as (url, _):
+        response = post(
+            connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}), "/messages", MESSAGES, stream=True
+        )
+    assert (response.status_code, response.json()) == (403, {"message": "no access"})
+
+
+def test_bearer_token_of_bedrock_is_used_first(aws, monkeypatch):
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "bedrock-bearer-0123")
+    with recording(lambda _: said({})) as (url, asked):
+        for name, path in ((CLAUDE, "/messages"), ("openai.gpt-oss", "/chat/completions")):
+            connection = connect(f"bedrock/{name}", bedrock={"base_url": url})
+            assert connection.key_env == "AWS_BEARER_TOKEN_BEDROCK"
+            post(connection, path, {**MESSAGES, "model": name})
+    assert [one.headers["authorization"] for one in asked] == ["Bearer bedrock-bearer-0123"] * 2
+
+
+def test_other_models_at_bedrock_are_asked_by_chat_and_signed(aws):
+    with recording(lambda _: said({})) as (url, asked):
+        connection = connect("bedrock/openai.gpt-oss-120b-1:0", bedrock={"base_url": f"{url}/openai/v1"})
+        assert connection.protocol is WireProtocol.CHAT
+        post(connection, "/chat/completions", CHAT)
+    assert asked[0].target == "/openai/v1/chat/completions"
+    assert SIGNED.match(asked[0].headers["authorization"])
+    assert asked[0].body == CHAT
+
+
+def test_bedrock_says_what_is_missing(monkeypatch):
+    pytest.importorskip("boto3")
+    assert "models.bedrock.region" in refused(f"bedrock/{CLAUDE}")
+    assert "models.bedrock.region" in refused("bedrock/openai.gpt-oss")
+    assert "nobody" in refused(f"bedrock/{CLAUDE}", bedrock={"profile": "nobody"})
+    with recording(lambda _: said({})) as (url, asked):
+        # A region of its own: the package keeps the credentials that it found for one.
+        here = {"base_url": url, "region": "eu-other-2"}
+        for name, path in ((CLAUDE, "/messages"), ("openai.gpt-oss", "/chat/completions")):
+            with pytest.raises(ProviderRefuses, match="credentials"):
+                post(connect(f"bedrock/{name}", bedrock=here), path, {**MESSAGES, "model": name})
+    assert asked == []
+
+
+# Vertex
+
+
+@pytest.fixture
+def google(monkeypatch, tmp_path):
+    """A service account whose tokens a server of ours gives."""
+    pytest.importorskip("google.auth")
+    rsa = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.rsa")
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    private = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    token = {"access_token": "google-token-123", "expires_in": 3600, "token_type": "Bearer"}
+    with recording(lambda _: said(token)) as (url, asked):
+        account = {
+            "type": "service_account",
+            "project_id": "of-the-account",
+            "private_key_id": "k",
+            "private_key": pem,
+            "client_email": "a@b.example",
+            "token_uri": f"{url}/token",
+        }
+        (tmp_path / "account.json").write_text(json.dumps(account))
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
+        yield asked
+
+
+def vertex(url):
+    return {"vertex": {"base_url": url, "project": "p-1", "region": "europe-west1"}}
+
+
+@pytest.mark.parametrize(("stream", "method"), [(False, "rawPredict"), (True, "streamRawPredict")])
+def test_claude_at_vertex_is_asked_by_its_own_path(google, stream, method):
+    body = {**MESSAGES, "model": "claude-opus@20260101", "stream": stream}
+    with recording(lambda _: said({})) as (url, asked):
+        connection = connect("vertex/claude-opus@20260101", **vertex(f"{url}/v1"))
+        assert connection.protocol is WireProtocol.MESSAGES
+        post(connection, "/messages", body, stream=stream)
+    place = "/v1/projects/p-1/locations/europe-west1/publishers/anthropic/models/claude-opus@20260101"
+    assert asked[0].path == f"{place}:{method}"
+    assert asked[0].headers["authorization"] == "Bearer google-token-123"
+    assert asked[0].body["messages"] == MESSAGES["messages"]
+    assert asked[0].body["anthropic_version"]
+    assert len(google) == 1
+
+
+def test_gemini_at_vertex_is_asked_by_chat(google):
+    with recording(lambda _: said({})) as (url, asked):
+        connection = connect("vertex/google/gemini-4-pro", **vertex(f"{url}/v1/openapi"))
+        assert connection.protocol is WireProtocol.CHAT
+        post(connection, "/chat/completions", CHAT)
+    assert asked[0].target == "/v1/openapi/chat/completions"
+    assert asked[0].headers["authorization"] == "Bearer google-token-123"
+    assert asked[0].body == CHAT
+
+
+def test_addresses_at_vertex_follow_from_project_and_region(google):
+    own = {"vertex": {"project": "p-1", "region": "europe-west1"}}
+    place = "https://europe-west1-aiplatform.googleapis.com/v1/projects/p-1/locations/europe-west1"
+    assert connect("vertex/google/gemini-4-pro", **own).base_url == f"{place}/endpoints/openapi"
+    assert connect("vertex/gpt-6", **own).base_url == f"{place}/publishers/openai/v1"
+    assert connect("vertex/gpt-6", **own).protocol is WireProtocol.RESPONSES
+
+
+def test_vertex_says_what_is_missing(monkeypatch, tmp_path):
+    pytest.importorskip("google.auth")
+    assert "models.vertex.project is not set" in refused("vertex/claude-opus")
+    assert "models.vertex.region is not set" in refused("vertex/claude-opus", vertex={"project": "p"})
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "away.json"))
+    with recording(lambda _: said({})) as (url, asked):
+        for name, path in (("claude-opus", "/messages"), ("google/gemini", "/chat/completions")):
+            with pytest.raises(ProviderRefuses, match="Google"):
+                post(connect(f"vertex/{name}", **vertex(url)), path, {**MESSAGES, "model": name})
+    assert asked == []
