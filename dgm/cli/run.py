@@ -25,6 +25,7 @@ from dgm.models.auto import settle
 from dgm.models.choose import AUTO, names_by_role
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN as EVALUATION
+from dgm.search.rehearsal import rehearse
 from dgm.search.summary import run_summary
 from dgm.show.safe import one_line
 from dgm.show.status import status_lines
@@ -77,6 +78,7 @@ def run(
     parts = assemble.parts_of(settings)
     assemble.check_settings(settings)
     settings = _with_models(settings)
+    _rehearse_seed(settings, parts)
     asyncio.run(assemble.check_models(settings))
     with assemble.create(folder, settings, parts) as made:
         return _go(made, settings, parts, as_json)
@@ -109,6 +111,13 @@ def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> i
         _check_again(settings)
         assemble.reopen(opened, _budget(assemble.budget_of(opened, settings), flags), parts)
         return _go(opened, settings, parts, as_json)
+
+
+def _rehearse_seed(settings: Settings, parts: assemble.Parts) -> None:
+    """Find out whether the seed can start, before anything is asked of a provider; raises as ``rehearse``."""
+    name = settings.seed_agent or "the shipped seed"
+    source = assemble.seed_source(settings.seed_agent)
+    asyncio.run(rehearse(name, source, parts.engine, settings.limits))
 
 
 def _with_models(settings: Settings) -> Settings:
