@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from dgm import __version__
-from dgm.archive.events import Control, Recorded, RunStarted
-from dgm.archive.finding import packed_copies
+from dgm.archive.events import Control, Event, Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.opening import open_suite
 from dgm.benchmarks.statements import statement_of
-from dgm.config import LimitSettings, Settings, as_made, validated
+from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.journal import RunJournal
@@ -43,6 +42,7 @@ from dgm.protocols import Benchmark, Needs, Operator, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
+from dgm.search import run_settings
 from dgm.search.budgets import Ending
 from dgm.search.control import Examination, enter_control
 from dgm.search.exam import FOLDER, enter
@@ -207,21 +207,8 @@ def begin_exam(
 
 
 def settings_of(run: Run) -> Settings:
-    """The frozen settings of a run; of a packed one without the addresses that its maker's models were asked at.
-
-    A stranger's address, and the name of the variable whose value is to be sent there, are not to be believed.
-    """
-    settings = validated(as_made(run.config["settings"]), {"": str(run.folder / "run.json")})
-    if not run.folder.resolve().is_relative_to(packed_copies().resolve()):
-        return settings
-    own = {"base_url": None, "key_env": None}
-    models = settings.models
-    providers = {
-        "openai": models.openai.model_copy(update=own),
-        "anthropic": models.anthropic.model_copy(update=own),
-        "compatible": models.compatible.model_copy(update=own),
-    }
-    return settings.model_copy(update={"models": models.model_copy(update=providers)})
+    """Return the settings of a run as they are now; see ``dgm.search.run_settings``."""
+    return run_settings.settings_of(run)
 
 
 def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
@@ -248,8 +235,14 @@ def budget_of(run: Run, settings: Settings) -> Budget:
     return run.tree.budget if run.tree.seq else settings.budget.budget()
 
 
-def reopen(run: Run, budget: Budget, parts: Parts) -> None:
+def reopen(run: Run, budget: Budget, parts: Parts, mended: Sequence[Event] = ()) -> None:
     """Notes that a run goes on, within ``budget``.
+
+    Args:
+        run: open to write.
+        budget: of this session.
+        parts: of the run.
+        mended: events of what is other from here on; they happen together with the new session.
 
     Raises:
         UserError: the benchmark is not what it was when the run began.
@@ -257,7 +250,8 @@ def reopen(run: Run, budget: Budget, parts: Parts) -> None:
     check_benchmark(run, parts)
     settings = settings_of(run)
     _begin(run, settings, parts)
-    run.append(_started(settings, budget, parts.benchmark, resumed=True))
+    # Behind the beginning of the session, as the time since the last one is nobody's.
+    run.append_many([_started(settings, budget, parts.benchmark, resumed=True), *mended])
 
 
 def check_benchmark(run: Run, parts: Parts) -> None:

@@ -16,14 +16,16 @@ from dgm.domain import (
     Budget,
     Cost,
     Digest,
+    Evaluate,
     Evaluation,
     Stillborn,
     TaskId,
     Usage,
+    Verdict,
 )
 
-SCHEMA_VERSION = 3
-"""2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``."""
+SCHEMA_VERSION = 4
+"""2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``, 4 ``RunChanged`` and ``VerdictWithdrawn``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,14 @@ class RunStarted:
     """Whether an agent that lost more of its parents' resolved tasks than it gained has no children."""
     control: Control | None = None
     """Of an examination: None where this session has no control."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunChanged:
+    """Settings hold from here on that are other than before; a person changed them at a resume."""
+
+    settings: Mapping[str, Any]
+    """Nested as in ``run.json``, only what changed; never a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +148,23 @@ class TaskGraded:
 
     action: ActionId
     outcome: Evaluation
+    again: int = 0
+    """How often a verdict of this action was withdrawn before."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictWithdrawn:
+    """A verdict counts no longer, and its evaluation is to be performed again under its id."""
+
+    action: ActionId
+    graded: int
+    """Number of the ``TaskGraded`` event."""
+    what: Evaluate
+    verdict: Verdict
+    """What it said: resolved or unresolved."""
+    reason: str
+    calls: tuple[int, ...] = ()
+    """Numbers of model calls whose recorded answers are not served to the action again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +186,7 @@ class RunStopped:
 
 Event = (
     RunStarted
+    | RunChanged
     | ActionStarted
     | ModelCalled
     | CallRefused
@@ -167,6 +195,7 @@ Event = (
     | AgentBorn
     | AgentStillborn
     | TaskGraded
+    | VerdictWithdrawn
     | ActionLost
     | RunStopped
 )

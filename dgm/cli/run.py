@@ -4,12 +4,14 @@ import asyncio
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from dgm import assemble
+from dgm.archive.events import RunChanged
 from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, run_argument
@@ -19,17 +21,20 @@ from dgm.cli.evaluation import placed
 from dgm.cli.output import emit_json
 from dgm.cli.progress import Progress, listen_for_signals, progress
 from dgm.config import Settings, resolve
-from dgm.domain import Budget
+from dgm.domain import SEED, Budget
 from dgm.errors import Infrastructure, UserError
 from dgm.models.auto import settle
 from dgm.models.choose import AUTO, names_by_role
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN as EVALUATION
+from dgm.search.evaluating import changed
+from dgm.search.mending import SETTABLE, change, graded_after_refusals
 from dgm.search.rehearsal import rehearse
 from dgm.search.summary import run_summary
 from dgm.show.safe import one_line
 from dgm.show.status import status_lines
 from dgm.show.terminal import write
+from dgm.show.words import counted
 from dgm.simulate import PLAN as SIMULATION
 
 RESERVED = ("seed", "example")
@@ -87,12 +92,34 @@ def run(
 @click.command()
 @run_argument
 @click.option("--workers", type=click.IntRange(1, 256), help="Steps at once, for this session.")
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a setting from here on: models.*, limits.*, workers or sandbox.",
+)
+@click.option("--benchmark", help="Where the run's benchmark lies now; its content must be the same.")
+@click.option(
+    "--regrade",
+    type=click.Choice(["refused"]),
+    help="'refused': perform again what was graded unresolved after the model had been refused to the agent.",
+)
 @budget_options
 @as_json
-def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> int:
+def resume(
+    run_name: str,
+    workers: int | None,
+    assignments: tuple[str, ...],
+    benchmark: str | None,
+    regrade: str | None,
+    as_json: bool,
+    **flags: Any,
+) -> int:
     """Go on with a search, after a stop or a crash; nothing that was paid for is lost.
 
-    Steps that were under way are performed first, even where a smaller --max-evaluations has no room for them.
+    Steps that were under way are performed first, even where a smaller --max-evaluations has no room for them. What
+    --set, --benchmark and --regrade change is recorded, and holds for all later sessions.
     """
     folder = find_run(run_name, write=True)
     with Run.open(folder, write=True) as opened:
@@ -104,13 +131,52 @@ def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> i
             raise UserError(
                 f"{opened.name}: is simulated; to go on, repeat its dgm simulate --record command"
             )
-        settings = assemble.settings_of(opened)
+        settings = _mended(opened, assignments, benchmark)
+        event = change(assemble.settings_of(opened), settings)
+        parts = _parts_again(opened, settings, event)
+        _check_again(settings)
+        withdrawn = graded_after_refusals(opened) if regrade else ()
+        budget = _budget(assemble.budget_of(opened, settings), flags)
+        assemble.reopen(opened, budget, parts, [*([event] if event else ()), *withdrawn])
+        if regrade:
+            sys.stderr.write(f"to be performed again: {counted(len(withdrawn), 'evaluation')}\n")
         if workers is not None:
             settings = settings.model_copy(update={"workers": workers})
-        parts = assemble.parts_of(settings.model_copy(update={"sandbox": opened.config["sandbox"]}))
-        _check_again(settings)
-        assemble.reopen(opened, _budget(assemble.budget_of(opened, settings), flags), parts)
         return _go(opened, settings, parts, as_json)
+
+
+def _mended(opened: Run, assignments: Sequence[str], benchmark: str | None) -> Settings:
+    """The settings of a run with what a person changes; ``auto`` becomes a model again."""
+    before = assemble.settings_of(opened)
+    after = (
+        changed(before.model_dump(mode="json"), assignments, SETTABLE, "dgm resume")
+        if assignments
+        else before
+    )
+    if benchmark:
+        after = placed(after.model_copy(update={"benchmark": benchmark}))
+    return _with_models(after)
+
+
+def _parts_again(opened: Run, settings: Settings, event: RunChanged | None) -> assemble.Parts:
+    """What the run is performed with from here on; in another kind of sandbox the seed must show that it can start.
+
+    Raises:
+        UserError: no sandbox, no such benchmark or one of another content, or the seed cannot start.
+    """
+    elsewhere = event is not None and "sandbox" in event.settings
+    sandbox = settings.sandbox if elsewhere else opened.sandbox()
+    try:
+        parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox}))
+    except UserError as error:
+        if not Path(settings.benchmark).is_absolute() or Path(settings.benchmark).exists():
+            raise
+        hint = f"if it was moved, say where it is: dgm resume {opened.name} --benchmark PATH"
+        raise UserError(f"{error}; {hint}") from error
+    assemble.check_benchmark(opened, parts)
+    if elsewhere and opened.tree.agents:
+        asyncio.run(rehearse("the seed", opened.source(SEED), parts.engine, settings.limits))
+    return parts
 
 
 def _rehearse_seed(settings: Settings, parts: assemble.Parts) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
+from dgm.archive.changes import assignments, merged
 from dgm.archive.history import state
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Tally, Usage
@@ -25,7 +26,7 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
     """The same where the best agent is known already, or is not asked for; to find it may take long."""
     tree = run.tree
     total = tree.clade(AgentId(0)) if tree.agents else Tally()
-    settings = run.config["settings"]
+    settings = run.settings()
     models = models_of(run)
     return {
         "schema": SCHEMA,
@@ -37,7 +38,7 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
         "model": models_text(models),
         "models": models,
         "policy": settings["policy"]["name"],
-        "sandbox": run.config["sandbox"],
+        "sandbox": run.sandbox(),
         "seed": settings["seed"],
         "workers": settings["workers"],
         "agents": len(tree.agents),
@@ -61,8 +62,18 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
         "seconds": round(tree.wall_seconds, 1),
         "spend": {**spend_record(tree.spend), "by": by_record(tree.spend_by), "left_usd": left_usd(run)},
         "refusals": tree.refusals,
+        "changes": assignments(changes_of(run)),
+        "withdrawn": tree.withdrawals.total,
         "best": None if best is None else agent_record(run, tree.agents[best]),
     }
+
+
+def changes_of(run: Run) -> Mapping[str, Any]:
+    """Return the settings that were changed since the run was made, as they are now; nested."""
+    found: Mapping[str, Any] = {}
+    for _, change in run.tree.changes:
+        found = merged(found, change)
+    return found
 
 
 def _expansions(run: Run) -> dict[str, Any]:
@@ -176,7 +187,7 @@ def left_usd(run: Run) -> float | None:
 
 def models_of(run: Run) -> dict[str, str]:
     """Role → the name of its model, as the run's settings say."""
-    settings = run.config["settings"]
+    settings = run.settings()
     own = settings.get("models", {})
     return {role: own.get(role) or settings["model"] for role in ROLES}
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+from dgm.archive.changes import assignments
 from dgm.archive.codec import encode
 from dgm.archive.events import (
     ActionLost,
@@ -13,8 +14,10 @@ from dgm.archive.events import (
     ChildProposed,
     Event,
     Recorded,
+    RunChanged,
     RunPaused,
     TaskGraded,
+    VerdictWithdrawn,
 )
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
@@ -75,6 +78,14 @@ def event_line(event: Event, tree: Tree | None, run: str, names: Mapping[AgentId
                 f"{agent_name(graded.agent, names)}{tally} ",
                 Span(graded.verdict, VERDICT_TONES[graded.verdict]),
                 f" {one_line(graded.task, 120)} in {graded.cost.seconds:.1f} s: {one_line(graded.reason, 60)}",
+            )
+        case VerdictWithdrawn(what=what, verdict=verdict, reason=reason):
+            said = f"{agent_name(what.agent, names)}: the verdict {verdict} on {one_line(what.task, 120)} is withdrawn"
+            return line(Span(said, Tone.WARN), f": {one_line(reason, 120)}")
+        case RunChanged(settings):
+            return line(
+                Span("settings are changed", Tone.WARN),
+                f": {one_line(', '.join(assignments(settings)), 200)}",
             )
         case ActionLost(action, reason, _):
             return line(Span(f"action {action} is lost", Tone.WARN), f": {one_line(reason, 80)}")

@@ -17,6 +17,7 @@ from dgm.domain import ActionId, CommitId, Digest, Snapshot
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import Exchange, PaidCall
+from dgm.models.choose import names_by_role
 from dgm.models.recorded import RecordedModel
 from dgm.protocols import Model
 from dgm.search.foreman import Foreman
@@ -50,8 +51,19 @@ class Recording:
 
 def recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
     """Role → a model that speaks under the name of the recorded one."""
-    names = dict.fromkeys(ROLES, settings.model) | dict(run.tree.spend_by.keys())
-    return {role: RecordedModel(name) for role, name in names.items()}
+    wanted = names_by_role(settings)
+    asked: dict[str, list[str]] = {}
+    for role, name in run.tree.spend_by:
+        asked.setdefault(role, []).append(name)
+    return {
+        role: RecordedModel(_one_of(asked.get(role, [settings.model]), wanted.get(role, wanted["solve"])))
+        for role in {**dict.fromkeys(ROLES), **asked}
+    }
+
+
+def _one_of(names: Sequence[str], wanted: str) -> str:
+    """Return the name that the settings say where it was asked, else the last that was."""
+    return wanted if wanted in names else names[-1]
 
 
 class Beside(Run):
