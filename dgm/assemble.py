@@ -33,7 +33,7 @@ from dgm.meta.contract import read_contract
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, frozen, shipped
 from dgm.meta.registry import open_operators
-from dgm.models.choose import names_by_role, open_models
+from dgm.models.choose import all_names, open_models
 from dgm.models.dry_run import DryRun
 from dgm.models.pricing import Price, Prices
 from dgm.paths import asset
@@ -75,7 +75,7 @@ def prices_of(settings: Settings) -> Mapping[str, Price]:
         UserError: there is no such model, or nobody has said what it costs.
     """
     prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
-    return {name: prices.of(name) for name in names_by_role(settings).values()}
+    return {name: prices.of(name) for name in all_names(settings)}
 
 
 async def check_models(settings: Settings) -> None:
@@ -85,7 +85,7 @@ async def check_models(settings: Settings) -> None:
         UserError: a key is missing or wrong, there is no such model, or nobody has said what it costs.
         Infrastructure: one does not answer now.
     """
-    if "recorded" in names_by_role(settings).values():
+    if "recorded" in all_names(settings):
         raise UserError("model 'recorded' answers in replays only: dgm replay RUN evaluations --perform")
     # Opened before they are priced: of a model that does not exist, nobody could say what it costs.
     models = set(open_models(settings).values())

@@ -24,7 +24,7 @@ from dgm.config import Settings, resolve
 from dgm.domain import SEED, Budget
 from dgm.errors import Infrastructure, UserError
 from dgm.models.auto import settle
-from dgm.models.choose import AUTO, names_by_role
+from dgm.models.choose import AUTO, all_names
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.evaluating import changed
@@ -188,7 +188,7 @@ def _rehearse_seed(settings: Settings, parts: assemble.Parts) -> None:
 
 def _with_models(settings: Settings) -> Settings:
     """The settings with ``auto`` replaced by a model; says which and why."""
-    if AUTO not in names_by_role(settings).values():
+    if AUTO not in all_names(settings):
         return settings
     settled, why = settle(settings, ask_to_spend)
     sys.stderr.write(f"model: {why}\n")

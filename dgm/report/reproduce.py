@@ -122,4 +122,6 @@ def _toml(value: Any) -> str:  # noqa: ANN401  (any value of a settings file)
     """As ``--set`` reads it: JSON is TOML but for the surrogates, which settings from TOML cannot hold."""
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_part(key)} = {_toml(each)}" for key, each in value.items()) + "}"
     return json.dumps(value, ensure_ascii=False)

@@ -1,6 +1,6 @@
 """A run and its agents as plain JSON documents: what ``--json`` prints and what people's lists are made from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
@@ -186,10 +186,18 @@ def left_usd(run: Run) -> float | None:
 
 
 def models_of(run: Run) -> dict[str, str]:
-    """Role → the name of its model, as the run's settings say."""
+    """Role → the name of its model, as the run's settings say; several as ``2 one + 1 other`` with their weights."""
     settings = run.settings()
     own = settings.get("models", {})
-    return {role: own.get(role) or settings["model"] for role in ROLES}
+    return {role: _names_text(own.get(role)) or settings["model"] for role in ROLES}
+
+
+def _names_text(said: str | Sequence[Mapping[str, Any]] | None) -> str:
+    if said is None or isinstance(said, str):
+        return said or ""
+    if len(said) == 1:
+        return str(said[0]["model"])
+    return " + ".join(f"{each['weight']:g} {each['model']}" for each in said)
 
 
 def models_text(models: Mapping[str, str]) -> str:

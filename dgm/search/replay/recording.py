@@ -17,7 +17,7 @@ from dgm.domain import ActionId, CommitId, Digest, Snapshot
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import Exchange, PaidCall
-from dgm.models.choose import names_by_role
+from dgm.models.choose import drawing_of, names_by_role
 from dgm.models.recorded import RecordedModel
 from dgm.protocols import Model
 from dgm.search.foreman import Foreman
@@ -50,12 +50,13 @@ class Recording:
 
 
 def recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
-    """Role → a model that speaks under the name of the recorded one."""
+    """Keys as of ``open_models`` → a model that speaks under the name of the recorded one."""
     wanted = names_by_role(settings)
     asked: dict[str, list[str]] = {}
     for role, name in run.tree.spend_by:
         asked.setdefault(role, []).append(name)
-    return {
+    several = [each.model for choices in drawing_of(settings).choices.values() for each in choices]
+    return {name: RecordedModel(name) for name in several} | {
         role: RecordedModel(_one_of(asked.get(role, [settings.model]), wanted.get(role, wanted["solve"])))
         for role in {**dict.fromkeys(ROLES), **asked}
     }
