@@ -24,6 +24,7 @@ from dgm.config import Settings, resolve
 from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Reply, Request, Role
+from dgm.report.reproduce import reproduction
 from dgm.search.mending import change, graded_after_refusals
 from dgm.search.replay.evaluations import graded
 from dgm.search.run_settings import by_settings, now_at, settings_of
@@ -201,3 +202,11 @@ def test_a_difference_is_what_makes_the_one_of_the_other():
     assert merged(before, found) == after
     assert before["a"]["b"] == 1
     assert assignments(found) == ["a.b = 2", "d.x = 1", 'e."new/name.1" = 3']
+
+
+def test_a_report_says_what_was_changed_beside_the_command_of_before(paid):
+    paid.run.append(RunChanged({"limits": {"calls": 7}, "benchmark": "/moved"}))
+    found = reproduction(paid.run, SEED)
+    assert found.changed == ["limits.calls = 7", 'benchmark = "/moved"']
+    assert "--benchmark starter" in found.command
+    assert "limits" not in found.command
