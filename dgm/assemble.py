@@ -15,34 +15,33 @@ from pathlib import Path
 from typing import Any
 
 from dgm import __version__
-from dgm.archive.events import Control, Recorded, RunStarted
-from dgm.archive.finding import packed_copies
+from dgm.archive.events import Control, Event, Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.opening import open_suite
 from dgm.benchmarks.statements import statement_of
-from dgm.config import LimitSettings, Settings, as_made, validated
+from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.server import Gateway
+from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta import registry
 from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, frozen, shipped
 from dgm.meta.registry import open_operators
-from dgm.models.choose import open_models
+from dgm.models.choose import drawing_of, open_models
 from dgm.models.dry_run import DryRun
-from dgm.models.providers import without_addresses
 from dgm.paths import asset
 from dgm.policies.registry import open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
+from dgm.search import run_settings
 from dgm.search.budgets import Ending
 from dgm.search.control import Examination, enter_control
 from dgm.search.exam import FOLDER, enter
@@ -180,14 +179,8 @@ def begin_exam(
 
 
 def settings_of(run: Run) -> Settings:
-    """The frozen settings of a run; of a packed one without the addresses that its maker's models were asked at.
-
-    A stranger's address, and the name of the variable whose value is to be sent there, are not to be believed.
-    """
-    settings = validated(as_made(run.config["settings"]), {"": str(run.folder / "run.json")})
-    if not run.folder.resolve().is_relative_to(packed_copies().resolve()):
-        return settings
-    return settings.model_copy(update={"models": without_addresses(settings.models)})
+    """Return the settings of a run as they are now; see ``dgm.search.run_settings``."""
+    return run_settings.settings_of(run)
 
 
 def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
@@ -214,8 +207,14 @@ def budget_of(run: Run, settings: Settings) -> Budget:
     return run.tree.budget if run.tree.seq else settings.budget.budget()
 
 
-def reopen(run: Run, budget: Budget, parts: Parts) -> None:
+def reopen(run: Run, budget: Budget, parts: Parts, mended: Sequence[Event] = ()) -> None:
     """Notes that a run goes on, within ``budget``.
+
+    Args:
+        run: open to write.
+        budget: of this session.
+        parts: of the run.
+        mended: events of what is other from here on; they happen together with the new session.
 
     Raises:
         UserError: the benchmark is not what it was when the run began.
@@ -223,7 +222,8 @@ def reopen(run: Run, budget: Budget, parts: Parts) -> None:
     check_benchmark(run, parts)
     settings = settings_of(run)
     _begin(run, settings, parts)
-    run.append(_started(settings, budget, parts.benchmark, resumed=True))
+    # Behind the beginning of the session, as the time since the last one is nobody's.
+    run.append_many([_started(settings, budget, parts.benchmark, resumed=True), *mended])
 
 
 def check_benchmark(run: Run, parts: Parts) -> None:
@@ -324,7 +324,8 @@ async def laboratory(
     ledger = Ledger(prices_of(settings), lambda: run.tree.spend, lambda: run.tree.budget)
     try:
         limits = call_limits(settings.limits)
-        async with Gateway(folder, journal, models, ledger, limits, settings.models.aliases) as gateway:
+        rules = LendingRules(settings.models.aliases, drawing_of(settings))
+        async with Gateway(folder, journal, models, ledger, limits, rules) as gateway:
             yield Worker(
                 run=run,
                 engine=parts.engine,

@@ -25,10 +25,12 @@ from dgm.archive.events import (
     ModelCalled,
     ModelLearned,
     ModelNoted,
+    RunChanged,
     RunPaused,
     RunStarted,
     RunStopped,
     TaskGraded,
+    VerdictWithdrawn,
 )
 from dgm.domain import (
     NO_ACTION,
@@ -54,8 +56,9 @@ _dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=Fal
 def encode(event: Event) -> tuple[str, int | None, str]:
     """An event's ``kind``, ``action`` and ``body`` columns; the body is ASCII whatever the event holds."""
     match event:
-        case TaskGraded(action, outcome):
-            return "task_graded", action, _dump(_evaluation_body(outcome))
+        case TaskGraded(action, outcome, times):
+            more = {"again": times} if times else {}
+            return "task_graded", action, _dump({**_evaluation_body(outcome), **more})
         case ActionStarted(action, what, again):
             return (
                 "action_started",
@@ -76,11 +79,23 @@ def encode(event: Event) -> tuple[str, int | None, str]:
             return "agent_stillborn", action, _dump(_stillborn_body(outcome))
         case ActionLost(action, reason, final):
             return "action_lost", action, _dump({"reason": reason, "final": final})
+        case VerdictWithdrawn():
+            return "verdict_withdrawn", event.action, _dump(_withdrawn_body(event))
+        case RunStarted() | RunChanged() | RunPaused() | RunStopped():
+            kind, body = _run_columns(event)
+            return kind, None, _dump(body)
+
+
+def _run_columns(event: RunStarted | RunChanged | RunPaused | RunStopped) -> tuple[str, dict[str, Any]]:
+    match event:
         case RunStarted():
-            return "run_started", None, _dump(_run_body(event))
-        case RunPaused(reason) | RunStopped(reason):
-            kind = "run_paused" if isinstance(event, RunPaused) else "run_stopped"
-            return kind, None, _dump({"reason": reason})
+            return "run_started", _run_body(event)
+        case RunChanged(settings):
+            return "run_changed", {"settings": settings}
+        case RunPaused(reason):
+            return "run_paused", {"reason": reason}
+        case RunStopped(reason):
+            return "run_stopped", {"reason": reason}
 
 
 def decode(kind: str, action: int | None, body: str) -> Event:
@@ -164,7 +179,32 @@ def _read_graded(action: ActionId, body: Body) -> Event:
         body.get("score", 0.0),
         _cost(body),
     )
-    return TaskGraded(action, outcome)
+    return TaskGraded(action, outcome, body.get("again", 0))
+
+
+def _withdrawn_body(event: VerdictWithdrawn) -> dict[str, Any]:
+    return {
+        **_action_body(event.what),
+        "verdict": event.verdict.value,
+        "graded": event.graded,
+        "reason": event.reason,
+        **({"calls": event.calls} if event.calls else {}),
+    }
+
+
+def _read_withdrawn(action: ActionId, body: Body) -> Event:
+    return VerdictWithdrawn(
+        action,
+        body["graded"],
+        Evaluate(AgentId(body["agent"]), TaskId(body["task"]), body["attempt"]),
+        Verdict(body["verdict"]),
+        body["reason"],
+        tuple(body.get("calls", ())),
+    )
+
+
+def _read_changed(_action: ActionId, body: Body) -> Event:
+    return RunChanged(dict(body["settings"]))
 
 
 def _read_started(action: ActionId, body: Body) -> Event:
@@ -286,6 +326,7 @@ def _read_stopped(_action: ActionId, body: Body) -> Event:
 _READERS: dict[str, Callable[[ActionId, Body], Event]] = {
     **READERS,
     "task_graded": _read_graded,
+    "verdict_withdrawn": _read_withdrawn,
     "action_started": _read_started,
     "run_paused": _read_paused,
     "child_proposed": _read_proposed,
@@ -293,6 +334,7 @@ _READERS: dict[str, Callable[[ActionId, Body], Event]] = {
     "agent_stillborn": _read_stillborn,
     "action_lost": _read_lost,
     "run_started": _read_run,
+    "run_changed": _read_changed,
     "run_stopped": _read_stopped,
 }
 KINDS = tuple(_READERS)

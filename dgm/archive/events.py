@@ -17,15 +17,17 @@ from dgm.domain import (
     Budget,
     Cost,
     Digest,
+    Evaluate,
     Evaluation,
     Stillborn,
     TaskId,
     Usage,
+    Verdict,
 )
 
 SCHEMA_VERSION = 4
-"""2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``, 4 ``CallStarted``, ``CallBooked``, ``ModelLearned``
-and ``ModelNoted``."""
+"""2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``, 4 ``CallStarted``, ``CallBooked``, ``ModelLearned``,
+``ModelNoted``, ``RunChanged`` and ``VerdictWithdrawn``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,14 @@ class RunStarted:
     """Whether an agent that lost more of its parents' resolved tasks than it gained has no children."""
     control: Control | None = None
     """Of an examination: None where this session has no control."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunChanged:
+    """Settings hold from here on that are other than before; a person changed them at a resume."""
+
+    settings: Mapping[str, Any]
+    """Nested as in ``run.json``, only what changed; never a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +214,23 @@ class TaskGraded:
 
     action: ActionId
     outcome: Evaluation
+    again: int = 0
+    """How often a verdict of this action was withdrawn before."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictWithdrawn:
+    """A verdict counts no longer, and its evaluation is to be performed again under its id."""
+
+    action: ActionId
+    graded: int
+    """Number of the ``TaskGraded`` event."""
+    what: Evaluate
+    verdict: Verdict
+    """What it said: resolved or unresolved."""
+    reason: str
+    calls: tuple[int, ...] = ()
+    """Numbers of model calls whose recorded answers are not served to the action again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +252,7 @@ class RunStopped:
 
 Event = (
     RunStarted
+    | RunChanged
     | ActionStarted
     | ModelCalled
     | CallStarted
@@ -237,6 +265,7 @@ Event = (
     | AgentBorn
     | AgentStillborn
     | TaskGraded
+    | VerdictWithdrawn
     | ActionLost
     | RunStopped
 )

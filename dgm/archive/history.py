@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ _PROPOSED = (
 
 
 def evaluations_of(run: Run, agent: AgentId, before: ActionId | None = None) -> Mapping[ActionId, Evaluation]:
-    """The agent's resolved and unresolved evaluations by action, in the order of their verdicts.
+    """The agent's resolved and unresolved evaluations by action, in the order of their verdicts; no withdrawn ones.
 
     Args:
         run: the run.
@@ -26,10 +27,11 @@ def evaluations_of(run: Run, agent: AgentId, before: ActionId | None = None) -> 
         before: only what was known when this action was first started.
     """
     until = _first_start(run, before) if before is not None else None
+    last = sys.maxsize if until is None else until
     return {
         recorded.event.action: recorded.event.outcome
-        for recorded in run.store.graded(agent)
-        if isinstance(recorded.event, TaskGraded) and (until is None or recorded.seq < until)
+        for recorded in run.store.graded(agent, last)
+        if isinstance(recorded.event, TaskGraded) and recorded.seq < last
     }
 
 

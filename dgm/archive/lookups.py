@@ -72,10 +72,12 @@ def births(store: EventStore, agents: Sequence[AgentId]) -> Mapping[AgentId, Age
 
 
 def tried_by(store: EventStore, task: TaskId, until: int) -> Sequence[Try]:
-    """Every verdict on a task, by agent and attempt; invalid ones are none."""
+    """Every verdict on a task, by agent and attempt; invalid and withdrawn ones are none."""
+    gone = store.withdrawn(until)
     return [
         Try(agent, attempt, Verdict(verdict), action, seq)
         for agent, attempt, verdict, action, seq in store.query(_TRIED_BY, (task, until))
+        if seq not in gone
     ]
 
 
@@ -86,7 +88,12 @@ def tasks_tried(store: EventStore, until: int) -> Mapping[TaskId, Tally]:
         UserError: the log has no index for it, see ``outline.has_indices``.
     """
     rows = store.query(_TASKS, {"until": until})
-    return {TaskId(task): Tally(good, n - good) for task, good, n in rows}
+    found = {TaskId(task): Tally(good, n - good) for task, good, n in rows}
+    for gone in store.withdrawals(until):
+        tally = found[gone.what.task]
+        good = int(gone.verdict is Verdict.RESOLVED)
+        found[gone.what.task] = Tally(tally.resolved - good, tally.unresolved + good - 1)
+    return {task: tally for task, tally in found.items() if tally.n}
 
 
 def matching(store: EventStore, words: str, until: int) -> Sequence[AgentId]:

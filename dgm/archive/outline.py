@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 from dgm.archive.clades import clade_sums
 from dgm.archive.codec import action_of
 from dgm.archive.store import EventStore
-from dgm.domain import Action, ActionId, AgentId, Tally
+from dgm.domain import Action, ActionId, AgentId, Tally, Verdict
 from dgm.errors import ArchiveCorrupt
 
 RECENT = 5_000
@@ -121,6 +121,9 @@ class Outline:
             last = store.newest()
             ids, births = _columns(store, _BIRTHS)
             graded, solved = _counts(store, _GRADED), _counts(store, _RESOLVED)
+            for gone in store.withdrawals():
+                graded[gone.what.agent] -= 1
+                solved[gone.what.agent] = solved.get(gone.what.agent, 0) - (gone.verdict is Verdict.RESOLVED)
             tail = store.query(_TAIL, (last - RECENT,))
         if ids != list(range(len(ids))) or any(
             parent >= agent for agent, those in enumerate(births) for parent in those

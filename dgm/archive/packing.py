@@ -99,10 +99,9 @@ def _paths_of(folder: Path) -> list[str]:
 def _places(folder: Path) -> list[str]:
     """Absolute paths that the settings name."""
     with Run.open(folder) as run:
-        settings = run.config.get("settings", {})
-    values = (
-        [settings.get(name) for name in ("benchmark", "seed_agent")] if isinstance(settings, dict) else []
-    )
+        every = [run.config.get("settings", {}), *(change for _, change in run.tree.changes)]
+    tables = [settings for settings in every if isinstance(settings, dict)]
+    values = [settings.get(name) for settings in tables for name in ("benchmark", "seed_agent")]
     return [value for value in values if isinstance(value, str) and value.startswith("/")]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from dgm.archive.changes import merged
 from dgm.archive.durable import write_durably
 from dgm.archive.events import (
     SCHEMA_VERSION,
@@ -154,6 +155,26 @@ class Run:
         source = self.source(agent)
         write_folder(source, folder)
         return source
+
+    def settings(self, until: int | None = None) -> Mapping[str, Any]:
+        """Return the settings as JSON has them: frozen ones, and what was changed since.
+
+        Args:
+            until: number of the last event whose changes count; None for all that the tree has read.
+        """
+        found: Mapping[str, Any] = self.config.get("settings", {})
+        for seq, change in self.tree.changes:
+            if until is None or seq <= until:
+                found = merged(found, change)
+        return found
+
+    def sandbox(self, until: int | None = None) -> str:
+        """Return the kind of sandbox that the run works in, or worked in at event ``until``; it may be ``auto``."""
+        found: str = self.config["sandbox"]
+        for seq, change in self.tree.changes:
+            if "sandbox" in change and (until is None or seq <= until):
+                found = change["sandbox"]
+        return found
 
     def outcome(self, action: ActionId) -> Recorded | None:
         """The last event of an action that is not a start or a model call; ``None`` while there is none."""

@@ -5,11 +5,34 @@ from dgm.archive.events import SCHEMA_VERSION
 APPLICATION_ID = 0x64676D65
 """``dgme`` in the file's header: tells ``file`` and us that a database is a run's."""
 
+_GRADED_ONCE = """
+CREATE UNIQUE INDEX graded_once ON events(
+    json_extract(body, '$.agent'), json_extract(body, '$.task'), json_extract(body, '$.attempt'),
+    coalesce(json_extract(body, '$.again'), 0)
+) WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid';
+"""
+_EVALUATIONS = """
+CREATE VIEW evaluations AS SELECT
+    json_extract(body, '$.agent') AS agent,
+    json_extract(body, '$.task') AS task,
+    json_extract(body, '$.attempt') AS attempt,
+    json_extract(body, '$.verdict') AS verdict,
+    coalesce(json_extract(body, '$.score'), 0.0) AS score,
+    json_extract(body, '$.reason') AS reason,
+    coalesce(json_extract(body, '$.seconds'), 0.0) AS seconds,
+    action,
+    at AS graded_at
+    FROM events WHERE kind = 'task_graded' AND seq NOT IN (
+        SELECT json_extract(body, '$.graded') FROM events WHERE kind = 'verdict_withdrawn'
+    );
+"""
+
 INDICES = """
 CREATE INDEX IF NOT EXISTS births ON events(json_extract(body, '$.id'), json_extract(body, '$.parents'))
     WHERE kind = 'agent_born';
 CREATE INDEX IF NOT EXISTS resolved ON events(json_extract(body, '$.agent'))
     WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') = 'resolved';
+CREATE INDEX IF NOT EXISTS withdrawn ON events(json_extract(body, '$.graded')) WHERE kind = 'verdict_withdrawn';
 """
 """By these an outline of a long run is read without the log itself. Runs that an older dgm made have them from the
 next time they are written."""
@@ -23,9 +46,7 @@ CREATE TABLE events(
     body JSON NOT NULL
 );
 CREATE INDEX events_by_action ON events(action);
-CREATE UNIQUE INDEX graded_once
-    ON events(json_extract(body, '$.agent'), json_extract(body, '$.task'), json_extract(body, '$.attempt'))
-    WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid';
+{_GRADED_ONCE.strip()}
 CREATE UNIQUE INDEX called_once ON events(action, json_extract(body, '$.number')) WHERE kind = 'model_called';
 {INDICES.strip()}
 CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
@@ -41,17 +62,7 @@ CREATE VIEW agents AS SELECT
     action,
     at AS born_at
     FROM events WHERE kind = 'agent_born';
-CREATE VIEW evaluations AS SELECT
-    json_extract(body, '$.agent') AS agent,
-    json_extract(body, '$.task') AS task,
-    json_extract(body, '$.attempt') AS attempt,
-    json_extract(body, '$.verdict') AS verdict,
-    coalesce(json_extract(body, '$.score'), 0.0) AS score,
-    json_extract(body, '$.reason') AS reason,
-    coalesce(json_extract(body, '$.seconds'), 0.0) AS seconds,
-    action,
-    at AS graded_at
-    FROM events WHERE kind = 'task_graded';
+{_EVALUATIONS.strip()}
 CREATE VIEW spend AS SELECT
     action,
     json_extract(body, '$.number') AS number,
@@ -69,3 +80,15 @@ CREATE VIEW spend AS SELECT
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
 """
+
+UPGRADE = f"""
+BEGIN;
+DROP INDEX graded_once;
+{_GRADED_ONCE.strip()}
+DROP VIEW evaluations;
+{_EVALUATIONS.strip()}
+{INDICES.strip()}
+PRAGMA user_version = {SCHEMA_VERSION};
+COMMIT;
+"""
+"""What a log of schema 1 to 3 needs before an event of schema 4 may be written into it."""

@@ -10,19 +10,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from dgm.archive.codec import decode, encode
-from dgm.archive.events import SCHEMA_VERSION, Event, ModelCalled, Recorded
+from dgm.archive.events import SCHEMA_VERSION, Event, ModelCalled, Recorded, VerdictWithdrawn
 from dgm.archive.lock import WriterLock
-from dgm.archive.schema import APPLICATION_ID, INDICES, SCHEMA
+from dgm.archive.schema import APPLICATION_ID, INDICES, SCHEMA, UPGRADE
 from dgm.errors import ArchiveCorrupt, DgmError, Infrastructure, UserError
 
 Row = tuple[int, float, str, int | None, str]
 """``seq``, ``at``, ``kind``, ``action``, ``body``."""
 _CHUNK = 5_000
+_WITHDRAWALS_SINCE = 4
+"""Schema of the first log that may hold withdrawn verdicts; those before lack the index of them."""
 _NEWEST = "SELECT coalesce(max(seq), 0) FROM events"
 _COLUMNS = "SELECT seq, at, kind, action, body FROM events"
 
@@ -140,14 +143,35 @@ class EventStore:
             query = f"{_COLUMNS} WHERE action = ? ORDER BY seq"
             return [self.decoded(row) for row in self._connection.execute(query, (action,))]
 
-    def graded(self, agent: int) -> Sequence[Recorded]:
-        """The resolved and unresolved evaluations of one agent, in order."""
+    def graded(self, agent: int, until: int = sys.maxsize) -> Sequence[Recorded]:
+        """The resolved and unresolved evaluations of one agent, in order.
+
+        Args:
+            agent: the agent.
+            until: number of an event; verdicts that were withdrawn by then are left out.
+        """
         query = (
             f"{_COLUMNS} WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'"
             " AND json_extract(body, '$.agent') = ? ORDER BY seq"
         )
+        gone = self.withdrawn(until)
         with _translating(self._path):
-            return [self.decoded(row) for row in self._connection.execute(query, (agent,)).fetchall()]
+            rows = self._connection.execute(query, (agent,)).fetchall()
+        return [self.decoded(row) for row in rows if row[0] not in gone]
+
+    def withdrawals(self, until: int = sys.maxsize) -> Sequence[VerdictWithdrawn]:
+        """Return the verdicts that were withdrawn by event number ``until``, in order."""
+        query = f"{_COLUMNS} INDEXED BY withdrawn WHERE kind = 'verdict_withdrawn' AND seq <= ? ORDER BY seq"
+        with _translating(self._path):
+            if _version(self._connection) < _WITHDRAWALS_SINCE:
+                return ()
+            rows = self._connection.execute(query, (until,)).fetchall()
+        events = [self.decoded(row).event for row in rows]
+        return [event for event in events if isinstance(event, VerdictWithdrawn)]
+
+    def withdrawn(self, until: int = sys.maxsize) -> AbstractSet[int]:
+        """Return the numbers of ``TaskGraded`` events whose verdicts were withdrawn by event number ``until``."""
+        return {event.graded for event in self.withdrawals(until)}
 
     def calls(self, action: int) -> Sequence[ModelCalled]:
         """The answered model calls of an action, by number."""
@@ -237,13 +261,17 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 
 def _check(path: Path, connection: sqlite3.Connection) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    version = _version(connection)
     if application != APPLICATION_ID:
         raise ArchiveCorrupt(f"{path}: a database, but not one that dgm wrote (application id {application})")
     if version > SCHEMA_VERSION:
         raise UserError(
             f"{path}: written by a newer dgm (schema {version}, this one reads {SCHEMA_VERSION}); upgrade dgm"
         )
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _check_pages(path: Path, connection: sqlite3.Connection) -> None:
@@ -265,7 +293,7 @@ def _open_to_write(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         _check_pages(path, connection)
-        connection.executescript(INDICES)
+        connection.executescript(UPGRADE if _version(connection) < SCHEMA_VERSION else INDICES)
     except BaseException:
         connection.close()
         raise

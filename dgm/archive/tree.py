@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from types import MappingProxyType
+from typing import Any
 
 from dgm.archive.approvals import Waiting
 from dgm.archive.clades import add_news
@@ -24,19 +25,24 @@ from dgm.archive.events import (
     CallRefused,
     CallStarted,
     ChildProposed,
+    Event,
     ModelCalled,
     ModelLearned,
     ModelNoted,
     Recorded,
+    RunChanged,
     RunPaused,
     RunStarted,
     RunStopped,
     TaskGraded,
+    VerdictWithdrawn,
 )
 from dgm.archive.flips import FlipCounts, flip
+from dgm.archive.genealogy import Genealogy
 from dgm.archive.model_facts import ModelFacts
-from dgm.archive.session_clock import SessionClock
 from dgm.archive.spend import Spend
+from dgm.archive.watch import Watch
+from dgm.archive.withdrawals import Withdrawals
 from dgm.domain import (
     Action,
     ActionId,
@@ -54,7 +60,7 @@ from dgm.domain import (
 from dgm.errors import ArchiveCorrupt
 
 
-class Tree:
+class Tree(Genealogy):
     """Everything that a run's events say, held in memory.
 
     The numeric columns (one entry per agent, indexed by its id) are plain arrays, so that
@@ -63,6 +69,7 @@ class Tree:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.own_resolved = array("q")
         self.own_unresolved = array("q")
         self.clade_resolved = array("q")
@@ -81,14 +88,15 @@ class Tree:
 
         Those that a person, or a time-out in a person's place, decided on do not count: they could be made.
         """
-        self.depths = array("q")
-        """Steps to the seed, along first parents."""
         self.evaluations = 0
         """Graded resolved or unresolved; every attempt counts."""
         self.invalid = 0
         self.budget = Budget()
         self.tasks: tuple[TaskId, ...] = ()
         self.flips = FlipCounts()
+        self.withdrawals = Withdrawals()
+        self.changes: list[tuple[int, Mapping[str, Any]]] = []
+        """Settings that were changed, nested, each with the number of its event."""
         self.seq = 0
         """Of the last event applied."""
         self.next_action = ActionId(1)
@@ -98,26 +106,18 @@ class Tree:
         """Why the run waits for its provider; empty while it does not."""
         self.refusals = 0
         """Requests that the gateway refused to agents."""
-        self._agents: list[Agent] = []
-        self._children: list[list[AgentId]] = []
         self._verdicts: list[dict[TaskId, Verdict | None]] = []
         self._pending: dict[ActionId, Action] = {}
         self._redo: dict[ActionId, Action] = {}
         self._waiting: dict[ActionId, Waiting] = {}
         self._restarts: dict[ActionId, int] = {}
         self._child_numbers: dict[ActionId, int] = {}
-        self._aims: dict[ActionId, str] = {}
         self._stillborn: dict[str, int] = {}
         self.model_calls, self.model_facts = Spend(), ModelFacts()
-        self._clock = SessionClock()
+        self._watch = Watch()
         self._deferred = False
 
     # What the tree says
-
-    @property
-    def agents(self) -> Sequence[Agent]:
-        """Every member of the archive; an agent's id is its index."""
-        return self._agents
 
     @property
     def pending(self) -> Mapping[ActionId, Action]:
@@ -147,7 +147,7 @@ class Tree:
     @property
     def wall_seconds(self) -> float:
         """From first to last event of each session, summed; the time between sessions is not counted."""
-        return self._clock.seconds
+        return self._watch.seconds
 
     def spend_of(self, action: ActionId) -> Usage:
         """What the model calls of one action took, over all its tries."""
@@ -165,10 +165,6 @@ class Tree:
         """How many expansions of the same first parent were started before this one."""
         return self._child_numbers[action]
 
-    def aim(self, agent: AgentId) -> str:
-        """What the agent was to be better at, in its operator's word; empty where that was not said."""
-        return self._aims.get(self._agents[agent].action, "")
-
     def own(self, agent: AgentId) -> Tally:
         """The agent's own verdicts."""
         return Tally(self.own_resolved[agent], self.own_unresolved[agent])
@@ -176,19 +172,6 @@ class Tree:
     def clade(self, agent: AgentId) -> Tally:
         """The verdicts of the agent and all its descendants, each descendant once."""
         return Tally(self.clade_resolved[agent], self.clade_unresolved[agent])
-
-    def children(self, agent: AgentId) -> Sequence[AgentId]:
-        """The agents that name this one as a parent, by birth."""
-        return self._children[agent]
-
-    def first_parent(self, agent: AgentId) -> AgentId | None:
-        """The parent whose line the agent stands on; ``None`` for a seed."""
-        parents = self._agents[agent].parents
-        return parents[0] if parents else None
-
-    def depth(self, agent: AgentId) -> int:
-        """Steps to the seed, along first parents."""
-        return self.depths[agent]
 
     def tried(self, agent: AgentId) -> AbstractSet[TaskId]:
         """Tasks whose first attempt was started: graded, running, to be performed again, or given up."""
@@ -201,20 +184,6 @@ class Tree:
     def verdicts(self, agent: AgentId) -> Mapping[TaskId, Verdict | None]:
         """``verdict`` for all that the agent has tried."""
         return MappingProxyType(self._verdicts[agent])
-
-    def ancestors(self, agent: AgentId) -> Iterator[AgentId]:
-        """Parents, their parents … down to the seed, each once and never before its descendants."""
-        agents = self._agents
-        parents = agents[agent].parents
-        while len(parents) == 1:
-            yield parents[0]
-            parents = agents[parents[0]].parents
-        waiting = set(parents)
-        while waiting:
-            nearest = max(waiting)
-            yield nearest
-            waiting.discard(nearest)
-            waiting.update(agents[nearest].parents)
 
     # How it grows
 
@@ -234,8 +203,6 @@ class Tree:
                 self.model_facts.apply(recorded.event)
             case CallRefused():
                 self.refusals += 1
-            case RunPaused(reason):
-                self.paused = reason
             case ChildProposed(action, child):
                 self._forget(action)
                 self._waiting[action] = Waiting(child, recorded.at)
@@ -247,18 +214,32 @@ class Tree:
                 self.barren[dead.parents[0]] += not dead.decided
             case ActionLost(action, _, final):
                 self._lose(action, final)
+            case VerdictWithdrawn(action, _, what, verdict, _, calls):
+                self._withdraw(action, what, verdict)
+                self.withdrawals.add(action, calls)
+            case event:
+                self._apply_to_run(event, recorded)
+        self.passed(recorded.seq, recorded.at)
+
+    def _apply_to_run(self, event: Event, recorded: Recorded) -> None:
+        match event:
             case RunStarted(budget, tasks):
-                self.flips.counts = recorded.event.flips
+                self.flips.counts = event.flips
                 self.budget, self.tasks, self.stop_reason, self.paused = budget, tasks, "", ""
-                self._clock.begin(recorded.at)
+                self._watch.begin(recorded.at)
+            case RunChanged(settings):
+                self.changes.append((recorded.seq, settings))
+            case RunPaused(reason):
+                self.paused = reason
             case RunStopped(reason):
                 self.stop_reason, self.paused = reason, ""
-        self.passed(recorded.seq, recorded.at)
+            case _:
+                pass
 
     def passed(self, seq: int, at: float) -> None:
         """Notes the place in the log up to which the tree was folded."""
         self.seq = seq
-        self._clock.passed(at)
+        self._watch.passed(at)
 
     def started(self, action: ActionId, what: Action, again: bool) -> None:
         """Folds an ``ActionStarted``."""
@@ -290,16 +271,26 @@ class Tree:
             self.invalid += 1
             self._redo[action] = what or Evaluate(agent, task, attempt)
             return
-        self.evaluations += 1
         if attempt == 0:
             self._judge(agent, task, verdict)
-        if verdict is Verdict.RESOLVED:
-            self.own_resolved[agent] += 1
-        else:
-            self.own_unresolved[agent] += 1
+        self._count(agent, verdict, 1)
+
+    def _withdraw(self, action: ActionId, what: Evaluate, verdict: Verdict) -> None:
+        known = self._verdicts[what.agent].get(what.task) if what.attempt == 0 else verdict
+        if known is not verdict or verdict is Verdict.INVALID or action in self._pending:
+            raise ArchiveCorrupt(f"action {action} has no verdict {verdict} that could be withdrawn")
+        if what.attempt == 0:
+            self._judge(what.agent, what.task, None)
+        self._count(what.agent, verdict, -1)
+        self._redo[action] = what
+
+    def _count(self, agent: AgentId, verdict: Verdict, times: int) -> None:
+        resolved = times if verdict is Verdict.RESOLVED else 0
+        self.evaluations += times
+        self.own_resolved[agent] += resolved
+        self.own_unresolved[agent] += times - resolved
         if not self._deferred:
-            resolved = int(verdict is Verdict.RESOLVED)
-            self._add_to_clades(agent, resolved, 1 - resolved)
+            self._add_to_clades(agent, resolved, times - resolved)
 
     @contextmanager
     def many(self) -> Iterator[None]:
@@ -334,21 +325,9 @@ class Tree:
                 f"agent {event.id} with parents {event.parents} cannot be born as number {len(self._agents)}"
             )
         self._forget(event.action)
-        self._agents.append(
-            Agent(
-                event.id,
-                event.parents,
-                CommitId(event.commit),
-                event.operator,
-                event.rationale,
-                event.action,
-            )
-        )
-        self._children.append([])
+        commit = CommitId(event.commit)
+        self._add(Agent(event.id, event.parents, commit, event.operator, event.rationale, event.action))
         self._verdicts.append({})
-        for parent in dict.fromkeys(event.parents):
-            self._children[parent].append(event.id)
-        self.depths.append(self.depths[event.parents[0]] + 1 if event.parents else 0)
         for column in self._counters():
             column.append(0)
         if event.parents:
@@ -367,7 +346,7 @@ class Tree:
             self.flips.balance,
         )
 
-    def _judge(self, agent: AgentId, task: TaskId, verdict: Verdict) -> None:
+    def _judge(self, agent: AgentId, task: TaskId, verdict: Verdict | None) -> None:
         if not self.flips.counts:
             self._try(agent, task, verdict)
             return

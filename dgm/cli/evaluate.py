@@ -1,5 +1,6 @@
 """``dgm evaluate``: agents on every task of a split, outside of a search; or the patches of a file, graded."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
@@ -34,6 +35,7 @@ from dgm.search.exam import enter_as, entered_as
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.search.model_checks import note_checks
+from dgm.search.rehearsal import rehearse
 from dgm.search.supply import Lent
 from dgm.simulate import check_performed
 
@@ -49,6 +51,8 @@ class Contestant:
     key: str
     """What it is entered under."""
     source: Callable[[], Snapshot]
+    vetted: bool = False
+    """Whether it passed vetting when it was born, or a search began with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,9 @@ def _check_no_agent(given: Mapping[str, object], attempts: int) -> None:
 
 def _of_run(run: Run, name: str) -> Contestant:
     agent = find_agent(run, name)
-    return Contestant(f"agent {agent.id}", agent.commit, lambda: run.repository.source(agent.commit))
+    return Contestant(
+        f"agent {agent.id}", agent.commit, lambda: run.repository.source(agent.commit), vetted=True
+    )
 
 
 def _of_folder(where: str) -> Contestant:
@@ -229,6 +235,8 @@ def _evaluate(plan: Plan, *, model_given: bool, verbose: bool, as_json: bool) ->
         "limits": plan.settings.limits.model_dump(mode="json"),
         "benchmarks": plan.settings.benchmarks.model_dump(mode="json"),
     }
+    if not (folder / "run.json").exists():
+        _rehearse(plan.contestants, plan, parts)
     with opened_evaluation(folder, frozen, plan.settings, parts) as made:
         over = _perform(made, plan, parts, tasks, quiet=as_json)
         wanted = _wanted(made, plan, tasks)
@@ -265,6 +273,13 @@ def _packages(contestants: Sequence[Contestant]) -> list[str]:
     return needs[first]
 
 
+def _rehearse(contestants: Sequence[Contestant], plan: Plan, parts: assemble.Parts) -> None:
+    """Find out whether agents can start that nobody has vetted; raises as ``rehearse``."""
+    for one in contestants:
+        if not one.vetted:
+            asyncio.run(rehearse(one.name, one.source(), parts.engine, plan.settings.limits))
+
+
 def _affordable(made: Run, max_usd: float | None) -> float | None:
     """What the evaluation may cost in all: what is said now, else what was said last."""
     usd = max_usd if max_usd is not None else made.tree.budget.usd
@@ -290,6 +305,7 @@ def _perform(made: Run, plan: Plan, parts: assemble.Parts, tasks: Sequence[Task]
             return DONE
         # Found out before anybody is asked.
         _affordable(made, plan.max_usd)
+        _rehearse([one for one in plan.contestants if entered_as(made, one.key) is None], plan, parts)
         note_checks(made, plan.settings, check_and_tell(plan.settings, made))
     for one in plan.contestants:
         enter_as(made, one.key, one.source)

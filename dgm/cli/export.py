@@ -117,7 +117,7 @@ def _predictions(run: Run, agent: Agent, file: Path, evaluation: str | None, *, 
         if there is None:
             raise UserError(f"{where.folder}: agent {agent.id} was not evaluated there")
         model = f"dgm/{run.name}/{agent.id}+{models_of(where)['solve']}"
-        mixed = _is_mixed(where.config["settings"]["benchmark"])
+        mixed = _is_mixed(where.settings()["benchmark"])
         done = export_predictions(where, there, model, file, _in_mixed if mixed else lambda task: task)
     if as_json:
         emit_json(

@@ -209,7 +209,7 @@ def evaluations(
             )
             return _live_evaluations(run, live, agents, chosen, as_json)
         began = time.monotonic()
-        how = How(perform, workers or run.config["settings"]["workers"], _printer(as_json, again_text))
+        how = How(perform, workers or run.settings()["workers"], _printer(as_json, again_text))
         done = asyncio.run(replaying.evaluations(run, agents, chosen, how, sandbox))
     matches = [again.match for again in done]
     if as_json:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from dgm import assemble
+from dgm.archive.events import RunChanged
 from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, run_argument
@@ -21,18 +22,22 @@ from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
 from dgm.cli.progress import Progress, listen_for_signals, progress
 from dgm.config import Settings, resolve
-from dgm.domain import Budget
+from dgm.domain import SEED, Budget
 from dgm.errors import Infrastructure, UserError
 from dgm.models.auto import settle
-from dgm.models.choose import AUTO, names_by_role
+from dgm.models.choose import AUTO, all_names
 from dgm.protocols import Checked
 from dgm.search.budgets import Ending, Reason
 from dgm.search.evaluating import PLAN as EVALUATION
+from dgm.search.evaluating import changed
+from dgm.search.mending import SETTABLE, change, graded_after_refusals
 from dgm.search.model_checks import note_checks
+from dgm.search.rehearsal import rehearse
 from dgm.search.summary import run_summary
 from dgm.show.safe import one_line
 from dgm.show.status import status_lines
 from dgm.show.terminal import write
+from dgm.show.words import counted
 from dgm.simulate import PLAN as SIMULATION
 
 RESERVED = ("seed", "example")
@@ -81,6 +86,7 @@ def run(
     parts = assemble.parts_of(settings)
     assemble.check_settings(settings)
     settings = _with_models(settings)
+    _rehearse_seed(settings, parts)
     checks = check_and_tell(settings)
     with assemble.create(folder, settings, parts) as made:
         note_checks(made, settings, checks)
@@ -90,12 +96,34 @@ def run(
 @click.command()
 @run_argument
 @click.option("--workers", type=click.IntRange(1, 256), help="Steps at once, for this session.")
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a setting from here on: models.*, limits.*, workers or sandbox.",
+)
+@click.option("--benchmark", help="Where the run's benchmark lies now; its content must be the same.")
+@click.option(
+    "--regrade",
+    type=click.Choice(["refused"]),
+    help="'refused': perform again what was graded unresolved after the model had been refused to the agent.",
+)
 @budget_options
 @as_json
-def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> int:
+def resume(
+    run_name: str,
+    workers: int | None,
+    assignments: tuple[str, ...],
+    benchmark: str | None,
+    regrade: str | None,
+    as_json: bool,
+    **flags: Any,
+) -> int:
     """Go on with a search, after a stop or a crash; nothing that was paid for is lost.
 
-    Steps that were under way are performed first, even where a smaller --max-evaluations has no room for them.
+    Steps that were under way are performed first, even where a smaller --max-evaluations has no room for them. What
+    --set, --benchmark and --regrade change is recorded, and holds for all later sessions.
     """
     folder = find_run(run_name, write=True)
     with Run.open(folder, write=True) as opened:
@@ -107,19 +135,65 @@ def resume(run_name: str, workers: int | None, as_json: bool, **flags: Any) -> i
             raise UserError(
                 f"{opened.name}: is simulated; to go on, repeat its dgm simulate --record command"
             )
-        settings = assemble.settings_of(opened)
+        settings = _mended(opened, assignments, benchmark)
+        event = change(assemble.settings_of(opened), settings)
+        parts = _parts_again(opened, settings, event)
+        checks = _check_again(settings, opened)
+        withdrawn = graded_after_refusals(opened) if regrade else ()
+        budget = _budget(assemble.budget_of(opened, settings), flags)
+        assemble.reopen(opened, budget, parts, [*([event] if event else ()), *withdrawn])
+        note_checks(opened, settings, checks)
+        if regrade:
+            sys.stderr.write(f"to be performed again: {counted(len(withdrawn), 'evaluation')}\n")
         if workers is not None:
             settings = settings.model_copy(update={"workers": workers})
-        parts = assemble.parts_of(settings.model_copy(update={"sandbox": opened.config["sandbox"]}))
-        checks = _check_again(settings, opened)
-        assemble.reopen(opened, _budget(assemble.budget_of(opened, settings), flags), parts)
-        note_checks(opened, settings, checks)
         return _go(opened, settings, parts, as_json)
+
+
+def _mended(opened: Run, assignments: Sequence[str], benchmark: str | None) -> Settings:
+    """The settings of a run with what a person changes; ``auto`` becomes a model again."""
+    before = assemble.settings_of(opened)
+    after = (
+        changed(before.model_dump(mode="json"), assignments, SETTABLE, "dgm resume")
+        if assignments
+        else before
+    )
+    if benchmark:
+        after = placed(after.model_copy(update={"benchmark": benchmark}))
+    return _with_models(after)
+
+
+def _parts_again(opened: Run, settings: Settings, event: RunChanged | None) -> assemble.Parts:
+    """What the run is performed with from here on; in another kind of sandbox the seed must show that it can start.
+
+    Raises:
+        UserError: no sandbox, no such benchmark or one of another content, or the seed cannot start.
+    """
+    elsewhere = event is not None and "sandbox" in event.settings
+    sandbox = settings.sandbox if elsewhere else opened.sandbox()
+    try:
+        parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox}))
+    except UserError as error:
+        if not Path(settings.benchmark).is_absolute() or Path(settings.benchmark).exists():
+            raise
+        hint = f"if it was moved, say where it is: dgm resume {opened.name} --benchmark PATH"
+        raise UserError(f"{error}; {hint}") from error
+    assemble.check_benchmark(opened, parts)
+    if elsewhere and opened.tree.agents:
+        asyncio.run(rehearse("the seed", opened.source(SEED), parts.engine, settings.limits))
+    return parts
+
+
+def _rehearse_seed(settings: Settings, parts: assemble.Parts) -> None:
+    """Find out whether the seed can start, before anything is asked of a provider; raises as ``rehearse``."""
+    name = settings.seed_agent or "the shipped seed"
+    source = assemble.seed_source(settings.seed_agent)
+    asyncio.run(rehearse(name, source, parts.engine, settings.limits))
 
 
 def _with_models(settings: Settings) -> Settings:
     """The settings with ``auto`` replaced by a model; says which and why."""
-    if AUTO not in names_by_role(settings).values():
+    if AUTO not in all_names(settings):
         return settings
     settled, why = settle(settings, ask_to_spend)
     sys.stderr.write(f"model: {why}\n")

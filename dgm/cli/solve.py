@@ -16,7 +16,7 @@ from dgm.config import Settings
 from dgm.errors import UserError
 from dgm.models.auto import settle
 from dgm.models.choose import AUTO
-from dgm.sandboxes.choose import EngineName
+from dgm.sandboxes.choose import EngineName, choose
 from dgm.search.summary import spend_record
 from dgm.show.safe import neutral
 from dgm.simulate import check_performed
@@ -47,6 +47,7 @@ def solve(
 ) -> int:
     """Let an agent work on a copy of a repository; shows the diff, and changes the repository only if you say yes."""
     from dgm.search import solving
+    from dgm.search.rehearsal import rehearse
 
     run_name, found, agent_name = which.rpartition(":")
     if not found:
@@ -57,6 +58,7 @@ def solve(
         source = run.repository.source(agent.commit)
         settings = _settings(run, model, max_usd)
     before = solving.user_files(repo)
+    asyncio.run(rehearse(which, source, choose(sandbox), settings.limits))
     solved = asyncio.run(
         solving.solve(source, before, problem, solving.Means(settings, sandbox, time_limit_s))
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from dgm.config.section import Count, Positive, Section
 from dgm.domain import Budget
@@ -174,13 +174,62 @@ class PriceSettings(Section):
     """Output tokens that the model can give at most."""
 
 
+class WeightedModel(Section):
+    """One of several models of a role."""
+
+    model: str
+    """Its full name."""
+    weight: Positive = 1.0
+    """Models are drawn in proportion to their weights."""
+
+
+def _several(value: object) -> object:
+    """Read a list of names or of tables with ``model`` and ``weight``, or a table of weights by name.
+
+    Raises:
+        ValueError: it is none of these, empty, or names a model twice.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    rows = (
+        [{"model": name, "weight": weight} for name, weight in value.items()]
+        if isinstance(value, dict)
+        else value
+    )
+    if not isinstance(rows, list | tuple):
+        # pydantic reports a ValueError only.
+        raise ValueError("expected a model's name, or a list of names or of tables {model = …, weight = …}")  # noqa: TRY004
+    found = tuple(map(_weighted, rows))
+    names = [each.model for each in found]
+    if not names:
+        raise ValueError("expected at least one model")
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise ValueError(f"'{twice}' is named twice; give it a larger weight")
+    return found
+
+
+def _weighted(row: object) -> WeightedModel:
+    if isinstance(row, WeightedModel):
+        return row
+    table = {"model": row} if isinstance(row, str) else row
+    if not isinstance(table, dict) or not set(table) <= {"model", "weight"}:
+        raise ValueError(f"{row!r} is neither a model's name nor a table with model and weight")
+    name, weight = table.get("model"), table.get("weight", 1.0)
+    if not isinstance(name, str) or not name or name == "auto":
+        raise ValueError(f"{name!r} is not the name of one of several models")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
+        raise ValueError(f"the weight of '{name}' is {weight!r}; expected a number above 0")
+    return WeightedModel(model=name, weight=weight)
+
+
 class ModelsSettings(Section):
     """Models by role, and how their providers are reached."""
 
     solve: str | None = None
     """The model of agents that work on tasks; default: ``model``."""
-    improve: str | None = None
-    """The model of agents that edit their own source; default: ``model``."""
+    improve: Annotated[str | tuple[WeightedModel, ...] | None, BeforeValidator(_several)] = None
+    """The model of agents that edit their own source; default: ``model``. A list of names, or of tables
+    ``{model = "…", weight = 2}``: several models, of which one is drawn for each child."""
     diagnose: str | None = None
     """The model that reads failures; default: ``model``."""
     openai: ProviderSettings = ProviderSettings()

@@ -41,8 +41,9 @@ class Table:
 
 
 def _evaluations(run: Run) -> Iterator[tuple[Cell, ...]]:
+    gone = run.store.withdrawn(run.tree.seq)
     for seq, at, event in _events(run, "task_graded"):
-        if isinstance(event, TaskGraded):
+        if isinstance(event, TaskGraded) and seq not in gone:
             done, usage = event.outcome, event.outcome.cost.usage
             yield (
                 seq,
@@ -106,7 +107,8 @@ EVALUATIONS = Table(
     ),
     _evaluations,
 )
-"""Every verdict, ``invalid`` ones included; tokens and money are those of its action over all its tries until then."""
+"""Every verdict that was not withdrawn, ``invalid`` ones included; tokens and money are those of its action over all
+its tries until then."""
 SPEND = Table(
     (
         ("event", Kind.WHOLE),

@@ -8,7 +8,7 @@ Where agent and provider speak the same protocol, request and reply pass as the 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +24,7 @@ from dgm.gateway.performing import DRY_RUN, Caller
 from dgm.gateway.sockets import SocketServer
 from dgm.gateway.wire import BadRequest, Wire
 from dgm.messages import Reply, Request, RequestRefused, WireRequest
+from dgm.models.drawing import Drawing
 from dgm.protocols import Checked, Journal, LentModel, WireModel
 
 if TYPE_CHECKING:
@@ -37,6 +38,16 @@ MOST_LOST_S = 1800.0
 DRAIN_S = 60.0
 """How long the end of a session waits for calls that may be billed; at most a short while when it ends at once."""
 DRAIN_AT_ONCE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class LendingRules:
+    """Which model an action is lent, and by which names an agent may ask for it."""
+
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Names that agents ask for → the model that each stands for, ``default`` for the lent one."""
+    drawing: Drawing = field(default_factory=Drawing)
+    """Draws the model of an action where its role has several."""
 
 
 class Gateway:
@@ -58,7 +69,7 @@ class Gateway:
         models: Mapping[str, LentModel],
         ledger: Ledger,
         limits: CallLimits | None = None,
-        aliases: Mapping[str, str] | None = None,
+        rules: LendingRules | None = None,
     ) -> None:
         """Open nothing yet.
 
@@ -68,15 +79,16 @@ class Gateway:
             models: role (``solve``, ``improve``, ``diagnose``, ``probe``, ``dry-run``) → the model that is lent for it.
             ledger: what the run may still spend; knows the price of every model.
             limits: of one lease, unless it is given its own.
-            aliases: names that agents may ask for → the model that each stands for, ``default`` for the lent one.
+            rules: which model an action is lent, and by which names an agent may ask for it.
         """
+        self._rules = rules or LendingRules()
         self.folder = folder
         self.ledger = ledger
         self.caller = Caller(journal, ledger)
         self._journal = journal
         self.models = models
         self.limits = limits or CallLimits()
-        self._answering = Answering(self.caller, ledger, aliases or {})
+        self._answering = Answering(self.caller, ledger, self._rules.aliases)
         self._leases: dict[str, Lease] = {}
         self._ending: set[asyncio.Task[Any]] = set()
         self._server: SocketServer | None = None
@@ -125,7 +137,8 @@ class Gateway:
         last = max([0, *(one.number for one in paid), *(one.number for one in cut)])
         known: set[int] = set() if heard is None else heard
         fresh = [exchange for exchange in paid if exchange.number not in known]
-        lease = Lease(action, role, self.models[role], limits or self.limits, fresh)
+        model = self.models[self._rules.drawing.model_for(action, role)]
+        lease = Lease(action, role, model, limits or self.limits, fresh)
         lease.heard = known
         self.caller.enter(lease, last)
         self._leases[lease.token] = lease

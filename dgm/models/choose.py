@@ -7,13 +7,14 @@ nobody anything: whether a model answers is for its ``check``, which one ``auto`
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, cast
 
 from dgm.config import Settings
 from dgm.errors import UserError
 from dgm.messages import WireProtocol
+from dgm.models.drawing import Choice, Drawing
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
 from dgm.models.providers import ANTHROPIC, OPENAI, PROVIDERS, Provider, open_connection, provider_of
@@ -39,25 +40,45 @@ _OWN_NAMES = {OPENAI.name: re.compile(r"(gpt|chatgpt|codex|o\d)\b"), ANTHROPIC.n
 
 
 def names_by_role(settings: Settings) -> Mapping[str, str]:
-    """Role → the full name of its model."""
+    """Role → the full name of its model; of several the first (``drawing_of`` has all of them)."""
+    improve = settings.models.improve
     own = {
         "solve": settings.models.solve,
-        "improve": settings.models.improve,
+        "improve": improve[0].model if isinstance(improve, tuple) else improve,
         "diagnose": settings.models.diagnose,
     }
     return {role: own[role] or settings.model for role in ROLES}
 
 
+def drawing_of(settings: Settings) -> Drawing:
+    """Return how the models of roles that have several are drawn."""
+    improve = settings.models.improve
+    if not isinstance(improve, tuple):
+        return Drawing(settings.seed)
+    return Drawing(settings.seed, {"improve": [Choice(each.model, each.weight) for each in improve]})
+
+
+def all_names(settings: Settings) -> Sequence[str]:
+    """Return the full name of every model that may be asked, each once."""
+    several = [each.model for choices in drawing_of(settings).choices.values() for each in choices]
+    return tuple(dict.fromkeys([*names_by_role(settings).values(), *several]))
+
+
 def open_models(settings: Settings) -> Mapping[str, LentModel]:
     """Role → its model; one model for each name, and one queue for each provider.
+
+    Each model of a role that has several is there under its own name, too: see ``Drawing.model_for``.
 
     Raises:
         UserError: there is no such model, or its key or address is missing.
     """
     opener = _Opener(settings)
-    names = names_by_role(settings)
-    models = {name: opener.open(name) for name in dict.fromkeys(names.values())}
-    return {role: models[name] for role, name in names.items()}
+    models = {name: opener.open(name) for name in all_names(settings)}
+    several = [each.model for choices in drawing_of(settings).choices.values() for each in choices]
+    return {
+        **{role: models[name] for role, name in names_by_role(settings).items()},
+        **{name: models[name] for name in several},
+    }
 
 
 def open_model(name: str, settings: Settings | None = None) -> LentModel:

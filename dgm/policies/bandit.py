@@ -28,7 +28,14 @@ from random import Random
 
 import numpy as np
 
-from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, Recorded, TaskGraded
+from dgm.archive.events import (
+    ActionStarted,
+    AgentBorn,
+    AgentStillborn,
+    Recorded,
+    TaskGraded,
+    VerdictWithdrawn,
+)
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Cost, Expand
 from dgm.stats.better import JUDGED, chance_better
@@ -86,9 +93,10 @@ class Bandit:
             case TaskGraded(_, outcome):
                 self._evaluating = _sum(self._evaluating, outcome.cost)
                 self._evaluations += 1
-                self._changed.update(self._kin.get(outcome.agent, ()))
-                if outcome.agent in self._of:
-                    self._changed.add(outcome.agent)
+                self._change(outcome.agent)
+            case VerdictWithdrawn(what=what):
+                # What it took was spent all the same.
+                self._change(what.agent)
             case ActionStarted(action, Expand() as what):
                 if arm := self._arm(what):
                     self._under_way[action] = arm
@@ -162,7 +170,14 @@ class Bandit:
                 parents = [tree.own(parent) for parent in tree.agents[child].parents]
                 best = max(parents, key=lambda tally: (1 + tally.resolved) / (2 + tally.n))
                 self._arms[self._of[child]].better[child] = chance_better(own, best)
+            else:
+                self._arms[self._of[child]].better.pop(child, None)
         self._changed.clear()
+
+    def _change(self, agent: AgentId) -> None:
+        self._changed.update(self._kin.get(agent, ()))
+        if agent in self._of:
+            self._changed.add(agent)
 
     def _end(self, action: ActionId, cost: Cost) -> str:
         arm = self._under_way.pop(action, "")

@@ -23,7 +23,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from dgm.archive.events import ActionStarted, AgentBorn, Recorded, TaskGraded
+from dgm.archive.events import ActionStarted, AgentBorn, Recorded, TaskGraded, VerdictWithdrawn
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Evaluation, Expand, Verdict
 from dgm.policies.composed import Composition
@@ -50,11 +50,15 @@ class Lists:
         self._parents: list[int] = []
 
     def observe(self, event: Recorded) -> None:
-        """Adds a verdict to its agent's list, or an empty list for a new agent."""
+        """Adds a verdict to its agent's list, takes one out that was withdrawn, or adds a new agent's empty list."""
         match event.event:
             case TaskGraded(_, Evaluation(agent=agent, verdict=verdict)) if verdict is not Verdict.INVALID:
                 self.resolved[agent] += verdict is Verdict.RESOLVED
                 self.lengths[agent] += 1
+            case VerdictWithdrawn(what=what, verdict=verdict):
+                # Copies that reading has left in the lists of ancestors stay, as in the program nothing leaves them.
+                self.resolved[what.agent] -= verdict is Verdict.RESOLVED
+                self.lengths[what.agent] -= 1
             case AgentBorn(parents=parents):
                 self.resolved.append(0)
                 self.lengths.append(0)

@@ -1,12 +1,14 @@
 """Replays from the record alone: no key, no model, nothing written into the run."""
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import cast
 
 from dgm import assemble
+from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import AgentId, TaskId
+from dgm.domain import ActionId, AgentId, TaskId
 from dgm.errors import UserError
 from dgm.policies.registry import open_policy
 from dgm.protocols import Policy
@@ -19,6 +21,8 @@ from dgm.search.replay.evaluations import EvaluationAgain, How, graded, replay_e
 from dgm.search.replay.lineage import StepAgain, replay_lineage
 from dgm.search.replay.live import Pairs
 from dgm.search.replay.studio import Means, studio
+from dgm.search.run_settings import by_settings, now_at
+from dgm.search.worker import Worker
 from dgm.simulate import check_performed
 
 PLAN = "replay"
@@ -67,9 +71,15 @@ async def lineage(
         Infrastructure: the sandboxes' engine failed.
     """
     _check_search(run)
-    settings = assemble.settings_of(run)
-    async with studio(run, settings, means_of(run, settings, sandbox)) as worker:
-        return await replay_lineage(run, agent, worker, on_step)
+    actions = [each.action for each in Lineage(run.tree, agent).agents]
+    async with AsyncExitStack() as opened:
+        workers = {
+            action: worker
+            for until, some in by_settings(run, actions)
+            for worker in [await opened.enter_async_context(_studio_of(run, until, sandbox))]
+            for action in some
+        }
+        return await replay_lineage(run, agent, workers, on_step)
 
 
 async def evaluations(
@@ -91,10 +101,20 @@ async def evaluations(
     Raises:
         As ``lineage``; UserError also where there is no such evaluation.
     """
-    settings = assemble.settings_of(run)
-    chosen = graded(run, agents, task)
-    async with studio(run, settings, means_of(run, settings, sandbox)) as worker:
-        return await replay_evaluations(run, chosen, worker, how or How())
+    chosen = dict(graded(run, agents, task))
+    found: dict[ActionId, EvaluationAgain] = {}
+    for until, some in by_settings(run, chosen):
+        async with _studio_of(run, until, sandbox) as worker:
+            again = await replay_evaluations(
+                run, [(action, chosen[action]) for action in some], worker, how or How()
+            )
+        found |= zip(some, again, strict=True)
+    return [found[action] for action in chosen]
+
+
+def _studio_of(run: Run, until: int, sandbox: str | None) -> AbstractAsyncContextManager[Worker]:
+    settings = now_at(run, until)
+    return studio(run, settings, means_of(run, settings, sandbox or usual_sandbox(run, until)))
 
 
 def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
@@ -115,13 +135,13 @@ def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
     )
 
 
-def usual_sandbox(run: Run) -> EngineName:
-    """The run's own kind of sandbox, or ``auto`` where that is not to be had here."""
+def usual_sandbox(run: Run, until: int | None = None) -> EngineName:
+    """The run's own kind of sandbox (at event ``until``), or ``auto`` where that is not to be had here."""
     try:
-        choose(run.config["sandbox"])
+        choose(cast("EngineName", run.sandbox(until)))
     except UserError:
         return "auto"
-    return cast("EngineName", run.config["sandbox"])
+    return cast("EngineName", run.sandbox(until))
 
 
 def _own_policy(run: Run, settings: Settings) -> Policy:

@@ -2,6 +2,7 @@
 
 The best of a moment is the agent with the highest lower credible bound, whatever policy the run has: that is a rule
 which every run can be compared by. The bound falls as well as rises, and so does the curve.
+Verdicts that were withdrawn later count at no time.
 """
 
 import heapq
@@ -10,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgm.archive.run import Run
+from dgm.archive.watch import Watch
 from dgm.domain import AgentId, Tally
 from dgm.stats import lower_bound
 
 _ROWS = """
-SELECT at, kind,
+SELECT seq, at, kind,
     CASE kind WHEN 'task_graded' THEN json_extract(body, '$.agent') END,
     CASE kind WHEN 'task_graded' THEN json_extract(body, '$.verdict')
               ELSE json_extract(body, '$.usage[1]') + json_extract(body, '$.usage[2]') END,
@@ -81,15 +83,18 @@ def _rows(run: Run, pause: Callable[[], None]) -> Iterator[tuple[Any, ...]]:
 
 
 def _points(run: Run, pause: Callable[[], None]) -> Iterator[Point]:
-    watch, best = _Watch(), _Best()
+    watch, best = Watch(), _Best()
+    withdrawn = run.store.withdrawn(run.tree.seq)
     usd, tokens, evaluations = 0.0, 0, 0
     shown = last = None
-    for at, kind, agent, said, cost in _rows(run, pause):
-        watch.passed(at, begins=kind == "run_started")
+    for seq, at, kind, agent, said, cost in _rows(run, pause):
+        if kind == "run_started":
+            watch.begin(at)
+        watch.passed(at)
         if kind in SPENDING:
             tokens += said
             usd += cost
-        elif kind == "task_graded" and said in ("resolved", "unresolved"):
+        elif kind == "task_graded" and said in ("resolved", "unresolved") and seq not in withdrawn:
             evaluations += 1
             best.graded(agent, said == "resolved")
             found = best.now()
@@ -101,25 +106,6 @@ def _points(run: Run, pause: Callable[[], None]) -> Iterator[Point]:
         end = Point(evaluations, usd, tokens, watch.seconds, *shown)
         if end != last:
             yield end
-
-
-class _Watch:
-    """Wall time as ``Tree.wall_seconds`` counts it."""
-
-    def __init__(self) -> None:
-        self._closed = self._start = self._last = 0.0
-
-    @property
-    def seconds(self) -> float:
-        return self._closed + self._last - self._start
-
-    def passed(self, at: float, *, begins: bool) -> None:
-        if begins:
-            self._closed = self.seconds
-            self._start = self._last = at
-        if not self._start:
-            self._start = at
-        self._last = max(self._last, at)
 
 
 class _Best:

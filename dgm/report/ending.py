@@ -216,6 +216,7 @@ def reproduce(report: Report) -> Section:
         ("random seed", str(found.seed)),
         ("sandbox", found.sandbox),
         ("sessions", "1" if found.sessions == 1 else f"{found.sessions:,} (the run was resumed)"),
+        *([("changed at a resume", ", ".join(found.changed))] if found.changed else []),
         *((f"version of {name}", value) for name, value in found.versions.items()),
         *((f"commit of agent {agent}", commit) for agent, commit in found.commits.items()),
     ]

@@ -268,7 +268,7 @@ def note(run: Run) -> str:
             "offline model: a repair program, not a language model; tasks and edits have the same authors, "
             "so improvement is expected, not a finding"
         )
-    benchmark = one_line(run.config["settings"]["benchmark"], 160)
+    benchmark = one_line(run.settings()["benchmark"], 160)
     return (
         f"this is one search with {one_line(models_text(models), 120)} on {benchmark}; models "
         "answer differently from call to call, so repeat it with other seeds before you rely on it"

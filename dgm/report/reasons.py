@@ -10,15 +10,16 @@ from dgm.archive.run import Run
 # The first condition spares reading the JSON of every verdict; half a surrogate pair is read here and not in SQL, which
 # cannot hand it out.
 _UNRESOLVED = """
-SELECT body FROM events WHERE seq <= ? AND kind = 'task_graded' AND body LIKE '%"verdict":"unresolved"%'
+SELECT seq, body FROM events WHERE seq <= ? AND kind = 'task_graded' AND body LIKE '%"verdict":"unresolved"%'
 """
 
 
 def unresolved(run: Run) -> Sequence[tuple[str, int]]:
     """Kinds of reasons with their counts, the commonest first; what is rare as ``others``."""
     counts: Counter[str] = Counter()
-    for (body,) in run.store.query(_UNRESOLVED, (run.tree.seq,)):
+    gone = run.store.withdrawn(run.tree.seq)
+    for seq, body in run.store.query(_UNRESOLVED, (run.tree.seq,)):
         graded = json.loads(body)
-        if graded["verdict"] == "unresolved":
+        if graded["verdict"] == "unresolved" and seq not in gone:
             counts[kind_of(graded["reason"])] += 1
     return commonest(counts)

@@ -134,4 +134,5 @@ def _reproduce(report: Report) -> dict[str, Any]:
         "commits": {str(agent): commit for agent, commit in found.commits.items()},
         "sandbox": found.sandbox,
         "sessions": found.sessions,
+        "changed": list(found.changed),
     }

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dgm.archive.changes import assignments
 from dgm.archive.run import Run
 from dgm.config import Settings, as_made, validated
 from dgm.domain import AgentId, CommitId
 from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.exam import FOLDER
+from dgm.search.summary import changes_of
 from dgm.simulate import PLAN as SIMULATION
 
 FLAGS: Mapping[str, str] = {
@@ -49,6 +51,8 @@ class Reproduction:
     sandbox: str
     sessions: int
     """How often a process began to write it; more than one where it was resumed."""
+    changed: Sequence[str] = ()
+    """Settings that were changed at a resume, as they are now; the command gives those of before."""
 
 
 def reproduction(run: Run, best: AgentId) -> Reproduction:
@@ -71,6 +75,7 @@ def reproduction(run: Run, best: AgentId) -> Reproduction:
         {agent: agents[agent].commit for agent in dict.fromkeys((agents[0].id, best))},
         str(config.get("sandbox", "")),
         run.store.query(_SESSIONS, (run.tree.seq,))[0][0],
+        assignments(changes_of(run)),
     )
 
 
@@ -122,4 +127,6 @@ def _toml(value: Any) -> str:  # noqa: ANN401  (any value of a settings file)
     """As ``--set`` reads it: JSON is TOML but for the surrogates, which settings from TOML cannot hold."""
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_part(key)} = {_toml(each)}" for key, each in value.items()) + "}"
     return json.dumps(value, ensure_ascii=False)

@@ -44,6 +44,7 @@ class Equipment:
             role,
             allowance,
             evidence_shown=self.settings.evidence.layout == 2,
+            heard=set(self.run.tree.withdrawals.void_calls(action)),
         )
 
     def keep(self, data: bytes) -> Digest:

@@ -10,7 +10,8 @@ from random import Random
 from typing import Any
 
 from dgm.archive.accounts import Accounts
-from dgm.archive.events import ActionLost, ActionStarted, Recorded, TaskGraded
+from dgm.archive.changes import merged
+from dgm.archive.events import ActionLost, ActionStarted, Recorded, TaskGraded, VerdictWithdrawn
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import Settings, resolve, validated
@@ -71,7 +72,7 @@ class Standing:
         self.given_up: dict[Evaluate, str] = {}
         """What the infrastructure failed too often → why."""
         self.actions: dict[ActionId, Evaluate] = {}
-        kinds = ("action_started", "action_lost", "task_graded")
+        kinds = ("action_started", "action_lost", "task_graded", "verdict_withdrawn")
         for row in run.store.rows():
             if row[2] in kinds:
                 self._note(run.store.decoded(row))
@@ -82,6 +83,8 @@ class Standing:
                 self.actions[action] = what
             case TaskGraded(action, outcome) if outcome.verdict is not Verdict.INVALID:
                 self.graded[self.actions[action]] = outcome
+            case VerdictWithdrawn(what=what):
+                self.graded.pop(what, None)
             case ActionLost(action, reason, True) if action in self.actions:
                 self.given_up[self.actions[action]] = reason
 
@@ -213,12 +216,4 @@ def changed(
     if other:
         names = [name if name in ("workers", "sandbox") else f"{name}.*" for name in allowed]
         raise UserError(f"--set {other[0]}: {who} sets {', '.join(names[:-1])} and {names[-1]} only")
-    return validated(_merged(base, given), {"": "--set" if assignments else who})
-
-
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in over.items():
-        inner = merged.get(key)
-        merged[key] = _merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
-    return merged
+    return validated(merged(base, given), {"": "--set" if assignments else who})

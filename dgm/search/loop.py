@@ -257,7 +257,8 @@ class Search:
             case Infrastructure() as error:
                 self._append(ActionLost(action, str(error)))
             case Evaluation() as evaluation:
-                self._append(TaskGraded(action, evaluation))
+                again = self._foreman.tree.withdrawals.times(action)
+                self._append(TaskGraded(action, evaluation, again))
             case Born() as born:
                 self._append(self._foreman.birth(action, born))
             case Stillborn() as stillborn:

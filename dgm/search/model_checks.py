@@ -10,7 +10,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.errors import ProviderRefuses, UserError
 from dgm.gateway.journal import RunJournal
-from dgm.models.choose import names_by_role, open_models
+from dgm.models.choose import all_names, open_models
 from dgm.models.listening import Silent
 from dgm.models.pricing import Price, Prices
 from dgm.protocols import Checked, WireModel
@@ -23,7 +23,7 @@ def prices_of(settings: Settings) -> Mapping[str, Price]:
         UserError: there is no such model, or nobody has said what it costs.
     """
     prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
-    return {name: prices.of(name) for name in names_by_role(settings).values()}
+    return {name: prices.of(name) for name in all_names(settings)}
 
 
 async def check_models(
@@ -39,7 +39,7 @@ async def check_models(
         UserError: a key is missing or wrong, there is no such model, or nobody has said what it costs.
         Infrastructure: one does not answer now.
     """
-    if "recorded" in names_by_role(settings).values():
+    if "recorded" in all_names(settings):
         raise UserError("model 'recorded' answers in replays only: dgm replay RUN evaluations --perform")
     # Opened before they are priced: of a model that does not exist, nobody could say what it costs.
     models = set(open_models(settings).values())

@@ -21,7 +21,7 @@ from dgm.domain import ActionId, Budget, Snapshot, Usage
 from dgm.errors import AgentFault, DgmError, UserError
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.server import Gateway
+from dgm.gateway.server import Gateway, LendingRules
 from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
 from dgm.meta.contract import read_contract
 from dgm.models.choose import names_by_role, open_model
@@ -167,8 +167,8 @@ async def _bench(
     try:
         if isinstance(model, WireModel):
             model.adopt(spent, None)
-        aliases = means.settings.models.aliases
-        async with Gateway(folder, spent, {"solve": model}, ledger, most, aliases) as gateway:
+        rules = LendingRules(means.settings.models.aliases)
+        async with Gateway(folder, spent, {"solve": model}, ledger, most, rules) as gateway:
             await gateway.check_models()
             yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits)
     finally:

@@ -1,10 +1,11 @@
 """A run and its agents as plain JSON documents: what ``--json`` prints and what people's lists are made from."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
+from dgm.archive.changes import assignments, merged
 from dgm.archive.history import LIVING, state
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Tally, Usage
@@ -26,7 +27,7 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
     """The same where the best agent is known already, or is not asked for; to find it may take long."""
     tree = run.tree
     total = tree.clade(AgentId(0)) if tree.agents else Tally()
-    settings = run.config["settings"]
+    settings = run.settings()
     models = models_of(run)
     return {
         "schema": SCHEMA,
@@ -38,7 +39,7 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
         "model": models_text(models),
         "models": models,
         "policy": settings["policy"]["name"],
-        "sandbox": run.config["sandbox"],
+        "sandbox": run.sandbox(),
         "seed": settings["seed"],
         "workers": settings["workers"],
         "agents": len(tree.agents),
@@ -64,6 +65,8 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
         "refusals": tree.refusals,
         "model_notes": model_notes(run),
         "cut_calls": cut_calls_record(run),
+        "changes": assignments(changes_of(run)),
+        "withdrawn": tree.withdrawals.total,
         "best": None if best is None else agent_record(run, tree.agents[best]),
     }
 
@@ -94,6 +97,14 @@ def cut_calls_record(run: Run) -> list[dict[str, Any]]:
         {"action": action, "number": number, "model": model, "in_spend": booked, **spend_record(usage)}
         for (action, number), model, usage, booked in sorted(found, key=lambda item: item[0])
     ]
+
+
+def changes_of(run: Run) -> Mapping[str, Any]:
+    """Return the settings that were changed since the run was made, as they are now; nested."""
+    found: Mapping[str, Any] = {}
+    for _, change in run.tree.changes:
+        found = merged(found, change)
+    return found
 
 
 def _expansions(run: Run) -> dict[str, Any]:
@@ -206,10 +217,18 @@ def left_usd(run: Run) -> float | None:
 
 
 def models_of(run: Run) -> dict[str, str]:
-    """Role → the name of its model, as the run's settings say."""
-    settings = run.config["settings"]
+    """Role → the name of its model, as the run's settings say; several as ``2 one + 1 other`` with their weights."""
+    settings = run.settings()
     own = settings.get("models", {})
-    return {role: own.get(role) or settings["model"] for role in ROLES}
+    return {role: _names_text(own.get(role)) or settings["model"] for role in ROLES}
+
+
+def _names_text(said: str | Sequence[Mapping[str, Any]] | None) -> str:
+    if said is None or isinstance(said, str):
+        return said or ""
+    if len(said) == 1:
+        return str(said[0]["model"])
+    return " + ".join(f"{each['weight']:g} {each['model']}" for each in said)
 
 
 def models_text(models: Mapping[str, str]) -> str:

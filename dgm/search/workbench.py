@@ -60,7 +60,8 @@ class SandboxWorkbench:
     evidence_shown: bool = False
     """Evidence is shown read-only, so that it takes nothing of the sandbox's disk; else it is put in with the job."""
     heard: set[int] = field(default_factory=set)
-    """Numbers of the action's model calls that a job of this performance was answered; no later job gets them again."""
+    """Numbers of the action's model calls that no job is served again: a job of this performance was answered, or the
+    answers are void."""
 
     async def work(self, job: Job) -> Work:
         """Runs the agent's program on the job.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+from dgm.archive.changes import assignments
 from dgm.archive.codec import encode
 from dgm.archive.events import (
     ActionLost,
@@ -17,8 +18,10 @@ from dgm.archive.events import (
     ModelNoted,
     NoteKind,
     Recorded,
+    RunChanged,
     RunPaused,
     TaskGraded,
+    VerdictWithdrawn,
 )
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
@@ -83,11 +86,30 @@ def event_line(
                 Span(graded.verdict, VERDICT_TONES[graded.verdict]),
                 f" {one_line(graded.task, 120)} in {graded.cost.seconds:.1f} s: {one_line(graded.reason, 60)}",
             )
+        case VerdictWithdrawn(what=what, verdict=verdict, reason=reason):
+            said = f"{agent_name(what.agent, names)}: the verdict {verdict} on {one_line(what.task, 120)} is withdrawn"
+            return line(Span(said, Tone.WARN), f": {one_line(reason, 120)}")
+        case RunChanged(settings):
+            return line(
+                Span("settings are changed", Tone.WARN),
+                f": {one_line(', '.join(assignments(settings)), 200)}",
+            )
         case ActionLost(action, reason, _):
             return line(Span(f"action {action} is lost", Tone.WARN), f": {one_line(reason, 80)}")
         case RunPaused(reason):
             said = "paused until the model's provider answers again"
             return line(Span(said, Tone.WARN), f": {one_line(reason, 120)}")
+        case ModelLearned() | ModelNoted() | CallBooked():
+            return _model_line(event, at)
+        case CallRefused(action, _, _, code, message):
+            refused = f"action {action} was refused {one_line(code, 30)}"
+            return line(Span(refused, Tone.WARN), f": {one_line(message, 80)}")
+        case _:
+            return ()
+
+
+def _model_line(event: ModelLearned | ModelNoted | CallBooked, at: float) -> Line:
+    match event:
         case ModelLearned(model, _, words) if words:
             return line(Span(f"model {one_line(model, 80)}", Tone.WARN), f": {one_line(words, 200)}")
         case ModelNoted(model, NoteKind.WAITS, words, until):
@@ -99,8 +121,5 @@ def event_line(
         case CallBooked(action, number, model, _, usage, True):
             cut = f"call {number} of action {action} was cut off with its process"
             return line(Span(cut, Tone.WARN), f": counted at its worst case, {usage.tokens:,} tokens")
-        case CallRefused(action, _, _, code, message):
-            refused = f"action {action} was refused {one_line(code, 30)}"
-            return line(Span(refused, Tone.WARN), f": {one_line(message, 80)}")
         case _:
             return ()

@@ -12,7 +12,7 @@ from dgm.search.summary import run_summary
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.spend import spend_lines
-from dgm.show.words import clock, interval_text, tally_text
+from dgm.show.words import clock, counted, interval_text, tally_text
 
 _STATES = {"running": Tone.GOOD, "paused": Tone.WARN, "interrupted": Tone.WARN}
 
@@ -35,6 +35,12 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
         which = f"dgm log {one_line(facts['run'], 120)} --kind call_refused"
         lines.append(fact("refused", f"{facts['refusals']} requests of agents (which ones: {which})"))
     lines += _model_lines(facts)
+    if facts["changes"]:
+        lines.append(fact("changed", one_line(", ".join(facts["changes"]), 300)))
+    if facts["withdrawn"]:
+        lines.append(
+            fact("withdrawn", f"{counted(facts['withdrawn'], 'verdict')} after refusals of the model")
+        )
     if best := facts["best"]:
         own = Tally(best["own"]["resolved"], best["own"]["unresolved"])
         tallies = f"{tally_text(own)} {interval_text(own)}"

@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, ChildProposed, Recorded, TaskGraded
+from dgm.archive.events import (
+    ActionStarted,
+    AgentBorn,
+    AgentStillborn,
+    ChildProposed,
+    Recorded,
+    TaskGraded,
+    VerdictWithdrawn,
+)
 from dgm.domain import AgentId, Evaluate
 
 
@@ -23,13 +31,25 @@ class Changed:
         return bool(self.events or self.born or self.whole or self.facts)
 
     @property
-    def agents(self) -> set[AgentId]:
-        """Agents about whom something is said in the events; the clades of their ancestors change with them."""
+    def verdicts(self) -> set[AgentId]:
+        """Agents whose verdicts are others now: one came, or was withdrawn."""
         found: set[AgentId] = set()
         for recorded in self.events:
             match recorded.event:
                 case TaskGraded(_, outcome):
                     found.add(outcome.agent)
+                case VerdictWithdrawn(what=what):
+                    found.add(what.agent)
+                case _:
+                    pass
+        return found
+
+    @property
+    def agents(self) -> set[AgentId]:
+        """Agents about whom something is said in the events; the clades of their ancestors change with them."""
+        found = self.verdicts
+        for recorded in self.events:
+            match recorded.event:
                 case ActionStarted(_, Evaluate(agent)):
                     found.add(agent)
                 case AgentBorn():

@@ -94,7 +94,7 @@ def _budgets(tree: Tree, width: int) -> Iterator[Line]:
 
 
 def _slots(run: Run, how: str, begun: Mapping[ActionId, float], now: float) -> Iterator[Line]:
-    tree, workers = run.tree, run.config.get("settings", {}).get("workers", 0)
+    tree, workers = run.tree, run.settings().get("workers", 0)
     living = how in LIVING
     if living:
         said = f"{len(tree.pending)} of {workers} in use"

@@ -17,9 +17,11 @@ from dgm.archive.events import (
     Event,
     ModelCalled,
     Recorded,
+    RunChanged,
     RunStarted,
     RunStopped,
     TaskGraded,
+    VerdictWithdrawn,
 )
 from dgm.archive.flips import flip
 from dgm.archive.fold import fold
@@ -68,18 +70,19 @@ def histories(draw: st.DrawFn) -> list[Event]:
         finishing = draw(st.sampled_from([None, *open_actions]))
         if finishing is not None:
             what = open_actions.pop(finishing)
-            end = draw(st.sampled_from(["done", "call", "failed", "lost", "given up", "asked"]))
-            events += _ending(finishing, what, end, agents)
+            end = draw(st.sampled_from(["done", "call", "failed", "lost", "given up", "asked", "withdrawn"]))
+            times = sum(isinstance(e, VerdictWithdrawn) and e.action == finishing for e in events)
+            events += _ending(finishing, what, end, agents, times)
             agents += isinstance(events[-1], AgentBorn)
-            open_still = "failed" if isinstance(what, Evaluate) else "asked"
-            if end in ("call", "lost", open_still):
+            open_still = ("failed", "withdrawn") if isinstance(what, Evaluate) else ("asked",)
+            if end in ("call", "lost", *open_still):
                 open_actions[finishing] = what
     if draw(st.booleans()):
         events.append(RunStopped("budget"))
     return events
 
 
-def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int) -> list[Event]:
+def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int, times: int = 0) -> list[Event]:
     again = ActionStarted(action, what, again=True)
     match end, what:
         case "call", _:
@@ -94,10 +97,15 @@ def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int) ->
             return [TaskGraded(action, Evaluation(agent, task, 0, Verdict.INVALID, "engine died")), again]
         case "asked", Expand(parents, operator):
             return [ChildProposed(action, Born(parents, operator, CommitId("c" * 40), "why", Cost(), "1:a"))]
-        case "done" | "asked", Evaluate(agent, task):
+        case "done" | "asked" | "withdrawn", Evaluate(agent, task):
             verdict = Verdict.RESOLVED if action % 2 else Verdict.UNRESOLVED
             cost = Cost(Usage(1, 2, 3, 0.5), 1.25, {"log": Digest("c")})
-            return [TaskGraded(action, Evaluation(agent, task, 0, verdict, "n\u00e4\udcff", 0.5, cost))]
+            graded = TaskGraded(
+                action, Evaluation(agent, task, 0, verdict, "n\u00e4\udcff", 0.5, cost), times
+            )
+            gone = VerdictWithdrawn(action, 7, what, verdict, "refused \udcff", (3, 4))
+            change = RunChanged({"models": {"solve": "m"}})
+            return [graded, change, gone, again] if end == "withdrawn" else [graded]
         case "done", Expand(parents, operator):
             return [AgentBorn(action, AgentId(agents), parents, f"{agents:040x}", operator, "why")]
         case _, Expand(parents, operator):
@@ -146,7 +154,9 @@ def test_clade_of_the_seed_is_everything(events: list[Event]) -> None:
     tree = applied(events)
     assert tree.clade(AgentId(0)).n == tree.evaluations
     verdicts = [event.outcome.verdict for event in events if isinstance(event, TaskGraded)]
-    assert tree.clade(AgentId(0)).resolved == verdicts.count(Verdict.RESOLVED)
+    gone = [event.verdict for event in events if isinstance(event, VerdictWithdrawn)]
+    resolved = verdicts.count(Verdict.RESOLVED) - gone.count(Verdict.RESOLVED)
+    assert tree.clade(AgentId(0)).resolved == resolved
 
 
 @given(histories())

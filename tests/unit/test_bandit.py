@@ -233,3 +233,14 @@ def test_a_choice_is_a_function_of_the_log_and_the_stream(history, seed, asked):
     ]
     assert choices[0] == choices[1]
     assert lived.belief(log.tree, "a") == watching(log).belief(log.tree, "a")
+
+
+def test_a_withdrawn_verdict_takes_the_judgement_of_a_child_back():
+    log = started(True, True, False, False)
+    child = log.made((0,), "self-edit")
+    log.graded(child, [True, True, True])
+    before = watching(log).belief(log.tree, "self-edit")
+    log.graded(child, [False])
+    assert watching(log).belief(log.tree, "self-edit") != before
+    log.withdrawn()
+    assert watching(log).belief(log.tree, "self-edit") == before

@@ -129,3 +129,28 @@ def test_a_posterior_with_pending_evaluations_is_surer_of_the_same():
     assert made.beliefs.states == before
     assert [(state.t, state.m) for state in after] == [(state.t, state.m) for state in before]
     assert all(then.tt < now.tt for then, now in zip(after, before, strict=True))
+
+
+def test_a_verdict_taken_out_leaves_what_was_there_before():
+    made, same = evidence([True, False], [False]), evidence([True, False], [False])
+    made.add(0, 3, False, 1)
+    made.remove(0, 3, False, 1)
+    assert len(made) == len(same) == 3
+    assert (made.counts, made.solved, made.uses) == (same.counts, same.solved, same.uses)
+    assert made.linearise_all([0.1, -0.2]) == same.linearise_all([0.1, -0.2])
+    with pytest.raises(ValueError, match="not in list"):
+        made.remove(0, 3, False, 1)
+
+
+def test_a_posterior_forgets_a_withdrawn_verdict():
+    posterior, same = Posterior(), Posterior()
+    for each in (posterior, same):
+        each.born(0)
+        each.born(0)
+        for task in range(4):
+            each.graded(0, task, task % 2 == 0)
+    posterior.graded(1, 0, False)
+    posterior.withdrawn(1, 0, False)
+    same.sweep()
+    assert list(posterior.evidence.counts) == list(same.evidence.counts)
+    np.testing.assert_allclose(posterior.states({}), same.states({}), atol=0.05)

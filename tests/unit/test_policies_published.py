@@ -7,6 +7,7 @@ import pytest
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded
 from dgm.domain import AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
 from dgm.plugins import find
+from dgm.policies.hgm_published import Lists
 from dgm.policies.limits import evaluations_left
 from dgm.policies.registry import PARENT_RULES
 from dgm.policies.rules import Kit
@@ -170,3 +171,16 @@ def test_names_of_tasks_do_not_matter(name):
     tasks = tuple(TaskId(f"task-{n}") for n in range(10))
     renamed = tuple(TaskId(f"other-{9 - n}") for n in range(10))
     assert chosen(name, (1, 2, 3, 4, 5), tasks) == chosen(name, (1, 2, 3, 4, 5), renamed)
+
+
+def test_a_withdrawn_verdict_leaves_the_lists_of_the_published_hgm():
+    log = Log()
+    log.born()
+    log.graded(0, [True, False])
+    lists = Lists()
+    for event in log.events:
+        lists.observe(event)
+    assert (lists.resolved, lists.lengths) == ([1], [2])
+    log.withdrawn()
+    lists.observe(log.events[-1])
+    assert (lists.resolved, lists.lengths) == ([1], [1])

@@ -273,3 +273,28 @@ def test_a_real_agent_with_a_binary_file_a_link_and_a_program_passes_the_patch_s
     rooms = Stages(world, "python", 1.0, (), world.tries)
     asyncio.run(vet(Proposal(child, ""), subject, rooms, world.record))
     assert world.results["patch"] == "passed"
+
+
+def started(work):
+    """What ``start_solve`` says of an agent that leaves this behind."""
+    rooms = Stages(World(work=work), "python", 1.0, (), World().tries)
+    asyncio.run(rooms.start_solve(CHILD))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        Work(CHILD, b"", Completed(0, b"")),
+        Work(CHILD, b"", Completed(1, b"Traceback (most recent call last)\nValueError: DONE"), (), 1),
+        Work(CHILD, b"", Completed(1, b"told no"), (), 0, ("unsupported_parameter",)),
+        Work(CHILD, b"", Completed(124, b"", timed_out=True)),
+    ],
+)
+def test_an_agent_can_start_that_asks_its_model_or_ends_well_or_is_slow(work):
+    started(work)
+
+
+def test_an_agent_cannot_start_that_fails_before_it_asks_its_model():
+    with pytest.raises(AgentFault, match="exits 127 before it asks the model: no such program") as caught:
+        started(Work(CHILD, b"", Completed(127, b"\nno such program\n\n")))
+    assert caught.value.stage == "start"

@@ -10,6 +10,7 @@ from dgm.archive.events import (
     Recorded,
     RunStarted,
     TaskGraded,
+    VerdictWithdrawn,
 )
 from dgm.archive.tree import Tree
 from dgm.config import Settings
@@ -80,6 +81,14 @@ class Log:
             self.add(ActionStarted(action, Evaluate(who, TaskId(task))))
             verdict = Verdict.RESOLVED if resolved else Verdict.UNRESOLVED
             self.add(TaskGraded(action, Evaluation(who, TaskId(task), 0, verdict, "")))
+
+    def withdrawn(self) -> None:
+        """The last verdict of the log is withdrawn."""
+        last = next(each for each in reversed(self.events) if isinstance(each.event, TaskGraded))
+        assert isinstance(last.event, TaskGraded)
+        done = last.event.outcome
+        what = Evaluate(done.agent, done.task, done.attempt)
+        self.add(VerdictWithdrawn(last.event.action, last.seq, what, done.verdict, "refused"))
 
     def graded(self, agent: int, verdicts: Iterable[bool]) -> None:
         """Verdicts on the agent's next untried tasks, in the order of the tasks."""

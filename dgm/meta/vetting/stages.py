@@ -1,15 +1,19 @@
 """The stages that need a sandbox."""
 
+import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from dgm.domain import Snapshot, TaskId, Verdict
+from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault
 from dgm.meta.vetting.record import Ran
 from dgm.protocols import Grade, Job, JobKind, Workbench
 
 DRY_RUN = "This is a dry run: change nothing and say DONE."
+DRY_WORKSPACE: Snapshot = {"README.md": Entry(b"An empty project.\n")}
+"""The repository of a rehearsed solve job."""
 
+log = logging.getLogger(__name__)
 
 Tries = Callable[[Snapshot, TaskId], Awaitable[Grade]]
 """Lets an agent of that source work on a task, and grades it; raises as a workbench and a benchmark do."""
@@ -46,17 +50,7 @@ class Stages:
 
     async def start_improve(self, child: Snapshot) -> None:
         """Starts an improve job whose model says DONE at once; the agent must ask it and end by itself."""
-        work = await self._dry_bench.work(
-            Job(
-                kind=JobKind.IMPROVE,
-                problem=DRY_RUN,
-                source=child,
-                workspace=child,
-                image=self._image,
-                workdir="/work/agent",
-                time_limit_s=max(30.0, self._check_s),
-            )
-        )
+        work = await self._dry_bench.work(self._job(JobKind.IMPROVE, child, child, "/work/agent"))
         if work.completed.timed_out:
             raise AgentFault("improve", "an improve job does not end although the model says DONE")
         if work.calls == 0:
@@ -66,6 +60,40 @@ class Stages:
             )
         if work.completed.exit_code != 0 and b"Traceback (most recent call last)" in work.completed.output:
             raise AgentFault("improve", f"an improve job crashes: {last_line(work.completed.output)}")
+
+    async def start_solve(self, source: Snapshot) -> None:
+        """Start a solve job whose model says DONE at once; the agent must come as far as its first request.
+
+        What the agent makes of the answer is not judged: many agents expect another form than DONE. An agent that is
+        still at work at the time limit, and has asked nothing, is only reported in the log.
+
+        Raises:
+            AgentFault: stage ``start``: the agent's program fails before it asks its model.
+            Infrastructure: the sandbox failed.
+        """
+        try:
+            work = await self._dry_bench.work(self._job(JobKind.SOLVE, source, DRY_WORKSPACE, "/work/repo"))
+        except AgentFault as fault:
+            log.info("the dry run left what cannot be used (%s): %s", fault.stage, fault)
+            return
+        if work.calls or work.refused or work.completed.exit_code == 0:
+            return
+        if work.completed.timed_out:
+            log.warning("the agent did not ask its model within %.0f s of a dry run", work.completed.seconds)
+            return
+        why = last_line(work.completed.output)
+        raise AgentFault("start", f"a job exits {work.completed.exit_code} before it asks the model: {why}")
+
+    def _job(self, kind: JobKind, source: Snapshot, workspace: Snapshot, workdir: str) -> Job:
+        return Job(
+            kind=kind,
+            problem=DRY_RUN,
+            source=source,
+            workspace=workspace,
+            image=self._image,
+            workdir=workdir,
+            time_limit_s=max(30.0, self._check_s),
+        )
 
     async def probe(self, child: Snapshot, ran: Ran) -> None:
         """Lets the child work on the probe tasks until it resolves one; one that resolves none is broken, not bad."""

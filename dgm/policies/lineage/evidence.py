@@ -89,6 +89,22 @@ class Evidence:
         self._outcomes.append(float(solved))
         self._weights.append(weight)
 
+    def remove(self, agent: int, task: int, solved: bool, attempt: int) -> None:
+        """Take one verdict out that was added with the same arguments.
+
+        Raises:
+            ValueError: there is none.
+        """
+        outcome, weight = float(solved), REPEAT_WEIGHT if attempt else 1.0
+        self._of[agent].remove((task, outcome, weight))
+        rows = zip(self._agents, self._tasks, self._outcomes, self._weights, strict=True)
+        at = list(rows).index((agent, task, outcome, weight))
+        for column in (self._agents, self._tasks, self._outcomes, self._weights):
+            column.pop(at)
+        self.counts[agent] -= 1
+        self.solved[agent] -= solved
+        self.uses[task] -= 1
+
     def linearised(self, agent: int, skill: float) -> tuple[float, float]:
         """Λ = 0.9 Σ p(1 - p) and η = Λ x + 0.9 Σ (y - p) at x = ``skill``, kept in range."""
         x = min(max(skill, -SKILL_LIMIT), SKILL_LIMIT)

@@ -9,6 +9,7 @@ from dgm.archive.events import (
     Recorded,
     RunStarted,
     TaskGraded,
+    VerdictWithdrawn,
 )
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, TaskId, Verdict
@@ -60,6 +61,9 @@ class Fold:
                 if outcome.verdict is not Verdict.INVALID:
                     solved = outcome.verdict is Verdict.RESOLVED
                     self.posterior.graded(outcome.agent, self._number(outcome.task), solved, outcome.attempt)
+            case VerdictWithdrawn(what=what, verdict=verdict):
+                solved = verdict is Verdict.RESOLVED
+                self.posterior.withdrawn(what.agent, self._number(what.task), solved, what.attempt)
             case _:
                 pass
 

@@ -85,6 +85,12 @@ class Posterior:
         elif abs(self.beliefs.states[0].t - self.anchor) > ANCHOR_MOVE:
             self._restart()
 
+    def withdrawn(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
+        """Take a verdict back; all is inferred from the start, as if it had never been."""
+        self.evidence.remove(agent, task, solved, attempt)
+        self._since_sweep = 0
+        self.sweep()
+
     def record(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
         """Notes a verdict without drawing conclusions: ``sweep`` does, when all are in."""
         while task >= len(self.evidence.difficulties):

@@ -52,7 +52,7 @@ class How:
 def graded(
     run: Run, agents: Collection[AgentId] | None = None, task: TaskId | None = None
 ) -> Sequence[tuple[ActionId, Evaluation]]:
-    """The resolved and unresolved evaluations of a run, in the order of the log.
+    """The resolved and unresolved evaluations of a run, in the order of the log; without withdrawn verdicts.
 
     Args:
         run: the run.
@@ -62,10 +62,11 @@ def graded(
     Raises:
         UserError: there are none.
     """
+    gone = run.store.withdrawn()
     found = [
         (item.event.action, item.event.outcome)
         for item in run.store.read()
-        if isinstance(item.event, TaskGraded) and _counts(item, agents, task)
+        if isinstance(item.event, TaskGraded) and item.seq not in gone and _counts(item, agents, task)
     ]
     if not found:
         who = "" if agents is None else f" by agent {', '.join(map(str, sorted(agents)))}"

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dgm.archive.lineage import Lineage
@@ -32,14 +32,17 @@ class StepAgain:
 
 
 async def replay_lineage(
-    run: Run, leaf: AgentId, worker: Worker, on_step: Callable[[StepAgain], None] = lambda _: None
+    run: Run,
+    leaf: AgentId,
+    workers: Mapping[ActionId, Worker],
+    on_step: Callable[[StepAgain], None] = lambda _: None,
 ) -> list[StepAgain]:
     """Makes every agent from the seed to ``leaf`` again; each step starts from the recorded parent.
 
     Args:
         run: the recorded run, which is only read.
         leaf: the last agent.
-        worker: from ``studio(run, …)``.
+        workers: from ``studio(run, …)``, for the action that made each agent of the lineage.
         on_step: hears of each step when it is done.
 
     Raises:
@@ -48,10 +51,11 @@ async def replay_lineage(
     """
     lineage = Lineage(run.tree, leaf)
     await asyncio.to_thread(lineage.verify, run)
-    orders = Orders(run, worker.settings)
+    # What orders depend on is never changed in a run.
+    orders = Orders(run, workers[lineage.agents[0].action].settings)
     steps = []
     for agent in lineage.agents:
-        step = await _again(run, agent, worker, orders)
+        step = await _again(run, agent, workers[agent.action], orders)
         on_step(step)
         steps.append(step)
     return steps

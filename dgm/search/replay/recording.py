@@ -18,6 +18,7 @@ from dgm.domain import ActionId, CommitId, Digest, Snapshot, Usage
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
+from dgm.models.choose import drawing_of, names_by_role
 from dgm.models.recorded import RecordedModel
 from dgm.protocols import Model
 from dgm.search.foreman import Foreman
@@ -66,9 +67,21 @@ class Recording:
 
 
 def recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
-    """Role → a model that speaks under the name of the recorded one."""
-    names = dict.fromkeys(ROLES, settings.model) | dict(run.tree.spend_by.keys())
-    return {role: RecordedModel(name) for role, name in names.items()}
+    """Keys as of ``open_models`` → a model that speaks under the name of the recorded one."""
+    wanted = names_by_role(settings)
+    asked: dict[str, list[str]] = {}
+    for role, name in run.tree.spend_by:
+        asked.setdefault(role, []).append(name)
+    several = [each.model for choices in drawing_of(settings).choices.values() for each in choices]
+    return {name: RecordedModel(name) for name in several} | {
+        role: RecordedModel(_one_of(asked.get(role, [settings.model]), wanted.get(role, wanted["solve"])))
+        for role in {**dict.fromkeys(ROLES), **asked}
+    }
+
+
+def _one_of(names: Sequence[str], wanted: str) -> str:
+    """Return the name that the settings say where it was asked, else the last that was."""
+    return wanted if wanted in names else names[-1]
 
 
 class Beside(Run):

@@ -14,7 +14,8 @@ from dgm.config import Settings
 from dgm.domain import Budget, Usage
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.server import Gateway
+from dgm.gateway.server import Gateway, LendingRules
+from dgm.models.choose import drawing_of
 from dgm.models.dry_run import DryRun
 from dgm.models.pricing import FREE, Price, Prices
 from dgm.protocols import Benchmark, Operator, SandboxEngine
@@ -48,7 +49,10 @@ async def studio(run: Run, settings: Settings, means: Means) -> AsyncIterator[Wo
     models = {**recorded_models(run, settings), "dry-run": DryRun()}
     ledger = Ledger(_prices(settings, {model.name for model in models.values()}), Usage, Budget)
     try:
-        async with Gateway(folder / "gateway", Recording(run), models, ledger, means.limits) as gateway:
+        rules = LendingRules(settings.models.aliases, drawing_of(settings))
+        async with Gateway(
+            folder / "gateway", Recording(run), models, ledger, means.limits, rules
+        ) as gateway:
             yield Worker(
                 run=Beside(run, None, folder),
                 engine=means.engine,

@@ -8,7 +8,6 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from dgm.archive.accounts import Account, Purpose, account_of
-from dgm.archive.events import TaskGraded
 from dgm.domain import ActionId, AgentId, Usage
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
@@ -110,11 +109,7 @@ class AgentScreen(TextPage):
             self.entered()
             return
         self._draw_head()
-        graded = any(
-            isinstance(item.event, TaskGraded) and item.event.outcome.agent == self.agent
-            for item in changed.events
-        )
-        if graded:
+        if self.agent in changed.verdicts:
             self._count()
             if self.tab == "evaluations":
                 self._read()

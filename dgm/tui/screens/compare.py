@@ -6,7 +6,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from dgm.archive.events import TaskGraded
 from dgm.archive.repository import AgentRepository
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, CommitId, TaskId, Verdict
@@ -65,8 +64,7 @@ class CompareScreen(TextPage):
 
     def changed(self, changed: Changed) -> None:
         """Reads it again where one of the two has a new verdict, or another one is marked."""
-        graded = {item.event.outcome.agent for item in changed.events if isinstance(item.event, TaskGraded)}
-        if changed.whole or graded & set(self._marks) or self._wanted != self._marks:
+        if changed.whole or changed.verdicts & set(self._marks) or self._wanted != self._marks:
             self.entered()
 
     def on_text_page_loaded(self, event: TextPage.Loaded) -> None:

@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from dgm.archive.events import Recorded, TaskGraded
+from dgm.archive.events import Recorded, TaskGraded, VerdictWithdrawn
 from dgm.archive.lookups import Try
 from dgm.domain import ActionId, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
@@ -153,7 +153,8 @@ class TaskScreen(TextPage):
             if done.task == self._of and done.verdict is not Verdict.INVALID:
                 one = Try(done.agent, done.attempt, done.verdict, item.event.action, item.seq)
                 self._take([one])
-        if changed.whole:
+        withdrawn = any(isinstance(item.event, VerdictWithdrawn) for item in changed.events)
+        if changed.whole or withdrawn:
             self.entered()
         elif self._whole:
             self.agents.marked = self.browser.marks

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from dgm.archive.events import Recorded, TaskGraded
+from dgm.archive.events import Recorded, TaskGraded, VerdictWithdrawn
 from dgm.archive.traces import Traces
 from dgm.domain import ActionId, AgentId, Digest, Evaluation, Usage, Verdict
 from dgm.errors import DgmError
@@ -85,7 +85,12 @@ def load_one(reader: Reader, action: ActionId) -> Load:
 
 
 def _evaluations(events: Sequence[Recorded]) -> Sequence[tuple[ActionId, Evaluation]]:
-    return [(item.event.action, item.event.outcome) for item in events if isinstance(item.event, TaskGraded)]
+    gone = {item.event.graded for item in events if isinstance(item.event, VerdictWithdrawn)}
+    return [
+        (item.event.action, item.event.outcome)
+        for item in events
+        if isinstance(item.event, TaskGraded) and item.seq not in gone
+    ]
 
 
 def _parts(traces: Traces, action: ActionId, done: Evaluation, usage: Usage) -> Iterator[Body]:

@@ -8,6 +8,7 @@ import pytest
 from dgm.domain import Usage
 from dgm.errors import Infrastructure
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.server import LendingRules
 from dgm.messages import RequestRefused, WireProtocol, WireReply
 from tests.unit.gateway.wire_provider import (
     STREAM,
@@ -367,7 +368,7 @@ def test_every_name_of_the_lent_model_is_taken(tmp_path, name):
     async def scenario():
         provider = Provider()
         async with lending(
-            tmp_path / "g", provider, aliases={"gpt-4o": "default", "other": "anthropic/x"}
+            tmp_path / "g", provider, rules=LendingRules({"gpt-4o": "default", "other": "anthropic/x"})
         ) as opened:
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:

@@ -49,6 +49,7 @@ def resolved(line: str) -> Settings:
             }
         },
         {"models": {"prices": {"openai/gpt 1.5": {"input": 1.0, "output": 2.0, "cached_input": 0.1}}}},
+        {"models": {"improve": [{"model": "openai/a", "weight": 2.0}, {"model": "b", "weight": 1.0}]}},
         {"benchmarks": {"polyglot": {"languages": ["go", "rust"], "attempts": 2}}},
         {"benchmarks": {"swebench": {"images": {"*": "img:1", "a/b.c": "x"}}}},
         {"vetting": {"probes": 0, "syntax": False}, "gates": {"approve": True, "approve_s": 60.0}},

@@ -1,0 +1,47 @@
+"""Settings that were changed after a run was made: nested tables, laid over the frozen ones in the order of the log."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Table = Mapping[str, Any]
+"""Settings as JSON has them: section → name → value."""
+
+
+def merged(base: Table, over: Table) -> dict[str, Any]:
+    """Return ``base`` with the values of ``over``; tables are merged, everything else is replaced."""
+    found = dict(base)
+    for key, value in over.items():
+        inner = found.get(key)
+        found[key] = merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+    return found
+
+
+def difference(before: Table, after: Table) -> dict[str, Any]:
+    """Return what ``merged`` needs to make ``after`` of ``before``, which names nothing that ``after`` lacks."""
+    found: dict[str, Any] = {}
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            if inner := difference(old, value):
+                found[key] = inner
+        elif key not in before or old != value:
+            found[key] = value
+    return found
+
+
+def assignments(table: Table) -> list[str]:
+    """Return a nested table as texts such as ``models.solve = "offline"``, as ``--set`` takes them."""
+    return [f"{'.'.join(map(_part, path))} = {json.dumps(value)}" for path, value in _leaves(table)]
+
+
+def _leaves(table: Table, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, (*prefix, name))
+        else:
+            yield (*prefix, name), value
+
+
+def _part(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)

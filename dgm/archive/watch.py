@@ -1,0 +1,29 @@
+"""Wall time of a run: over all sessions, without the time between them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Watch:
+    """A fold of the times of events, in Unix seconds."""
+
+    _closed: float = 0.0
+    _start: float = 0.0
+    _last: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """From first to last event of each session, summed."""
+        return self._closed + self._last - self._start
+
+    def begin(self, at: float) -> None:
+        """Begin a session; what was between the last one and this does not count."""
+        self._closed = self.seconds
+        self._start = self._last = at
+
+    def passed(self, at: float) -> None:
+        """Note the time of an event; a clock that was set back takes nothing away."""
+        if not self._start:
+            self._start = at
+        if at > self._last:
+            self._last = at

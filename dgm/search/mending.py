@@ -1,0 +1,79 @@
+"""What a person may mend when a run is resumed: settings, the place of its benchmark, verdicts without a model.
+
+Everything else decides what the run's decisions mean, and stays as it was frozen.
+"""
+
+from collections.abc import Sequence
+
+from dgm.archive.changes import difference
+from dgm.archive.events import CallRefused, ModelCalled, Recorded, RunChanged, TaskGraded, VerdictWithdrawn
+from dgm.archive.journal import read_reply
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import ActionId, Evaluate, Verdict
+from dgm.gateway.lease import SPENT
+from dgm.messages import CONTEXT_LENGTH, CUT_SHORT
+
+SETTABLE = ("models", "limits", "workers", "sandbox")
+"""Top-level names of settings that a resume may change, beside the place of the benchmark."""
+OF_ONE_REQUEST = (CONTEXT_LENGTH, "content_filter", CUT_SHORT, SPENT)
+"""Codes of refusals that say something of one request, and nothing of the account or of what the model can do."""
+_REFUSED = "SELECT DISTINCT action FROM events WHERE kind = 'call_refused' AND seq <= ? ORDER BY action"
+
+
+def change(before: Settings, after: Settings) -> RunChanged | None:
+    """Return the event that makes ``after`` of ``before``; None where they are the same."""
+    found = difference(before.model_dump(mode="json"), after.model_dump(mode="json"))
+    return RunChanged(found) if found else None
+
+
+def graded_after_refusals(run: Run) -> Sequence[VerdictWithdrawn]:
+    """Find the verdicts on agents that were refused their model for no fault of theirs, and withdraw them.
+
+    Such an evaluation is unresolved, the provider refused one of its calls for another reason than ``OF_ONE_REQUEST``,
+    and no call was answered after that. What the gateway itself refused does not count.
+
+    Returns:
+        Events to be appended, by action.
+
+    Raises:
+        ArchiveCorrupt: a recorded reply is missing or damaged.
+    """
+    found = (_withdrawn(run, ActionId(action)) for (action,) in run.store.query(_REFUSED, (run.tree.seq,)))
+    return [event for event in found if event is not None]
+
+
+def _withdrawn(run: Run, action: ActionId) -> VerdictWithdrawn | None:
+    events = run.store.of_action(action)
+    last = max((item.seq for item in events if isinstance(item.event, VerdictWithdrawn)), default=0)
+    graded = [item for item in events if isinstance(item.event, TaskGraded) and item.seq > last]
+    if not graded or not isinstance(graded[-1].event, TaskGraded):
+        return None
+    outcome = graded[-1].event.outcome
+    if outcome.verdict is not Verdict.UNRESOLVED:
+        return None
+    void, why = _void_calls(run, [item for item in events if item.seq > last])
+    if not void:
+        return None
+    what = Evaluate(outcome.agent, outcome.task, outcome.attempt)
+    return VerdictWithdrawn(action, graded[-1].seq, what, outcome.verdict, why, tuple(void))
+
+
+def _void_calls(run: Run, events: Sequence[Recorded]) -> tuple[list[int], str]:
+    """Return the numbers of refused calls and the last reason; none where a call was answered after them."""
+    void: list[int] = []
+    answered_last, why = False, ""
+    for item in events:
+        match item.event:
+            case ModelCalled(number=number, reply=reply):
+                error = read_reply(run, reply).error
+                if not error:
+                    answered_last = True
+                elif error not in OF_ONE_REQUEST:
+                    void.append(number)
+                    answered_last = False
+            case CallRefused(code=code, message=message) if code not in OF_ONE_REQUEST:
+                why = f"refused {code}: {message}"
+            case _:
+                pass
+    return ([], "") if answered_last else (void, why)

@@ -1,0 +1,55 @@
+"""The settings of a run at any moment: those that ``run.json`` froze, and what was changed since."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dgm.archive.events import ActionStarted
+from dgm.archive.finding import packed_copies
+from dgm.archive.run import Run
+from dgm.config import Settings, as_made, validated
+from dgm.domain import ActionId
+
+
+def settings_of(run: Run, until: int | None = None) -> Settings:
+    """Return the settings of a run; of a packed one without the addresses that its maker's models were asked at.
+
+    A stranger's address, and the name of the variable whose value is to be sent there, are not to be believed.
+
+    Args:
+        run: the run.
+        until: number of the last event whose changes count; None for all that the run's tree has read.
+    """
+    settings = validated(as_made(run.settings(until)), {"": str(run.folder / "run.json")})
+    if not run.folder.resolve().is_relative_to(packed_copies().resolve()):
+        return settings
+    own = {"base_url": None, "key_env": None}
+    models = settings.models
+    providers = {
+        "openai": models.openai.model_copy(update=own),
+        "anthropic": models.anthropic.model_copy(update=own),
+        "compatible": models.compatible.model_copy(update=own),
+    }
+    return settings.model_copy(update={"models": models.model_copy(update=providers)})
+
+
+def by_settings(run: Run, actions: Iterable[ActionId]) -> Sequence[tuple[int, Sequence[ActionId]]]:
+    """Group actions by the settings that they were performed with.
+
+    Returns:
+        For each group the number of an event at which its settings held, and its actions in the order given. One
+        group where the settings were never changed.
+    """
+    if not run.tree.changes:
+        return [(run.tree.seq, list(actions))]
+    groups: dict[int, list[ActionId]] = {}
+    for action in actions:
+        started = [item.seq for item in run.store.of_action(action) if isinstance(item.event, ActionStarted)]
+        # The last change before the last start; 0: before all of them.
+        change = max((seq for seq, _ in run.tree.changes if started and seq < started[-1]), default=0)
+        groups.setdefault(change, []).append(action)
+    return sorted(groups.items())
+
+
+def now_at(run: Run, until: int) -> Settings:
+    """Return the settings of then, with the benchmark where it lies now."""
+    place: Mapping[str, str] = {"benchmark": run.settings()["benchmark"]}
+    return settings_of(run, until).model_copy(update=place)

@@ -1,0 +1,76 @@
+"""A resume mends a run: settings, the place of its suite, verdicts on agents that were refused their model."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from dgm.messages import RequestRefused
+from tests.e2e.hosted import KEY, PROVIDERS, events
+from tests.e2e.planned import patient_suite
+from tests.wire_server import Offline, WireServer
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
+PROVIDER = PROVIDERS["openai-chat"]
+EVALUATIONS = 3
+
+
+class Stubborn(Offline):
+    """Refuses every request, as long as it is told to."""
+
+    refuses = True
+
+    async def answer(self, request):
+        if self.refuses:
+            raise RequestRefused("invalid_request_error", "one of the fields cannot be read")
+        return await super().answer(request)
+
+
+def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    suite, moved, brain = patient_suite(tmp_path / "suite"), tmp_path / "moved", Stubborn()
+    archive = tmp_path / "archive"
+    program = replace(dgm, archive=archive, environment={PROVIDER.key_env: KEY})
+    with WireServer(key=KEY, models=(PROVIDER.own_name,), brain=brain) as server:
+        words = [*PROVIDER.words(server.url), "--sandbox", "bubblewrap", "--benchmark", suite, "--workers", 1]
+        program("run", "--name", "it", *words, "--max-evaluations", EVALUATIONS, "--max-agents", 1)
+        assert program.json("status", "it")["evaluations"]["unresolved"] == EVALUATIONS
+        brain.refuses = False
+
+        shutil.move(suite, moved)
+        resume = ["resume", "it"]
+        assert "if it was moved, say where it is" in program(*resume, code=2).stderr
+        other = shutil.copytree(moved, tmp_path / "other")
+        (other / "suite.toml").write_text((other / "suite.toml").read_text() + "\n# another\n")
+        assert "has changed since the run began" in program(*resume, "--benchmark", other, code=2).stderr
+        refused = program(*resume, "--set", "policy.name=hgm", code=2).stderr
+        assert "dgm resume sets models.*, limits.*, workers and sandbox only" in refused
+        assert not events(archive / "it", "run_changed")
+
+        resume += ["--benchmark", moved, "--set", "limits.calls=77", "--regrade", "refused"]
+        done = program(*resume, "--max-evaluations", EVALUATIONS)
+    assert f"to be performed again: {EVALUATIONS} evaluations" in done.stderr
+
+    (changed,) = events(archive / "it", "run_changed")
+    assert changed == {"settings": {"benchmark": str(moved), "limits": {"calls": 77}}}
+    withdrawn = events(archive / "it", "verdict_withdrawn")
+    assert [body["verdict"] for body in withdrawn] == ["unresolved"] * EVALUATIONS
+    assert "one of the fields cannot be read" in withdrawn[0]["reason"]
+
+    status = program.json("status", "it")
+    assert status["evaluations"]["graded"] == EVALUATIONS
+    assert status["evaluations"]["resolved"] > 0
+    assert status["withdrawn"] == EVALUATIONS
+    assert "limits.calls = 77" in status["changes"]
+    assert "limits.calls = 77" in program("status", "it").stdout
+    assert len(program.json("show", "it", "seed")["evaluations"]) == EVALUATIONS
+
+    assert program.json("replay", "it", "decisions")["differing"] == 0
+    program("replay", "it", "evaluations")
+    program("replay", "it", "evaluations", "--perform")
+
+    program("archive", "pack", "it", tmp_path / "it.dgm")
+    program("archive", "unpack", tmp_path / "it.dgm", tmp_path / "unpacked")
+    program("archive", "verify", tmp_path / "unpacked")
+    assert program.json("status", tmp_path / "unpacked")["withdrawn"] == EVALUATIONS

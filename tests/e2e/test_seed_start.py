@@ -1,0 +1,54 @@
+"""An agent that cannot start ends the command before a provider is asked, and leaves no run behind."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from dgm.archive.snapshots import write_folder
+from dgm.assemble import seed_source
+from dgm.domain import Entry
+from tests.e2e.hosted import KEY, PROVIDERS
+from tests.wire_server import WireServer
+
+pytestmark = pytest.mark.sandbox
+SEED = seed_source(None)
+PROVIDER = PROVIDERS["openai-chat"]
+
+
+def changed(path, old, new):
+    """The seed with one edit."""
+    data = SEED[path].data
+    assert old in data
+    return {**SEED, path: Entry(data.replace(old, new), SEED[path].mode)}
+
+
+BROKEN = {
+    "check": (
+        changed("agent/__main__.py", b"import sys\n", b"import sys\nimport no_such_module\n"),
+        "the self-check",
+    ),
+    "interpreter": (changed("agent.toml", b'"python3"', b'"no-such-python3"'), "no-such-python3"),
+    "job": (
+        changed("agent/__main__.py", b"    return loop.work(job)", b'    sys.exit("no such mood")'),
+        "a job exits 1 before it asks the model: no such mood",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize("command", ["run", "evaluate"])
+def test_a_seed_that_cannot_start_ends_the_command(dgm, tmp_path, kind, command):
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    source, said = BROKEN[kind]
+    write_folder(source, tmp_path / "agent")
+    with WireServer(key=KEY, models=(PROVIDER.own_name,)) as server:
+        program = replace(dgm, archive=tmp_path / "archive", environment={PROVIDER.key_env: KEY})
+        words = [*PROVIDER.words(server.url), "--sandbox", "bubblewrap", "--seed-agent", tmp_path / "agent"]
+        refused = program(command, *words, code=2)
+        assert not server.requests
+    assert len(refused.stderr.strip().splitlines()) == 1
+    assert said in refused.stderr
+    assert str(tmp_path / "agent") in refused.stderr
+    assert not [*(tmp_path / "archive").glob("*")]

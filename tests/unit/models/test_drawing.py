@@ -1,0 +1,113 @@
+"""Several models for one role: how they are set, opened and drawn."""
+
+from collections import Counter
+
+import pytest
+
+from dgm.archive.run import Run
+from dgm.assemble import prices_of
+from dgm.config import Settings, resolve
+from dgm.domain import ActionId
+from dgm.errors import UserError
+from dgm.models.choose import all_names, drawing_of, names_by_role, open_models
+from dgm.models.drawing import Choice, Drawing
+from dgm.report.reproduce import command
+from dgm.search.summary import models_of, models_text
+
+TWO = Drawing(7, {"improve": [Choice("a", 2.0), Choice("b", 1.0)]})
+
+
+def of(value):
+    return resolve(None, [f"models.improve={value}"], {"model": "offline"})
+
+
+def test_a_role_with_one_model_is_its_own_key():
+    assert TWO.model_for(ActionId(3), "solve") == "solve"
+    assert Drawing().model_for(ActionId(3), "improve") == "improve"
+
+
+def test_a_draw_follows_from_the_seed_and_the_action_alone():
+    drawn = [TWO.model_for(ActionId(action), "improve") for action in range(1, 13)]
+    assert drawn == [TWO.model_for(ActionId(action), "improve") for action in range(1, 13)]
+    assert drawn != [
+        Drawing(8, TWO.choices).model_for(ActionId(action), "improve") for action in range(1, 13)
+    ]
+    # Recorded runs depend on it.
+    assert "".join(drawn) == "bbaaabaaabaa"
+
+
+def test_models_are_drawn_in_proportion_to_their_weights():
+    counts = Counter(TWO.model_for(ActionId(action), "improve") for action in range(3_000))
+    # Of 3,000 draws at 2/3 the standard deviation is 26; measured on seed 7.
+    assert abs(counts["a"] - 2_000) < 130
+    assert counts["a"] + counts["b"] == 3_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '["offline", "recorded"]',
+        '[{model = "offline"}, {model = "recorded", weight = 1}]',
+        '{"offline" = 1, "recorded" = 1.0}',
+    ],
+)
+def test_several_models_are_set_in_three_ways(value):
+    settings = of(value)
+    drawing = drawing_of(settings)
+    assert drawing.choices == {"improve": [Choice("offline", 1.0), Choice("recorded", 1.0)]}
+    assert Settings.model_validate(settings.model_dump(mode="json")) == settings
+    assert all_names(settings) == ("offline", "recorded")
+    assert names_by_role(settings)["improve"] == "offline"
+
+
+def test_every_model_is_opened_once_and_there_under_the_key_that_is_drawn():
+    settings = of('["recorded", "offline"]')
+    models = open_models(settings)
+    assert models["solve"] is models["offline"]
+    drawing = drawing_of(settings)
+    names = {models[drawing.model_for(ActionId(action), "improve")].name for action in range(20)}
+    assert names == {"recorded", "offline"}
+
+
+def test_each_of_several_models_must_have_a_price():
+    with pytest.raises(UserError, match="openai-compatible/unheard-of"):
+        prices_of(of('["offline", "openai-compatible/unheard-of"]'))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("[]", "at least one model"),
+        ("{}", "at least one model"),
+        ("3", "expected a model's name, or a list"),
+        ('["a", "a"]', "'a' is named twice"),
+        ('["a", 3]', "3 is neither a model's name nor a table"),
+        ('[{model = "a", wait = 3}]', "neither a model's name nor a table"),
+        ("[{weight = 3}]", "None is not the name"),
+        ('["a", "auto"]', "'auto' is not the name of one of several models"),
+        ("{a = 0}", "the weight of 'a' is 0; expected a number above 0"),
+        ("{a = inf}", "expected a number above 0"),
+        ("{a = true}", "expected a number above 0"),
+        ('{a = "2"}', "expected a number above 0"),
+    ],
+)
+def test_what_names_no_models_is_one_line(value, said):
+    with pytest.raises(UserError) as caught:
+        of(value)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("--set: models.improve = ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ('["offline"]', "offline"),
+        ('["a", "b"]', "offline (solve, diagnose), 1 a + 1 b (improve)"),
+        ("{a = 2, b = 1.5}", "offline (solve, diagnose), 2 a + 1.5 b (improve)"),
+    ],
+)
+def test_people_are_told_all_models_of_a_role(tmp_path, value, said):
+    with Run.create(tmp_path / "run", {"settings": of(value).model_dump(mode="json")}) as run:
+        assert models_text(models_of(run)) == said
+        assert command(run.config).count("models.improve=") == 1
