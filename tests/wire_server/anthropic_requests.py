@@ -48,6 +48,10 @@ def parse(data: JsonObject, digest: str, *, counting: bool = False) -> Asked:
     Raises:
         Refused: as the provider would.
     """
+    if data.get("thread") is not None:
+        # The client's tool runner asks for it unbidden, and goes on without where it hears this.
+        details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+        raise Refused(400, "thread: not supported for this request", details=details)
     for key in data:
         if key not in KNOWN:
             raise Refused(400, f"{key}: Extra inputs are not permitted")
