@@ -20,8 +20,12 @@ from tests.wire_server import Record, WireServer
 TASK = "say-that-it-is-ready"
 SUITE = Path(__file__).parents[1] / "e2e" / "suites" / "word"
 CONVERSATIONS = Path(__file__).parents[1] / "unit" / "gateway" / "conversations"
-OUR_KEYS = ("model", "max_tokens", "max_completion_tokens", "max_output_tokens", "stream", "stream_options")
-"""What the gateway may change or add: the model's name, the output limit, and what it learns the usage by."""
+OUR_KEYS = {
+    *("model", "max_tokens", "max_completion_tokens", "max_output_tokens"),
+    *("stream", "stream_options", "store", "include"),
+}
+"""What the gateway may change or add: the model's name, the output limit, what it learns the usage by, and that nothing
+is kept at the provider (so that reasoning has to come along)."""
 PASSED = ("anthropic-version", "anthropic-beta")
 MACHINE = {platform.release(): "6.1.0", platform.version(): "#1 SMP", platform.machine(): "x86_64"}
 """What agents tell of the machine, and what is recorded in its place."""
