@@ -7,10 +7,14 @@ import tomllib
 from collections.abc import Mapping
 from importlib.metadata import distributions
 from pathlib import Path
+from unittest.mock import patch
 
 import platformdirs
 
 AGENTS = Path(__file__).parent
+CACHE = Path(platformdirs.user_cache_dir("dgm-tests"), "agents")
+WHEELS = os.environ.get("PIP_CACHE_DIR") or platformdirs.user_cache_dir("pip")
+"""Both are the user's own, whatever a test's environment says later."""
 
 
 def environment(agent: str) -> Mapping[str, str]:
@@ -18,9 +22,9 @@ def environment(agent: str) -> Mapping[str, str]:
     pins = AGENTS / agent / "requirements.txt"
     name = f"{agent}-{hashlib.sha256(pins.read_bytes()).hexdigest()[:12]}"
     return {
-        "XDG_CACHE_HOME": str(Path(platformdirs.user_cache_dir("dgm-tests"), "agents", name)),
-        "PIP_CONSTRAINT": str(pins),
-        "PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR") or platformdirs.user_cache_dir("pip"),
+        "XDG_CACHE_HOME": str(CACHE / name),
+        "PIP_CONSTRAINT": pins.as_uri(),
+        "PIP_CACHE_DIR": WHEELS,
     }
 
 
@@ -28,9 +32,9 @@ def folder(agent: str) -> Path:
     """Where an agent's packages are for the Python that runs this; installed if they are not there."""
     from dgm.sandboxes.packages import installed
 
-    os.environ.update(environment(agent))
     requires = tomllib.loads((AGENTS / agent / "agent.toml").read_text())["agent"]["requires"]
-    return installed(tuple(requires), "{}.{}".format(*sys.version_info[:2]))
+    with patch.dict(os.environ, environment(agent)):
+        return installed(tuple(requires), "{}.{}".format(*sys.version_info[:2]))
 
 
 def main(agents: list[str]) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from tests.agents import packages
 from tests.agents.plans import PLANS
 from tests.e2e.conftest import without_keys
-from tests.e2e.hosted import KEY, PROVIDERS
+from tests.e2e.hosted import KEY, PROVIDERS, events
 from tests.wire_server import Record, WireServer
 
 TASK = "say-that-it-is-ready"
@@ -74,7 +74,9 @@ def solve(agent: str, provider: str, sandbox: str, archive: Path) -> list[Record
         calls = [record for record in server.requests if _own(record)]
         told = [f"{record.path} {record.status} {record.error}" for record in server.requests]
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}\n{told}"
-    (found,) = json.loads(done.stdout)["agents"]
+    said = json.loads(done.stdout)
+    (found,) = said["agents"]
+    told += [str(body) for body in events(Path(said["folder"]), "call_refused")]
     assert found["resolved"] == [TASK], f"{found}\n{told}"
     return calls
 
