@@ -44,7 +44,7 @@ check: $(READY)
 test test-docker test-all test-agents: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY) sandbox
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes"
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes and not agents"
 
 # Tests that need an engine are nowhere else (tests/unit/test_folders.py); the longest come first.
 ENGINE_TESTS := tests/e2e tests/docker
@@ -56,6 +56,10 @@ test-docker: $(READY)
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "docker and not minutes" \
 		--ignore $(RESTART) $(ENGINE_TESTS)
 	$(BIN)/pytest -m "docker and not minutes" $(RESTART)
+
+# Agents of four vendors' packages, unmodified. What they need is installed once, from the package index.
+test-agents: $(READY) sandbox
+	$(BIN)/pytest -m agents --durations 12 tests/agents
 
 # Everything, with the images of all languages built first: half an hour.
 test-all: test test-docker

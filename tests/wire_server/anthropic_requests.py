@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dgm.messages import Message, Request, Role, Tool, ToolCall
-from tests.wire_server import checks
+from tests.wire_server import checks, client_tools, structured
 from tests.wire_server.errors import Refused
 from tests.wire_server.protocol import Asked, JsonObject, signed
 
@@ -48,6 +48,10 @@ def parse(data: JsonObject, digest: str, *, counting: bool = False) -> Asked:
     Raises:
         Refused: as the provider would.
     """
+    if data.get("thread") is not None:
+        # The client's tool runner asks for it unbidden, and goes on without where it hears this.
+        details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+        raise Refused(400, "thread: not supported for this request", details=details)
     for key in data:
         if key not in KNOWN:
             raise Refused(400, f"{key}: Extra inputs are not permitted")
@@ -88,6 +92,7 @@ def parse(data: JsonObject, digest: str, *, counting: bool = False) -> Asked:
         True,
         marked=marked,
         reasoned=reading.reasoned,
+        schema=structured.messages(data),
     )
 
 
@@ -105,7 +110,10 @@ def _thinking(data: JsonObject) -> None:
 
 def _tool(tool: JsonObject, at: int, reading: Reading) -> Tool:
     if tool.get("type", "custom") != "custom":
-        raise Refused(400, f"tools.{at}: Input tag '{tool['type']}' found is not offered by this server")
+        found = client_tools.messages_tool(tool, at)
+        reading.seen += len(found.name)
+        reading.mark(tool, f"tools.{at}")
+        return found
     name = tool.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise Refused(400, f"tools.{at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")

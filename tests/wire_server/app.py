@@ -23,6 +23,7 @@ from tests.wire_server import (
     openai_chat,
     openai_responses,
     sending,
+    structured,
 )
 from tests.wire_server.brain import Brain, Echo
 from tests.wire_server.errors import ANTHROPIC, OPENAI, BrainFault, Refused
@@ -222,6 +223,7 @@ class WireApp:
                 await sending.spoil(call, wire, asked, fault, self.config.style)
                 return
         reply = await self._answer(asked, record.path)
+        structured.check(asked.schema, reply)
         style = (
             replace(self.config.style, piece=2)
             if fault and fault.kind is Kind.SPLIT_ARGUMENTS

@@ -46,6 +46,8 @@ class Refused(Exception):
     param: str | None = None
     type: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Of Anthropic's errors: what its client may go by."""
 
     def kind(self, vendor: str) -> str:
         """The provider's word for this sort of error."""
@@ -59,9 +61,10 @@ class Refused(Exception):
         """The error as a JSON object."""
         kind = self.kind(vendor)
         if vendor == ANTHROPIC:
+            details = {"details": self.details} if self.details else {}
             return {
                 "type": "error",
-                "error": {"type": kind, "message": self.message},
+                "error": {"type": kind, "message": self.message, **details},
                 "request_id": request_id,
             }
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dgm.messages import Message, Reply, Request, Role, Stop, Tool, ToolCall
-from tests.wire_server import checks
+from tests.wire_server import checks, client_tools, structured
 from tests.wire_server.errors import OPENAI, Refused
 from tests.wire_server.protocol import CREATED, Asked, JsonObject, Style, Wire, counts, pieces
 
@@ -67,7 +67,8 @@ def parse(data: JsonObject, digest: str) -> Asked:
         effort=data.get("reasoning_effort") or "",
     )
     usage = options is not None and checks.record(options, "stream_options").get("include_usage") is True
-    return Asked(request, model, digest, stream, usage)
+    kinds = {tool.name: client_tools.CUSTOM for tool in tools if tool.name in _customs(data)}
+    return Asked(request, model, digest, stream, usage, kinds=kinds, schema=structured.chat(data))
 
 
 def choice(value: Any, tools: tuple[Tool, ...]) -> str:
@@ -77,7 +78,7 @@ def choice(value: Any, tools: tuple[Tool, ...]) -> str:
     if not tools:
         raise Refused(400, "'tool_choice' is only allowed when 'tools' are specified.", param="tool_choice")
     if isinstance(value, dict):
-        name = (value.get("function") or value).get("name")
+        name = (value.get("function") or value.get("custom") or value).get("name", value.get("type"))
         if name not in {tool.name for tool in tools}:
             raise Refused(400, f"Tool choice '{name}' not found in 'tools' parameter.", param="tool_choice")
         return f"tool:{name}"
@@ -96,6 +97,8 @@ def function(record: JsonObject, place: str) -> Tool:
     if parameters and parameters.get("type") != "object":
         message = f"Invalid schema for function '{name}': schema must be a JSON Schema of 'type: \"object\"'."
         raise Refused(400, message, "invalid_function_parameters", f"{place}.parameters")
+    if record.get("strict") is True:
+        structured.strict(parameters, f"function '{name}'", f"{place}.parameters")
     return Tool(name, record.get("description") or "", parameters)
 
 
@@ -110,10 +113,7 @@ def render(asked: Asked, reply: Reply, style: Style) -> dict[str, Any]:
     if reply.reasoning:
         message[style.reasoning_key] = reply.reasoning
     if reply.calls:
-        message["tool_calls"] = [
-            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
-            for c in reply.calls
-        ]
+        message["tool_calls"] = [client_tools.chat_call(asked.kinds.get(c.name, ""), c) for c in reply.calls]
     return _body(asked, reply, message, FINISH[reply.stop])
 
 
@@ -125,10 +125,12 @@ def events(asked: Asked, reply: Reply, style: Style) -> Iterator[tuple[str, Json
     for piece in pieces(reply.text, style.piece):
         yield _chunk(asked, {"content": piece})
     for index, call in enumerate(reply.calls):
-        first = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
+        kind = asked.kinds.get(call.name, "")
+        first = client_tools.chat_call(kind, call, "")
         yield _chunk(asked, {"tool_calls": [{"index": index, **first}]})
         for piece in pieces(call.arguments, style.piece):
-            yield _chunk(asked, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+            more = client_tools.chat_piece(kind, piece)
+            yield _chunk(asked, {"tool_calls": [{"index": index, **more}]})
     yield from _end(asked, reply, FINISH[reply.stop])
 
 
@@ -232,6 +234,13 @@ def _message(item: JsonObject, at: int) -> Message:
 
 
 def _call(call: JsonObject, place: str) -> ToolCall:
+    if call.get("type") == client_tools.CUSTOM:
+        given = checks.record(call.get("custom"), f"{place}.custom")
+        return ToolCall(
+            checks.text(call.get("id"), f"{place}.id"),
+            checks.text(given.get("name"), f"{place}.custom.name"),
+            checks.text(given.get("input"), f"{place}.custom.input"),
+        )
     if call.get("type") != "function":
         raise Refused(
             400, f"Missing required parameter: '{place}.type'.", "missing_required_parameter", place
@@ -295,6 +304,10 @@ def _tools(data: JsonObject) -> tuple[Tool, ...]:
     found = []
     for at, tool in enumerate(checks.listed(given, "tools")):
         record = checks.record(tool, f"tools[{at}]")
+        if record.get("type") == client_tools.CUSTOM:
+            inner = checks.record(record.get("custom"), f"tools[{at}].custom")
+            found.append(client_tools.custom(inner, f"tools[{at}].custom"))
+            continue
         if record.get("type") != "function":
             raise Refused(
                 400, f"Invalid value: '{record.get('type')}'.", "invalid_value", f"tools[{at}].type"
@@ -304,6 +317,10 @@ def _tools(data: JsonObject) -> tuple[Tool, ...]:
     if not found:
         raise Refused(400, "Invalid 'tools': empty array. Expected minimum length 1.", "empty_array", "tools")
     return tuple(found)
+
+
+def _customs(data: JsonObject) -> set[str]:
+    return {tool["custom"]["name"] for tool in data.get("tools") or () if tool["type"] == client_tools.CUSTOM}
 
 
 def _limit(data: JsonObject) -> int | None:

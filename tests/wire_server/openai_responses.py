@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dgm.messages import Reply, Stop
-from tests.wire_server import responses_requests
+from tests.wire_server import client_tools, responses_requests
 from tests.wire_server.errors import OPENAI, Refused
 from tests.wire_server.openai_chat import REFUSING
 from tests.wire_server.protocol import CREATED, Asked, JsonObject, Style, Wire, counts, pieces, sign
@@ -85,6 +85,10 @@ def _output(asked: Asked, reply: Reply) -> list[dict[str, Any]]:
         part = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
         items.append({**_message(asked, part), "status": status})
     for index, call in enumerate(reply.calls):
+        kind = asked.kinds.get(call.name)
+        if kind:
+            items.append(client_tools.responses_item(kind, call, f"{asked.digest[:30]}{index:02d}"))
+            continue
         items.append(
             {
                 "id": f"fc_{asked.digest[:30]}{index:02d}",
@@ -161,6 +165,11 @@ def _steps(
             case "message":
                 bare["content"] = []
                 steps = _part(item["content"][0], inner, style)
+            case "custom_tool_call":
+                bare["input"] = ""
+                steps = client_tools.responses_steps(item, inner, style.piece)
+            case kind if kind in client_tools.CALLS:
+                steps = client_tools.responses_steps(item, inner, style.piece)
             case _:
                 bare["arguments"] = ""
                 steps = _arguments(item, inner, style)

@@ -36,6 +36,10 @@ class Asked:
     """Whether the last of the assistant's turns came back with its reasoning."""
     echo: JsonObject = field(default_factory=dict)
     """What the answer repeats of the request."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Of OpenAI's endpoints: types of the tools that are no functions, by name."""
+    schema: JsonObject | None = None
+    """What the answer has to be JSON of; ``{}``: any object."""
 
 
 @dataclass(frozen=True, slots=True)

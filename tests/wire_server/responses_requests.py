@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dgm.messages import Message, Request, Role, Tool, ToolCall
-from tests.wire_server import checks
+from tests.wire_server import checks, client_tools, structured
 from tests.wire_server.errors import Refused
 from tests.wire_server.openai_chat import ROLES, choice, function
 from tests.wire_server.protocol import Asked, JsonObject, signed
@@ -16,6 +16,8 @@ previous_response_id service_tier user prompt_cache_key prompt_cache_retention s
 background top_logprobs prompt_cache_options
 """
 KNOWN = frozenset(_PARAMETERS.split())
+CALLS = ("function_call", *client_tools.CALLS)
+"""Types of items that call a tool."""
 PARTS = {"assistant": ("output_text", "refusal"), "": ("input_text",)}
 
 
@@ -31,7 +33,8 @@ def parse(data: JsonObject, digest: str) -> Asked:
         message = f"Previous response with id '{name}' not found."
         raise Refused(400, message, "previous_response_not_found", "previous_response_id")
     model = checks.text(data.get("model"), "model")
-    tools = _tools(data.get("tools"))
+    offered = _tools(data.get("tools"))
+    tools = tuple(tool for tool, _ in offered)
     stated = data.get("instructions")
     head = (Message(Role.SYSTEM, checks.text(stated, "instructions")),) if stated else ()
     reasoning = data.get("reasoning") or {}
@@ -59,6 +62,8 @@ def parse(data: JsonObject, digest: str) -> Asked:
         None,
         _reasoned(items),
         _echo(data),
+        {tool.name: kind for tool, kind in offered if kind != "function"},
+        structured.responses(data),
     )
 
 
@@ -76,9 +81,8 @@ def _echo(data: JsonObject) -> JsonObject:
         "text": {"format": {"type": "text"}},
     }
     told = {key: data[key] if data.get(key) is not None else value for key, value in given.items()}
-    told["tools"] = [
-        {"strict": False, "description": None, "parameters": {}, **tool} for tool in told["tools"]
-    ]
+    bare = {"strict": False, "description": None, "parameters": {}}
+    told["tools"] = [{**bare, **tool} if tool.get("type") == "function" else tool for tool in told["tools"]]
     return told
 
 
@@ -86,7 +90,7 @@ def _reasoned(items: Sequence[JsonObject]) -> bool:
     """Whether the model's last items, up to results and users' messages, hold reasoning."""
     reasoned = own = False
     for item in items:
-        said = item.get("role") == "assistant" or item.get("type") in ("reasoning", "function_call")
+        said = item.get("role") == "assistant" or item.get("type") in ("reasoning", *CALLS)
         if said:
             reasoned = item.get("type") == "reasoning" or (own and reasoned)
         own = said
@@ -111,18 +115,20 @@ def _turns(items: Sequence[JsonObject], *, stored: bool) -> list[Message]:
         place = f"input[{at}]"
         kind = item.get("type", "message" if "role" in item else None)
         assistant = kind == "message" and item.get("role") == "assistant"
-        if said is not None and kind != "function_call":
+        if said is not None and kind not in CALLS:
             turns.append(Message(Role.ASSISTANT, said[0], tuple(said[1])))
             said = None
         if assistant:
             said = (_content(item, place), [])
-        elif kind == "function_call":
+        elif kind in CALLS:
             said = said or ("", [])
-            said[1].append(_call(item, place))
+            said[1].append((_call if kind == "function_call" else client_tools.responses_call)(item, place))
         elif kind == "message":
             turns.append(_said(item, place))
         elif kind == "function_call_output":
             turns.append(_result(item, place))
+        elif str(kind).removesuffix("_output") in client_tools.CALLS:
+            turns.append(client_tools.responses_result(item, place))
         elif kind == "reasoning":
             _thought(item, items[at + 1] if at + 1 < len(items) else {}, stored=stored)
         else:
@@ -190,7 +196,7 @@ def _thought(item: JsonObject, following: JsonObject, *, stored: bool) -> None:
         if not signed(signature, "reasoning", name, hidden):
             message = f"The encrypted content for item {name} could not be verified."
             raise Refused(400, message, "invalid_encrypted_content")
-    own = following.get("type") in ("function_call", "reasoning") or following.get("role") == "assistant"
+    own = following.get("type") in ("reasoning", *CALLS) or following.get("role") == "assistant"
     if not own:
         message = f"Item '{name}' of type 'reasoning' was provided without its required following item."
         raise Refused(400, message, param="input")
@@ -212,13 +218,14 @@ def _matched(turns: Sequence[Message]) -> None:
             raise Refused(400, f"No tool output found for function call {name}.", param="input")
 
 
-def _tools(given: Any) -> tuple[Tool, ...]:
+def _tools(given: Any) -> list[tuple[Tool, str]]:
+    """Each tool and its type."""
     found = []
     for at, tool in enumerate(checks.listed(given or [], "tools")):
         record = checks.record(tool, f"tools[{at}]")
-        if record.get("type") != "function":
-            raise Refused(
-                400, f"Invalid value: '{record.get('type')}'.", "invalid_value", f"tools[{at}].type"
-            )
-        found.append(function(record, f"tools[{at}]"))
-    return tuple(found)
+        kind = str(record.get("type"))
+        own = client_tools.responses_tool(record, f"tools[{at}]")
+        if own is None and kind != "function":
+            raise Refused(400, f"Invalid value: '{kind}'.", "invalid_value", f"tools[{at}].type")
+        found.append((own or function(record, f"tools[{at}]"), kind))
+    return found

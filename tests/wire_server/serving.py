@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -41,11 +41,18 @@ class WireServer:
         config: what it offers; default: everything by default.
         port: of 127.0.0.1; 0: a free one.
         uds: a path for a unix socket, instead of TCP.
+        around: makes what is served of the application, such as a copy of all that goes in and out.
         options: fields of ``Config``, instead of ``config``.
     """
 
     def __init__(
-        self, config: Config | None = None, *, port: int = 0, uds: Path | None = None, **options: Any
+        self,
+        config: Config | None = None,
+        *,
+        port: int = 0,
+        uds: Path | None = None,
+        around: Callable[[WireApp], Any] | None = None,
+        **options: Any,
     ) -> None:
         self.app: WireApp = wire_app(config or Config(**options))
         self._port = port
@@ -53,7 +60,7 @@ class WireServer:
         self._listener: socket.socket | None = None
         self._server = Unsignalled(
             uvicorn.Config(
-                self.app,
+                around(self.app) if around else self.app,
                 http=Reachable,
                 ws="none",
                 lifespan="off",

@@ -1,0 +1,1 @@
+test "$(cat status.txt)" = ready
