@@ -59,16 +59,13 @@ test-docker: $(READY)
 
 # Agents of four vendors' packages, unmodified. What they need is installed once, from the package index.
 test-agents: $(READY) sandbox
-	$(BIN)/pytest -m agents --durations 12 tests/agents
+	$(BIN)/pytest -m "agents or minutes" --durations 12 tests/agents
 
 # Everything, with the images of all languages built first: half an hour.
 test-all: test test-docker
 	DGM_BUILD_POLYGLOT=1 $(BIN)/pytest -m minutes
 
 # Programs of others, in virtual environments of their own (in the user's cache); the first time takes minutes.
-test-agents: $(READY)
-	$(BIN)/pytest -m minutes tests/agents
-
 wheel-check: $(READY)
 	$(BIN)/python tests/packaging/wheel_check.py
 

@@ -27,6 +27,7 @@ from dgm.archive.traces import name_of
 from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
 from dgm.domain import ActionId, Digest, Usage
 from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall, Request, WireReply, WireRequest
+from dgm.models.checking import overrun_words
 
 _CONVERSATIONS = 64
 """Conversations whose last request is kept in memory, for the next one to build on."""
@@ -131,8 +132,7 @@ class RunJournal:
 
     def overran(self, model: str, asked: int, billed: int) -> None:
         """Note that a model billed more output tokens than it was asked for."""
-        words = f"the server gave {billed:,} output tokens where at most {asked:,} were asked for"
-        self._tell(ModelNoted(model, NoteKind.OVERRUN, words))
+        self._tell(ModelNoted(model, NoteKind.OVERRUN, overrun_words(asked, billed)))
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Notes that the agent was refused something, and what."""

@@ -1,9 +1,11 @@
 """The check of a model before money flows: one small real call with a tool and the parameters that agents use."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from dgm.errors import ProviderRefuses
 from dgm.messages import Message, Request, Role, Tool, WireProtocol, WireReply, WireRequest
+from dgm.models.abilities import Change
+from dgm.models.connections import Connection
+from dgm.models.faults import judge_transport
+from dgm.models.listing import listed, suggestion
 from dgm.wires import WIRES, whole_of
 
 OUTPUT_TOKENS = 16_000
@@ -30,8 +32,45 @@ def check_request(
     return WireRequest(protocol, WIRES[protocol].write_request(request, own_name))
 
 
-def words_of_check(reply: WireReply, request: WireRequest) -> list[str]:
-    """Return what a person should know of the answer; nothing where it calls the tool."""
-    body: Mapping[str, Any] = request.body
-    answer = WIRES[reply.protocol].read_reply(whole_of(reply, body), body)
-    return [] if answer.calls else [NO_TOOL_CALL]
+def words_of_check(reply: WireReply, request: WireRequest, *, tools: bool) -> list[str]:
+    """Return what a person should know of the answer; nothing where it calls the tool within its limit of output."""
+    wire, body = WIRES[reply.protocol], request.body
+    words = []
+    limit = wire.output_limit(body)
+    if limit is not None and reply.usage.output_tokens > limit:
+        words.append(overrun_words(limit, reply.usage.output_tokens))
+    answer = wire.read_reply(whole_of(reply, body), body)
+    if tools and not answer.calls:
+        words.append(NO_TOOL_CALL)
+    return words
+
+
+def overrun_words(asked: int, billed: int) -> str:
+    """Return what is said of a server that gave more output than it was asked for."""
+    return (
+        f"the server gave {billed:,} output tokens where at most {asked:,} were asked for, so a budget may be overrun "
+        "by one call"
+    )
+
+
+async def listed_sizes(connection: Connection, own_name: str) -> Change:
+    """Return the model's sizes as the provider's list of models tells them; nothing where it does not."""
+    try:
+        rows = await listed(connection)
+    except Exception as error:
+        if judge_transport(error) is None:
+            raise
+        return Change()
+    row = next((row for row in rows or () if row.id == own_name), None)
+    return Change(context=row.context, max_output=row.max_output) if row else Change()
+
+
+async def with_suggestion(connection: Connection, error: ProviderRefuses) -> ProviderRefuses:
+    """Return the error with the base URL that was probably meant, where another answers."""
+    try:
+        meant = await suggestion(connection)
+    except Exception as other:
+        if judge_transport(other) is None:
+            raise
+        meant = None
+    return ProviderRefuses(f"{error}; did you mean base_url = {meant}?") if meant else error

@@ -118,7 +118,8 @@ class _Opener:
             # Afterwards, because the vendors' packages may put handlers of their own there.
             guard_logs(connection.secrets)
 
-        from dgm.models.hosted import Access, HostedModel, Retries
+        from dgm.models.access import Access, Retries
+        from dgm.models.hosted import HostedModel
 
         settings = provider.settings(self._settings.models)
         access = Access(
@@ -127,6 +128,7 @@ class _Opener:
             settings.timeout_s,
             settings.stream,
             settings.tools,
+            settings.reasoning_effort,
             STORED_BY_DEFAULT.get((provider.name, connection.protocol), {}),
             self._settings.limits.output_tokens,
         )

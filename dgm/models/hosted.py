@@ -4,14 +4,11 @@ The request goes as the JSON that it is. What an error means is decided in ``fau
 in ``abilities``, who may ask when in ``throttle``, how the provider is reached in ``connections``.
 """
 
-import asyncio
 import json
 import logging
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
-from random import Random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
@@ -20,8 +17,10 @@ from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.messages import JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
 from dgm.models.abilities import Abilities
-from dgm.models.checking import check_request, words_of_check
+from dgm.models.access import Access, Retries
+from dgm.models.checking import check_request, listed_sizes, with_suggestion, words_of_check
 from dgm.models.connections import Connection
+from dgm.models.extras import default_effort
 from dgm.models.faults import (
     Ability,
     Account,
@@ -35,11 +34,12 @@ from dgm.models.faults import (
     judge_transport,
 )
 from dgm.models.listening import Silent, Unheard
+from dgm.models.listing import is_unknown_path
 from dgm.models.receiving import Received, Receiving, told_whole
 from dgm.models.refusals import read_refusal
 from dgm.models.throttle import Throttle
 from dgm.models.tries import Again, Sending, estimated_input, estimated_tokens, fault_of, never_sent
-from dgm.protocols import Checked, Delivery, ModelListener, Sleep
+from dgm.protocols import Checked, Delivery, ModelListener
 from dgm.wires import WIRES
 from dgm.wires.events import ErrorInAnswer, Unreadable
 
@@ -57,41 +57,6 @@ CHANGES = 12
 """Changes that refusals may ask of one request."""
 SAMPLES = 3
 """Tries of a request at which the model itself goes wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retries:
-    """How often a call is made, and how soon again."""
-
-    tries: int = 8
-    """The first included."""
-    backoff_s: float = 1.0
-    """Before the second try; doubled for each further one, up to 60 s."""
-    sleep: Sleep = asyncio.sleep
-    clock: Callable[[], float] = time.monotonic
-    now: Callable[[], float] = time.time
-    rng: Random = field(default_factory=Random)
-    """For jitter only: no decision of a search hangs on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """What a hosted model is asked with, beside its connection."""
-
-    key_env: str = ""
-    """Environment variable of the key, for messages; empty: there is no key."""
-    secrets: tuple[str, ...] = ()
-    """No message and no answer holds them."""
-    timeout_s: float = 600.0
-    """Without progress of an answer."""
-    stream: bool = True
-    """Whether the provider may be asked to stream."""
-    tools: bool = True
-    """Whether agents call tools; decides what the check asks."""
-    always: Mapping[str, Any] = field(default_factory=dict)
-    """Keys of every request, whatever the agent asks for."""
-    output_tokens: int = 16_000
-    """The limit of output that the check asks for, as agents do."""
 
 
 class HostedModel:
@@ -140,14 +105,20 @@ class HostedModel:
     async def check(self) -> Checked:
         """Make one small real call with a tool; see ``WireModel.check``."""
         before = self.abilities
+        self.abilities = before.learn(await listed_sizes(self._connection, self.own_name))
         access = self._access
         request = check_request(self.protocol, self.own_name, tools=access.tools, output=access.output_tokens)
+        sending = Sending(request, Unheard())
         try:
-            reply = await self.send(request, Unheard())
+            reply = await self._until_answered(sending)
         except RequestRefused as error:
             raise ProviderRefuses(f"{self.name}: {error}") from error
+        except ProviderRefuses as error:
+            raise (
+                await with_suggestion(self._connection, error) if sending.unknown_path else error
+            ) from error
         words = [] if self.abilities == before else [self.abilities.describe()]
-        words += words_of_check(reply, request) if self._access.tools else []
+        words += words_of_check(reply, request, tools=access.tools)
         return Checked(self.name, self.abilities.as_record(), tuple(words), reply.usage)
 
     async def count_tokens(self, request: WireRequest) -> int | None:
@@ -222,18 +193,15 @@ class HostedModel:
                 self._throttle.used(turn, 0)
                 if isinstance(outcome, Passing) and outcome.overload:
                     self._throttle.too_many(turn)
-            if not isinstance(outcome, Ability):
+            if not isinstance(outcome, Ability) or not self._learn(outcome, sending):
                 break
-            self._learn(outcome, sending)
         raise self._raised(outcome, sending)
 
     async def _ask(self, sending: Sending, body: JsonObject, stream: bool) -> WireReply | Fault:
         """Send one request; return the answer, or what went wrong."""
         wire = WIRES[self.protocol]
-        wanted = bool(sending.request.body.get("stream"))
-        receiving = Receiving(
-            wire, body, wanted, sending.delivery, self._access.timeout_s, self._secret_bytes
-        )
+        asked = sending.request.body
+        receiving = Receiving(wire, body, asked, sending.delivery, self._access.timeout_s, self._secret_bytes)
         response: httpx2.Response | None = None
         try:
             response = await self._connection.post(
@@ -242,6 +210,7 @@ class HostedModel:
             if response.status_code >= 400:
                 await response.aread()
                 sending.refused(response.status_code, self._without_secrets(response.content))
+                sending.unknown_path = is_unknown_path(response)
                 return self._judged(response.status_code, response.content, response.headers, (sending, body))
             received = await receiving.take(response)
         except ErrorInAnswer as error:
@@ -308,7 +277,8 @@ class HostedModel:
         if body.get("stream") and self.protocol is WireProtocol.CHAT:
             options = body.get("stream_options")
             body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
-        fitted = self.abilities.apply(wire.mended_request(body), self.protocol)
+        asked = default_effort(wire.mended_request(body), self.protocol, self._access.reasoning_effort)
+        fitted = self.abilities.apply(asked, self.protocol)
         wished, room = wire.output_limit(fitted), sending.room
         if room is None:
             room = self.abilities.room(estimated_input(fitted))
@@ -316,13 +286,18 @@ class HostedModel:
             fitted = wire.limited(fitted, room)
         return fitted, bool(fitted.get("stream"))
 
-    def _learn(self, fault: Ability, sending: Sending) -> None:
+    def _learn(self, fault: Ability, sending: Sending) -> bool:
+        """Take in what a refusal taught; return whether to ask again can bring anything else."""
         learned = self.abilities.learn(fault.change)
-        sending.room = fault.output_limit if fault.output_limit is not None else sending.room
+        before = sending.room
+        if fault.output_limit is not None and (before is None or fault.output_limit < before):
+            sending.room = fault.output_limit
         logger.info("%s: %s", self.name, fault.message)
-        if learned != self.abilities:
-            self.abilities = learned
-            self.listener.learned(self.name, learned.as_record(), learned.describe())
+        if learned == self.abilities:
+            return sending.room != before
+        self.abilities = learned
+        self.listener.learned(self.name, learned.as_record(), learned.describe())
+        return True
 
     def _raised(self, fault: Fault, sending: Sending) -> Exception:
         status, content = sending.refusal

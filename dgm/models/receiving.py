@@ -41,16 +41,22 @@ class Receiving:
     wire: Wire
     body: JsonObject
     """The request's, as it was sent."""
-    wanted_stream: bool
-    """Whether the agent wants a stream, whatever the provider was asked for."""
+    asked: JsonObject
+    """The request's, as the agent made it."""
     delivery: Delivery
     idle_s: float
     """Time without a record, comments not counted, after which the answer counts as stuck."""
     secrets: tuple[bytes, ...] = ()
+    wanted_stream: bool = field(init=False)
+    """Whether the agent wants a stream, whatever the provider was asked for."""
     reader: StreamReader | None = None
     """Of a stream that has begun."""
     _held: bytearray = field(default_factory=bytearray)
     _all: bytearray = field(default_factory=bytearray)
+
+    def __post_init__(self) -> None:
+        """Read off what the agent wants."""
+        self.wanted_stream = bool(self.asked.get("stream"))
 
     async def take(self, response: "httpx2.Response") -> Received:
         """Return the answer of a response with status 200, whichever form it comes in.
@@ -85,13 +91,13 @@ class Receiving:
         return whole
 
     async def _stream(self, response: "httpx2.Response") -> Received:
-        reader = self.reader = self.wire.reader(self.body)
-        told_done, ended = await self._read_records(response, reader)
-        tail = reader.finish(done=ended)
+        reader = self.reader = self.wire.reader(self.asked)
+        done, ended = await self._read_records(response, reader)
+        tail = reader.finish(done=bool(done) or ended)
         for event in tail:
             self._held += event.render()
         if self.wire.protocol is WireProtocol.CHAT:
-            self._held += told_done or Event(DONE).render()
+            self._held += done or Event(DONE).render()
         self._all += self._held
         whole = reader.whole()
         if not self.wanted_stream:
@@ -118,6 +124,8 @@ class Receiving:
                 return record.raw, True
             event = self._event(record.data)
             given = reader.take(event, record.name)
+            if given is None and self._only_usage(event):
+                given = ()
             self._held += record.raw if given is None else b"".join(one.render() for one in given)
             ending = ending or _ends(event)
             if reader.spoken and not ending and self.wanted_stream:
@@ -125,6 +133,12 @@ class Receiving:
             if event.get("type") in _LAST:
                 await _let_end(stream)
                 return b"", True
+
+    def _only_usage(self, event: JsonObject) -> bool:
+        """Return whether a chunk is there only because dgm asked for the usage."""
+        options = self.asked.get("stream_options")
+        wants = isinstance(options, dict) and options.get("include_usage")
+        return not wants and event.get("choices") == [] and bool(event.get("usage"))
 
     def _event(self, data: str) -> JsonObject:
         try:

@@ -22,6 +22,8 @@ class Sending:
     delivery: Delivery
     room: int | None = None
     """The limit of output that the provider has said it would take now."""
+    unknown_path: bool = False
+    """Whether the provider's last refusal was that there is nothing at this path."""
     samples: int = 0
     unreadable: int = 0
     refusal: tuple[int, bytes] = (400, b"")

@@ -94,11 +94,8 @@ def event_line(
                 Span("settings are changed", Tone.WARN),
                 f": {one_line(', '.join(assignments(settings)), 200)}",
             )
-        case ActionLost(action, reason, _):
-            return line(Span(f"action {action} is lost", Tone.WARN), f": {one_line(reason, 80)}")
-        case RunPaused(reason):
-            said = "paused until the model's provider answers again"
-            return line(Span(said, Tone.WARN), f": {one_line(reason, 120)}")
+        case ActionLost() | RunPaused():
+            return _halted_line(event)
         case ModelLearned() | ModelNoted() | CallBooked():
             return _model_line(event, at)
         case CallRefused(action, _, _, code, message):
@@ -106,6 +103,13 @@ def event_line(
             return line(Span(refused, Tone.WARN), f": {one_line(message, 80)}")
         case _:
             return ()
+
+
+def _halted_line(event: ActionLost | RunPaused) -> Line:
+    if isinstance(event, ActionLost):
+        return line(Span(f"action {event.action} is lost", Tone.WARN), f": {one_line(event.reason, 80)}")
+    said = "paused until the model's provider answers again"
+    return line(Span(said, Tone.WARN), f": {one_line(event.reason, 120)}")
 
 
 def _model_line(event: ModelLearned | ModelNoted | CallBooked, at: float) -> Line:
