@@ -64,6 +64,7 @@ CREATE VIEW agents AS SELECT
     FROM events WHERE kind = 'agent_born';
 {_EVALUATIONS.strip()}
 CREATE VIEW spend AS SELECT
+    kind,
     action,
     json_extract(body, '$.number') AS number,
     json_extract(body, '$.model') AS model,
