@@ -110,8 +110,6 @@ class Reply:
     error: str = ""
     """Set where the provider refused the request for good (``context_length_exceeded`` …): its word for it; the
     message is in ``text``. Or ``CUT_SHORT``."""
-    lost_s: float = field(default=0.0, compare=False)
-    """Seconds that tries which failed have taken, waits included; of a recorded reply 0."""
 
 
 CUT_SHORT = "cut_short_by_budget"

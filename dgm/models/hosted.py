@@ -362,12 +362,17 @@ class HostedModel:
 
     def _note(self, state: RetryCallState) -> None:
         wait_s = state.next_action.sleep if state.next_action else 0.0
-        reason = fault_of(state).reason
+        fault = fault_of(state)
         logger.info(
-            "%s: try %d failed, the next in %.1f s: %s", self.name, state.attempt_number, wait_s, reason
+            "%s: try %d failed, the next in %.1f s: %s",
+            self.name,
+            state.attempt_number,
+            wait_s,
+            fault.reason,
         )
-        if wait_s > TOLD_WAIT_S:
-            self.listener.waits(self.name, reason, self._retries.now() + wait_s)
+        # What the provider itself asks for was told when it asked.
+        if wait_s > TOLD_WAIT_S and fault.retry_after_s is None:
+            self.listener.waits(self.name, fault.reason, self._retries.now() + wait_s)
 
     def _without_secrets(self, content: bytes) -> bytes:
         for secret in self._secret_bytes:

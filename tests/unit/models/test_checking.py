@@ -1,0 +1,90 @@
+"""The check of a model: one small real call that tells what a person should know before money flows."""
+
+import httpx2
+import pytest
+
+from dgm.errors import Infrastructure, ProviderRefuses
+from dgm.models.checking import NO_TOOL_CALL
+from tests.unit.models.connection_script import URL, Bench, answer, completion, well
+
+CALL = {"id": "a", "type": "function", "function": {"name": "bash", "arguments": '{"command": "true"}'}}
+
+
+def called():
+    """An answer that calls the tool."""
+    whole = completion(None, "tool_calls")
+    whole["choices"][0]["message"]["tool_calls"] = [CALL]
+    return httpx2.Response(200, json=whole)
+
+
+def test_model_that_calls_the_tool_needs_no_words():
+    bench = Bench(called())
+    checked = bench.check()
+    assert (checked.words, checked.abilities, checked.usage.calls) == ((), {}, 1)
+    (body,) = bench.script.bodies
+    assert (body["temperature"], body["max_tokens"], body["tools"][0]["function"]["name"]) == (
+        0,
+        16_000,
+        "bash",
+    )
+
+
+def test_model_that_answers_in_text_is_told():
+    assert Bench(well()).check().words == (NO_TOOL_CALL,)
+
+
+def test_model_without_tools_is_asked_for_none():
+    bench = Bench(well(), access={"tools": False})
+    assert bench.check().words == ()
+    assert "tools" not in bench.script.bodies[0]
+
+
+def test_what_the_check_teaches_is_returned():
+    refusal = answer(400, "Unsupported parameter: 'temperature' is not supported.", param="temperature")
+    checked = Bench(refusal, called()).check()
+    assert checked.abilities == {"dropped": ["temperature"]}
+    assert checked.words == ("leaves out temperature",)
+
+
+def test_sizes_come_from_the_list_of_models():
+    listed = {"data": [{"id": "other", "max_model_len": 1}, {"id": "m-1", "max_model_len": 8_192}]}
+    bench = Bench(called(), pages={"/models": listed})
+    checked = bench.check()
+    assert checked.abilities == {"context": 8_192}
+    assert bench.script.bodies[0]["max_tokens"] < 8_192
+
+
+def test_server_that_gave_more_than_was_asked_is_told():
+    usage = {"prompt_tokens": 3, "completion_tokens": 17_000, "total_tokens": 17_003}
+    words = Bench(well(usage=usage)).check().words
+    assert "17,000 output tokens where at most 16,000" in words[0]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_wrong_key_is_named_by_its_variable(status):
+    bench = Bench(answer(status, "invalid x-api-key", code="invalid_api_key"))
+    with pytest.raises(ProviderRefuses, match=r"the key in A_KEY is refused: 40\d invalid x-api-key"):
+        bench.check()
+
+
+def test_address_that_was_meant_is_suggested():
+    bench = Bench(httpx2.Response(404, text="Not Found"), pages={f"{URL}/v1/models": {"data": []}})
+    with pytest.raises(ProviderRefuses, match=rf"404 Not Found.*; did you mean base_url = {URL}/v1\?"):
+        bench.check()
+
+
+def test_address_with_nothing_behind_it_is_for_a_person_to_mend():
+    with pytest.raises(ProviderRefuses, match="404"):
+        Bench(httpx2.Response(404, text="Not Found")).check()
+
+
+def test_refused_check_is_for_a_person_to_mend():
+    with pytest.raises(ProviderRefuses, match="filtered"):
+        Bench(answer(400, "filtered", code="content_filter")).check()
+
+
+def test_provider_that_is_away_is_asked_a_few_times():
+    bench = Bench(*(httpx2.ConnectError("refused") for _ in range(9)))
+    with pytest.raises(Infrastructure, match=r"3 tries in .* the last: connect error: refused"):
+        bench.check()
+    assert len(bench.script.at) == 3
