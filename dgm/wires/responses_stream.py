@@ -80,7 +80,9 @@ class ResponsesReader:
             if not item.is_whole:
                 raise Unreadable("the stream ended within the arguments of a tool call")
         ended = {**self._response, "status": "completed", "output": self._output()}
-        if not (done or all(item.done for item in self._out.items)):
+        # Behind a text that is done a call may be missing, and the agent would take the text for its last word.
+        called = self._out.items[-1].kind in CALLS and all(item.done for item in self._out.items)
+        if not (done or called):
             raise Unreadable("the stream ended without a final response", ended)
         events: list[Event] = self._flushed()
         event = {"type": "response.completed", "response": ended, "sequence_number": self._sequence}
