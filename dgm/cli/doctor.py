@@ -27,22 +27,32 @@ Row = tuple[str, bool, str]
 
 
 @click.command()
+@click.option("--model", help="Make one small real call to this model, too, with a tool; says what it costs.")
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting, such as models.….")
 @as_json
-def doctor(as_json: bool) -> int:
+def doctor(model: str | None, assignments: tuple[str, ...], as_json: bool) -> int:
     """Check Python, git, disk, models and sandboxes; each sandbox is opened and probed from the inside.
 
-    No model is asked anything.
+    No model is asked anything unless one is named by --model.
     """
+    if assignments and not model:
+        raise UserError("--set is about the model that --model names; name one")
     rows, usable = asyncio.run(_checks())
+    if model:
+        asked = asyncio.run(_asked(model, assignments))
+        rows, usable = [*rows, *asked], usable and all(ok for _, ok, _ in asked)
     if as_json:
         emit_json({"ok": usable, "checks": [{"check": c, "ok": ok, "detail": d} for c, ok, d in rows]})
         return 0 if usable else FAILED
     for check, ok, detail in rows:
         mark = "ok" if ok else "--" if check.startswith(OPTIONAL) else "NO"
         sys.stdout.write(f"{mark}  {check:<30} {detail}\n")
-    sys.stdout.write(
-        "this machine can run a search\n" if usable else "no sandbox can be used: no search can run\n"
-    )
+    if usable:
+        sys.stdout.write("this machine can run a search\n")
+    elif model and not rows[-1][1]:
+        sys.stdout.write(f"the model {model} cannot be used: no search with it can run\n")
+    else:
+        sys.stdout.write("no sandbox can be used: no search can run\n")
     return 0 if usable else FAILED
 
 
@@ -60,6 +70,31 @@ async def _checks() -> tuple[list[Row], bool]:
     except DgmError as error:
         return [*rows, ("sandbox chosen by auto", False, str(error))], False
     return [*rows, ("sandbox chosen by auto", True, chosen.name)], True
+
+
+async def _asked(model: str, assignments: Sequence[str]) -> list[Row]:
+    """Check a model by one small real call, and tell what that took and taught."""
+    from dgm.config import resolve
+    from dgm.search.model_checks import check_models, prices_of
+
+    name = f"model {model}"
+    try:
+        settings = resolve(None, assignments, {"model": model})
+        checks = await check_models(settings)
+        prices = prices_of(settings)
+    except DgmError as error:
+        return [(name, False, str(error))]
+    if not checks:
+        return [(name, True, "answers on this machine, without a provider")]
+    return [
+        (
+            name,
+            True,
+            f"answers (a check of {one.usage.tokens:,} tokens, {prices[one.model].cost(one.usage):.4f} USD)"
+            + "".join(f"; {words}" for words in one.words),
+        )
+        for one in checks
+    ]
 
 
 def _python() -> Row:
