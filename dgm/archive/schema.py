@@ -27,6 +27,23 @@ CREATE VIEW evaluations AS SELECT
     );
 """
 
+_SPEND = """
+CREATE VIEW spend AS SELECT
+    kind,
+    action,
+    json_extract(body, '$.number') AS number,
+    json_extract(body, '$.model') AS model,
+    json_extract(body, '$.role') AS role,
+    json_extract(body, '$.usage[1]') AS input_tokens,
+    json_extract(body, '$.usage[2]') AS output_tokens,
+    json_extract(body, '$.usage[3]') AS usd,
+    coalesce(json_extract(body, '$.usage[4]'), 0) AS cached_tokens,
+    coalesce(json_extract(body, '$.usage[5]'), 0) AS written_tokens,
+    coalesce(json_extract(body, '$.usage[6]'), 0) AS reasoning_tokens,
+    json_extract(body, '$.seconds') AS seconds,
+    at AS called_at
+    FROM events WHERE kind IN ('model_called', 'call_booked', 'model_learned');
+"""
 INDICES = """
 CREATE INDEX IF NOT EXISTS births ON events(json_extract(body, '$.id'), json_extract(body, '$.parents'))
     WHERE kind = 'agent_born';
@@ -63,20 +80,7 @@ CREATE VIEW agents AS SELECT
     at AS born_at
     FROM events WHERE kind = 'agent_born';
 {_EVALUATIONS.strip()}
-CREATE VIEW spend AS SELECT
-    action,
-    json_extract(body, '$.number') AS number,
-    json_extract(body, '$.model') AS model,
-    json_extract(body, '$.role') AS role,
-    json_extract(body, '$.usage[1]') AS input_tokens,
-    json_extract(body, '$.usage[2]') AS output_tokens,
-    json_extract(body, '$.usage[3]') AS usd,
-    coalesce(json_extract(body, '$.usage[4]'), 0) AS cached_tokens,
-    coalesce(json_extract(body, '$.usage[5]'), 0) AS written_tokens,
-    coalesce(json_extract(body, '$.usage[6]'), 0) AS reasoning_tokens,
-    json_extract(body, '$.seconds') AS seconds,
-    at AS called_at
-    FROM events WHERE kind IN ('model_called', 'call_booked', 'model_learned');
+{_SPEND.strip()}
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
 """
@@ -87,6 +91,8 @@ DROP INDEX graded_once;
 {_GRADED_ONCE.strip()}
 DROP VIEW evaluations;
 {_EVALUATIONS.strip()}
+DROP VIEW spend;
+{_SPEND.strip()}
 {INDICES.strip()}
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;

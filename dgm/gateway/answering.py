@@ -17,7 +17,6 @@ from dgm.gateway.passing import in_form, mark_untranslatable, passed_request
 from dgm.gateway.performing import DRY_RUN, Caller
 from dgm.gateway.wire import Answer, BadRequest, Wire
 from dgm.messages import CallKey, Reply, Request, WireProtocol, WireReply, WireRequest
-from dgm.protocols import LentModel, WireModel
 from dgm.wires import WIRES
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class Answering:
 
         request = passed_request(wire.protocol, raw, http.headers, lease.memory)
         self.check_model(str(request.body.get("model") or "default"), lease)
-        named = {**request.body, "model": self._own_name(lease.model)}
+        named = {**request.body, "model": self._own_name(lease)}
         limit = self.output(lease, WIRES[wire.protocol].output_limit(named))
         request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
         ordinal = lease.admit()
@@ -152,7 +151,7 @@ class Answering:
             assert isinstance(reply, Reply)
             return key, reply
         wire = WIRES[protocol]
-        body = {**wire.write_request(request, self._own_name(lease.model)), "stream": True}
+        body = {**wire.write_request(request, self._own_name(lease)), "stream": True}
         raw = WireRequest(protocol, body)
         call = self._caller.call(lease, raw)
         lease.hears(call)
@@ -182,11 +181,11 @@ class Answering:
         """Return the names under which an agent may ask for its model."""
         model = lease.model
         aliases = [name for name, stands in self._aliases.items() if stands in ("default", model.name)]
-        return list(dict.fromkeys(("default", model.name, self._own_name(model), *aliases)))
+        return list(dict.fromkeys(("default", model.name, self._own_name(lease), *aliases)))
 
     @staticmethod
-    def _own_name(model: LentModel) -> str:
-        return model.own_name if isinstance(model, WireModel) else model.name
+    def _own_name(lease: Lease) -> str:
+        return lease.wire_model.own_name if lease.wire_model else lease.model.name
 
     def output(self, lease: Lease, wished: int | None) -> int:
         """Return the limit of output of a request that wishes for so much."""

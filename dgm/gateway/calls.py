@@ -55,7 +55,7 @@ class Call:
         self._began = began
         self._came = bytearray()
         self._broken = 0
-        self._news = asyncio.Event()
+        self._waiters: list[asyncio.Future[None]] = []
         self._arrived = time.monotonic()
         self._sent: float | None = None
 
@@ -114,7 +114,7 @@ class Call:
     async def begins(self) -> None:
         """Return when bytes of the answer are there, or its end; raises what the call failed with."""
         while not self._came and not self.outcome.done():
-            await self._news.wait()
+            await self._news()
         if not self._came:
             self.outcome.result()
 
@@ -135,7 +135,7 @@ class Call:
                 told += len(news)
                 yield news
                 continue
-            await self._news.wait()
+            await self._news()
         if self.outcome.exception() is not None:
             raise AnswerCut
         rest = self.outcome.result().content[told:]
@@ -143,8 +143,15 @@ class Call:
             yield rest
 
     def _wake(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
+
+    async def _news(self) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        await waiter
 
 
 def _heard(outcome: "asyncio.Future[WireReply]") -> None:

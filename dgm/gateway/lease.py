@@ -59,6 +59,7 @@ class Lease:
     """What an agent's token stands for, and the account of what was done with it.
 
     Attributes:
+        wire_model: the model, where it is asked in its provider's protocol.
         token: worthless outside the gateway that made it, and there when the lease has ended.
         usage: of all answered calls, those served from the journal included.
         calls: answered calls.
@@ -82,6 +83,7 @@ class Lease:
         self.action = action
         self.role = role
         self.model = model
+        self.wire_model = model if isinstance(model, WireModel) else None
         self.limits = limits
         self.token = "dgm-" + secrets.token_hex(16)
         self.usage = Usage()
@@ -108,7 +110,7 @@ class Lease:
     @property
     def protocol(self) -> WireProtocol | None:
         """The protocol in which the model is asked, or was when it was recorded; None: in dgm's own form."""
-        return self.model.protocol if isinstance(self.model, WireModel) else self.memory.protocol
+        return self.wire_model.protocol if self.wire_model else self.memory.protocol
 
     @property
     def conversation(self) -> Sequence[Message]:

@@ -30,7 +30,7 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
-from dgm.protocols import Journal, WireModel
+from dgm.protocols import Journal, Model, WireModel
 
 log = logging.getLogger(__name__)
 
@@ -140,8 +140,7 @@ class Caller:
     ) -> tuple[CallKey, AnyReply]:
         if lease.role == DRY_RUN:
             assert isinstance(request, Request)
-            assert not isinstance(lease.model, WireModel)
-            return CallKey(lease.action, ordinal), await lease.model.reply(request)
+            return CallKey(lease.action, ordinal), await _own_form(lease).reply(request)
         recorded = lease.memory.take(request, ordinal)
         if recorded is not None:
             return CallKey(lease.action, recorded.number), recorded.reply
@@ -153,11 +152,7 @@ class Caller:
         with lease.hold(most):
             async with self._ledger.hold(name, request, lease.measured) as allowed:
                 cut = allowed is not request
-                if (
-                    isinstance(allowed, WireRequest)
-                    and call is not None
-                    and isinstance(lease.model, WireModel)
-                ):
+                if isinstance(allowed, WireRequest) and call is not None and lease.wire_model is not None:
                     call.request, call.quiet = allowed, cut
                     return await self._buy_raw(lease, call, most, cut=cut)
                 return await self._buy(lease, allowed, difference, cut=cut)
@@ -166,12 +161,11 @@ class Caller:
         self, lease: Lease, request: AnyRequest, difference: str | None, *, cut: bool
     ) -> tuple[CallKey, Reply]:
         """Ask a model in dgm's own form."""
-        assert not isinstance(lease.model, WireModel)
         asked = request if isinstance(request, Request) else Request(())
         with lease.paying():
             began = time.monotonic()
             try:
-                said = await lease.model.reply(asked)
+                said = await _own_form(lease).reply(asked)
             except RequestRefused as refusal:
                 # Kept as a reply: whoever repeats this action must hear the same.
                 said = Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
@@ -195,7 +189,6 @@ class Caller:
         self, lease: Lease, call: Call, most: WorstCase, *, cut: bool
     ) -> tuple[CallKey, WireReply]:
         """Ask a provider in its own protocol; the call is there for others to join until it has ended."""
-        assert isinstance(lease.model, WireModel)
         key = call.key = self._next_key(lease)
         call.most = self._ledger.worst(lease.model.name, most)
         self._under_way.setdefault(lease.action, []).append(call)
@@ -219,12 +212,12 @@ class Caller:
         return key, reply
 
     async def _bought(self, lease: Lease, call: Call, most: WorstCase, *, cut: bool) -> WireReply:
-        assert isinstance(lease.model, WireModel)
+        assert lease.wire_model is not None
         assert call.key is not None
         name, began = lease.model.name, time.monotonic()
         with lease.tied(call):
             try:
-                reply = await lease.model.send(call.request, call)
+                reply = await lease.wire_model.send(call.request, call)
             except RequestRefused as refusal:
                 self._went_well(lease)
                 if not refusal.kept:
@@ -283,6 +276,12 @@ class Caller:
             raise self._ledger.exhaust(
                 f"a reply of {output_limit(request)} tokens was all that the rest allows"
             )
+
+
+def _own_form(lease: Lease) -> Model:
+    """Return the lease's model, which answers in dgm's own form."""
+    assert not isinstance(lease.model, WireModel)
+    return lease.model
 
 
 def _kept_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:

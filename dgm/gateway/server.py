@@ -271,8 +271,8 @@ class Gateway:
         messages.check_count(body)
         self._answering.check_model(str(body.get("model") or "default"), lease)
         counted = None
-        if isinstance(lease.model, WireModel) and lease.protocol is wire.protocol:
-            counted = await lease.model.count_tokens(WireRequest(wire.protocol, body))
+        if lease.wire_model and lease.protocol is wire.protocol:
+            counted = await lease.wire_model.count_tokens(WireRequest(wire.protocol, body))
         if counted is None:
             estimate = {"input_tokens": estimated_input(body)}
             return JSONResponse(estimate, headers={"x-dgm-estimated": "true"})

@@ -117,6 +117,11 @@ class HostedModel:
             raise (
                 await with_suggestion(self._connection, error) if sending.unknown_path else error
             ) from error
+        except Infrastructure as error:
+            if not sending.proxy_failed:
+                raise
+            # The environment names the proxy, which is a person's to set right.
+            raise ProviderRefuses(str(error)) from error
         words = [] if self.abilities == before else [self.abilities.describe()]
         words += words_of_check(reply, request, tools=access.tools)
         return Checked(self.name, self.abilities.as_record(), tuple(words), reply.usage)
@@ -225,9 +230,10 @@ class HostedModel:
                 f"no progress of the answer for {self._access.timeout_s:g} s", None, overload=False
             )
         except Exception as error:
-            fault = judge_transport(error)
+            fault = judge_transport(error, secrets=self._access.secrets)
             if fault is None:
                 raise
+            sending.proxy_failed = "the proxy " in str(error.__cause__ or error)
             if response is not None or not never_sent(error):
                 sending.broke(receiving)
             return fault

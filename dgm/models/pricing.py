@@ -79,6 +79,14 @@ class Price:
         given = fresh * rates.input + cached * rates.cached_input + written * rates.cache_write
         return (given + usage.output_tokens * rates.output) / MILLION
 
+    def saved(self, usage: Usage) -> float:
+        """Return the USD that the provider's cache saved: the same input without it, less what it cost with it.
+
+        Below 0 where more was written to the cache, at its own rate, than was read from it.
+        """
+        uncached = replace(usage, cached_tokens=0, written_tokens=0)
+        return self.cost(uncached) - self.cost(usage)
+
     def most(self, input_tokens: int, output_tokens: int) -> float:
         """USD that one call can cost at most, if it takes no more tokens than these, however they are cached.
 

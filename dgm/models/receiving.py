@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dgm.messages import JsonObject, WireProtocol
 from dgm.protocols import Delivery
 from dgm.wires.events import Event, Unreadable
-from dgm.wires.sse import records
+from dgm.wires.sse import Record, records
 from dgm.wires.wire import StreamReader, Wire
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 DONE = "[DONE]"
 EVENTS = "text/event-stream"
+RENEWAL_S = 0.2
+"""The time without a record is measured no finer than this."""
 ENDING_S = 0.1
 """Time that a stream may take to end after its answer is whole, so that its connection serves the next call."""
 _LAST = frozenset(("message_stop", "response.completed", "response.incomplete"))
@@ -51,6 +53,9 @@ class Receiving:
     """Whether the agent wants a stream, whatever the provider was asked for."""
     reader: StreamReader | None = None
     """Of a stream that has begun."""
+    _spoken: bool = False
+    _ending: bool = False
+    """Whether the model has stopped; what follows is only about how."""
     _held: bytearray = field(default_factory=bytearray)
     _all: bytearray = field(default_factory=bytearray)
 
@@ -106,36 +111,49 @@ class Receiving:
 
     async def _read_records(self, response: "httpx2.Response", reader: StreamReader) -> tuple[bytes, bool]:
         """Return the bytes of a chat's last record, and whether the stream came to its end."""
-        ending = False
         stream = records(response)
-        while True:
-            try:
-                async with asyncio.timeout(self.idle_s):
-                    record = await anext(stream, None)
-            except Exception:
-                # Only the mark of the end is missing then; to ask again would be to pay again.
-                if ending:
-                    return b"", True
-                raise
-            if record is None:
-                return b"", ending
-            if record.data == DONE:
-                await _let_end(stream)
-                return record.raw, True
-            event = self._event(record.data)
-            given = reader.take(event, record.name)
-            if given is None and self._only_usage(event):
-                given = ()
-            self._held += record.raw if given is None else b"".join(one.render() for one in given)
-            ending = ending or _ends(event)
-            if reader.spoken and not ending and self.wanted_stream:
-                self._flush()
-            if event.get("type") in _LAST:
-                await _let_end(stream)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self.idle_s) as patience:
+                renewed = loop.time()
+                async for record in stream:
+                    now = loop.time()
+                    if now - renewed > RENEWAL_S:
+                        renewed = now
+                        patience.reschedule(now + self.idle_s)
+                    if record.data == DONE:
+                        break
+                    if self._take(record, reader):
+                        break
+                else:
+                    return b"", self._ending
+        except Exception:
+            # Only the mark of the end is missing then; to ask again would be to pay again.
+            if self._ending:
                 return b"", True
+            raise
+        await _let_end(stream)
+        return record.raw if record.data == DONE else b"", True
+
+    def _take(self, record: Record, reader: StreamReader) -> bool:
+        """Take one record in, and hand on what the agent may see of it now; return whether it is the last one."""
+        data = record.data
+        event = self._event(data)
+        # Only an escape can spell half a surrogate pair.
+        given = reader.take(event, record.name, plain="\\ud" not in data and "\\uD" not in data)
+        if given is None and self._only_usage(event):
+            given = ()
+        self._held += record.raw if given is None else b"".join(one.render() for one in given)
+        self._ending = self._ending or _ends(event)
+        if self.wanted_stream and not self._ending and (self._spoken or reader.spoken):
+            self._spoken = True
+            self._flush()
+        return event.get("type") in _LAST
 
     def _only_usage(self, event: JsonObject) -> bool:
         """Return whether a chunk is there only because dgm asked for the usage."""
+        if "usage" not in event:
+            return False
         options = self.asked.get("stream_options")
         wants = isinstance(options, dict) and options.get("include_usage")
         return not wants and event.get("choices") == [] and bool(event.get("usage"))

@@ -24,6 +24,8 @@ class Sending:
     """The limit of output that the provider has said it would take now."""
     unknown_path: bool = False
     """Whether the provider's last refusal was that there is nothing at this path."""
+    proxy_failed: bool = False
+    """Whether the last try failed at the proxy that the environment names."""
     samples: int = 0
     unreadable: int = 0
     refusal: tuple[int, bytes] = (400, b"")

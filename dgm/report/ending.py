@@ -34,6 +34,8 @@ PURPOSES = {
     Purpose.STILLBORN: "expansions that gave no agent",
     Purpose.UNFINISHED: "expansions that are not at their end",
 }
+LEAST_SAVING_USD = 0.00005
+"""Less is not said."""
 
 
 def all_of(report: Report) -> Sequence[Section]:
@@ -162,9 +164,20 @@ def spend(report: Report) -> Section:
         _spend_table(("role", "model"), who, report.spend),
         _spend_table(("what for",), why, Usage(usd=report.spend.usd)),
     ]
+    if saving := saving_text(report.saved_usd):
+        parts.append(paragraph(f"{saving[0].upper()}{saving[1:]}."))
     if report.found:
         parts.append(paragraph(f"The holdout examination took {_amount(report.found.spend)} on top of that."))
     return Section("spend", "Spend", parts)
+
+
+def saving_text(usd: float) -> str:
+    """Return what the providers' caches saved, as a clause; empty for next to nothing."""
+    if abs(usd) < LEAST_SAVING_USD:
+        return ""
+    if usd < 0:
+        return f"writing to the providers' caches cost {-usd:.4f} USD more than reading from them saved"
+    return f"the providers' caches saved {usd:.4f} USD"
 
 
 def _amount(usage: Usage) -> str:

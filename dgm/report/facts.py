@@ -18,6 +18,7 @@ from dgm.report.reasons import unresolved
 from dgm.report.reproduce import Reproduction, reproduction
 from dgm.report.steps import Line, line
 from dgm.report.traces import missing_traces
+from dgm.search.cache_saving import cache_saving
 from dgm.search.summary import chosen_record, run_facts
 from dgm.simulate import PLAN as SIMULATION
 
@@ -78,6 +79,8 @@ class Report:
     line: Line
     matrix: Matrix
     spend: Usage
+    saved_usd: float
+    """By the providers' caches."""
     by: Mapping[tuple[str, str], Usage]
     """By role and model."""
     purposes: Mapping[Purpose, Usage]
@@ -128,6 +131,7 @@ def gather(
         line=path,
         matrix=matrix(tree, path.agents, limits.tasks, limits.agents),
         spend=tree.spend,
+        saved_usd=cache_saving(run),
         by=dict(tree.spend_by),
         purposes=_purposes(run),
         failures=failures(run),

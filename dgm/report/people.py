@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Tally, Usage
 from dgm.report.control import absent, examining, sentences
+from dgm.report.ending import saving_text
 from dgm.report.headline import (
     POWERFUL,
     WORDS,
@@ -19,6 +20,7 @@ from dgm.report.headline import (
     usd_each,
     verdict,
 )
+from dgm.search.cache_saving import cache_saving
 from dgm.search.exam import Comparison
 from dgm.search.summary import chosen_record, models_of
 from dgm.show.safe import one_line
@@ -51,6 +53,7 @@ def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
         line(f"  best agent's last step: {last}"),
         line(f"  spent on the search: {usage_text(run.tree.spend)}"),
         *map(_plain, usage_lines(run.tree.spend_by, "    ")),
+        *([line(f"  {saving}")] if (saving := saving_text(cache_saving(run))) else []),
     ]
 
 

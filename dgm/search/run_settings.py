@@ -7,6 +7,7 @@ from dgm.archive.finding import packed_copies
 from dgm.archive.run import Run
 from dgm.config import Settings, as_made, validated
 from dgm.domain import ActionId
+from dgm.models.providers import without_addresses
 
 
 def settings_of(run: Run, until: int | None = None) -> Settings:
@@ -21,14 +22,7 @@ def settings_of(run: Run, until: int | None = None) -> Settings:
     settings = validated(as_made(run.settings(until)), {"": str(run.folder / "run.json")})
     if not run.folder.resolve().is_relative_to(packed_copies().resolve()):
         return settings
-    own = {"base_url": None, "key_env": None}
-    models = settings.models
-    providers = {
-        "openai": models.openai.model_copy(update=own),
-        "anthropic": models.anthropic.model_copy(update=own),
-        "compatible": models.compatible.model_copy(update=own),
-    }
-    return settings.model_copy(update={"models": models.model_copy(update=providers)})
+    return settings.model_copy(update={"models": without_addresses(settings.models)})
 
 
 def by_settings(run: Run, actions: Iterable[ActionId]) -> Sequence[tuple[int, Sequence[ActionId]]]:

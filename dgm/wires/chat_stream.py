@@ -27,11 +27,11 @@ class ChatReader:
         self._made: Ids | None = None
         self._names = tool_names(request)
 
-    def take(self, event: JsonObject, name: str) -> Sequence[Event] | None:
+    def take(self, event: JsonObject, name: str, *, plain: bool = False) -> Sequence[Event] | None:
         """Take the next chunk; see ``StreamReader.take``."""
         error_of_chunk(event, name)
         read = self._take(event)
-        if self._halves or has_half(event):
+        if self._halves or (not plain and has_half(event)):
             read = self._whole_characters(read)
         return None if read is event else [Event(read)]
 

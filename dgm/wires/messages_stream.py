@@ -41,7 +41,7 @@ class MessagesReader:
         self._stopped = False
         self._spoken = False
 
-    def take(self, event: JsonObject, name: str) -> Sequence[Event] | None:
+    def take(self, event: JsonObject, name: str, *, plain: bool = False) -> Sequence[Event] | None:
         """Take the next event; see ``StreamReader.take``."""
         kind = event.get("type")
         if not isinstance(kind, str) or not kind:
@@ -55,7 +55,7 @@ class MessagesReader:
             return before
         if kind != event.get("type"):
             read = {**read, "type": kind}
-        if has_half(read) or (self._halves and kind == "content_block_delta"):
+        if (not plain and has_half(read)) or (self._halves and kind == "content_block_delta"):
             read = self._whole_characters(read, kind)
         if read is event and not before and name:
             return None

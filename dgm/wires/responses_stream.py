@@ -40,7 +40,7 @@ class ResponsesReader:
         self._last: dict[tuple[object, ...], JsonObject] = {}
         """Text whose half is held → its last event."""
 
-    def take(self, event: JsonObject, name: str) -> Sequence[Event] | None:
+    def take(self, event: JsonObject, name: str, *, plain: bool = False) -> Sequence[Event] | None:
         """Take the next event; see ``StreamReader.take``."""
         kind = event.get("type")
         if not isinstance(kind, str) or not kind:
@@ -55,10 +55,11 @@ class ResponsesReader:
             else self._begin(event)
         )
         if kind in _DELTAS:
-            read = self._take_delta(event, kind, before)
+            read: JsonObject | None = self._take_delta(event, kind, before, plain)
         else:
             before += self._flushed() if self._halves and kind.endswith((".done", *_ENDS)) else []
-            read = mend_halves(self._take(event, kind, before))
+            taken = self._take(event, kind, before)
+            read = taken if plain or taken is None else mend_halves(taken)
         if kind != event.get("type") and read is not None:
             read = {**read, "type": kind}
         if read is event and not before:
@@ -79,7 +80,9 @@ class ResponsesReader:
             if not item.is_whole:
                 raise Unreadable("the stream ended within the arguments of a tool call")
         ended = {**self._response, "status": "completed", "output": self._output()}
-        if not (done or all(item.done for item in self._out.items)):
+        # Behind a text that is done a call may be missing, and the agent would take the text for its last word.
+        called = self._out.items[-1].kind in CALLS and all(item.done for item in self._out.items)
+        if not (done or called):
             raise Unreadable("the stream ended without a final response", ended)
         events: list[Event] = self._flushed()
         event = {"type": "response.completed", "response": ended, "sequence_number": self._sequence}
@@ -185,7 +188,7 @@ class ResponsesReader:
         place = {"item_id": item.item["id"], "output_index": item.at, "content_index": index}
         before.append(self._event("response.content_part.added", {**place, "part": new_part(part)}))
 
-    def _take_delta(self, event: JsonObject, kind: str, before: list[Event]) -> JsonObject:
+    def _take_delta(self, event: JsonObject, kind: str, before: list[Event], plain: bool) -> JsonObject:
         item_kind, part, index_name, _ = _DELTAS[kind]
         item = self._found(event, item_kind, before)
         index = _number(event.get(index_name)) if index_name else 0
@@ -195,7 +198,7 @@ class ResponsesReader:
         item.extend(part, index, delta)
         self._spoken = self._spoken or bool(delta)
         more: dict[str, object] = {index_name: index} if index_name else {}
-        if self._halves or has_half(event):
+        if self._halves or (not plain and has_half(event)):
             key = (kind, item.at, index)
             delta = self._halves.join(key, delta)
             read = {**mend_halves(self._placed(event, item, **more)), "delta": delta}

@@ -16,12 +16,13 @@ from dgm.wires.events import Event
 class StreamReader(Protocol):
     """Reads one streamed answer and says what is to be mended in it."""
 
-    def take(self, event: JsonObject, name: str) -> Sequence[Event] | None:
+    def take(self, event: JsonObject, name: str, *, plain: bool = False) -> Sequence[Event] | None:
         """Take the next event; every event with JSON data is given here, in order.
 
         Args:
             event: the event's data. It is not changed, and parts of it are kept.
             name: the ``event:`` line; empty: none.
+            plain: no string of it can hold half a surrogate pair, so none is looked for.
 
         Returns:
             None: the event passes as it came. Otherwise what is sent in its place, which may be nothing.

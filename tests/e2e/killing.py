@@ -107,9 +107,10 @@ def audit(folder: Path) -> dict[str, object]:
             f"select count(*) from (select 1 from evaluations where {counted}"
             " group by agent, task, attempt having count(*) > 1)"
         ),
-        "calls": ask("select count(*) from spend"),
+        "calls": ask("select count(*) from spend where kind = 'model_called'"),
         "calls_twice": ask(
-            "select count(*) from (select 1 from spend group by action, number having count(*) > 1)"
+            "select count(*) from (select 1 from spend where kind = 'model_called'"
+            " group by action, number having count(*) > 1)"
         ),
         "sessions": ask("select count(*) from events where kind = 'run_started'"),
         "lost_actions": ask("select count(*) from events where kind = 'action_lost'"),

@@ -120,6 +120,39 @@ def latency(folder: Path, calls: int, rounds: int) -> None:
             print(f"  through the gateway to a model that answers at once: {_told(instant)}")
 
 
+def path(folder: Path, calls: int) -> None:
+    """Prints what the gateway adds to a streamed call of 20 messages and 50 chunks, and its processor time."""
+    import httpx2
+
+    messages = [{"role": "user", "content": "x" * 300} for _ in range(20)]
+    with lab.chunks(50) as url, lab.gateway(folder, "openai-compatible/m", url + "/v1") as door:
+        direct = httpx2.Client(base_url=url + "/v1")
+        through = httpx2.Client(
+            base_url="http://gateway/v1",
+            transport=httpx2.HTTPTransport(uds=door.socket),
+            headers={"Authorization": f"Bearer {door.tokens[0]}"},
+        )
+        took: dict[int, list[float]] = {0: [], 1: []}
+        busy = 0.0
+        for number in range(-WARM, calls):
+            if number == 0:
+                busy = door.busy_s()
+            for which, client in enumerate((direct, through)):
+                # Every call asks something else, or the gateway would join or repeat it.
+                said = [*messages, {"role": "user", "content": f"{number}"}]
+                body = {"model": "default", "stream": True, "messages": said, "max_tokens": 1000}
+                began = time.perf_counter()
+                answer = client.post("/chat/completions", json=body)
+                assert answer.content.count(b"data: ") >= 51, answer.content[:500]
+                if number >= 0:
+                    took[which].append((time.perf_counter() - began) * 1000)
+        processor = (door.busy_s() - busy) / calls * 1000
+    added = statistics.median(took[1]) - statistics.median(took[0])
+    print(f"20 messages, 50 streamed chunks, {calls} calls each in turn: direct {_told(took[0])}, ", end="")
+    print(f"through the gateway {_told(took[1])} {loaded()}")
+    print(f"  added: {added:.2f} ms at the median; {processor:.2f} ms of the gateway's processor a call")
+
+
 def _told(times: Sequence[float]) -> str:
     ordered, n = sorted(times), len(times)
     tails = f"10 of 100 within {ordered[n // 10]:.2f}, 95 within {ordered[n * 95 // 100]:.2f}"
@@ -185,10 +218,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", choices=("latency", "throughput", "launcher"))
+    parser.add_argument("--only", choices=("path", "latency", "throughput", "launcher"))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if given.only in (None, "path"):
+            path(folder / "p", given.calls)
         if given.only in (None, "latency"):
             latency(folder / "l", given.calls, given.rounds)
         if given.only in (None, "throughput"):

@@ -30,7 +30,7 @@ from dgm.gateway.server import Gateway  # noqa: E402
 from dgm.messages import Reply, Request  # noqa: E402
 from dgm.models.choose import open_model  # noqa: E402
 from dgm.models.pricing import Price, Rates  # noqa: E402
-from dgm.protocols import Model  # noqa: E402
+from dgm.protocols import LentModel  # noqa: E402
 
 KEY = "test-key"
 LIMITS = CallLimits(calls=10**9, tokens=10**15)
@@ -73,12 +73,12 @@ class Door:
 
 async def serve(given: argparse.Namespace) -> None:
     """The gateway of a new run, until the input ends."""
-    model: Model = Instant(given.model)
+    model: LentModel = Instant(given.model)
     if given.url:
-        hosted = {"base_url": given.url, "api": "chat", "concurrency": 64}
-        vendor = given.model.partition("/")[0]
-        if vendor == "anthropic":
-            del hosted["api"]
+        hosted = {"base_url": given.url, "concurrency": 64}
+        vendor = given.model.partition("/")[0].removeprefix("openai-")
+        if vendor == "openai":
+            hosted["api"] = "chat"
         model = open_model(given.model, Settings(models={vendor: hosted}))
     with Run.create(given.folder, {}) as run:
         run.append(RunStarted(Budget(usd=1e9), (TaskId("t"),)))
@@ -131,6 +131,55 @@ def provider(cpu: int | None = None) -> Iterator[str]:
         process.communicate(timeout=30)
 
 
+@contextlib.contextmanager
+def chunks(number: int) -> Iterator[str]:
+    """A provider of Chat Completions that streams so many chunks as fast as it can, in a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, __file__, "chunks", str(number)], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+    )
+    try:
+        assert process.stdout
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+async def stream_chunks(number: int) -> None:
+    """Serves on a free port; every answer is a stream."""
+    head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    said = [{"role": "assistant", "content": ""}, *({"content": f"word{n} "} for n in range(number - 2)), {}]
+    events = [{**head, "choices": [{"index": 0, "delta": one, "finish_reason": None}]} for one in said]
+    events[-1]["choices"][0]["finish_reason"] = "stop"  # type: ignore[index]
+    usage = {"prompt_tokens": 1500, "completion_tokens": number, "total_tokens": 1500 + number}
+    records = [json.dumps(event) for event in (*events, {**head, "choices": [], "usage": usage})]
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            try:
+                asked = await reader.readuntil(b"\r\n\r\n")
+            except asyncio.IncompleteReadError:
+                return
+            length = next(
+                int(line.partition(b":")[2])
+                for line in asked.lower().split(b"\r\n")
+                if line.startswith(b"content-length")
+            )
+            await reader.readexactly(length)
+            writer.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+            )
+            for record in (*records, "[DONE]"):
+                data = f"data: {record}\n\n".encode()
+                writer.write(b"%x\r\n%s\r\n" % (len(data), data))
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    await server.serve_forever()
+
+
 async def _client(path: str, requests: Sequence[bytes]) -> None:
     reader, writer = await asyncio.open_unix_connection(path)
     for request in requests:
@@ -169,6 +218,9 @@ def load(door: Door, calls: int, messages: int, size: int) -> tuple[float, float
 
 def main() -> None:
     """Serves."""
+    if sys.argv[1] == "chunks":
+        asyncio.run(stream_chunks(int(sys.argv[2])))
+        return
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("model")

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from dgm.messages import Reply, RequestRefused, Role
+from dgm.models.checking import QUESTION
 from tests.wire_server import (
     anthropic_messages,
     anthropic_requests,
@@ -98,6 +99,11 @@ class Record:
     fault: Kind | None = None
     error: str = ""
     """The message of the error that was sent."""
+
+    @property
+    def check(self) -> bool:
+        """Whether dgm asks only to see whether the model answers."""
+        return isinstance(self.body, dict) and QUESTION in json.dumps(self.body)
 
 
 class WireApp:
@@ -251,7 +257,8 @@ class WireApp:
         body = record.body if isinstance(record.body, dict) else {}
         streaming = body.get("stream") is True
         age = time.monotonic() - self._began
-        return self.config.script.choose(Call(record.path, digest, str(body.get("model")), streaming, age))
+        call = Call(record.path, digest, str(body.get("model")), streaming, age, record.check)
+        return self.config.script.choose(call)
 
     def _strike_refused(self, record: Record, raw: bytes, vendor: str) -> None:
         """Only faults that are an error's answer strike where no model is asked."""

@@ -73,9 +73,9 @@ class Rule:
     kind: Kind | tuple[Kind, ...]
     """Several: each call draws one of them."""
     calls: tuple[int, ...] = ()
-    """Of the calls that the rule looks at, from 1."""
+    """Of the calls that the rule looks at, from 1; dgm's check of a model is none of them."""
     every: int = 0
-    """Every k-th of them."""
+    """Every k-th of them; likewise."""
     share: float = 0.0
     """Of them, drawn anew for each try of the same request."""
     path: str = ""
@@ -112,6 +112,8 @@ class Call:
     streaming: bool = False
     age_s: float = 0.0
     """Since the server began."""
+    check: bool = False
+    """Whether dgm only checks the connection; rules that count calls do not see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +247,8 @@ def _rule(record: Mapping[str, Any], place: str) -> Rule:
 
 def _looks_at(rule: Rule, call: Call) -> bool:
     if not (call.path.endswith(rule.path) if rule.path else call.path in CALLS):
+        return False
+    if call.check and (rule.calls or rule.every):
         return False
     if rule.model and rule.model != call.model:
         return False

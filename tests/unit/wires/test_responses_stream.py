@@ -188,6 +188,15 @@ def test_missing_completed_event_is_added_where_all_items_are_done(end):
     assert theirs.status == ours["status"] == "completed"
 
 
+def test_text_without_a_call_behind_it_may_be_accepted_the_second_time():
+    reader = WIRE.reader(BODIES[RESPONSES])
+    for event in told(SAID)[:-1]:
+        reader.take(event, event["type"])
+    with pytest.raises(Unreadable) as caught:
+        reader.finish(done=False)
+    assert caught.value.reply_whole["output"][0]["content"][0]["text"] == "DONE"
+
+
 def test_item_that_is_not_done_may_be_accepted_the_second_time():
     reader = WIRE.reader(BODIES[RESPONSES])
     for event in (CREATED, delta("x")):

@@ -1,0 +1,46 @@
+"""An agent that has the same conversation about a task each time, every answer streamed; standard library only."""
+
+import json
+import os
+import sys
+import urllib.request
+from pathlib import Path
+
+
+def ask(messages):
+    body = {"model": "default", "messages": messages, "max_tokens": 600, "stream": True}
+    request = urllib.request.Request(
+        os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+        json.dumps(body).encode(),
+        {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "application/json"},
+    )
+    text, done = "", False
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        for line in answer:
+            if not line.startswith(b"data:"):
+                continue
+            data = line[5:].strip()
+            if data == b"[DONE]":
+                done = True
+                break
+            for choice in json.loads(data)["choices"]:
+                text += choice["delta"].get("content") or ""
+    if not done:
+        raise SystemExit("the answer broke off")
+    return text
+
+
+def main(job):
+    problem = job["problem"]
+    messages = [
+        {"role": "system", "content": "You mend what the task says, in small steps."},
+        {"role": "user", "content": problem},
+    ]
+    for step in range(3 + len(problem) % 2):
+        messages.append({"role": "assistant", "content": ask(messages)})
+        messages.append({"role": "user", "content": f"That was step {step}. Go on."})
+    Path(job["workdir"], "status.txt").write_text("ready\n")
+
+
+if __name__ == "__main__" and "--check" not in sys.argv:
+    main(json.loads(Path(sys.argv[1]).read_text()))
