@@ -35,6 +35,8 @@ from dgm.domain import CommitId, Digest
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 
 _HOLDOUT = "holdout"
+_ASKING = ("model_called", "call_started", "call_booked")
+"""Kinds of events that name the trace of a request, which may build on others."""
 _PACK_OBJECTS = ("pack-objects", "--stdout", "--revs", "--quiet")
 _ALWAYS_ALIKE = ("--threads=1", "--no-reuse-delta", "--no-reuse-object")
 
@@ -135,7 +137,7 @@ class _Part:
     def _row(self, row: Row, traces: Traces) -> Row:
         seq, at, kind, action, body = row
         named = _traces_of(json.loads(body))
-        asks = kind == "model_called"
+        asks = kind in _ASKING
         clean = self._scrubber.clean(body.encode()).decode()
         for key, digest in named:
             renamed = self._rename(digest, traces, chained=asks and key == "request")

@@ -4,7 +4,16 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, ModelCalled, Recorded, TaskGraded
+from dgm.archive.events import (
+    AgentBorn,
+    AgentStillborn,
+    CallBooked,
+    CallStarted,
+    ChildProposed,
+    ModelCalled,
+    Recorded,
+    TaskGraded,
+)
 from dgm.archive.git_process import GitObjects
 from dgm.archive.history import unborn
 from dgm.archive.journal import read_reply, read_request
@@ -45,6 +54,8 @@ def _verify(folder: Path) -> Mapping[str, int]:
             if isinstance(recorded.event, ModelCalled):
                 _check_exchange(run, recorded)
                 exchanges += 1
+            elif isinstance(recorded.event, CallStarted | CallBooked) and recorded.event.request:
+                _check_request(run, recorded.seq, Digest(recorded.event.request))
             for name, digest in _cost(recorded).traces.items():
                 if digest not in checked:
                     _check_trace(run, recorded, name, digest)
@@ -82,6 +93,13 @@ def _check_exchange(run: Run, recorded: Recorded) -> None:
             read_reply(run, recorded.event.reply)
         except ArchiveCorrupt as error:
             raise ArchiveCorrupt(f"{error} (named by event {recorded.seq})") from error
+
+
+def _check_request(run: Run, seq: int, request: Digest) -> None:
+    try:
+        read_request(run, request)
+    except ArchiveCorrupt as error:
+        raise ArchiveCorrupt(f"{error} (named by event {seq})") from error
 
 
 def _check_trace(run: Run, recorded: Recorded, name: str, digest: Digest) -> None:

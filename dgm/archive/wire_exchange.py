@@ -44,7 +44,9 @@ def encode_wire_request(request: WireRequest, base: WireBase | None = None) -> b
         before = base.request.body
         turns = TURNS[request.protocol]
         kept = _common(body.get(turns), before.get(turns))
-        same = sorted(key for key, value in body.items() if key != turns and before.get(key) == value)
+        same = sorted(
+            key for key, value in body.items() if key != turns and key in before and _same(before[key], value)
+        )
         for key in same:
             del body[key]
         if kept:
@@ -107,7 +109,16 @@ def _common(new: object, old: object) -> int:
 def _shared(new: Sequence[JsonObject], old: Sequence[JsonObject]) -> int:
     shared = 0
     for one, other in zip(new, old, strict=False):
-        if one != other:
+        if not _same(one, other):
             break
         shared += 1
     return shared
+
+
+def _same(one: object, other: object) -> bool:
+    """Return whether two JSON values are written alike: 1, 1.0 and true are equal in Python, not there."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return type(one) is type(other) and one == other

@@ -107,6 +107,19 @@ class RunJournal:
         self._begun.pop(CallKey(action, number), None)
         self._run.append(CallBooked(action, number, model, role, usage))
 
+    def lose(self, call: BegunCall) -> None:
+        """Count a call that was cut off at its worst case, until it is answered; nothing if its answer is recorded.
+
+        Raises:
+            Infrastructure: the disk is full or failing.
+        """
+        key, asked = call.key, self._begun.pop(call.key, None)
+        if asked is not None:
+            booked = CallBooked(
+                key.action, key.number, call.model, call.role, call.most, open=True, request=asked
+            )
+            self._run.append(booked)
+
     def book_cut_calls(self) -> None:
         """Count every call that a dead process had begun at its worst case; once, before the first call."""
         opened = list(self._run.tree.model_calls.open.values())
@@ -166,6 +179,8 @@ class RunJournal:
                 await self._write_together([one])
         else:
             for one in batch:
+                if isinstance(one.call, PaidCall):
+                    self._begun.pop(one.call.key, None)
                 one.recorded.set_result(None)
 
     def _put_traces(self, batch: Sequence[_Waiting]) -> Sequence[Event]:
@@ -177,7 +192,7 @@ class RunJournal:
                 self._begun[call.key] = self._add(traces, self._encoded(call.key.action, call.request))
                 events.append(_begun_event(call, self._begun[call.key]))
                 continue
-            asked = self._begun.pop(call.key, None)
+            asked = self._begun.get(call.key)
             if asked is None:
                 asked = self._add(traces, self._encoded(call.key.action, call.request))
             reply = call.reply

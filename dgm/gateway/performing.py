@@ -195,9 +195,7 @@ class Caller:
         try:
             reply = await self._bought(lease, call, most, cut=cut)
         except BaseException as error:
-            if call.begun:
-                wasted = self._ledger.priced(lease.model.name, call.wasted)
-                self._journal.book(key.action, key.number, lease.model.name, lease.role, wasted)
+            self._book(lease, key, call)
             call.end(error)
             raise
         finally:
@@ -219,14 +217,15 @@ class Caller:
             try:
                 reply = await lease.wire_model.send(call.request, call)
             except RequestRefused as refusal:
+                call.paying = False
                 self._went_well(lease)
                 if not refusal.kept:
                     raise
                 reply = _kept_refusal(call.request, refusal)
-            except ProviderRefuses:
-                raise
             except Infrastructure as error:
-                self.down = error
+                call.paying = False
+                if not isinstance(error, ProviderRefuses):
+                    self.down = error
                 raise
             self._went_well(lease)
             wasted = replace(call.wasted, calls=0)
@@ -241,14 +240,39 @@ class Caller:
     async def _begin(self, lease: Lease, call: Call) -> None:
         assert call.key is not None
         begun = BegunCall(call.key, lease.model.name, lease.role, call.request, call.most)
-        await self._journal.begin(begun)
+        try:
+            await self._journal.begin(begun)
+        except asyncio.CancelledError:
+            # It is durable all the same, and needs an end in the log.
+            call.begun = True
+            raise
         call.begun = True
+
+    def _book(self, lease: Lease, key: CallKey, call: Call) -> None:
+        """Count a call that has no recorded answer: at what its tries wasted, or at its worst case if it is cut off.
+
+        It is cut off where it was at the provider, or answered by it, and no error of the model's has ended it.
+        """
+        name, role = lease.model.name, lease.role
+        if not call.begun:
+            return
+        if not call.paying:
+            wasted = self._ledger.priced(name, call.wasted)
+            self._journal.book(key.action, key.number, name, role, wasted)
+            return
+        try:
+            self._journal.lose(BegunCall(key, name, role, call.request, call.most))
+        except Infrastructure as error:
+            # It stays open in the log, and the next session counts it.
+            log.warning("%s is not counted yet: %s", key, error)
 
     def _settled(self, lease: Lease, call: Call, most: WorstCase, reply: WireReply) -> list[CutCall]:
         """Return what calls that were cut off and asked for the same are counted at from now on.
 
-        Their input is known now; their output may have been all that they asked for.
+        Their input is known now; their output may have been all that they asked for. A refusal tells nothing.
         """
+        if reply.error and not reply.usage.tokens:
+            return []
         settled = []
         for cut in self._journal.cut_calls(lease.action):
             if isinstance(cut.request, WireRequest) and first_difference(cut.request, call.request) is None:

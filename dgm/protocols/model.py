@@ -188,6 +188,10 @@ class Journal(Protocol):
         """Note what a call that was begun and got no answer is counted at."""
         ...
 
+    def lose(self, call: BegunCall) -> None:
+        """Count a call that was cut off at its worst case, until it is answered; nothing if its answer is recorded."""
+        ...
+
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Note that the agent was refused something, and what."""
         ...

@@ -73,6 +73,10 @@ class Sum:
         """Add to the sum."""
         self.usage += usage
 
+    def lose(self, call: BegunCall) -> None:
+        """Add its worst case to the sum."""
+        self.usage += call.most
+
     def learned(
         self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
     ) -> None:

@@ -97,14 +97,15 @@ def _archive(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     wanted = {
         "commits": "select id, parents, commit_id, operator from agents order by id",
         "verdicts": "select agent, task, attempt, verdict, reason from evaluations order by agent, task, attempt",
-        "calls": "select action, number, model, role from spend order by action, number",
+        "calls": "select action, number, model, role from spend where kind = 'model_called' order by 1, 2",
         "decisions": "select action, body from events where kind = 'action_started' order by seq",
     }
     return {name: rows(folder, query) for name, query in wanted.items()}
 
 
 def _twice(folder: Path) -> list[tuple[object, ...]]:
-    return rows(folder, "select action, number from spend group by action, number having count(*) > 1")
+    called = "select action, number from spend where kind = 'model_called'"
+    return rows(folder, f"{called} group by action, number having count(*) > 1")
 
 
 def main() -> int:

@@ -24,6 +24,7 @@ class MemoryJournal:
         self.begun = []
         self.booked = []
         self.cut = []
+        self.lost = []
         self.taught = []
 
     def exchanges(self, action):
@@ -44,6 +45,10 @@ class MemoryJournal:
 
     def book(self, action, number, model, role, usage):
         self.booked.append((number, usage))
+
+    def lose(self, call):
+        if call.key not in self.paid:
+            self.lost.append(call)
 
     def learned(self, model, abilities, words, usage=None):
         self.taught.append((model, words))

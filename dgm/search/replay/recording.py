@@ -49,6 +49,9 @@ class Recording:
     def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:
         """Book nothing."""
 
+    def lose(self, call: BegunCall) -> None:
+        """Book nothing."""
+
     def learned(
         self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
     ) -> None:
