@@ -118,7 +118,7 @@ TOLD = (
     Fault("the conversation exceeds the context", Rule(Kind.CONTEXT_LENGTH)),
     Fault("the model refuses", Rule(Kind.REFUSAL)),
 )
-TEXT_ALONE = [(LASTING[3].what, (wire, True)) for wire in ("chat", "responses")]
+TEXT_ALONE = [(LASTING[3].what, (wire, True)) for wire in NAMES]
 """A text that is whole, and no end behind it: when that comes again, the server means it so."""
 MEANT = (always(Kind.EMPTY, "an answer with nothing in it"),)
 """An empty answer that comes again and again is what the model means, unless there is not even a choice in it."""
