@@ -56,8 +56,12 @@ class Call:
         self._came = bytearray()
         self._broken = 0
         self._waiters: list[asyncio.Future[None]] = []
-        self._arrived = time.monotonic()
+        self._entered: float | None = None
         self._sent: float | None = None
+
+    def enter(self) -> None:
+        """Note that the call's turn among those of its own job has come: from here on it waits for others."""
+        self._entered = time.monotonic()
 
     # What the model tells
 
@@ -92,7 +96,9 @@ class Call:
 
     def lost(self, since: float, now: float) -> tuple[float, float]:
         """Return the time (monotonic seconds, from and to) that whoever listens since then lost by waiting."""
-        begun = max(since, self._arrived)
+        if self._entered is None:
+            return now, now
+        begun = max(since, self._entered)
         end = now if self._sent is None else self._sent
         if self.outcome.done() and self._sent is None:
             end = begun

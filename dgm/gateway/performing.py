@@ -98,6 +98,8 @@ class Caller:
         try:
             async with lease.turns:
                 lease.check()
+                if call is not None and not joined:
+                    call.enter()
                 key, reply = await self._answered(lease, ordinal, request, call, joined=joined)
                 lease.heard.add(key.number)
                 _check_refusal(reply)

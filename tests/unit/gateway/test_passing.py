@@ -433,3 +433,19 @@ def test_several_answers_of_one_request_are_held_at_their_price(tmp_path):
         assert journal.begun[0].most.output_tokens == 4_000
 
     run(scenario())
+
+
+def test_calls_that_wait_for_others_of_their_own_job_give_it_no_more_time(tmp_path):
+    async def answer(request, delivery):
+        await asyncio.sleep(0.2)
+        return await whole()(request, delivery)
+
+    async def scenario():
+        async with lending(tmp_path / "g", Provider(answer), limits=CallLimits(concurrent=1)) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    calls = [http.post("/chat/completions", json=chat(text)) for text in "abc"]
+                    await asyncio.gather(*calls)
+                assert lease.lost_s < 0.1
+
+    run(scenario())
