@@ -20,7 +20,15 @@ from tests.unit.models.connection_script import Pieces, Script
 
 FOLDER = Path(__file__).parent / "conversations"
 AGENTS = sorted(path.stem for path in FOLDER.glob("*.json"))
-OURS = ("model", "max_tokens", "max_completion_tokens", "max_output_tokens", "store", "include", "stream_options")
+OURS = (
+    "model",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "store",
+    "include",
+    "stream_options",
+)
 """What the gateway sets by itself."""
 PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
 PIECE = 57
@@ -36,9 +44,7 @@ def replying(exchange):
     pieces = [content[at : at + PIECE] for at in range(0, len(content), PIECE)]
 
     async def step(_body):
-        return httpx2.Response(
-            exchange["status"], headers=exchange["reply_headers"], stream=Pieces(pieces)
-        )
+        return httpx2.Response(exchange["status"], headers=exchange["reply_headers"], stream=Pieces(pieces))
 
     return step
 
