@@ -1,4 +1,4 @@
-"""Recorded conversations of real agents pass the gateway: what arrives is what was sent, what comes back what was said."""
+"""Recorded conversations of real agents pass the gateway: nothing is changed on the way there or back."""
 
 import asyncio
 import json
