@@ -216,7 +216,7 @@ def test_calls_that_may_be_billed_outlive_their_lease_and_are_recorded(tmp_path)
     run(scenario())
 
 
-def test_late_call_of_an_earlier_performance_takes_no_number_of_the_next(tmp_path):
+def test_late_call_of_a_model_in_dgms_own_form_takes_no_number_of_the_next_performance(tmp_path):
     async def scenario():
         model, journal = Slow(), MemoryJournal()
         async with gateway(tmp_path / "g", model, journal) as opened:

@@ -116,7 +116,7 @@ def test_vendors_client_sees_errors_as_its_own(tmp_path):
 
     error = with_vendor(tmp_path, Script(), talk)
     assert error.code == "model_not_found"
-    assert "'default' or 'scripted'" in str(error)
+    assert "use one of 'default', 'scripted'" in str(error)
 
 
 def test_vendors_client_lists_the_lent_models(tmp_path):
@@ -250,10 +250,10 @@ def test_unknown_path_is_not_found(tmp_path):
                 async with client(opened, lease.token) as http:
                     nothing = await http.post("/nothing", json={})
                     tokens = await http.post(
-                        "/messages/count_tokens", json={}, headers={"anthropic-version": "2023-06-01"}
+                        "/messages/batches", json={}, headers={"anthropic-version": "2023-06-01"}
                     )
                     got = await http.get("/chat/completions")
-        assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 400, 404)
+        assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 404, 404)
         assert nothing.json()["error"]["code"] == "unknown_endpoint"
         assert tokens.json()["error"]["type"] == "not_found_error"
 

@@ -224,3 +224,26 @@ def test_limits_hold_in_every_window_of_a_minute(calls, requests, tokens, concur
         window = [used for at, used in log if begin <= at < begin + 60 - 1e-6]
         assert len(window) <= requests
         assert sum(window) <= tokens or sum(map(bool, window)) == 1
+
+
+def test_longest_pause_holds_and_says_why():
+    async def scenario():
+        queue = throttle()
+        assert (queue.resumes_in, queue.pause_reason) == (0.0, "")
+        queue.pause(50, "daily limit")
+        queue.pause(10, "too fast")
+        assert (queue.resumes_in, queue.pause_reason) == (50.0, "daily limit")
+        await asyncio.sleep(20)
+        queue.pause(40, "busy")
+        assert (queue.resumes_in, queue.pause_reason) == (40.0, "busy")
+        log = []
+        await call(queue, log)
+        assert queue.resumes_in == 0.0
+        return log[0][0]
+
+    begun = virtual_time.run(_now())
+    assert virtual_time.run(scenario()) - begun == 60
+
+
+async def _now():
+    return clock()

@@ -15,8 +15,8 @@ from dgm.messages import WireProtocol
 
 VERSION = "anthropic-version"
 BETA = "anthropic-beta"
-VERSIONS = ("2023-01-01", "2023-06-01")
-"""Of Anthropic's protocol."""
+VERSIONS = ("2023-01-01", "2023-06-01", "2026-10-21")
+"""Of Anthropic's protocol; the last is what the vendor's own client sends."""
 MAX_BETAS = 50
 DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")
 THREADS = "message-threads"

@@ -1,5 +1,6 @@
 """Headers that pass to a provider, and betas that are refused by name."""
 
+import anthropic
 import pytest
 
 from dgm.gateway.allowed import headers
@@ -98,6 +99,12 @@ def test_threads_are_refused_in_the_code_that_the_vendors_client_looks_for():
     with pytest.raises(BadRequest) as caught:
         passed(anthropic_beta="message-threads-2026-08-12")
     assert caught.value.code == NO_THREADS
+
+
+def test_version_that_the_vendors_client_sends_passes():
+    client = anthropic.AsyncAnthropic(api_key="k")
+    version = client.default_headers["anthropic-version"]
+    assert passed(anthropic_version=version) == {"anthropic-version": version}
 
 
 def test_unknown_version_is_refused():

@@ -1,4 +1,4 @@
-"""Recorded conversations of real agents pass the gateway: what arrives is what was sent, what comes back what was said."""
+"""Recorded conversations of real agents pass the gateway: nothing is changed on the way there or back."""
 
 import asyncio
 import json
@@ -20,7 +20,15 @@ from tests.unit.models.connection_script import Pieces, Script
 
 FOLDER = Path(__file__).parent / "conversations"
 AGENTS = sorted(path.stem for path in FOLDER.glob("*.json"))
-OURS = ("model", "max_tokens", "max_completion_tokens", "max_output_tokens", "store", "include", "stream_options")
+OURS = (
+    "model",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "store",
+    "include",
+    "stream_options",
+)
 """What the gateway sets by itself."""
 PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
 PIECE = 57
@@ -36,9 +44,7 @@ def replying(exchange):
     pieces = [content[at : at + PIECE] for at in range(0, len(content), PIECE)]
 
     async def step(_body):
-        return httpx2.Response(
-            exchange["status"], headers=exchange["reply_headers"], stream=Pieces(pieces)
-        )
+        return httpx2.Response(exchange["status"], headers=exchange["reply_headers"], stream=Pieces(pieces))
 
     return step
 

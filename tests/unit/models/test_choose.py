@@ -1,15 +1,14 @@
 """Names of models and what they open; nothing here leaves this machine."""
 
 import asyncio
-import json
 
 import pytest
 
 from dgm.config import Settings
-from dgm.errors import UserError
+from dgm.errors import ProviderRefuses, UserError
 from dgm.models.choose import names_by_role, open_model, open_models
 from dgm.models.offline import OfflineModel
-from tests.unit.models.test_local_servers import server
+from tests.unit.models.recording_server import recording, said
 
 KEY = "sk-test-0123456789abcdefghij"
 VARIABLES = (
@@ -29,10 +28,6 @@ def bare_environment(monkeypatch):
 
 def models(model="offline", **sections):
     return Settings.model_validate({"model": model, "models": sections})
-
-
-def listing(name):
-    return json.dumps({"object": "list", "data": [{"id": name, "object": "model"}]}).encode()
 
 
 def refused(name, settings=None):
@@ -142,41 +137,100 @@ def test_wrong_address_in_the_environment_is_named_by_its_variable(monkeypatch):
     assert refused("openai/gpt-6.2-sol").startswith("OPENAI_BASE_URL = 'nonsense'")
 
 
+CALL = {"name": "bash", "arguments": '{"command": "true"}'}
+ANSWERS = {
+    "/v1/chat/completions": {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "message": {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [{"id": "a", "type": "function", "function": CALL}],
+                },
+                "finish_reason": "tool_calls",
+            }
+        ],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12},
+    },
+    "/v1/responses": {
+        "id": "r",
+        "object": "response",
+        "status": "completed",
+        "output": [{"type": "function_call", "id": "f", "call_id": "a", "status": "completed", **CALL}],
+        "usage": {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12},
+    },
+    "/v1/messages": {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "tool_use", "id": "a", "name": "bash", "input": {"command": "true"}}],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 9, "output_tokens": 3},
+    },
+}
+
+
+def answered(one):
+    """Each protocol in its own form; a list of models; nothing else is here."""
+    if one.path == "/v1/models":
+        return said({"object": "list", "data": [{"id": "m", "object": "model"}]})
+    if one.path not in ANSWERS:
+        return said({"error": {"message": "no such path"}}, 404)
+    if one.body["model"] == "gone":
+        return said({"error": {"message": "the model 'gone' does not exist", "code": "model_not_found"}}, 404)
+    return said(ANSWERS[one.path])
+
+
+def check(name, settings=None):
+    return asyncio.run(open_model(name, settings).check())
+
+
 def test_settings_lead_to_the_server(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    with server(listing("gpt-6.2-sol")) as (url, asked):
-        asyncio.run(open_model("openai/gpt-6.2-sol", models(openai={"base_url": url})).check())
-    assert asked == ["/v1/models"]
+    with recording(answered) as (url, asked):
+        checked = check("openai/m", models(openai={"base_url": f"{url}/v1"}))
+    assert [one.path for one in asked] == ["/v1/models", "/v1/responses"]
+    assert (checked.model, checked.words, checked.usage.tokens) == ("openai/m", (), 12)
 
 
-@pytest.mark.parametrize("api", ["responses", "chat"])
-def test_environment_leads_to_the_server_where_the_settings_do_not(monkeypatch, api):
+@pytest.mark.parametrize(("api", "path"), [("responses", "/v1/responses"), ("chat", "/v1/chat/completions")])
+def test_environment_leads_to_the_server_where_the_settings_do_not(monkeypatch, api, path):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with server(listing("gpt-6.2-sol")) as (url, asked):
-        monkeypatch.setenv("OPENAI_BASE_URL", url)
-        asyncio.run(open_model("openai/gpt-6.2-sol", models(openai={"api": api})).check())
-    assert asked == ["/v1/models"]
+    with recording(answered) as (url, asked):
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        check("openai/m", models(openai={"api": api}))
+    assert asked[-1].path == path
+    assert asked[-1].headers["authorization"] == f"Bearer {KEY}"
+    # Some accounts keep every answer unless told not to.
+    assert asked[-1].body["store"] is False
 
 
 def test_messages_server_is_asked_where_the_environment_says(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    body = {"id": "c", "type": "model", "display_name": "C", "created_at": "2026-01-01T00:00:00Z"}
-    with server(json.dumps(body).encode()) as (url, asked):
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", url.removesuffix("/v1"))
-        asyncio.run(open_model("anthropic/c").check())
-    assert asked == ["/v1/models/c"]
+    with recording(answered) as (url, asked):
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        check("anthropic/m")
+    assert asked[-1].path == "/v1/messages"
+    assert any(KEY in value for value in asked[-1].headers.values())
 
 
 def test_compatible_server_is_asked_without_a_key():
-    with server(listing("qwen3")) as (url, asked):
-        asyncio.run(open_model("openai-compatible/qwen3", models(compatible={"base_url": url})).check())
-    assert asked == ["/v1/models"]
+    with recording(answered) as (url, asked):
+        check("openai-compatible/m", models(compatible={"base_url": f"{url}/v1"}))
+    assert asked[-1].path == "/v1/chat/completions"
+    assert "store" not in asked[-1].body
 
 
-def test_model_that_a_server_does_not_offer_is_found_before_anything_is_spent():
-    with server(listing("qwen3")) as (url, _), pytest.raises(UserError, match="qwen3"):
-        asyncio.run(open_model("openai-compatible/llama", models(compatible={"base_url": url})).check())
+def test_model_that_a_server_does_not_have_is_found_before_anything_is_spent():
+    with recording(answered) as (url, _), pytest.raises(ProviderRefuses, match="'gone' does not exist"):
+        check("openai-compatible/gone", models(compatible={"base_url": f"{url}/v1"}))
 
 
 class PlugIn(OfflineModel):

@@ -1,0 +1,124 @@
+"""What dgm itself asks in Chat Completions and Responses: turns in the protocol's words, reasoning as it came."""
+
+import pytest
+
+from dgm.messages import Message, Native, Request, RequestRefused, Role, Tool, ToolCall
+from dgm.wires import WIRES
+from tests.unit.wires.vendors import BODIES, CHAT, RESPONSES
+
+BASH = Tool("bash", "Run it.", {"type": "object", "properties": {"command": {"type": "string"}}})
+LS = ToolCall("call_1", "bash", '{"command": "ls"}')
+GO = Message(Role.USER, "Go.")
+TALK = (
+    Message(Role.SYSTEM, "You are brief."),
+    GO,
+    Message(Role.ASSISTANT, "Looking.", (LS,)),
+    Message(Role.TOOL, "a.py", call_id="call_1"),
+    Message(Role.ASSISTANT, "Done."),
+)
+TOOLS = (BASH, Tool("stop", "End."))
+EMPTY = {"type": "object", "properties": {}}
+
+
+def sent(protocol, *messages, tools=(), **more):
+    return WIRES[protocol].write_request(Request(messages or (GO,), tools, **more), "m")
+
+
+def test_conversation_is_asked_in_the_words_of_chat():
+    asked = sent(
+        CHAT, *TALK, tools=TOOLS, tool_choice="tool:bash", parallel=False, effort="low", stop=("END",)
+    )
+    function = {"name": "bash", "arguments": '{"command": "ls"}'}
+    assert asked["messages"] == [
+        {"role": "system", "content": "You are brief."},
+        {"role": "user", "content": "Go."},
+        {
+            "role": "assistant",
+            "content": "Looking.",
+            "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "a.py"},
+        {"role": "assistant", "content": "Done."},
+    ]
+    assert asked["tools"][1]["function"]["parameters"] == EMPTY
+    assert asked["tool_choice"] == {"type": "function", "function": {"name": "bash"}}
+    assert (asked["parallel_tool_calls"], asked["reasoning_effort"], asked["stop"]) == (False, "low", ["END"])
+
+
+def test_conversation_is_asked_in_the_words_of_responses():
+    asked = sent(RESPONSES, *TALK, tools=TOOLS, tool_choice="tool:bash", parallel=False, effort="low")
+    assert asked["instructions"] == "You are brief."
+    assert asked["input"] == [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": "Looking."},
+        {"type": "function_call", "call_id": "call_1", "name": "bash", "arguments": '{"command": "ls"}'},
+        {"type": "function_call_output", "call_id": "call_1", "output": "a.py"},
+        {"role": "assistant", "content": "Done."},
+    ]
+    assert (asked["tools"][1]["parameters"], asked["tools"][1]["strict"]) == (EMPTY, False)
+    assert asked["tool_choice"] == {"type": "function", "name": "bash"}
+    assert (asked["parallel_tool_calls"], asked["reasoning"]["effort"]) == (False, "low")
+
+
+@pytest.mark.parametrize("protocol", [CHAT, RESPONSES])
+@pytest.mark.parametrize(
+    ("choice", "tools", "wanted"),
+    [
+        ("auto", (BASH,), None),
+        ("none", (BASH,), "none"),
+        ("required", (BASH,), "required"),
+        ("none", (), None),
+    ],
+)
+def test_choice_of_tools_is_sent_where_it_says_something(protocol, choice, tools, wanted):
+    assert sent(protocol, tools=tools, tool_choice=choice).get("tool_choice") == wanted
+
+
+def test_failed_tool_is_told_in_words():
+    failed = Message(Role.TOOL, "no such file", call_id="call_1", failed=True)
+    assert sent(CHAT, GO, TALK[2], failed)["messages"][-1]["content"] == "The tool failed:\nno such file"
+    assert sent(RESPONSES, GO, TALK[2], failed)["input"][-1]["output"] == "The tool failed:\nno such file"
+
+
+def test_stop_texts_have_no_word_in_responses():
+    with pytest.raises(RequestRefused, match="stop"):
+        sent(RESPONSES, stop=("END",))
+
+
+def test_reasoning_of_chat_goes_back_as_it_came():
+    detail = {"type": "reasoning.text", "text": "Hm.", "signature": "c2ln", "index": 0}
+    message = {
+        "role": "assistant",
+        "content": "Hi.",
+        "reasoning_content": "Hm.",
+        "reasoning_details": [detail],
+    }
+    whole = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    reply = WIRES[CHAT].read_reply(whole, BODIES[CHAT])
+    turn = sent(CHAT, GO, Message(Role.ASSISTANT, reply.text, native=reply.native))["messages"][-1]
+    assert (turn["content"], turn["reasoning_content"], turn["reasoning_details"]) == ("Hi.", "Hm.", [detail])
+    assert reply.reasoning == "Hm."
+
+
+def test_reasoning_of_responses_goes_back_as_it_came():
+    thought = {
+        "id": "rs_1",
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": "Let me look."}],
+        "encrypted_content": "gAAAA=",
+    }
+    call = {"id": "fc_1", "type": "function_call", "status": "completed", "call_id": "call_1", "name": "bash"}
+    whole = {"status": "completed", "output": [thought, {**call, "arguments": '{"command": "ls"}'}]}
+    reply = WIRES[RESPONSES].read_reply(whole, BODIES[RESPONSES])
+    asked = sent(RESPONSES, GO, Message(Role.ASSISTANT, reply.text, reply.calls, native=reply.native))[
+        "input"
+    ]
+    assert asked[1] == thought
+    assert (asked[2]["call_id"], asked[2]["arguments"]) == ("call_1", '{"command": "ls"}')
+    assert reply.reasoning == "Let me look."
+
+
+@pytest.mark.parametrize("protocol", [CHAT, RESPONSES])
+def test_native_of_another_vendor_is_ignored(protocol):
+    asked = sent(protocol, GO, Message(Role.ASSISTANT, "Hi.", native=Native("anthropic", "{")))
+    assert asked[WIRES[protocol].turns][-1] == {"role": "assistant", "content": "Hi."}
