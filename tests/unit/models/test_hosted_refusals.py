@@ -1,0 +1,171 @@
+"""What a hosted model learns from refusals, and which of them its agent hears."""
+
+import pytest
+
+from dgm.errors import ProviderRefuses
+from dgm.messages import RequestRefused
+from tests.unit import virtual_time
+from tests.unit.models.connection_script import (
+    KEY,
+    NAME,
+    Bench,
+    answer,
+    text_of,
+    well,
+)
+
+# What the model cannot do
+
+
+def test_refused_temperature_is_left_out_from_then_on_and_told_once():
+    refusal = answer(
+        400,
+        "Unsupported value: 'temperature' does not support 0 with this model.",
+        code="unsupported_value",
+        param="temperature",
+        type="invalid_request_error",
+    )
+    bench = Bench(refusal)
+
+    async def scenario():
+        for _ in range(3):
+            assert text_of(await bench.send(temperature=0, top_p=0.5)) == "Here."
+
+    virtual_time.run(scenario())
+    assert ["temperature" in body for body in bench.script.bodies] == [True, False, False, False]
+    assert all(body["top_p"] == 0.5 for body in bench.script.bodies)
+    ((model, abilities, words),) = bench.heard.lessons
+    assert (model, abilities, words) == (NAME, {"dropped": ["temperature"]}, "leaves out temperature")
+    assert bench.script.gaps == [0, 0, 0]
+
+
+def test_abilities_of_an_earlier_run_hold_from_the_beginning():
+    bench = Bench()
+    bench.model.adopt(bench.heard, {"dropped": ["temperature"]})
+    bench.ask(temperature=0)
+    assert "temperature" not in bench.script.bodies[0]
+    assert bench.heard.lessons == []
+
+
+def test_limit_of_output_goes_under_the_name_that_the_model_takes():
+    refusal = answer(
+        400,
+        "Unsupported parameter: 'max_tokens' is not supported with this model. "
+        "Use 'max_completion_tokens' instead.",
+        code="unsupported_parameter",
+        param="max_tokens",
+    )
+    bench = Bench(refusal)
+    bench.ask()
+    sent = bench.script.bodies[1]
+    assert (sent["max_completion_tokens"], "max_tokens" in sent) == (64, False)
+
+
+def test_request_that_is_too_long_for_its_output_is_asked_again_for_what_fits():
+    said = (
+        "This model's maximum context length is 1000 tokens. However, you requested 1300 tokens "
+        "(300 in the messages, 1000 in the completion). Please reduce the length of the messages or completion."
+    )
+    bench = Bench(answer(400, said, code="context_length_exceeded"))
+    assert text_of(bench.ask(max_tokens=1000)) == "Here."
+    assert bench.script.bodies[0]["max_tokens"] == 1000
+    assert 1 <= bench.script.bodies[1]["max_tokens"] <= 700
+    assert bench.heard.lessons[0][1]["context"] == 1000
+
+
+def test_request_that_is_too_long_alone_is_told():
+    said = "This model's maximum context length is 8 tokens. However, your messages resulted in 900 tokens."
+    bench = Bench(*(answer(400, said, code="context_length_exceeded") for _ in range(9)))
+    with pytest.raises(RequestRefused, match="maximum context length") as caught:
+        bench.ask()
+    assert caught.value.code == "context_length_exceeded"
+    assert not caught.value.own
+
+
+def test_refusal_that_names_what_was_never_sent_ends():
+    bench = Bench(
+        *(answer(400, "Unsupported parameter: 'temperature'", param="temperature") for _ in range(99))
+    )
+    with pytest.raises((RequestRefused, ProviderRefuses)):
+        bench.ask(temperature=0)
+    assert len(bench.script.at) <= 3
+
+
+# Refusals that the agent hears
+
+
+def test_models_own_malformed_call_is_asked_for_again_and_then_told():
+    bench = Bench(
+        *(answer(400, "Failed to call a function", code="tool_use_failed") for _ in range(9)), tries=8
+    )
+    with pytest.raises(RequestRefused, match="Failed to call") as caught:
+        bench.ask()
+    assert (caught.value.own, caught.value.status) == (True, 400)
+    assert len(bench.script.at) == 3
+
+
+def test_models_own_malformed_call_that_the_next_sample_mends_is_not_noticed():
+    bench = Bench(answer(400, "Failed to call a function", code="tool_use_failed"))
+    assert text_of(bench.ask()) == "Here."
+
+
+def test_content_filter_is_handed_on_as_the_provider_gave_it():
+    refusal = answer(400, "The prompt was filtered", code="content_filter", innererror={"a": [1]})
+    body = refusal.content
+    bench = Bench(refusal)
+    with pytest.raises(RequestRefused) as caught:
+        bench.ask()
+    refused = caught.value
+    assert (refused.own, refused.kept, refused.status, refused.content) == (False, True, 400, body)
+    assert len(bench.script.at) == 1
+
+
+def test_feature_that_the_model_lacks_is_no_fault_of_the_agent_and_not_kept():
+    refusal = answer(
+        400,
+        "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+        param="response_format",
+    )
+    bench = Bench(refusal)
+    with pytest.raises(RequestRefused) as caught:
+        bench.ask(response_format={"type": "json_schema", "json_schema": {"name": "s", "schema": {}}})
+    assert (caught.value.own, caught.value.kept) == (False, False)
+
+
+def test_contradiction_of_the_agent_is_its_own():
+    bench = Bench(answer(400, "Invalid 'temperature': 9 is above the maximum of 2", param="temperature"))
+    with pytest.raises(RequestRefused) as caught:
+        bench.ask(temperature=9)
+    assert caught.value.own
+
+
+def test_no_answer_and_no_refusal_holds_the_key():
+    bench = Bench(well(f"It is {KEY}."), answer(400, f"filtered: {KEY}", code="content_filter"))
+    assert text_of(bench.ask()) == "It is ***."
+    with pytest.raises(RequestRefused) as caught:
+        bench.ask()
+    assert KEY not in str(caught.value)
+    assert KEY.encode() not in caught.value.content and b"***" in caught.value.content
+
+
+def test_overrun_of_the_limit_is_told():
+    bench = Bench(well(usage={"prompt_tokens": 3, "completion_tokens": 65, "total_tokens": 68}), well())
+
+    async def scenario():
+        await bench.send()
+        await bench.send()
+
+    virtual_time.run(scenario())
+    assert bench.heard.overruns == [(NAME, 64, 65)]
+
+
+def test_answer_that_cannot_be_whole_is_asked_for_again_once_and_then_meant():
+    def promising():
+        return well("Let me look.", finish="tool_calls")
+
+    bench = Bench(promising())
+    assert text_of(bench.ask()) == "Here."
+    assert [(one.calls, one.input_tokens) for one in bench.log.wasted] == [(0, 30)]
+    bench = Bench(*(promising() for _ in range(9)))
+    assert text_of(bench.ask()) == "Let me look."
+    assert len(bench.script.at) == 2
