@@ -144,23 +144,24 @@ def test_call_that_fails_is_booked_at_what_its_tries_were_billed(tmp_path):
 
 
 def test_call_that_the_sudden_end_of_a_session_cuts_off_is_booked_at_its_worst_case(tmp_path):
-    async def scenario():
-        journal, provider = MemoryJournal(), Provider(streamed(asyncio.Event()))
-        with pytest.raises(RuntimeError, match="ends at once"):
-            async with lending(tmp_path / "g", provider, journal) as opened:
-                with opened.lend(ACTION, "solve") as lease:
-                    async with (
-                        client(opened, lease.token) as http,
-                        http.stream("POST", "/chat/completions", json=chat(stream=True)) as answer,
-                    ):
-                        await anext(answer.aiter_bytes())
-                raise RuntimeError("it ends at once")
-        assert [call.key for call in journal.lost] == [begun.key for begun in journal.begun]
-        assert journal.lost[0].most.output_tokens == 16_000
-        assert not journal.booked
-        assert not journal.paid
+    journal, provider = MemoryJournal(), Provider(streamed(asyncio.Event()))
 
-    run(scenario())
+    async def ended():
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with (
+                    client(opened, lease.token) as http,
+                    http.stream("POST", "/chat/completions", json=chat(stream=True)) as answer,
+                ):
+                    await anext(answer.aiter_bytes())
+            raise RuntimeError("it ends at once")
+
+    with pytest.raises(RuntimeError, match="ends at once"):
+        run(ended())
+    assert [call.key for call in journal.lost] == [begun.key for begun in journal.begun]
+    assert journal.lost[0].most.output_tokens == 16_000
+    assert not journal.booked
+    assert not journal.paid
 
 
 def test_answer_that_cannot_be_recorded_is_booked_at_its_worst_case(tmp_path):
