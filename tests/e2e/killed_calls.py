@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -22,7 +23,7 @@ from random import Random
 # Also when it is started as a program.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from dgm.archive.events import CallBooked, CallStarted, ModelCalled
+from dgm.archive.events import CallBooked, CallStarted, ModelCalled, ModelLearned
 from dgm.archive.journal import recorded_request
 from dgm.archive.run import Run
 from dgm.messages import WireRequest
@@ -47,8 +48,9 @@ class Trial:
     workers: int = 3
     seed: int = 1
     stream_s: tuple[float, float] = (0.5, 1.0)
-    alive_s: tuple[float, float] = (0.3, 5.0)
-    """How long a process lives that is killed at a random moment."""
+    alive_s: tuple[float, float] = (0.0, 4.0)
+    """How long a session lives that is killed at a random moment, mostly counted from its first request: the check of
+    the model."""
 
 
 @dataclass
@@ -74,12 +76,15 @@ class Log:
     bookings: Sequence[CallBooked]
     tokens: Mapping[str, int]
     """Of all calls with the same conversation."""
+    checks: int
+    """Of the model, those that were cut off included."""
 
     @classmethod
     def read(cls, folder: Path) -> "Log":
         """Read a run's log."""
         started, answered, bookings, known = {}, {}, [], {}
         tokens: Counter[str] = Counter()
+        checks = 0
         with Run.open(folder) as run:
             for recorded in run.store.read():
                 match recorded.event:
@@ -94,10 +99,12 @@ class Log:
                         calls[action, number] = known.get(digest, QUESTION)
                         if isinstance(recorded.event, ModelCalled):
                             tokens[known[digest]] += recorded.event.usage.tokens
+                    case ModelLearned(usage=usage):
+                        checks += usage.calls
                     case CallBooked(action, number, _, _, usage):
                         bookings.append(recorded.event)
                         tokens[started[action, number]] += usage.tokens
-        return cls(started, answered, bookings, tokens)
+        return cls(started, answered, bookings, tokens, checks)
 
 
 def suite(folder: Path, tasks: int) -> Path:
@@ -142,8 +149,10 @@ def _perform(trial: Trial, archive: Path, provider: StreamingProvider, first: li
     folder, found, chance = archive / NAME, Found(), Random(trial.seed)
     midway = [True] * trial.midway + [False] * (trial.kills - trial.midway)
     chance.shuffle(midway)
-    # The first death leaves a run to go on with, whose first answers are under way.
-    midway.sort(key=lambda each: not each) if not midway[0] and trial.midway else None
+    if trial.midway:
+        # The first death leaves a run to go on with, whose first answers are under way.
+        first_midway = midway.index(True)
+        midway[0], midway[first_midway] = midway[first_midway], midway[0]
     environment = {**os.environ, "DGM_ARCHIVE": str(archive), "PYTHONPATH": str(HERE.parents[1])}
     command, before, began = first, set(), time.monotonic()
     while True:
@@ -161,7 +170,7 @@ def _perform(trial: Trial, archive: Path, provider: StreamingProvider, first: li
                     chance,
                 )
             finally:
-                died_midway = _kill(process, provider)
+                died_midway = _kill(process, provider, seen)
         again = [one.key for one in provider.asked[seen:] if one.key in before]
         found.asked_again += again
         if process.returncode >= 0:
@@ -199,18 +208,20 @@ def _await(
         while process.poll() is None and not provider.wait_for_middle(max(since, until - 1.0), 0.5):
             pass
     else:
-        try:
+        if chance.random() < 0.8:
+            known = len(provider.asked)
+            while process.poll() is None and not provider.wait_for_request(known, 0.5):
+                pass
+        with suppress(subprocess.TimeoutExpired):
             process.wait(chance.uniform(*trial.alive_s))
-        except subprocess.TimeoutExpired:
-            pass
 
 
-def _kill(process: "subprocess.Popen[bytes]", provider: StreamingProvider) -> bool:
+def _kill(process: "subprocess.Popen[bytes]", provider: StreamingProvider, seen: int) -> bool:
     """Kill a process that has not ended; return whether a stream was in its middle."""
     if process.poll() is not None:
         return False
     os.kill(process.pid, signal.SIGKILL)
-    midway = any(one.midway and not one.whole for one in provider.asked)
+    midway = any(one.midway for one in provider.asked[seen:])
     process.wait()
     # What was sent before is read by the provider now.
     time.sleep(0.3)
@@ -233,11 +244,16 @@ def _look(status: Mapping, log: Log, provider: StreamingProvider, found: Found) 
     answered = set(log.answered.values())
     named: dict[str, list[dict]] = {}
     for call in status["cut_calls"]:
+        if not call["action"]:
+            continue
         key = call["action"], call["number"]
         found.named.add(key)
         if log.started[key] in answered:
             found.faults.append(f"call {key} is named though it was answered")
         named.setdefault(log.started[key], []).append(call)
+    checks = log.checks + sum(not call["action"] for call in status["cut_calls"])
+    if sum(QUESTION in one.key for one in provider.asked) > checks:
+        found.faults.append(f"only {checks} checks of the model are counted or named")
     asked: dict[str, list[Asked]] = {}
     for one in provider.asked:
         if one.key not in answered and QUESTION not in one.key:
@@ -270,6 +286,7 @@ def _audit(folder: Path, provider: StreamingProvider, found: Found) -> dict[str,
         "calls_answered": len(log.answered),
         "answered_twice": len(log.answered) - len(set(log.answered.values())),
         "requests_at_provider": len(provider.asked),
+        "checks_counted": log.checks,
         "checks_at_provider": sum(QUESTION in one.key for one in provider.asked),
         "answered_and_asked_again": len(found.asked_again),
         "cut_calls_named": len(found.named),

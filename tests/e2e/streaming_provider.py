@@ -100,14 +100,21 @@ class StreamingProvider:
                 lambda: any(one.at >= since and one.midway for one in self.asked), timeout_s
             )
 
+    def wait_for_request(self, known: int, timeout_s: float) -> bool:
+        """Return, as soon as it is so, whether more than so many requests came."""
+        with self._news:
+            return self._news.wait_for(lambda: len(self.asked) > known, timeout_s)
+
     def _answer(self, http: BaseHTTPRequestHandler, raw: bytes) -> None:
         asked = self._read(raw)
         with self._news:
             self.asked.append(asked)
+            self._news.notify_all()
         try:
             if asked.stream:
                 self._stream(http, asked)
             else:
+                time.sleep(asked.pause_s * 3)
                 text = _text(asked, range(CHUNKS))
                 message = {"role": "assistant", "content": text}
                 _send(http, _record("chat.completion", "message", message, "stop", _usage(asked)))

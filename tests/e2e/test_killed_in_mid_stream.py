@@ -12,7 +12,7 @@ from tests.e2e.killed_calls import Trial, perform
 def test_nothing_answered_is_asked_again_and_what_was_cut_off_is_counted(tmp_path):
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    trial = Trial(kills=3, midway=2, tasks=7, stream_s=(0.2, 0.4), alive_s=(0.3, 2.0))
+    trial = Trial(kills=3, midway=2, tasks=7, stream_s=(0.2, 0.4), alive_s=(0.0, 2.0))
     found = perform(trial, tmp_path)
     output = (tmp_path / "output.txt").read_text()
     assert found["exit"] == found["replay_exit"] == 0, output[-2000:]
@@ -24,6 +24,7 @@ def test_nothing_answered_is_asked_again_and_what_was_cut_off_is_counted(tmp_pat
     assert found["bookings_at_worst"] >= found["cut_calls_named"]
     assert found["still_open"] == found["answered_twice"] == found["answered_and_asked_again"] == 0
     assert found["conversations_below_the_provider"] == []
+    assert found["checks_counted"] >= found["checks_at_provider"]
     assert found["more_tokens"] >= 0
     assert found["more_usd"] >= 0
     assert "Traceback" not in output
