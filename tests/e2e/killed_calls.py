@@ -23,18 +23,14 @@ from random import Random
 # Also when it is started as a program.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from dgm.archive.events import CallBooked, CallStarted, ModelCalled, ModelLearned
-from dgm.archive.journal import recorded_request
 from dgm.archive.run import Run
-from dgm.messages import WireRequest
 from dgm.models.checking import QUESTION
-from tests.e2e.streaming_provider import MODEL, Asked, StreamingProvider, conversation
+from tests.e2e.call_log import Key, Log
+from tests.e2e.streaming_provider import MODEL, Asked, StreamingProvider
 
 HERE = Path(__file__).parent
 DGM = [sys.executable, "-m", "dgm"]
 NAME = "killed"
-Key = tuple[int, int]
-"""Action and number of a call."""
 
 
 @dataclass(frozen=True)
@@ -65,46 +61,6 @@ class Found:
     """Requests that the provider had answered wholly, and whose record was not durable yet."""
     faults: list[str] = field(default_factory=list)
     asked_again: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Log:
-    """The calls that a run's log tells of, each with its conversation."""
-
-    started: Mapping[Key, str]
-    answered: Mapping[Key, str]
-    bookings: Sequence[CallBooked]
-    tokens: Mapping[str, int]
-    """Of all calls with the same conversation."""
-    checks: int
-    """Of the model, those that were cut off included."""
-
-    @classmethod
-    def read(cls, folder: Path) -> "Log":
-        """Read a run's log."""
-        started, answered, bookings, known = {}, {}, [], {}
-        tokens: Counter[str] = Counter()
-        checks = 0
-        with Run.open(folder) as run:
-            for recorded in run.store.read():
-                match recorded.event:
-                    case CallStarted(action, number) | ModelCalled(action, number):
-                        digest = recorded.event.request
-                        if digest and digest not in known:
-                            asked = recorded_request(run, digest)
-                            known[digest] = (
-                                conversation(asked.body) if isinstance(asked, WireRequest) else str(asked)
-                            )
-                        calls = started if isinstance(recorded.event, CallStarted) else answered
-                        calls[action, number] = known.get(digest, QUESTION)
-                        if isinstance(recorded.event, ModelCalled):
-                            tokens[known[digest]] += recorded.event.usage.tokens
-                    case ModelLearned(usage=usage):
-                        checks += usage.calls
-                    case CallBooked(action, number, _, _, usage):
-                        bookings.append(recorded.event)
-                        tokens[started[action, number]] += usage.tokens
-        return cls(started, answered, bookings, tokens, checks)
 
 
 def suite(folder: Path, tasks: int) -> Path:
