@@ -1,7 +1,8 @@
 """Kills a search with SIGKILL while its provider streams answers, resumes it each time, and compares their accounts.
 
 ``python tests/e2e/killed_calls.py --kills 10`` prints the audit of a full trial; the test beside it runs a short one.
-Half of the deaths come while a stream is in its middle, the others at random moments.
+Half of the deaths come while a stream is in its middle, the others at random moments: while a process starts, at some
+time after its first request, or when an answer was written to its end and may not be recorded yet.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,8 +46,7 @@ class Trial:
     seed: int = 1
     stream_s: tuple[float, float] = (0.5, 1.0)
     alive_s: tuple[float, float] = (0.0, 4.0)
-    """How long a session lives that is killed at a random moment, mostly counted from its first request: the check of
-    the model."""
+    """Seconds up to a death, counted from the start of the process or from its first request, which is the check."""
 
 
 @dataclass
@@ -155,21 +155,27 @@ def _await(
     chance: Random,
 ) -> None:
     """Return when the process is to be killed, or has ended."""
-    since = time.monotonic()
     if midway is None:
         process.wait()
-    elif midway:
-        # Past the first streams of the session, by chance.
-        until = since + chance.uniform(*trial.alive_s)
-        while process.poll() is None and not provider.wait_for_middle(max(since, until - 1.0), 0.5):
+        return
+    known, since = len(provider.asked), time.monotonic()
+
+    def until(holds: Callable[[Asked], bool]) -> None:
+        while process.poll() is None and not provider.wait_for(holds, known, 0.5):
             pass
+
+    later = chance.uniform(*trial.alive_s)
+    moment = chance.choice(("answered", "asked", "asked", "started"))
+    if midway:
+        until(lambda one: one.midway and one.at >= since + later)
+    elif moment == "answered":
+        # Its record may not be durable yet.
+        until(lambda one: one.stream and one.whole)
     else:
-        if chance.random() < 0.8:
-            known = len(provider.asked)
-            while process.poll() is None and not provider.wait_for_request(known, 0.5):
-                pass
+        if moment == "asked":
+            until(lambda one: True)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(chance.uniform(*trial.alive_s))
+            process.wait(later)
 
 
 def _kill(process: "subprocess.Popen[bytes]", provider: StreamingProvider, seen: int) -> bool:

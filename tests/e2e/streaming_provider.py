@@ -4,7 +4,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -93,17 +93,10 @@ class StreamingProvider:
             finally:
                 server.shutdown()
 
-    def wait_for_middle(self, since: float, timeout_s: float) -> bool:
-        """Return, as soon as it is so, whether a stream that began after ``since`` is in its middle."""
+    def wait_for(self, holds: Callable[[Asked], bool], known: int, timeout_s: float) -> bool:
+        """Return, as soon as it is so, whether it holds of a request after the first so many."""
         with self._news:
-            return self._news.wait_for(
-                lambda: any(one.at >= since and one.midway for one in self.asked), timeout_s
-            )
-
-    def wait_for_request(self, known: int, timeout_s: float) -> bool:
-        """Return, as soon as it is so, whether more than so many requests came."""
-        with self._news:
-            return self._news.wait_for(lambda: len(self.asked) > known, timeout_s)
+            return self._news.wait_for(lambda: any(map(holds, self.asked[known:])), timeout_s)
 
     def _answer(self, http: BaseHTTPRequestHandler, raw: bytes) -> None:
         asked = self._read(raw)
@@ -118,7 +111,9 @@ class StreamingProvider:
                 text = _text(asked, range(CHUNKS))
                 message = {"role": "assistant", "content": text}
                 _send(http, _record("chat.completion", "message", message, "stop", _usage(asked)))
-            asked.whole = True
+            with self._news:
+                asked.whole = True
+                self._news.notify_all()
         except OSError:
             # Whoever asked is dead. What was asked for is billed all the same.
             pass
