@@ -57,8 +57,8 @@ class Found:
     midway: int = 0
     named: set[Key] = field(default_factory=set)
     """Calls that ``status`` named."""
-    answered_but_open: int = 0
-    """Requests that the provider had answered wholly, and whose record was not durable yet."""
+    answered_but_open: set[float] = field(default_factory=set)
+    """When requests were read that the provider had answered wholly, and whose record was not durable yet."""
     faults: list[str] = field(default_factory=list)
     asked_again: list[str] = field(default_factory=list)
 
@@ -221,7 +221,7 @@ def _look(status: Mapping, log: Log, provider: StreamingProvider, found: Found) 
         if one.key not in answered and QUESTION not in one.key:
             asked.setdefault(one.key, []).append(one)
     for key, requests in asked.items():
-        found.answered_but_open += sum(one.whole for one in requests)
+        found.answered_but_open |= {one.at for one in requests if one.whole}
         calls = named.get(key, [])
         if len(calls) < len(requests):
             found.faults.append(f"{len(requests)} requests, {len(calls)} of them named: {key[-200:]}")
@@ -252,7 +252,7 @@ def _audit(folder: Path, provider: StreamingProvider, found: Found) -> dict[str,
         "checks_at_provider": sum(QUESTION in one.key for one in provider.asked),
         "answered_and_asked_again": len(found.asked_again),
         "cut_calls_named": len(found.named),
-        "of_these_wholly_sent": found.answered_but_open,
+        "of_these_wholly_sent": len(found.answered_but_open),
         "bookings_at_worst": sum(booking.open for booking in log.bookings),
         "bookings_in_all": len(log.bookings),
         "still_open": left,
