@@ -20,7 +20,7 @@ from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluate_predictions import grade_predictions
 from dgm.cli.evaluate_rows import Report, report_lines, report_record
 from dgm.cli.evaluation import DONE, chosen_tasks, finished, opened_evaluation, perform, placed, slug
-from dgm.cli.model_check import check_and_tell
+from dgm.cli.model_check import check_run
 from dgm.cli.output import emit_json
 from dgm.config import Settings
 from dgm.domain import Snapshot, Split, Task
@@ -306,7 +306,7 @@ def _perform(made: Run, plan: Plan, parts: assemble.Parts, tasks: Sequence[Task]
         # Found out before anybody is asked.
         _affordable(made, plan.max_usd)
         _rehearse([one for one in plan.contestants if entered_as(made, one.key) is None], plan, parts)
-        note_checks(made, plan.settings, check_and_tell(plan.settings, made))
+        note_checks(made, plan.settings, check_run(plan.settings, made))
     for one in plan.contestants:
         enter_as(made, one.key, one.source)
     wanted = _wanted(made, plan, tasks)

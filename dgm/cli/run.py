@@ -18,7 +18,7 @@ from dgm.cli.arguments import Amount, as_json, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluation import placed
-from dgm.cli.model_check import check_and_tell
+from dgm.cli.model_check import check_and_tell, check_run
 from dgm.cli.output import emit_json
 from dgm.cli.progress import Progress, listen_for_signals, progress
 from dgm.config import Settings, resolve
@@ -203,7 +203,7 @@ def _with_models(settings: Settings) -> Settings:
 def _check_again(settings: Settings, run: Run) -> Sequence[Checked]:
     """Check the models: a wrong key is found at once, a provider that is away is waited for by the search itself."""
     try:
-        return check_and_tell(settings, run)
+        return check_run(settings, run)
     except Infrastructure as error:
         sys.stderr.write(f"{error}; the search will wait for it\n")
         return ()

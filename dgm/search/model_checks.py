@@ -6,14 +6,20 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from dgm.archive.begun_checks import earlier_checks, end_checks
 from dgm.archive.run import Run
 from dgm.config import Settings
+from dgm.domain import Usage
 from dgm.errors import ProviderRefuses, UserError
 from dgm.gateway.journal import RunJournal
 from dgm.models.choose import all_names, open_models
 from dgm.models.listening import Silent
-from dgm.models.pricing import Price, Prices
+from dgm.models.pricing import FREE_MODELS, Price, Prices
 from dgm.protocols import Checked, WireModel
+
+CHECK_TOKENS = 4_000
+"""Bound on the input of a check, which is the same for all models but for their names."""
+CUT_CHECK = "a check of it was cut off and is counted at its worst case"
 
 
 def prices_of(settings: Settings) -> Mapping[str, Price]:
@@ -56,10 +62,26 @@ async def check_models(
     return [one for one in checked if one is not None]
 
 
+def worst_of_checks(settings: Settings) -> Mapping[str, Usage]:
+    """Return the most that the check of each model can take that somebody sends a bill for."""
+    prices, output = prices_of(settings), settings.limits.output_tokens
+    return {
+        name: Usage(1, CHECK_TOKENS, output, price.most(CHECK_TOKENS, output))
+        for name, price in prices.items()
+        if name not in FREE_MODELS
+    }
+
+
 def note_checks(run: Run, settings: Settings, checks: Sequence[Checked]) -> None:
-    """Write into the log of a run what the checks of its models took and taught."""
+    """Write into the log of a run what the checks of its models took and taught.
+
+    Those that the death of a process cut off are counted at their worst case: they may have been answered.
+    """
     prices = prices_of(settings)
     journal = RunJournal(run)
+    for model, most in earlier_checks(run.folder):
+        journal.learned(model, run.tree.model_facts.abilities.get(model, {}), CUT_CHECK, most)
     for one in checks:
         usage = replace(one.usage, usd=prices[one.model].cost(one.usage))
         journal.learned(one.model, one.abilities, "; ".join(one.words), usage)
+    end_checks(run.folder, counted=True)

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
+from dgm.archive.begun_checks import cut_checks
 from dgm.archive.changes import assignments, merged
-from dgm.archive.history import LIVING, state
+from dgm.archive.history import LIVING, state, writer
 from dgm.archive.run import Run
-from dgm.domain import Agent, AgentId, Tally, Usage
+from dgm.domain import NO_ACTION, Agent, AgentId, Tally, Usage
 from dgm.search.best import best_of
 from dgm.search.budgets import expansions_ended
 from dgm.stats import best_of_many, lower_bound, wilson
@@ -87,12 +88,16 @@ def model_notes(run: Run) -> dict[str, Any]:
 def cut_calls_record(run: Run) -> list[dict[str, Any]]:
     """Model calls that a process's death cut off and that have no answer yet, each at its worst case.
 
-    Where no process writes the run, those that the last one left open are among them; they are not in the spend yet.
+    Where no process writes the run, those that the last one left open are among them, checks of models (of action 0)
+    included; they are not in the spend yet.
     """
     calls = run.tree.model_calls
     found = [(key, one.model, one.usage, True) for key, one in calls.cut.items()]
     if state(run) not in LIVING:
         found += [(key, one.model, one.most, False) for key, one in calls.open.items()]
+    if writer(run.folder) is None:
+        checks = enumerate(cut_checks(run.folder), 1)
+        found += [((NO_ACTION, number), model, most, False) for number, (model, most) in checks]
     return [
         {"action": action, "number": number, "model": model, "in_spend": booked, **spend_record(usage)}
         for (action, number), model, usage, booked in sorted(found, key=lambda item: item[0])

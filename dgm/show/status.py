@@ -63,8 +63,14 @@ def _model_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
         lines.append(fact("waits", said, Tone.WARN))
     for call in facts["cut_calls"]:
         counted = "counted at" if call["in_spend"] else "to be counted at"
+        model = one_line(call["model"], 80)
+        which = (
+            f"call {call['number']} of action {call['action']} ({model})"
+            if call["action"]
+            else f"a check of {model}"
+        )
         said = (
-            f"call {call['number']} of action {call['action']} ({one_line(call['model'], 80)}) was cut off; {counted} "
+            f"{which} was cut off; {counted} "
             f"its worst case until it is answered: {call['tokens']:,} tokens, {call['usd']:.4f} USD"
         )
         lines.append(fact("cut off", said, Tone.WARN))

@@ -1,7 +1,8 @@
 """Kills a search with SIGKILL while its provider streams answers, resumes it each time, and compares their accounts.
 
 ``python tests/e2e/killed_calls.py --kills 10`` prints the audit of a full trial; the test beside it runs a short one.
-Half of the deaths come while a stream is in its middle, the others at random moments.
+Half of the deaths come while a stream is in its middle, the others at random moments: while a process starts, at some
+time after its first request, or when an answer was written to its end and may not be recorded yet.
 """
 
 import argparse
@@ -14,7 +15,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -22,18 +24,14 @@ from random import Random
 # Also when it is started as a program.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from dgm.archive.events import CallBooked, CallStarted, ModelCalled
-from dgm.archive.journal import recorded_request
 from dgm.archive.run import Run
-from dgm.messages import WireRequest
 from dgm.models.checking import QUESTION
-from tests.e2e.streaming_provider import MODEL, Asked, StreamingProvider, conversation
+from tests.e2e.call_log import Key, Log
+from tests.e2e.streaming_provider import MODEL, Asked, StreamingProvider
 
 HERE = Path(__file__).parent
 DGM = [sys.executable, "-m", "dgm"]
 NAME = "killed"
-Key = tuple[int, int]
-"""Action and number of a call."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,8 @@ class Trial:
     workers: int = 3
     seed: int = 1
     stream_s: tuple[float, float] = (0.5, 1.0)
-    alive_s: tuple[float, float] = (0.3, 5.0)
-    """How long a process lives that is killed at a random moment."""
+    alive_s: tuple[float, float] = (0.0, 4.0)
+    """Seconds up to a death, counted from the start of the process or from its first request, which is the check."""
 
 
 @dataclass
@@ -59,45 +57,10 @@ class Found:
     midway: int = 0
     named: set[Key] = field(default_factory=set)
     """Calls that ``status`` named."""
-    answered_but_open: int = 0
-    """Requests that the provider had answered wholly, and whose record was not durable yet."""
+    answered_but_open: set[float] = field(default_factory=set)
+    """When requests were read that the provider had answered wholly, and whose record was not durable yet."""
     faults: list[str] = field(default_factory=list)
     asked_again: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Log:
-    """The calls that a run's log tells of, each with its conversation."""
-
-    started: Mapping[Key, str]
-    answered: Mapping[Key, str]
-    bookings: Sequence[CallBooked]
-    tokens: Mapping[str, int]
-    """Of all calls with the same conversation."""
-
-    @classmethod
-    def read(cls, folder: Path) -> "Log":
-        """Read a run's log."""
-        started, answered, bookings, known = {}, {}, [], {}
-        tokens: Counter[str] = Counter()
-        with Run.open(folder) as run:
-            for recorded in run.store.read():
-                match recorded.event:
-                    case CallStarted(action, number) | ModelCalled(action, number):
-                        digest = recorded.event.request
-                        if digest and digest not in known:
-                            asked = recorded_request(run, digest)
-                            known[digest] = (
-                                conversation(asked.body) if isinstance(asked, WireRequest) else str(asked)
-                            )
-                        calls = started if isinstance(recorded.event, CallStarted) else answered
-                        calls[action, number] = known.get(digest, QUESTION)
-                        if isinstance(recorded.event, ModelCalled):
-                            tokens[known[digest]] += recorded.event.usage.tokens
-                    case CallBooked(action, number, _, _, usage):
-                        bookings.append(recorded.event)
-                        tokens[started[action, number]] += usage.tokens
-        return cls(started, answered, bookings, tokens)
 
 
 def suite(folder: Path, tasks: int) -> Path:
@@ -142,8 +105,10 @@ def _perform(trial: Trial, archive: Path, provider: StreamingProvider, first: li
     folder, found, chance = archive / NAME, Found(), Random(trial.seed)
     midway = [True] * trial.midway + [False] * (trial.kills - trial.midway)
     chance.shuffle(midway)
-    # The first death leaves a run to go on with, whose first answers are under way.
-    midway.sort(key=lambda each: not each) if not midway[0] and trial.midway else None
+    if trial.midway:
+        # The first death leaves a run to go on with, whose first answers are under way.
+        first_midway = midway.index(True)
+        midway[0], midway[first_midway] = midway[first_midway], midway[0]
     environment = {**os.environ, "DGM_ARCHIVE": str(archive), "PYTHONPATH": str(HERE.parents[1])}
     command, before, began = first, set(), time.monotonic()
     while True:
@@ -161,7 +126,7 @@ def _perform(trial: Trial, archive: Path, provider: StreamingProvider, first: li
                     chance,
                 )
             finally:
-                died_midway = _kill(process, provider)
+                died_midway = _kill(process, provider, seen)
         again = [one.key for one in provider.asked[seen:] if one.key in before]
         found.asked_again += again
         if process.returncode >= 0:
@@ -190,27 +155,35 @@ def _await(
     chance: Random,
 ) -> None:
     """Return when the process is to be killed, or has ended."""
-    since = time.monotonic()
     if midway is None:
         process.wait()
-    elif midway:
-        # Past the first streams of the session, by chance.
-        until = since + chance.uniform(*trial.alive_s)
-        while process.poll() is None and not provider.wait_for_middle(max(since, until - 1.0), 0.5):
+        return
+    known, since = len(provider.asked), time.monotonic()
+
+    def until(holds: Callable[[Asked], bool]) -> None:
+        while process.poll() is None and not provider.wait_for(holds, known, 0.5):
             pass
+
+    later = chance.uniform(*trial.alive_s)
+    moment = chance.choice(("answered", "asked", "asked", "started"))
+    if midway:
+        until(lambda one: one.midway and one.at >= since + later)
+    elif moment == "answered":
+        # Its record may not be durable yet.
+        until(lambda one: one.stream and one.whole)
     else:
-        try:
-            process.wait(chance.uniform(*trial.alive_s))
-        except subprocess.TimeoutExpired:
-            pass
+        if moment == "asked":
+            until(lambda one: True)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(later)
 
 
-def _kill(process: "subprocess.Popen[bytes]", provider: StreamingProvider) -> bool:
+def _kill(process: "subprocess.Popen[bytes]", provider: StreamingProvider, seen: int) -> bool:
     """Kill a process that has not ended; return whether a stream was in its middle."""
     if process.poll() is not None:
         return False
     os.kill(process.pid, signal.SIGKILL)
-    midway = any(one.midway and not one.whole for one in provider.asked)
+    midway = any(one.midway for one in provider.asked[seen:])
     process.wait()
     # What was sent before is read by the provider now.
     time.sleep(0.3)
@@ -233,17 +206,22 @@ def _look(status: Mapping, log: Log, provider: StreamingProvider, found: Found) 
     answered = set(log.answered.values())
     named: dict[str, list[dict]] = {}
     for call in status["cut_calls"]:
+        if not call["action"]:
+            continue
         key = call["action"], call["number"]
         found.named.add(key)
         if log.started[key] in answered:
             found.faults.append(f"call {key} is named though it was answered")
         named.setdefault(log.started[key], []).append(call)
+    checks = log.checks + sum(not call["action"] for call in status["cut_calls"])
+    if sum(QUESTION in one.key for one in provider.asked) > checks:
+        found.faults.append(f"only {checks} checks of the model are counted or named")
     asked: dict[str, list[Asked]] = {}
     for one in provider.asked:
         if one.key not in answered and QUESTION not in one.key:
             asked.setdefault(one.key, []).append(one)
     for key, requests in asked.items():
-        found.answered_but_open += sum(one.whole for one in requests)
+        found.answered_but_open |= {one.at for one in requests if one.whole}
         calls = named.get(key, [])
         if len(calls) < len(requests):
             found.faults.append(f"{len(requests)} requests, {len(calls)} of them named: {key[-200:]}")
@@ -270,10 +248,11 @@ def _audit(folder: Path, provider: StreamingProvider, found: Found) -> dict[str,
         "calls_answered": len(log.answered),
         "answered_twice": len(log.answered) - len(set(log.answered.values())),
         "requests_at_provider": len(provider.asked),
+        "checks_counted": log.checks,
         "checks_at_provider": sum(QUESTION in one.key for one in provider.asked),
         "answered_and_asked_again": len(found.asked_again),
         "cut_calls_named": len(found.named),
-        "of_these_wholly_sent": found.answered_but_open,
+        "of_these_wholly_sent": len(found.answered_but_open),
         "bookings_at_worst": sum(booking.open for booking in log.bookings),
         "bookings_in_all": len(log.bookings),
         "still_open": left,

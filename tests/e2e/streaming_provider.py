@@ -4,7 +4,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -93,25 +93,27 @@ class StreamingProvider:
             finally:
                 server.shutdown()
 
-    def wait_for_middle(self, since: float, timeout_s: float) -> bool:
-        """Return, as soon as it is so, whether a stream that began after ``since`` is in its middle."""
+    def wait_for(self, holds: Callable[[Asked], bool], known: int, timeout_s: float) -> bool:
+        """Return, as soon as it is so, whether it holds of a request after the first so many."""
         with self._news:
-            return self._news.wait_for(
-                lambda: any(one.at >= since and one.midway for one in self.asked), timeout_s
-            )
+            return self._news.wait_for(lambda: any(map(holds, self.asked[known:])), timeout_s)
 
     def _answer(self, http: BaseHTTPRequestHandler, raw: bytes) -> None:
         asked = self._read(raw)
         with self._news:
             self.asked.append(asked)
+            self._news.notify_all()
         try:
             if asked.stream:
                 self._stream(http, asked)
             else:
+                time.sleep(asked.pause_s * 3)
                 text = _text(asked, range(CHUNKS))
                 message = {"role": "assistant", "content": text}
                 _send(http, _record("chat.completion", "message", message, "stop", _usage(asked)))
-            asked.whole = True
+            with self._news:
+                asked.whole = True
+                self._news.notify_all()
         except OSError:
             # Whoever asked is dead. What was asked for is billed all the same.
             pass

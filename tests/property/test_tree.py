@@ -13,9 +13,14 @@ from dgm.archive.events import (
     ActionStarted,
     AgentBorn,
     AgentStillborn,
+    CallBooked,
+    CallStarted,
     ChildProposed,
     Event,
     ModelCalled,
+    ModelLearned,
+    ModelNoted,
+    NoteKind,
     Recorded,
     RunChanged,
     RunStarted,
@@ -46,6 +51,8 @@ from dgm.domain import (
     Verdict,
 )
 
+CALLS = ("call", "begun", "cut", "corrected", "model")
+"""Steps of an action that goes on after them."""
 TASKS = tuple(TaskId(f"task-{n}") for n in range(4))
 
 
@@ -70,12 +77,12 @@ def histories(draw: st.DrawFn) -> list[Event]:
         finishing = draw(st.sampled_from([None, *open_actions]))
         if finishing is not None:
             what = open_actions.pop(finishing)
-            end = draw(st.sampled_from(["done", "call", "failed", "lost", "given up", "asked", "withdrawn"]))
+            end = draw(st.sampled_from([*CALLS, "done", "failed", "lost", "given up", "asked", "withdrawn"]))
             times = sum(isinstance(e, VerdictWithdrawn) and e.action == finishing for e in events)
             events += _ending(finishing, what, end, agents, times)
             agents += isinstance(events[-1], AgentBorn)
             open_still = ("failed", "withdrawn") if isinstance(what, Evaluate) else ("asked",)
-            if end in ("call", "lost", *open_still):
+            if end in (*CALLS, "lost", *open_still):
                 open_actions[finishing] = what
     if draw(st.booleans()):
         events.append(RunStopped("budget"))
@@ -85,10 +92,8 @@ def histories(draw: st.DrawFn) -> list[Event]:
 def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int, times: int = 0) -> list[Event]:
     again = ActionStarted(action, what, again=True)
     match end, what:
-        case "call", _:
-            number = agents * 1000 + action * 50
-            usage = Usage(1, 7, 3, 0.5)
-            return [ModelCalled(action, number, "m", "solve", Digest("a"), Digest("b"), usage)]
+        case (("call" | "begun" | "cut" | "corrected" | "model"), _):
+            return _calls(action, agents * 1000 + action * 50, end)
         case "lost", _:
             return [ActionLost(action, "killed"), again]
         case "given up", _:
@@ -113,6 +118,25 @@ def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int, ti
     raise AssertionError(end)
 
 
+def _calls(action: ActionId, number: int, end: str) -> list[Event]:
+    """A call that is answered, under way, cut off, or cut off and counted at less since; and what a model taught."""
+    most, usage, model = Usage(1, 1007, 600, 1.5), Usage(1, 7, 3, 0.5, 2, 1, 1), "m \udcff"
+    begun = CallStarted(action, number, model, "solve", Digest("a"), most)
+    called = ModelCalled(action, number, model, "solve", Digest("a"), Digest("b"), usage, 0.25)
+    cut = CallBooked(action, number, model, "solve", most, open=True, request="a")
+    less = CallBooked(action, number, model, "solve", Usage(0, -1000, 0, -0.25))
+    learned = ModelLearned(model, {"dropped": ["top_p"]}, "no top_p \udcff", usage)
+    noted = ModelNoted(model, NoteKind.WAITS, "slow down", 1e9)
+    steps: dict[str, list[Event]] = {
+        "call": [begun, called],
+        "begun": [begun],
+        "cut": [begun, cut],
+        "corrected": [begun, cut, less],
+        "model": [learned, noted],
+    }
+    return steps[end]
+
+
 def applied(events: list[Event]) -> Tree:
     tree = Tree()
     for seq, event in enumerate(events, 1):
@@ -121,9 +145,13 @@ def applied(events: list[Event]) -> Tree:
 
 
 def state(tree: Tree) -> dict[str, object]:
-    return {name: copy.deepcopy(value) for name, value in vars(tree).items() if name != "model_calls"} | {
+    kept = {name: value for name, value in vars(tree).items() if name not in ("model_calls", "model_facts")}
+    return copy.deepcopy(kept) | {
         "spend": tree.spend,
         "spend_by": tree.spend_by,
+        "open": dict(tree.model_calls.open),
+        "cut": dict(tree.model_calls.cut),
+        "facts": copy.deepcopy(vars(tree.model_facts)),
     }
 
 

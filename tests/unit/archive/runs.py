@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from dgm.archive.events import ActionStarted, ModelCalled, RunStarted, TaskGraded
+from dgm.archive.events import ActionStarted, CallBooked, CallStarted, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.exchange import Base, encode_reply, encode_request
 from dgm.archive.run import Run
 from dgm.archive.scrubbing import Surroundings
+from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
 from dgm.domain import (
     SEED,
     ActionId,
@@ -20,7 +21,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from dgm.messages import Message, Reply, Request, Role
+from dgm.messages import Message, Reply, Request, Role, WireProtocol, WireReply, WireRequest
 
 KEY = "0123-not-a-real-key-4567"
 ALICE = Surroundings("/home/alice", "alice", "atlas-7", "/home/alice/work", (KEY,))
@@ -61,3 +62,27 @@ def evaluate(run: Run, said: str, task: str = "a", calls: int = 3) -> None:
     cost = Cost(seconds=1.5, traces={"log": run.traces.put(f"log of {task}\n{said}\n".encode())})
     outcome = Evaluation(SEED, TaskId(task), 0, Verdict.RESOLVED, f"saw {said}", 1.0, cost)
     run.append(TaskGraded(action, outcome))
+
+
+def ask_raw(run: Run, said: str, requests: int = 4) -> list[WireRequest]:
+    """An evaluation whose raw requests build on each other, all begun; the first is answered, the last ones cut off."""
+    action = run.tree.next_action
+    run.append(ActionStarted(action, Evaluate(SEED, TaskId("a"))))
+    turns: list[dict] = [{"role": "user", "content": f"mend it: {said}"}]
+    made: list[WireRequest] = []
+    base = None
+    for number in range(1, requests + 1):
+        request = WireRequest(WireProtocol.CHAT, {"model": "m", "messages": list(turns), "stream": True})
+        asked = run.traces.put(encode_wire_request(request, base))
+        base = WireBase(asked, request)
+        run.append(CallStarted(action, number, "m", "solve", asked, Usage(1, 100, 50, 0.5)))
+        if number == 1:
+            reply = WireReply(WireProtocol.CHAT, f'{{"said": "{said}"}}'.encode(), False, Usage(1, 2, 3))
+            answered = run.traces.put(encode_wire_reply(reply))
+            run.append(ModelCalled(action, number, "m", "solve", asked, answered, Usage(1, 2, 3)))
+        if number == 2:
+            booked = CallBooked(action, number, "m", "solve", Usage(1, 100, 50), open=True, request=asked)
+            run.append(booked)
+        made.append(request)
+        turns += [{"role": "assistant", "content": f"{number}: {said}"}, {"role": "user", "content": "go on"}]
+    return made
