@@ -106,7 +106,8 @@ def opened_evaluation(
         except OSError as error:
             raise UserError(f"{folder}: cannot be made: {error.strerror}") from error
         new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: plan})
-        note_checks(new, settings, checks)
+        if not free:
+            note_checks(new, settings, checks)
         return new
     made = Run.open(folder, write=True)
     try:

@@ -3,19 +3,22 @@
 Rows are read from the log in pieces, so that a long run needs no more memory than a short one but for who paid what.
 """
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from dgm.archive.accounts import Accounts
-from dgm.archive.events import Event, ModelCalled, TaskGraded
+from dgm.archive.events import CallBooked, Event, ModelCalled, ModelLearned, TaskGraded
 from dgm.archive.run import Run
-from dgm.domain import ActionId, AgentId
+from dgm.archive.spend import CHECK_ROLE
+from dgm.domain import NO_ACTION, ActionId, AgentId
 
 PIECE = 50_000
 """Rows that are held at once."""
 _EVENTS = """
-SELECT seq, at, kind, action, body FROM events WHERE kind = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?
+SELECT seq, at, kind, action, body FROM events
+WHERE kind IN (SELECT value FROM json_each(?)) AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?
 """
 
 Cell = int | float | str | None
@@ -64,28 +67,37 @@ def _evaluations(run: Run) -> Iterator[tuple[Cell, ...]]:
 
 
 def _spend(run: Run) -> Iterator[tuple[Cell, ...]]:
+    """Give a row for each answered call, each booking of one that was not answered, and each check of a model."""
     payers = _payers(run)
-    for seq, at, event in _events(run, "model_called"):
-        if isinstance(event, ModelCalled):
-            agent, purpose = payers.get(event.action, (None, ""))
-            usage = event.usage
-            yield (
-                seq,
-                at,
-                event.action,
-                event.number,
-                agent,
-                purpose,
-                event.role,
-                event.model,
-                usage.input_tokens,
-                usage.output_tokens,
-                usage.cached_tokens,
-                usage.written_tokens,
-                usage.reasoning_tokens,
-                usage.usd,
-                event.seconds,
-            )
+    for seq, at, event in _events(run, "model_called", "call_booked", "model_learned"):
+        match event:
+            case ModelCalled(action, number, _, role):
+                seconds = event.seconds
+            case CallBooked(action, number, _, role):
+                seconds = 0.0
+            case ModelLearned() if event.usage.calls:
+                action, number, role, seconds = NO_ACTION, 0, CHECK_ROLE, 0.0
+            case _:
+                continue
+        agent, purpose = payers.get(action, (None, ""))
+        usage = event.usage
+        yield (
+            seq,
+            at,
+            action,
+            number,
+            agent,
+            purpose,
+            role,
+            event.model,
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cached_tokens,
+            usage.written_tokens,
+            usage.reasoning_tokens,
+            usage.usd,
+            seconds,
+        )
 
 
 EVALUATIONS = Table(
@@ -132,11 +144,11 @@ SPEND = Table(
 """Every model call; ``agent`` and ``purpose`` are those of ``dgm.archive.accounts``."""
 
 
-def _events(run: Run, kind: str) -> Iterator[tuple[int, float, Event]]:
+def _events(run: Run, *kinds: str) -> Iterator[tuple[int, float, Event]]:
     """As far as the run's tree has read the log."""
     # Not the SQL views: what JSON can spell and no text can hold (half a surrogate pair, NUL) ends or cuts their rows.
     after = 0
-    while rows := run.store.query(_EVENTS, (kind, after, run.tree.seq, PIECE)):
+    while rows := run.store.query(_EVENTS, (json.dumps(kinds), after, run.tree.seq, PIECE)):
         for seq, at, named, action, body in rows:
             after = seq
             yield seq, at, run.store.decoded((seq, at, named, action, body)).event

@@ -184,7 +184,9 @@ class Search:
 
     async def _pause(self) -> Ending | None:
         """Waits until the models' provider answers again; the session's end where it is not that which fails."""
-        reason = self._supply.halted or await self._supply.outage()
+        reason = self._supply.halted or await self._outage()
+        if self._stop is not None:
+            return self._stop
         if not reason:
             last = self._patience.last_reason
             return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {last}")
@@ -198,12 +200,24 @@ class Search:
             except TimeoutError:
                 left_s -= wait_s
             if left_s <= 0.0:
-                reason, left_s = await self._supply.outage(), self._settings.limits.pause_s
+                reason, left_s = await self._outage(), self._settings.limits.pause_s
             over = self._over()
             if over is not None:
                 return over
         self._patience.try_one()
         return None
+
+    async def _outage(self) -> str:
+        """Return why a provider does not answer now; nobody who asks to stop meanwhile waits for it."""
+        asking = asyncio.create_task(self._supply.outage())
+        stopping = asyncio.create_task(self._finished.get())
+        try:
+            await asyncio.wait((asking, stopping), return_when=asyncio.FIRST_COMPLETED)
+            return asking.result() if asking.done() else "a stop is asked for"
+        finally:
+            for task in (asking, stopping):
+                task.cancel()
+            await asyncio.gather(asking, stopping, return_exceptions=True)
 
     def _choose(self) -> tuple[ActionId, Action, bool] | None:
         tree = self._foreman.tree

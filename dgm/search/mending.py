@@ -6,7 +6,15 @@ Everything else decides what the run's decisions mean, and stays as it was froze
 from collections.abc import Sequence
 
 from dgm.archive.changes import difference
-from dgm.archive.events import CallRefused, ModelCalled, Recorded, RunChanged, TaskGraded, VerdictWithdrawn
+from dgm.archive.events import (
+    CallBooked,
+    CallRefused,
+    ModelCalled,
+    Recorded,
+    RunChanged,
+    TaskGraded,
+    VerdictWithdrawn,
+)
 from dgm.archive.journal import read_reply
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -52,28 +60,32 @@ def _withdrawn(run: Run, action: ActionId) -> VerdictWithdrawn | None:
     outcome = graded[-1].event.outcome
     if outcome.verdict is not Verdict.UNRESOLVED:
         return None
-    void, why = _void_calls(run, [item for item in events if item.seq > last])
-    if not void:
+    refused = _void_calls(run, [item for item in events if item.seq > last])
+    if refused is None:
         return None
+    void, why = refused
     what = Evaluate(outcome.agent, outcome.task, outcome.attempt)
     return VerdictWithdrawn(action, graded[-1].seq, what, outcome.verdict, why, tuple(void))
 
 
-def _void_calls(run: Run, events: Sequence[Recorded]) -> tuple[list[int], str]:
-    """Return the numbers of refused calls and the last reason; none where a call was answered after them."""
+def _void_calls(run: Run, events: Sequence[Recorded]) -> tuple[list[int], str] | None:
+    """Return the numbers of recorded refusals and the last reason; None where none came after the last answer.
+
+    A refusal that a change of the settings may end is not recorded as an answer: its call is booked at nothing.
+    """
     void: list[int] = []
-    answered_last, why = False, ""
+    refused, booked, why = False, False, ""
     for item in events:
         match item.event:
             case ModelCalled(number=number, reply=reply):
                 error = read_reply(run, reply).error
-                if not error:
-                    answered_last = True
-                elif error not in OF_ONE_REQUEST:
-                    void.append(number)
-                    answered_last = False
+                refused, booked = bool(error) and error not in OF_ONE_REQUEST, False
+                void += [number] if refused else []
+            case CallBooked():
+                booked = True
             case CallRefused(code=code, message=message) if code not in OF_ONE_REQUEST:
                 why = f"refused {code}: {message}"
+                refused, booked = refused or booked, False
             case _:
                 pass
-    return ([], "") if answered_last else (void, why)
+    return (void, why) if refused else None

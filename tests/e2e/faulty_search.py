@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.e2e.hosted import KEY, PROVIDERS, Provider, faults, rows
+from tests.e2e.hosted import ANSWERED, KEY, PROVIDERS, TWICE, Provider, count, faults, rows
 from tests.wire_server import Config, Offline, Script, WireServer
 
 TIMEOUT_S = 3.0
@@ -48,8 +48,8 @@ def perform(trial: Trial, archive: Path) -> dict[str, object]:
     faulty = _search(trial, archive, "faulty", faults(trial.faults, trial.seed, trial.timeout_s))
     one, two = _archive(plain.folder), _archive(faulty.folder)
     differ = [name for name in one if one[name] != two[name]]
-    twice = [number for each in (plain, faulty) for number in _twice(each.folder)]
-    lost = [each.answered - len(_archive(each.folder)["calls"]) for each in (plain, faulty)]
+    twice = [row for each in (plain, faulty) for row in _twice(each.folder)]
+    lost = [each.answered - count(each.folder, ANSWERED) for each in (plain, faulty)]
     failed = sum(faulty.faults.values())
     return {
         "provider": trial.provider,
@@ -97,15 +97,14 @@ def _archive(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     wanted = {
         "commits": "select id, parents, commit_id, operator from agents order by id",
         "verdicts": "select agent, task, attempt, verdict, reason from evaluations order by agent, task, attempt",
-        "calls": "select action, number, model, role from spend where kind = 'model_called' order by 1, 2",
+        "calls": "select action, number, model, role from spend where kind = 'model_called' order by action, number",
         "decisions": "select action, body from events where kind = 'action_started' order by seq",
     }
     return {name: rows(folder, query) for name, query in wanted.items()}
 
 
 def _twice(folder: Path) -> list[tuple[object, ...]]:
-    called = "select action, number from spend where kind = 'model_called'"
-    return rows(folder, f"{called} group by action, number having count(*) > 1")
+    return rows(folder, f"select * from {TWICE}")
 
 
 def main() -> int:

@@ -10,6 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dgm.archive.journal import exchanges, reply_of
+from dgm.archive.run import Run
+from dgm.domain import ActionId
+from dgm.messages import Reply, Request, WireReply, WireRequest
+from dgm.wires import WIRES
 from tests.e2e.conftest import Program
 from tests.wire_server import Kind, Rule, Script
 
@@ -121,3 +126,23 @@ def count(run: Path, what: str) -> int:
         return int(str(rows(run, f"select count(*) from {what}")[0][0]))
     except sqlite3.OperationalError:
         return 0
+
+
+def read_exchanges(run: Run, action: int) -> list[tuple[Request, Reply]]:
+    """What an action asked and was answered, in dgm's own form, in the order of its calls."""
+    found = []
+    for exchange in exchanges(run, ActionId(action)):
+        asked, said = exchange.request, exchange.reply
+        if isinstance(asked, WireRequest):
+            assert isinstance(said, WireReply)
+            said = reply_of(said, asked.body)
+            asked = WIRES[asked.protocol].read_request(asked.body)
+        assert isinstance(said, Reply)
+        found.append((asked, said))
+    return found
+
+
+ANSWERED = "spend where kind = 'model_called' or (kind = 'model_learned' and input_tokens > 0)"
+"""Calls that a provider answered, the checks of models among them."""
+TWICE = "(select 1 from spend where kind = 'model_called' group by action, number having count(*) > 1)"
+"""Calls that are recorded more than once."""

@@ -13,7 +13,6 @@ import pytest
 
 from dgm import assemble
 from dgm.archive.events import AgentBorn
-from dgm.archive.journal import exchanges
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import AgentId, Evaluate, Expand
 from dgm.meta.registry import needs_of
@@ -22,7 +21,7 @@ from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
 from dgm.search.replay.findings import Match
 from tests.e2e import marked
-from tests.e2e.hosted import KEY, PROVIDERS
+from tests.e2e.hosted import KEY, PROVIDERS, read_exchanges
 from tests.e2e.test_markers import Steps, expansions
 from tests.wire_server import Talkative, WireServer
 from tests.wire_server.talkative import NOWHERE, UNOFFERED
@@ -96,7 +95,7 @@ def test_a_child_is_born_and_what_was_asked_and_read_is_kept(made, operator):
     assert read.keys() <= held.keys()
     assert any(path.endswith("conversation.md") for path in read)
     if who == "talkative":
-        said = [call for exchange in exchanges(run, action) for call in exchange.reply.calls]
+        said = [call for _, reply in read_exchanges(run, action) for call in reply.calls]
         assert [call.name for call in said].count(UNOFFERED) == 2
         assert any(json.loads(call.arguments).get("old") == NOWHERE for call in said)
 

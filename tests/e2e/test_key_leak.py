@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dgm.messages import RequestRefused
-from tests.e2e.hosted import KEY, PROVIDERS, count, rows
+from tests.e2e.hosted import ANSWERED, KEY, PROVIDERS, count, rows
 from tests.wire_server import Kind, Offline, Rule, Script, WireServer
 
 pytestmark = pytest.mark.sandbox
@@ -139,7 +139,7 @@ def test_what_an_agent_was_not_given_is_refused_and_recorded(program):
     with WireServer(key=KEY, models=(provider.own_name,), brain=Offline()) as server:
         program(*search(provider, server, run.name, "--max-evaluations", "1"))
         asked = [record.body for record in server.requests if record.method == "POST"]
-        assert len(asked) == server.answered == count(run, "spend")
+        assert len(asked) == server.answered == count(run, ANSWERED)
     assert {body["model"] for body in asked} == {provider.own_name}
     assert "example.org" not in str([body.get("tools") for body in asked])
     actions = rows(run, "select distinct action from events where kind = 'call_refused'")

@@ -9,14 +9,13 @@ import shutil
 import pytest
 
 from dgm.archive.events import AgentBorn
-from dgm.archive.journal import exchanges
 from dgm.archive.snapshots import write_folder
 from dgm.config import resolve
 from dgm.domain import AgentId, Evaluate, Expand, TaskId
 from dgm.meta.contract import PARTS, read_contract
 from dgm.meta.parts import frozen_changes
 from tests.e2e.fields import ancestor, specialist
-from tests.e2e.hosted import KEY, PROVIDERS
+from tests.e2e.hosted import KEY, PROVIDERS, read_exchanges
 from tests.e2e.planned import PATIENT, begun, performed
 from tests.wire_server import Talkative, WireServer
 from tests.wire_server.talkative import COMPLAINT, NOWHERE, UNOFFERED
@@ -71,12 +70,12 @@ def the_child(run):
     """The one child with its source, and all that was asked for it."""
     assert len(run.tree.agents) == 4, list(run.store.read(0))[-3:]
     child = run.tree.agents[3]
-    return child, run.repository.source(child.commit), exchanges(run, child.action)
+    return child, run.repository.source(child.commit), read_exchanges(run, child.action)
 
 
 def called(asked):
     """Names and arguments of the tools that the model called."""
-    return [(call.name, call.arguments) for exchange in asked for call in exchange.reply.calls]
+    return [(call.name, call.arguments) for _, reply in asked for call in reply.calls]
 
 
 def trace(run, child, name):
@@ -113,11 +112,11 @@ def test_invent(by):
     assert child.parents == (1,)
     assert source != parent
     assert source["agent.toml"] == parent["agent.toml"]
-    assert not any(exchange.request.tools for exchange in asked)
-    opening = asked[0].request.messages[-1].text
+    assert not any(request.tools for request, _ in asked)
+    opening = asked[0][0].messages[-1].text
     assert "- agent 1: solved 0 of 0; made by self-edit: changed line-ends" in opening
     assert "- agent 2: solved 0 of 1; made by self-edit: changed log-results" in opening
-    complaints = [message.text for exchange in asked for message in exchange.request.messages]
+    complaints = [message.text for request, _ in asked for message in request.messages]
     assert any(text.startswith(COMPLAINT) for text in complaints) == by.talks
     log = trace(run, child, "log")
     assert ("could not be applied" in log) == by.talks

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dgm.messages import RequestRefused
+from dgm.messages import RequestRefused, Role
 from tests.e2e.hosted import KEY, PROVIDERS, events
 from tests.e2e.planned import patient_suite
 from tests.wire_server import Offline, WireServer
@@ -16,12 +16,12 @@ EVALUATIONS = 3
 
 
 class Stubborn(Offline):
-    """Refuses every request, as long as it is told to."""
+    """Refuses every request but an agent's first one, as long as it is told to."""
 
     refuses = True
 
     async def answer(self, request):
-        if self.refuses:
+        if self.refuses and any(message.role is Role.ASSISTANT for message in request.messages):
             raise RequestRefused("invalid_request_error", "one of the fields cannot be read")
         return await super().answer(request)
 

@@ -1,18 +1,20 @@
 """Searches whose provider goes away, or takes their key no more."""
 
 import shutil
+import time
 from dataclasses import replace
 
 import pytest
 
 from dgm.paths import asset
-from tests.e2e.hosted import KEY, PROVIDERS, begun, count, events, rows, until
+from tests.e2e.hosted import ANSWERED, KEY, PROVIDERS, TWICE, begun, count, events, rows, until
 from tests.wire_server import Kind, Offline, WireServer
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 OPENAI = PROVIDERS["openai"]
-HASTE_S = 6
+HASTE_S = 10
+"""Of an agent."""
 PATIENCE = ("--set", "limits.failures_in_a_row=2", "--set", "limits.pause_s=0.2")
 
 
@@ -75,9 +77,8 @@ def test_an_outage_pauses_the_run_and_is_nobodys_failure(dgm, server, name, kind
     lost += rows(run, "select json_extract(body, '$.reason') from events where kind = 'action_lost'")
     assert lost
     assert all("2 tries" in reason or "not answer" in reason for (reason,) in lost), lost
-    called = "select 1 from spend where kind = 'model_called'"
-    assert not count(run, f"({called} group by action, number having count(*) > 1)")
-    assert count(run, "spend") == server.answered
+    assert not count(run, TWICE)
+    assert count(run, ANSWERED) == server.answered
     assert dgm.json("status", run.name)["state"] == "goal reached"
 
 
@@ -97,44 +98,49 @@ def test_an_outage_that_is_not_waited_out_is_gone_on_with(dgm, server):
     assert process.returncode == 0, errors
     assert "the search will wait for it" in errors
     assert count(run, GRADED) == 3
-    assert count(run, "spend") == server.answered
+    assert count(run, ANSWERED) == server.answered
 
 
 @pytest.mark.parametrize("name", ["openai", "anthropic"])
-def test_a_key_that_is_revoked_ends_the_session_with_one_line(dgm, server, name):
+def test_a_key_that_is_revoked_pauses_the_run_until_a_person_acts(dgm, server, name):
     provider, run = PROVIDERS[name], dgm.archive / f"revoked-{name}"
     renewed = KEY[:-4] + "newK"
+    refused = f"the key in {provider.key_env} is refused: 401"
     with begun(dgm, *search(run.name, server, 4, provider)) as process:
         until(lambda: count(run, "evaluations") >= 2, process)
         graded = count(run, GRADED)
         server.app.config = replace(server.app.config, key=renewed)
-        _, errors = process.communicate(timeout=240)
-    assert process.returncode == 1
-    lines = [line for line in errors.splitlines() if "WARNING" not in line]
-    assert len(lines) == 1, errors
-    assert f"the key in {provider.key_env} is refused: 401" in lines[0]
-    assert f"resume with: dgm resume {run.name}" in lines[0]
+        until(lambda: events(run, "run_paused"), process)
+        assert refused in dgm("status", run.name).stdout
+        assert refused in dgm.json("status", run.name)["paused"]
+        process.terminate()
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert refused in output + errors
+    assert f"resume with: dgm resume {run.name}" in errors.splitlines()[-1]
     assert count(run, GRADED) - graded <= 2, "only what had its last reply already"
-    assert dgm("resume", run.name, code=2).stderr.count("\n") == 1
+    said = dgm("resume", run.name, code=2).stderr
+    assert refused in said
+    assert said.count("\n") == 1
     mended = replace(dgm, environment={provider.key_env: renewed})
     assert mended.json("resume", run.name)["evaluations"]["graded"] == 4
-    assert count(run, "spend") == server.answered
+    assert count(run, ANSWERED) == server.answered
 
 
-def test_an_agent_whose_time_ends_in_an_outage_is_not_to_blame(dgm, server, tmp_path):
+def test_an_outage_takes_nothing_of_an_agents_time(dgm, server, tmp_path):
     run, suite = dgm.archive / "outage-late", tmp_path / "hasty"
     shutil.copytree(asset("benchmarks", "starter"), suite)
     text = (suite / "suite.toml").read_text()
     (suite / "suite.toml").write_text(text.replace("timeout_s = 120", f"timeout_s = {HASTE_S}", 1))
-    patient = ["--benchmark", str(suite), *OPENAI.assign("tries=50"), *OPENAI.assign("backoff_s=3")]
+    patient = ["--benchmark", str(suite), *OPENAI.assign("tries=50"), *OPENAI.assign("backoff_s=1")]
     with begun(dgm, *search(run.name, server, 2), *patient, "--workers", "1") as process:
         until(lambda: len(server.requests) >= 4, process)
         server.outage(True)
-        until(lambda: count(run, "evaluations") >= 1, process)
+        time.sleep(2 * HASTE_S)
+        assert not count(run, "evaluations"), "the agent waits"
         server.outage(False)
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    first, *_ = rows(run, "select verdict, reason from evaluations order by graded_at")
-    assert first[0] == "invalid"
-    assert "after its agent had ended" in str(first[1])
-    assert count(run, GRADED) == 2
+    found = rows(run, "select verdict, reason from evaluations order by graded_at")
+    assert len(found) == 2
+    assert all(verdict != "invalid" and "out of time" not in str(reason) for verdict, reason in found), found
