@@ -33,6 +33,7 @@ from dgm.models.faults import (
     judge,
     judge_transport,
 )
+from dgm.models.keys import masked
 from dgm.models.listening import Silent, Unheard
 from dgm.models.listing import is_unknown_path
 from dgm.models.receiving import Received, Receiving, told_whole
@@ -375,6 +376,7 @@ class HostedModel:
             self.listener.waits(self.name, fault.reason, self._retries.now() + wait_s)
 
     def _without_secrets(self, content: bytes) -> bytes:
-        for secret in self._secret_bytes:
-            content = content.replace(secret, b"***")
-        return content
+        """Return a refusal's body without keys and long parts of them, which providers quote."""
+        text = content.decode("utf-8", "surrogateescape")
+        clean = masked(text, self._access.secrets)
+        return content if clean == text else clean.encode("utf-8", "surrogateescape")

@@ -22,7 +22,13 @@ pytestmark = pytest.mark.sandbox
 SNOOP = Path(__file__).parent / "agents" / "snoop"
 MARK = b"SNOOPED"
 """What the agent begins its findings with: where that is found, a key would be."""
-SECRETS = {KEY.encode(), KEY[8:22].encode(), KEY[-14:].encode(), base64.b64encode(KEY.encode())}
+SECRETS = {
+    KEY.encode(),
+    KEY[:20].encode(),
+    KEY[8:22].encode(),
+    KEY[-14:].encode(),
+    base64.b64encode(KEY.encode()),
+}
 DEBUG = """
 import logging, sys
 logging.basicConfig(level=logging.DEBUG, filename=sys.argv.pop(1))
