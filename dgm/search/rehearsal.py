@@ -29,6 +29,9 @@ from dgm.sandboxes.packages import packages_mount
 from dgm.search.solving import IMAGE, Sum
 from dgm.search.workbench import SandboxWorkbench
 
+PATIENCE = 6
+"""Times that the self-check of an agent that nobody has vetted may take what a child's may."""
+
 
 async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: LimitSettings) -> None:
     """Run an agent's self-check and one dry job, each in a sandbox that is removed afterwards.
@@ -45,7 +48,7 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: L
     """
     try:
         async with _workbench(source, engine, limits) as bench:
-            stages = Stages(bench, IMAGE, limits.check_s, (), _no_probe)
+            stages = Stages(bench, IMAGE, PATIENCE * limits.check_s, (), _no_probe)
             # Side by side, for starting a sandbox takes as long as what is done in it.
             ends = await asyncio.gather(
                 stages.check(source), stages.start_solve(source), return_exceptions=True
