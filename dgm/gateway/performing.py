@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 from dgm.domain import ActionId, Usage
-from dgm.errors import BudgetExhausted, Infrastructure, ProviderRefuses
+from dgm.errors import BudgetExhausted, Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.gateway.calls import Call
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger, WorstCase
@@ -43,20 +43,28 @@ class Caller:
     """Asks the models of a run for its leases.
 
     Attributes:
-        down: the failure of the model that did not answer last; None once one has answered since.
-        refused: set, to a line for people, while a provider takes nothing from us.
+        trouble: model → why it did not answer last; nothing of one that has answered since.
         answered: models that have answered in this session.
     """
 
     def __init__(self, journal: Journal, ledger: Ledger) -> None:
-        self.down: Infrastructure | None = None
-        self.refused = ""
+        self.trouble: dict[str, Infrastructure] = {}
         self.answered: set[str] = set()
         self._journal = journal
         self._ledger = ledger
         self._numbers: dict[ActionId, int] = {}
         self._under_way: dict[ActionId, list[Call]] = {}
         self._leases: dict[ActionId, list[Lease]] = {}
+
+    @property
+    def refused(self) -> str:
+        """Why a provider takes nothing from us, in a line for people; empty while all do."""
+        return next((str(one) for one in self.trouble.values() if isinstance(one, ProviderRefuses)), "")
+
+    @property
+    def waits(self) -> ProviderWaits | None:
+        """The last long wait that a provider asked for, over or not; None where none did."""
+        return next((one for one in self.trouble.values() if isinstance(one, ProviderWaits)), None)
 
     def enter(self, lease: Lease, last: int) -> None:
         """Take in a lease; ``last`` is the highest number of its action's calls that are in the journal."""
@@ -122,9 +130,6 @@ class Caller:
         except (RequestRefused, BadRequest) as refusal:
             log.info("action %d, call %d: refused: %s", lease.action, ordinal, refusal)
             raise
-        except ProviderRefuses as error:
-            self.refused = str(error)
-            failure: Infrastructure = error
         except (Infrastructure, BudgetExhausted) as error:
             # An action that the run's budget cuts short is not graded: it goes on when there is budget again.
             failure = Infrastructure(str(error))
@@ -171,10 +176,8 @@ class Caller:
             except RequestRefused as refusal:
                 # Kept as a reply: whoever repeats this action must hear the same.
                 said = Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
-            except ProviderRefuses:
-                raise
             except Infrastructure as error:
-                self.down = error
+                self.trouble[lease.model.name] = error
                 raise Infrastructure(f"{error} ({difference})" if difference else str(error)) from error
             self._went_well(lease)
             usage = self._ledger.priced(lease.model.name, said.usage)
@@ -226,8 +229,7 @@ class Caller:
                 reply = _kept_refusal(call.request, refusal)
             except Infrastructure as error:
                 call.paying = False
-                if not isinstance(error, ProviderRefuses):
-                    self.down = error
+                self.trouble[name] = error
                 raise
             self._went_well(lease)
             wasted = replace(call.wasted, calls=0)
@@ -283,7 +285,7 @@ class Caller:
         return settled
 
     def _went_well(self, lease: Lease) -> None:
-        self.down, self.refused = None, ""
+        self.trouble.pop(lease.model.name, None)
         self.answered.add(lease.model.name)
 
     def _next_key(self, lease: Lease) -> CallKey:

@@ -25,7 +25,7 @@ from dgm.gateway.sockets import SocketServer
 from dgm.gateway.wire import BadRequest, Wire
 from dgm.messages import Reply, Request, RequestRefused, WireRequest
 from dgm.models.drawing import Drawing
-from dgm.protocols import Checked, Journal, LentModel, WireModel
+from dgm.protocols import Checked, Journal, LentModel
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -184,10 +184,14 @@ class Gateway:
             Infrastructure: one does not answer now.
         """
         for model in dict.fromkeys(self.models.values()):
-            if isinstance(model, WireModel):
-                self.note_check(await model.check())
-            else:
-                await model.check()
+            try:
+                checked = await model.check()
+            except Infrastructure as error:
+                self.caller.trouble[model.name] = error
+                raise
+            self.caller.trouble.pop(model.name, None)
+            if checked is not None:
+                self.note_check(checked)
 
     def note_check(self, checked: Checked) -> None:
         """Journal what the check of a model took and taught."""

@@ -220,7 +220,7 @@ class HostedModel:
                 return self._judged(response.status_code, response.content, response.headers, (sending, body))
             received = await receiving.take(response)
         except ErrorInAnswer as error:
-            sending.broke(receiving)
+            sending.broke(receiving, asked_at_least=False)
             sending.refused(400, json.dumps(error.body).encode())
             return self._judged(error.status or 0, error.body, {}, (sending, body))
         except Unreadable as error:
@@ -285,7 +285,8 @@ class HostedModel:
             options = body.get("stream_options")
             body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
         asked = default_effort(wire.mended_request(body), self.protocol, self._access.reasoning_effort)
-        fitted = self.abilities.apply(asked, self.protocol)
+        sending.known = self.abilities
+        fitted = sending.known.apply(asked, self.protocol)
         wished, room = wire.output_limit(fitted), sending.room
         if room is None:
             room = self.abilities.room(estimated_input(fitted))
@@ -296,15 +297,16 @@ class HostedModel:
     def _learn(self, fault: Ability, sending: Sending) -> bool:
         """Take in what a refusal taught; return whether to ask again can bring anything else."""
         learned = self.abilities.learn(fault.change)
+        # Another call may have learned the same meanwhile.
+        news = learned != sending.known
         before = sending.room
         if fault.output_limit is not None and (before is None or fault.output_limit < before):
             sending.room = fault.output_limit
         logger.info("%s: %s", self.name, fault.message)
-        if learned == self.abilities:
-            return sending.room != before
-        self.abilities = learned
-        self.listener.learned(self.name, learned.as_record(), learned.describe())
-        return True
+        if learned != self.abilities:
+            self.abilities = learned
+            self.listener.learned(self.name, learned.as_record(), learned.describe())
+        return news or sending.room != before
 
     def _raised(self, fault: Fault, sending: Sending) -> Exception:
         status, content = sending.refusal

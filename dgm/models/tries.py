@@ -1,11 +1,13 @@
 """What a hosted model keeps of one call over its tries, and what passes between a try and the next."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tenacity import RetryCallState
 
+from dgm.domain import Usage
 from dgm.messages import JsonObject, WireRequest
+from dgm.models.abilities import Abilities
 from dgm.models.faults import Passing
 from dgm.models.receiving import Receiving
 from dgm.protocols import Delivery
@@ -22,6 +24,8 @@ class Sending:
     delivery: Delivery
     room: int | None = None
     """The limit of output that the provider has said it would take now."""
+    known: Abilities = field(default_factory=Abilities)
+    """What was known of the model when the last try was sent."""
     unknown_path: bool = False
     """Whether the provider's last refusal was that there is nothing at this path."""
     proxy_failed: bool = False
@@ -35,10 +39,18 @@ class Sending:
         """Keep what the provider said."""
         self.refusal = (status, content)
 
-    def broke(self, receiving: Receiving) -> None:
-        """Break off what was handed on; what came of the answer, or else its input, counts as billed."""
+    def broke(self, receiving: Receiving, *, asked_at_least: bool = True) -> None:
+        """Break off what was handed on, and count what came of the answer as billed.
+
+        Args:
+            receiving: as far as the answer came.
+            asked_at_least: whether the input counts where nothing came: the provider did not say that it failed.
+        """
         reader = receiving.reader
         came = reader.whole() if reader is not None and reader.spoken else {}
+        if not came and not asked_at_least:
+            self.delivery.take_back(Usage())
+            return
         usage = receiving.wire.usage(came, receiving.body)
         self.delivery.take_back(replace(usage, calls=0, output_tokens=usage.output_tokens if came else 0))
 

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-from dgm.errors import Infrastructure, ProviderWaits, UserError
+from dgm.errors import Infrastructure, UserError
 from dgm.gateway.server import Gateway
 
 
@@ -64,26 +64,23 @@ class Lent:
     def halted(self) -> str:
         """A refusal of the account in mid-session, or a long wait that a provider asked for."""
         caller = self.gateway.caller
-        if caller.refused:
-            return caller.refused
-        return str(caller.down) if self._waits(caller.down) else ""
+        return caller.refused or self._waits
 
     async def outage(self) -> str:
         """Ask the providers by a small call each, if one failed last and asked for no wait."""
         caller = self.gateway.caller
-        if caller.down is None and not caller.refused:
+        if not caller.trouble:
             return ""
-        if self._waits(caller.down):
-            return str(caller.down)
+        if self._waits:
+            return self._waits
         try:
             await self.gateway.check_models()
         except (Infrastructure, UserError) as error:
-            if isinstance(error, ProviderWaits):
-                caller.down = error
             return str(error)
-        caller.down, caller.refused = None, ""
         return ""
 
-    @staticmethod
-    def _waits(down: Infrastructure | None) -> bool:
-        return isinstance(down, ProviderWaits) and down.until > time.time()
+    @property
+    def _waits(self) -> str:
+        """The wait that a provider asked for and that is not over; empty for none."""
+        wait = self.gateway.caller.waits
+        return str(wait) if wait is not None and wait.until > time.time() else ""

@@ -190,7 +190,7 @@ async def meet(wire, streaming, server, fault, opened, action):
     server.app.config = replace(
         server.app.config, script=Script((fault.rule,) if fault.rule else ()), models=known
     )
-    opened.caller.refused, opened.caller.down = "", None
+    opened.caller.trouble.clear()
     before, answered = len(server.requests), server.answered
     with opened.lend(action, "solve") as lease:
         saw = await ask(opened.http, wire, streaming, lease.token)
@@ -207,7 +207,7 @@ async def meet(wire, streaming, server, fault, opened, action):
         verdict = ENDS if refused else INVALID
         line = re.sub(r"in \d+ s", "in … s", str(lease.failure).partition(": ")[2])
         assert refused in ("", line)
-        assert bool(opened.caller.down) != bool(refused)
+        assert opened.caller.trouble
     return Seen(len(server.requests) - before, saw, " and ".join(recorded) or "nothing", verdict, line)
 
 

@@ -1,5 +1,7 @@
 """What a hosted model learns from refusals, and which of them its agent hears."""
 
+import asyncio
+
 import pytest
 
 from dgm.errors import ProviderRefuses
@@ -37,6 +39,19 @@ def test_refused_temperature_is_left_out_from_then_on_and_told_once():
     ((model, abilities, words),) = bench.heard.lessons
     assert (model, abilities, words) == (NAME, {"dropped": ["temperature"]}, "leaves out temperature")
     assert bench.script.gaps == [0, 0, 0]
+
+
+def test_two_calls_that_are_refused_the_same_at_once_are_both_asked_again():
+    refusal = answer(400, "Unsupported value: 'temperature'", code="unsupported_value", param="temperature")
+    bench = Bench(refusal, refusal)
+
+    async def scenario():
+        both = [bench.send(temperature=0) for _ in range(2)]
+        assert [text_of(reply) for reply in await asyncio.gather(*both)] == ["Here.", "Here."]
+
+    virtual_time.run(scenario())
+    assert ["temperature" in body for body in bench.script.bodies] == [True, True, False, False]
+    assert len(bench.heard.lessons) == 1
 
 
 def test_abilities_of_an_earlier_run_hold_from_the_beginning():
