@@ -42,8 +42,13 @@ def test_refused_temperature_is_left_out_from_then_on_and_told_once():
 
 
 def test_two_calls_that_are_refused_the_same_at_once_are_both_asked_again():
-    refusal = answer(400, "Unsupported value: 'temperature'", code="unsupported_value", param="temperature")
-    bench = Bench(refusal, refusal)
+    async def refusing(_body):
+        # Both are on their way before either is refused.
+        await asyncio.sleep(1)
+        said = "Unsupported value: 'temperature' does not support 0 with this model."
+        return answer(400, said, code="unsupported_value", param="temperature")
+
+    bench = Bench(refusing, refusing)
 
     async def scenario():
         both = [bench.send(temperature=0) for _ in range(2)]
