@@ -30,6 +30,7 @@ class Call:
         begun: whether its beginning is in the journal, so that it needs an end there.
         paying: whether it may be billed now.
         wasted: estimate of what tries that broke are billed.
+        abandoned: whether its job has ended and none has joined it since.
         quiet: whether nothing is handed on before the end, since it may not be for the agent.
         listeners: agents' requests that wait for its answer.
     """
@@ -47,6 +48,7 @@ class Call:
         self.wasted = Usage()
         self.listeners = 0
         self.quiet = False
+        self.abandoned = False
         self.outcome: asyncio.Future[WireReply] = asyncio.get_running_loop().create_future()
         # Nobody may be left to hear of a failure.
         self.outcome.add_done_callback(_heard)
@@ -67,8 +69,14 @@ class Call:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """As ``Delivery.waiting``."""
+        """As ``Delivery.waiting``.
+
+        Raises:
+            JobEnded: nobody needs the answer any more, so the call gives its place back.
+        """
         self._sent, self.paying = None, False
+        if self.abandoned:
+            raise JobEnded
         yield
 
     async def sending(self) -> None:

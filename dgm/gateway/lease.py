@@ -276,6 +276,8 @@ class Lease:
 
     def end(self) -> Sequence["asyncio.Task[Any]"]:
         """Cancels the calls that cost nothing yet; returns all, for whoever waits until they are recorded."""
+        for call, _ in self._heard_since:
+            call.abandoned = True
         for task in self._tasks - self._billed():
             task.cancel()
         return tuple(self._tasks)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dgm.domain import ActionId, Usage
 from dgm.errors import BudgetExhausted, Infrastructure, ProviderRefuses, ProviderWaits
-from dgm.gateway.calls import Call
+from dgm.gateway.calls import Call, JobEnded
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger, WorstCase
 from dgm.gateway.masking import first_difference
@@ -84,6 +84,7 @@ class Caller:
             free = call.listeners == 0 and call.key and call.key.number not in lease.heard
             if free and first_difference(call.request, request) is None:
                 log.info("action %d: joins %s, which is under way", lease.action, call.key)
+                call.abandoned = False
                 return call
         return Call(request, lambda begun: self._begin(lease, begun))
 
@@ -127,6 +128,8 @@ class Caller:
             if joined and call is not None and call.key is not None:
                 return call.key, await asyncio.shield(call.outcome)
             return await self._paid(lease, ordinal, request, call)
+        except JobEnded:
+            raise
         except (RequestRefused, BadRequest) as refusal:
             log.info("action %d, call %d: refused: %s", lease.action, ordinal, refusal)
             raise

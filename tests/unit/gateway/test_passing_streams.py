@@ -188,3 +188,41 @@ def test_stream_that_breaks_in_the_middle_is_broken_off_and_the_next_tries_answe
         assert [call.reply.usage.input_tokens for call in journal.paid.values()] == [20]
 
     run(scenario())
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_call_whose_job_is_gone_gives_its_place_back_before_its_next_try_unless_it_was_joined(
+    tmp_path, joined
+):
+    async def scenario():
+        failed = asyncio.Event()
+
+        async def answer(request, delivery):
+            await failed.wait()
+            with delivery.waiting():
+                await asyncio.sleep(0.05)
+            await delivery.sending()
+            return await whole()(request, delivery)
+
+        journal, provider = MemoryJournal(), Provider(answer)
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    first = asyncio.create_task(http.post("/chat/completions", json=chat()))
+                    await until(lambda: provider.asked)
+                    first.cancel()
+                await until(lambda: not lease.open)
+            if not joined:
+                failed.set()
+                await until(lambda: journal.booked)
+            with opened.lend(ACTION, "solve") as again:
+                async with client(opened, again.token) as http:
+                    second = asyncio.create_task(http.post("/chat/completions", json=chat()))
+                    if joined:
+                        await until(lambda: again.open)
+                        await asyncio.sleep(0.05)
+                    failed.set()
+                    assert (await second).status_code == 200
+        assert len(provider.asked) == (1 if joined else 2)
+
+    run(scenario())
