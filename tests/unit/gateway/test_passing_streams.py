@@ -13,6 +13,7 @@ from tests.unit.gateway.wire_provider import (
     lending,
     streamed,
     until,
+    whole,
 )
 from tests.unit.gateway_bench import ACTION, MemoryJournal, chat, client
 
