@@ -11,6 +11,7 @@ from dgm.config import LimitSettings
 from dgm.domain import Entry, Usage
 from dgm.errors import AgentFault
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.server import MOST_LOST_S
 from dgm.messages import Message, Reply, Request, RequestRefused, Role
 from dgm.protocols import Completed, Job, JobKind, SandboxSpec
 from dgm.search.allowance import Allowance
@@ -95,6 +96,7 @@ def test_two_questions_at_once_cannot_both_take_the_rest(tmp_path):
 class Place:
     """A sandbox and a gateway in one; each job is answered two calls of 10 tokens, and takes 40 s."""
 
+    action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name, limits = Path("/nowhere"), "gateway.sock", CallLimits(calls=80)
     token, failure, conversation, refused = "dgm-0", None, (), ()
     calls, usage = 2, Usage(2, 15, 5, 0.01)
@@ -115,7 +117,7 @@ class Place:
         pass
 
     async def exec(self, argv, *, timeout_s, **_):
-        self.times.append(timeout_s - 15.0)
+        self.times.append(timeout_s - MOST_LOST_S - 15.0)
         self.now += 40.0
         return Completed(0, b"")
 

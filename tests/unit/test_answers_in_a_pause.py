@@ -29,7 +29,7 @@ class Failing(Maker):
 class Away:
     """A provider that does not answer."""
 
-    spent = refused = ""
+    spent = refused = halted = ""
     asked = 0
 
     async def outage(self):
@@ -53,7 +53,7 @@ def test_a_paused_run_takes_answers_and_sees_that_time_is_over(tmp_path, answer,
             elif late and not run.tree.waiting:
                 made.ask_to_stop("as asked")
 
-        around = Surroundings(hear, away, now=lambda: run.tree._last_at + sum(late), answers_s=0.001)
+        around = Surroundings(hear, away, now=lambda: run.tree._watch._last + sum(late), answers_s=0.001)
         made = Search(Foreman(run, asking), Plan(1), Failing(run), asking, around)
         return await asyncio.wait_for(made.go(), 30)
 

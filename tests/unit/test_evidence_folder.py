@@ -7,7 +7,7 @@ import pytest
 
 from dgm.archive.snapshots import write_folder
 from dgm.domain import Agent, AgentId, Entry, Evaluation, Tally, TaskId, Verdict
-from dgm.messages import Exchange, Message, Reply, Request, Role, Tool
+from dgm.messages import Message, Request, Role, Tool
 from dgm.meta.evidence import Subject, budgeted, folder, manifest, reading, whole
 from dgm.meta.evidence.layout import plain
 from dgm.protocols import Case, Circumstances, Member
@@ -164,7 +164,7 @@ EVIDENCE = {
 
 
 def read(*messages, tools=(BASH,)):
-    said = [Exchange(1, Request(tuple(messages), tools), Reply("DONE"))]
+    said = [Request(tuple(messages), tools)]
     source = {"x.py": Entry(b"def the_same_in_both_sources():\n")}
     return json.loads(reading(EVIDENCE, source, said))
 

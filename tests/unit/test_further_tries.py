@@ -23,6 +23,7 @@ TASK = TaskId("t")
 class Place:
     """A sandbox and a gateway in one: each job leaves what the agent of the test has written by then."""
 
+    action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
 

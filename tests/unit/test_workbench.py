@@ -18,6 +18,7 @@ SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
 class Place:
     """A sandbox and a gateway in one: the agent leaves everything as it was and ends as told."""
 
+    action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
 
@@ -38,7 +39,7 @@ class Place:
     async def exec(self, argv, **_):
         return self.completed
 
-    async def outlive(self, limit_s, *, timed_out):
+    async def outlive(self, limit_s):
         pass
 
     async def get(self, source, **_):
@@ -66,6 +67,7 @@ def test_a_time_limit_that_the_launcher_enforced_is_a_time_out(completed, late):
 class ImagePlace(Place):
     """A sandbox whose workspace stood in its image: the agent ends well, then git answers as told."""
 
+    action, lost_s, blameless = 1, 0.0, ""
     def __init__(self, answer):
         super().__init__(Completed(0, b""))
         self.answer, self.spec, self.files, self.order = answer, None, {}, []
