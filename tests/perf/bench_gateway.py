@@ -5,7 +5,7 @@ in turn, in one growing conversation; and once more through a gateway whose mode
 second client, with which the gateway asks the provider, and the provider. Throughput: raw sockets against a gateway
 that is held to one core; its processor time a call says what it carries where the machine does other things beside.
 
-    python tests/perf/bench_gateway.py [--calls 200] [--rounds 3] [--only latency|throughput|launcher]
+    python tests/perf/bench_gateway.py [--calls 200] [--rounds 3] [--only path|latency|throughput|launcher]
 """
 
 import argparse
