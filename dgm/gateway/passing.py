@@ -67,7 +67,8 @@ def mark_untranslatable(
         # What is refused whichever provider there is raises here.
         passed_request(protocol, raw, given, lease.memory)
         message = (
-            f"{refusal} (the model is asked in another protocol, {lease.protocol}, which cannot carry it)"
+            f"{refusal} (the model is asked in another protocol, {lease.protocol}, which cannot carry it; "
+            f"where its provider speaks {protocol} too, set api = '{protocol}' in its settings)"
         )
         raise BadRequest(message, refusal.code, refusal.status, own=False) from refusal
 

@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.agents, pytest.mark.timeout(1500)]
 
 
 def test_structured_output_of_chat_openai_works_as_without_dgm(sandbox, tmp_path):
-    schema, function = solve("langchain_openai", "openai", sandbox, tmp_path)
+    schema, function = solve("langchain_openai", "openai-chat", sandbox, tmp_path)
     assert schema.path == function.path == "/v1/chat/completions"
     asked = schema.body["response_format"]
     assert (asked["type"], asked["json_schema"]["name"], asked["json_schema"]["strict"]) == (
