@@ -68,6 +68,7 @@ class ImagePlace(Place):
     """A sandbox whose workspace stood in its image: the agent ends well, then git answers as told."""
 
     action, lost_s, blameless = 1, 0.0, ""
+
     def __init__(self, answer):
         super().__init__(Completed(0, b""))
         self.answer, self.spec, self.files, self.order = answer, None, {}, []
