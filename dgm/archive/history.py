@@ -100,8 +100,16 @@ def _holds(pid: int, lock: Path) -> bool:
     """Whether a process of this host has the file open."""
     wanted = str(lock.resolve())
     try:
-        return any(str(opened.readlink()) == wanted for opened in Path(f"/proc/{pid}/fd").iterdir())
+        return any(_is_link_to(opened, wanted) for opened in Path(f"/proc/{pid}/fd").iterdir())
     except PermissionError:
         return True
     except OSError:
+        return False
+
+
+def _is_link_to(opened: Path, wanted: str) -> bool:
+    """Whether an open file is the wanted one; one that was closed while the others were looked at is not."""
+    try:
+        return str(opened.readlink()) == wanted
+    except FileNotFoundError:
         return False
