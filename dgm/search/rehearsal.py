@@ -29,7 +29,7 @@ from dgm.sandboxes.packages import packages_mount
 from dgm.search.solving import IMAGE, Sum
 from dgm.search.workbench import SandboxWorkbench
 
-PATIENCE = 6
+PATIENCE = 18
 """Times that the self-check of an agent that nobody has vetted may take what a child's may."""
 
 
