@@ -104,7 +104,7 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class CallBooked:
-    """What a call that was started and not answered is counted at; several bookings of one call add up."""
+    """Tokens and money counted for a call that was sent and has no answer; several bookings of one call add up."""
 
     action: ActionId
     number: int
@@ -120,19 +120,19 @@ class CallBooked:
 
 @dataclass(frozen=True, slots=True)
 class ModelLearned:
-    """What is known from now on of a model's abilities: found out by a check or taught by a refusal."""
+    """What a model can and cannot do, as known from now on: a check found it out, or a refusal said so."""
 
     model: str
     abilities: Mapping[str, Any]
-    """As ``dgm.models.abilities`` writes them; all that is known, not only what is new."""
+    """All that is known and not only the news, in the form of ``Abilities.as_record``."""
     words: str
-    """What was learned, in the words of the provider where it said so."""
+    """The news as one line for people, such as 'leaves out temperature'."""
     usage: Usage = field(default_factory=Usage)
-    """Of the check; zero where none was made."""
+    """Tokens and money of the check that found it out; zero where a refusal of an agent's call did."""
 
 
 class NoteKind(StrEnum):
-    """What a note about a model is about."""
+    """Why people are told something of a model."""
 
     WAITS = "waits"
     """Its calls wait, until ``until``."""
@@ -215,7 +215,7 @@ class TaskGraded:
     action: ActionId
     outcome: Evaluation
     again: int = 0
-    """How often a verdict of this action was withdrawn before."""
+    """Number of earlier verdicts on this action that were withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class VerdictWithdrawn:
     """Number of the ``TaskGraded`` event."""
     what: Evaluate
     verdict: Verdict
-    """What it said: resolved or unresolved."""
+    """The verdict that no longer counts: resolved or unresolved."""
     reason: str
     calls: tuple[int, ...] = ()
     """Numbers of model calls whose recorded answers are not served to the action again."""

@@ -22,7 +22,7 @@ class Genealogy:
         return self._agents
 
     def aim(self, agent: AgentId) -> str:
-        """What the agent was to be better at, in its operator's word; empty where that was not said."""
+        """Return the weakness that the agent's operator set out to mend, in one word; empty where it named none."""
         return self._aims.get(self._agents[agent].action, "")
 
     def children(self, agent: AgentId) -> Sequence[AgentId]:

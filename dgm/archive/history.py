@@ -108,7 +108,7 @@ def _holds(pid: int, lock: Path) -> bool:
 
 
 def _is_link_to(opened: Path, wanted: str) -> bool:
-    """Whether an open file is the wanted one; one that was closed while the others were looked at is not."""
+    """Whether an entry of ``/proc/PID/fd`` links to the file; False if it was closed meanwhile."""
     try:
         return str(opened.readlink()) == wanted
     except FileNotFoundError:

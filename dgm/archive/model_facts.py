@@ -1,4 +1,4 @@
-"""What a run's log says of its models: their abilities as far as they were learned, and the last note."""
+"""For each model of a run: what it can and cannot do as far as the log tells, and the last note about it."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -97,4 +97,4 @@ DROP VIEW spend;
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
-"""What a log of schema 1 to 3 needs before an event of schema 4 may be written into it."""
+"""SQL that brings the tables of a log of schema 1 to 3 to schema 4; run before the first new event is written."""

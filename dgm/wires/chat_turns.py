@@ -14,9 +14,10 @@ from dgm.wires.neutral import (
     schema_of,
     text_of_parts,
     tool_choice_of,
+    tool_of,
     whole_number,
 )
-from dgm.wires.values import arguments_text, mend_halves, mended_arguments, records, texts
+from dgm.wires.values import arguments_text, mend_each, mend_halves, mended_arguments, records, texts
 
 VENDOR = "openai-chat"
 LIMITS = ("max_completion_tokens", "max_tokens")
@@ -45,14 +46,7 @@ def choices(body: JsonObject) -> int:
 
 def mended_request(body: JsonObject) -> JsonObject:
     """Return the body without broken JSON in earlier calls; see ``Wire.mended_request``."""
-    body = mend_halves(body)
-    turns = body.get("messages")
-    if not isinstance(turns, list):
-        return body
-    read = [_mended_turn(turn) for turn in turns]
-    if all(new is old for new, old in zip(read, turns, strict=True)):
-        return body
-    return {**body, "messages": read}
+    return mend_each(mend_halves(body), "messages", _mended_turn)
 
 
 def read_request(body: JsonObject) -> Request:
@@ -113,13 +107,7 @@ def write_request(request: Request, model: str) -> JsonObject:
 
 
 def _mended_turn(turn: Any) -> Any:  # noqa: ANN401  (any JSON)
-    calls = turn.get("tool_calls") if isinstance(turn, dict) else None
-    if not isinstance(calls, list):
-        return turn
-    read = [_mended_call(call) for call in calls]
-    if all(new is old for new, old in zip(read, calls, strict=True)):
-        return turn
-    return {**turn, "tool_calls": read}
+    return mend_each(turn, "tool_calls", _mended_call) if isinstance(turn, dict) else turn
 
 
 def _mended_call(call: Any) -> Any:  # noqa: ANN401  (any JSON)
@@ -145,10 +133,7 @@ def _read_turn(turn: JsonObject) -> Message:
         )
     calls = _read_calls(turn)
     native = _native(turn) if role == "assistant" else None
-    text = text_of_parts(turn.get("content")) + (
-        turn["refusal"] if isinstance(turn.get("refusal"), str) else ""
-    )
-    return Message(_ROLES.get(str(role), Role.USER), text, calls, native=native)
+    return Message(_ROLES.get(str(role), Role.USER), _text(turn), calls, native=native)
 
 
 def _read_calls(message: JsonObject) -> tuple[ToolCall, ...]:
@@ -168,9 +153,7 @@ def _read_call(call: JsonObject) -> ToolCall:
 def _read_tool(tool: JsonObject) -> Tool:
     inner = tool.get("function") or tool.get("custom")
     inner = inner if isinstance(inner, dict) else tool
-    schema = inner.get("parameters")
-    name = inner.get("name") or tool.get("type") or ""
-    return Tool(str(name), str(inner.get("description") or ""), schema if isinstance(schema, dict) else {})
+    return tool_of(inner, "parameters", instead=tool.get("type"))
 
 
 def _text(message: JsonObject) -> str:

@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dgm.messages import JsonObject, Message, Native, Reply, Request, Role, Stop, Tool, ToolCall
+from dgm.messages import JsonObject, Message, Native, Reply, Request, Role, Stop, ToolCall
 from dgm.wires import messages_answer
-from dgm.wires.neutral import as_texts, floating, text_of_parts, tool_choice_of, whole_number
-from dgm.wires.values import arguments_of, mend_halves, records, texts
+from dgm.wires.neutral import as_texts, floating, text_of_parts, tool_choice_of, tool_of, whole_number
+from dgm.wires.values import arguments_of, mend_each, mend_halves, records, texts
 
 VENDOR = "anthropic"
 REASONING = frozenset(("thinking", "redacted_thinking"))
@@ -37,14 +37,7 @@ def choices(body: JsonObject) -> int:
 
 def mended_request(body: JsonObject) -> JsonObject:
     """Return the body without calls of the history whose input is no object; see ``Wire.mended_request``."""
-    body = mend_halves(body)
-    turns = body.get("messages")
-    if not isinstance(turns, list):
-        return body
-    read = [_mended_turn(turn) for turn in turns]
-    if all(new is old for new, old in zip(read, turns, strict=True)):
-        return body
-    return {**body, "messages": read}
+    return mend_each(mend_halves(body), "messages", _mended_turn)
 
 
 def read_request(body: JsonObject) -> Request:
@@ -60,7 +53,9 @@ def read_request(body: JsonObject) -> Request:
         effort = "none"
     return Request(
         messages=messages,
-        tools=[_read_tool(tool) for tool in records(body.get("tools"))],
+        tools=[
+            tool_of(tool, "input_schema", instead=tool.get("type")) for tool in records(body.get("tools"))
+        ],
         model=str(body.get("model") or ""),
         temperature=floating(body.get("temperature")),
         max_output_tokens=output_limit(body),
@@ -92,13 +87,7 @@ def _below(tokens: int) -> int:
 
 
 def _mended_turn(turn: Any) -> Any:  # noqa: ANN401  (any JSON)
-    content = turn.get("content") if isinstance(turn, dict) else None
-    if not isinstance(content, list):
-        return turn
-    read = [_mended_block(block) for block in content]
-    if all(new is old for new, old in zip(read, content, strict=True)):
-        return turn
-    return {**turn, "content": read}
+    return mend_each(turn, "content", _mended_block) if isinstance(turn, dict) else turn
 
 
 def _mended_block(block: Any) -> Any:  # noqa: ANN401  (any JSON)
@@ -124,12 +113,6 @@ def _read_turn(turn: JsonObject) -> list[Message]:
 def _read_result(block: JsonObject) -> Message:
     name, failed = str(block.get("tool_use_id") or ""), block.get("is_error") is True
     return Message(Role.TOOL, text_of_parts(block.get("content")), call_id=name, failed=failed)
-
-
-def _read_tool(tool: JsonObject) -> Tool:
-    schema = tool.get("input_schema")
-    name = tool.get("name") or tool.get("type") or ""
-    return Tool(str(name), str(tool.get("description") or ""), schema if isinstance(schema, dict) else {})
 
 
 def _text(content: Sequence[JsonObject]) -> str:

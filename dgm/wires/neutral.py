@@ -58,6 +58,19 @@ def tool_choice_of(value: object) -> str:
     return {"any": "required", "none": "none", "required": "required"}.get(str(kind), "auto")
 
 
+def tool_of(described: JsonObject, schema: str, *, instead: object) -> Tool:
+    """Return a tool in neutral form.
+
+    Args:
+        described: its name and description.
+        schema: the field of ``described`` that holds its parameters.
+        instead: its name where it has none.
+    """
+    parameters = described.get(schema)
+    name, description = described.get("name") or instead or "", described.get("description") or ""
+    return Tool(str(name), str(description), parameters if isinstance(parameters, dict) else {})
+
+
 def schema_of(tool: Tool) -> JsonObject:
     """Return a tool's parameters; a tool without any still needs the schema of an object."""
     return tool.parameters or {"type": "object", "properties": {}}

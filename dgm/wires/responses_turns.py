@@ -13,9 +13,10 @@ from dgm.wires.neutral import (
     schema_of,
     text_of_parts,
     tool_choice_of,
+    tool_of,
     whole_number,
 )
-from dgm.wires.values import arguments_text, mend_halves, mended_arguments, records, texts
+from dgm.wires.values import arguments_text, mend_each, mend_halves, mended_arguments, records, texts
 
 VENDOR = "openai-responses"
 ENCRYPTED = "reasoning.encrypted_content"
@@ -42,14 +43,7 @@ def choices(body: JsonObject) -> int:
 
 def mended_request(body: JsonObject) -> JsonObject:
     """Return the body without broken JSON in earlier calls; see ``Wire.mended_request``."""
-    body = mend_halves(body)
-    items = body.get("input")
-    if not isinstance(items, list):
-        return body
-    read = [_mended_item(item) for item in items]
-    if all(new is old for new, old in zip(read, items, strict=True)):
-        return body
-    return {**body, "input": read}
+    return mend_each(mend_halves(body), "input", _mended_item)
 
 
 def read_request(body: JsonObject) -> Request:
@@ -65,7 +59,7 @@ def read_request(body: JsonObject) -> Request:
     effort = reasoning.get("effort") if isinstance(reasoning, Mapping) else ""
     return Request(
         messages=messages,
-        tools=[_read_tool(tool) for tool in records(body.get("tools"))],
+        tools=[tool_of(tool, "parameters", instead=tool.get("type")) for tool in records(body.get("tools"))],
         model=str(body.get("model") or ""),
         temperature=floating(body.get("temperature")),
         max_output_tokens=output_limit(body),
@@ -166,12 +160,6 @@ def _read_item(item: JsonObject) -> Message:
     if kind != "message":
         return Message(Role.USER, f"[{kind}]")
     return Message(_SPEAKERS.get(str(item.get("role")), Role.USER), text_of_parts(item.get("content")))
-
-
-def _read_tool(tool: JsonObject) -> Tool:
-    schema = tool.get("parameters")
-    name = tool.get("name") or tool.get("type") or ""
-    return Tool(str(name), str(tool.get("description") or ""), schema if isinstance(schema, dict) else {})
 
 
 def _text(items: Sequence[JsonObject]) -> str:

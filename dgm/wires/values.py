@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dgm.messages import JsonObject
@@ -184,6 +184,17 @@ class Ids:
     def reserve(self, given: Iterable[object]) -> None:
         """Keep these ids from being made for another call."""
         self._made = itertools.filterfalse({*given}.__contains__, self._made)
+
+
+def mend_each(owner: JsonObject, name: str, mend: Callable[[Any], Any]) -> JsonObject:
+    """Return an object whose list ``name`` has every entry mended; the same object where nothing was to mend."""
+    given = owner.get(name)
+    if not isinstance(given, list):
+        return owner
+    mended = [mend(entry) for entry in given]
+    if all(new is old for new, old in zip(mended, given, strict=True)):
+        return owner
+    return {**owner, name: mended}
 
 
 def records(value: object) -> Sequence[JsonObject]:
