@@ -20,18 +20,6 @@ _STOPS: Mapping[str, Stop] = {
     "model_context_window_exceeded": Stop.LENGTH,
     "refusal": Stop.REFUSAL,
 }
-_STATUSES = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
 _PIECES = {
     "text": ("text", "text_delta", "text"),
     "thinking": ("thinking", "thinking_delta", "thinking"),
@@ -56,8 +44,7 @@ def raise_error(event: JsonObject, kind: str) -> None:
     error = event.get("error")
     if kind == "error" or error:
         body = event if error else {"type": "error", "error": {**event, "type": "api_error"}}
-        named = error.get("type") if isinstance(error, Mapping) else None
-        raise ErrorInAnswer(body, status_of(error) or _STATUSES.get(str(named)))
+        raise ErrorInAnswer(body, status_of(error))
     state = event.get("base_resp")
     if isinstance(state, Mapping) and state.get("status_code"):
         told = {"message": state.get("status_msg"), "code": state["status_code"], "type": "api_error"}

@@ -64,11 +64,7 @@ def prepared(body: JsonObject) -> JsonObject:
 
 
 def _messages(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
-    messages = parsing.entries(value, place, parsing.MAX_MESSAGES)
-    if not messages:
-        raise BadRequest(f"{place} must not be empty")
-    for at, message in enumerate(messages):
-        _message(parsing.record(message, f"{place}[{at}]"), f"{place}[{at}]")
+    rules.turns(value, place, _message)
 
 
 def _message(message: JsonObject, place: str) -> None:

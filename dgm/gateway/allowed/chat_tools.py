@@ -6,7 +6,7 @@ from typing import Any
 from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
 from dgm.gateway.allowed.addresses import inline
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, Kinds, schema, words
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, Kinds, words
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 
@@ -35,16 +35,8 @@ def _custom_called(call: JsonObject, place: str) -> None:
 CALLS = Kinds("calls", "unsupported_tool", {"function": _function_called, "custom": _custom_called})
 
 
-def _function(given: JsonObject, place: str) -> None:
-    parsing.name(given.get("name"), f"{place}.name")
-    if given.get("description") is not None:
-        parsing.text(given["description"], f"{place}.description")
-    if given.get("parameters") is not None:
-        schema(given["parameters"], f"{place}.parameters")
-
-
 def _function_tool(tool: JsonObject, place: str) -> None:
-    _function(parsing.record(tool.get("function"), f"{place}.function"), f"{place}.function")
+    rules.function(parsing.record(tool.get("function"), f"{place}.function"), f"{place}.function")
 
 
 def _custom_tool(tool: JsonObject, place: str) -> None:
@@ -70,7 +62,7 @@ def check_functions(value: Any) -> Sequence[JsonObject]:  # noqa: ANN401  (what 
     """Check the functions of the form before tools, and return them."""
     given = parsing.entries(value, "functions", parsing.MAX_TOOLS)
     for at, one in enumerate(given):
-        _function(parsing.record(one, f"functions[{at}]"), f"functions[{at}]")
+        rules.function(parsing.record(one, f"functions[{at}]"), f"functions[{at}]")
         inline(one, f"functions[{at}]")
     return given
 

@@ -78,11 +78,7 @@ def _check(body: JsonObject, keys: Keys, known: Known) -> None:
 
 
 def _messages(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
-    turns = parsing.entries(value, place, parsing.MAX_MESSAGES)
-    if not turns:
-        raise BadRequest(f"{place} must not be empty")
-    for at, turn in enumerate(turns):
-        _turn(parsing.record(turn, f"{place}[{at}]"), f"{place}[{at}]")
+    rules.turns(value, place, _turn)
 
 
 def _turn(turn: JsonObject, place: str) -> None:

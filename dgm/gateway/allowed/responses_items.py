@@ -189,14 +189,6 @@ ITEMS = Kinds(
 )
 
 
-def _function_tool(tool: JsonObject, place: str) -> None:
-    parsing.name(tool.get("name"), f"{place}.name")
-    if tool.get("description") is not None:
-        parsing.text(tool["description"], f"{place}.description")
-    if tool.get("parameters") is not None:
-        schema(tool["parameters"], f"{place}.parameters")
-
-
 def _custom_tool(tool: JsonObject, place: str) -> None:
     parsing.name(tool.get("name"), f"{place}.name")
 
@@ -207,7 +199,7 @@ def _namespace(tool: JsonObject, place: str) -> None:
         rules.check_tool(one, f"{place}.tools[{at}]", OWN, type_of)
 
 
-OWN = Kinds("tools", "unsupported_tool", {"function": _function_tool, "custom": _custom_tool})
+OWN = Kinds("tools", "unsupported_tool", {"function": rules.function, "custom": _custom_tool})
 TOOLS = Kinds(
     "tools",
     "unsupported_tool",

@@ -6,7 +6,17 @@ from typing import Any
 
 from dgm.gateway import parsing
 from dgm.gateway.allowed.addresses import inline
-from dgm.gateway.allowed.walk import MAX_CHOICES, PROVIDER_SIDE, STORED, UNPRICED, Keys, Kinds, Known, Rule
+from dgm.gateway.allowed.walk import (
+    MAX_CHOICES,
+    PROVIDER_SIDE,
+    STORED,
+    UNPRICED,
+    Keys,
+    Kinds,
+    Known,
+    Rule,
+    schema,
+)
 from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 
@@ -102,6 +112,24 @@ def _callers(tool: JsonObject, place: str) -> None:
         )
     if tool.get("defer_loading") not in (None, False):
         raise BadRequest(f"{place}.defer_loading must be false or left out: {LATE}", "unsupported_parameter")
+
+
+def function(described: JsonObject, place: str) -> None:
+    """Check a function that the agent executes: its name, description and parameters."""
+    parsing.name(described.get("name"), f"{place}.name")
+    if described.get("description") is not None:
+        parsing.text(described["description"], f"{place}.description")
+    if described.get("parameters") is not None:
+        schema(described["parameters"], f"{place}.parameters")
+
+
+def turns(value: Any, place: str, check: Rule) -> None:  # noqa: ANN401
+    """Check every turn of a conversation, which must have one."""
+    entries = parsing.entries(value, place, parsing.MAX_MESSAGES)
+    if not entries:
+        raise BadRequest(f"{place} must not be empty")
+    for at, turn in enumerate(entries):
+        check(parsing.record(turn, f"{place}[{at}]"), f"{place}[{at}]")
 
 
 def unique(names: Sequence[object], place: str) -> None:
