@@ -48,7 +48,11 @@ def budget_options(command: Any) -> Any:
     """The limits that ``run`` and ``resume`` both take."""
     for option in (
         click.option("--max-hours", type=Amount(), help="Wall time, over all sessions of the run."),
-        click.option("--max-usd", type=Amount(), help="Money for all model calls; never crossed."),
+        click.option(
+            "--max-usd",
+            type=Amount(),
+            help="Money for all model calls; only a provider that bills more than it was asked for can cross it.",
+        ),
         click.option("--max-tokens", type=int, help="Tokens of all model calls."),
         click.option("--max-agents", type=int, help="Members of the archive, the seed included."),
         click.option("--max-evaluations", type=int, help="Graded evaluations (160 where no limit is given)."),
