@@ -104,7 +104,8 @@ class Plan:
 @click.option(
     "--max-usd",
     type=Amount(),
-    help="Money for the evaluation, earlier sessions included; only a provider that bills more than it was asked for can cross it.",
+    help="Money for the evaluation, earlier sessions included; only a provider that bills more than it was asked "
+    "for can cross it.",
 )
 @click.option("--workers", type=click.IntRange(1, 256), help="Tasks at once (default: the run's).")
 @click.option(
