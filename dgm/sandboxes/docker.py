@@ -46,6 +46,8 @@ _GRACE_S = 15.0
 _KILLING_TRIES = 8
 """Where a fork bomb holds every place, the step that kills it has to be lucky to get one."""
 _SETTLES_S = 1.0
+_ASKS_AGAIN_S = 0.5
+"""The longest wait between two questions how a program ended."""
 _COPY_S = 300.0
 """For the copy of a folder of the image, from a disk that may be cold."""
 _OWN_IMAGE = "python"
@@ -290,11 +292,20 @@ class DockerSandbox:
         try:
             async with asyncio.timeout(patience_s):
                 await attach(self._socket, f"/v{api.api_version}/exec/{ident}/start", stdin, output)
+                return await self._exit_code(ident)
         except TimeoutError:
             return None
-        state = await called("ask how a program ended", lambda: api.exec_inspect(ident))
-        code = state["ExitCode"]
-        return None if code is None else int(code)
+
+    async def _exit_code(self, ident: str) -> int:
+        """Waits for it: a busy engine closes a program's output before it has noted how the program ended."""
+        pause_s = 0.01
+        while True:
+            state = await called("ask how a program ended", lambda: self._client.api.exec_inspect(ident))
+            code = state["ExitCode"]
+            if code is not None:
+                return int(code)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _ASKS_AGAIN_S)
 
     async def _kill_strays(self) -> int | None:
         """Kills everything of the sandbox's user: a program may have moved out of reach of its timeout."""

@@ -208,6 +208,27 @@ def test_an_engine_that_stops_in_mid_use_is_an_infrastructure_failure(engine, ru
         runner.run(work())
 
 
+@pytest.mark.docker
+@pytest.mark.sandbox
+def test_a_program_whose_end_the_engine_notes_late_did_not_run_out_of_time(engine, runner, monkeypatch):
+    if not isinstance(engine, DockerEngine):
+        pytest.skip("bubblewrap's programs are this process's own children")
+    inspect, asked = engine.client.api.exec_inspect, []
+
+    def late(ident):
+        asked.append(ident)
+        return inspect(ident) if len(asked) > 3 else {**inspect(ident), "Running": True, "ExitCode": None}
+
+    monkeypatch.setattr(engine.client.api, "exec_inspect", late)
+
+    async def work():
+        async with engine.open(spec()) as sandbox:
+            return await sandbox.exec(["sh", "-c", "echo done; exit 3"], timeout_s=60)
+
+    done = runner.run(work())
+    assert (done.exit_code, done.timed_out, done.output) == (3, False, b"done\n")
+
+
 async def _copy(reader, writer):
     try:
         while data := await reader.read(65536):
