@@ -50,8 +50,10 @@ class AgentFault(DgmError):
 
     Attributes:
         stage: where it showed, in a word (``patch``, ``check``, ``size`` …).
+        output: what the agent's program printed; empty where none ran.
     """
 
-    def __init__(self, stage: str, message: str) -> None:
+    def __init__(self, stage: str, message: str, output: bytes = b"") -> None:
         super().__init__(message)
         self.stage = stage
+        self.output = output

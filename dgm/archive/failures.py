@@ -1,12 +1,12 @@
 """What went wrong in a run, counted by kind: for whoever asks where its evaluations and expansions went."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from dgm.archive.events import ActionLost, AgentStillborn, CallRefused, TaskGraded
+from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 
 MOST = 12
@@ -22,14 +22,6 @@ SELECT seq, at, kind, action, body FROM events WHERE seq <= ? AND (
 ) ORDER BY seq
 """
 _Key = TypeVar("_Key", str, tuple[str, str])
-_tests = (
-    (re.compile(r"(of [0-9]+ tests fail): .*"), r"\1"),
-    (re.compile(r"(tests that (?:must pass fail|passed are broken)) \(.*?\)(?=;|$)"), r"\1"),
-    (re.compile(r"\bthe tests of \S+ "), "the tests of a module "),
-)
-"""Where benchmarks name tests, which may be hidden ones, in a reason."""
-_digits = re.compile(r"[0-9]+")
-_names = re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +59,6 @@ def failures(run: Run) -> FailureCounts:
             case CallRefused(_, _, _, code, _):
                 refused[code] += 1
     return FailureCounts(_sorted(stillborn), commonest(invalid), commonest(lost), _sorted(refused))
-
-
-def kind_of(reason: str) -> str:
-    """The reason without what differs from case to case: names of tests, numbers, hexadecimal names, line breaks."""
-    text = " ".join(reason.split())
-    for pattern, kept in _tests:
-        text = pattern.sub(kept, text)
-    return _digits.sub("#", _names.sub("#", text))
 
 
 def _sorted(counts: Counter[_Key]) -> dict[_Key, int]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from dgm.archive.approvals import Waiting
 from dgm.archive.clades import add_news
+from dgm.archive.deaths import CANNOT_GO_ON, Deaths, may_mend
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -86,8 +87,10 @@ class Tree(Genealogy):
         self.barren = array("q")
         """Stillborn children with the agent as first parent, since the last one that was born.
 
-        Those that a person, or a time-out in a person's place, decided on do not count: they could be made.
+        Those that a person, or a time-out in a person's place, decided on do not count: they could be made. After a
+        session that could not go on, and a change of settings that may mend that, everybody's count begins anew.
         """
+        self.deaths = Deaths()
         self.evaluations = 0
         """Graded resolved or unresolved; every attempt counts."""
         self.invalid = 0
@@ -205,6 +208,7 @@ class Tree(Genealogy):
                 self.refusals += 1
             case ChildProposed(action, child):
                 self._forget(action)
+                self.deaths.forget()
                 self._waiting[action] = Waiting(child, recorded.at)
             case AgentBorn():
                 self._born(recorded.event)
@@ -212,6 +216,7 @@ class Tree(Genealogy):
                 self._forget(action)
                 self._stillborn[dead.stage] = self._stillborn.get(dead.stage, 0) + 1
                 self.barren[dead.parents[0]] += not dead.decided
+                self.deaths.add(recorded.event)
             case ActionLost(action, _, final):
                 self._lose(action, final)
             case VerdictWithdrawn(action, _, what, verdict, _, calls):
@@ -225,10 +230,15 @@ class Tree(Genealogy):
         match event:
             case RunStarted(budget, tasks):
                 self.flips.counts = event.flips
+                self.deaths.forget()
+                if self.stop_reason == CANNOT_GO_ON:
+                    self._let_all_try_again()
                 self.budget, self.tasks, self.stop_reason, self.paused = budget, tasks, "", ""
                 self._watch.begin(recorded.at)
             case RunChanged(settings):
                 self.changes.append((recorded.seq, settings))
+                if may_mend(settings):
+                    self._let_all_try_again()
             case RunPaused(reason):
                 self.paused = reason
             case RunStopped(reason):
@@ -330,8 +340,13 @@ class Tree(Genealogy):
         self._verdicts.append({})
         for column in self._counters():
             column.append(0)
+        self.deaths.forget()
         if event.parents:
             self.barren[event.parents[0]] = 0
+
+    def _let_all_try_again(self) -> None:
+        for agent in range(len(self.barren)):
+            self.barren[agent] = 0
 
     def _counters(self) -> "Sequence[array[int]]":
         return (

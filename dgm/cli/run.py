@@ -41,7 +41,12 @@ from dgm.show.words import counted
 from dgm.simulate import PLAN as SIMULATION
 
 RESERVED = ("seed", "example")
-EXIT = {Reason.LIMIT: LIMIT, Reason.OUTAGE: FAILED, Reason.REFUSED: USAGE}
+EXIT = {
+    Reason.LIMIT: LIMIT,
+    Reason.OUTAGE: FAILED,
+    Reason.CANNOT_GO_ON: FAILED,
+    Reason.REFUSED: USAGE,
+}
 
 
 def budget_options(command: Any) -> Any:
@@ -268,8 +273,17 @@ def _say_next(made: Run, over: Ending) -> None:
         if over.reason is Reason.GOAL
         else f"resume with: dgm resume {made.name}"
     )
-    # A provider's words may stand in the message.
-    sys.stderr.write(f"{one_line(over.message, 1_000)}; {next_step}\n")
+    # The words of a provider or an agent may stand in the message.
+    sys.stderr.write(f"{one_line(over.message + _childless(made, over), 1_000)}; {next_step}\n")
+
+
+def _childless(made: Run, over: Ending) -> str:
+    """That no child was born, where the search ended for another reason than that."""
+    tree = made.tree
+    if over.reason is Reason.CANNOT_GO_ON or len(tree.agents) > 1 or not tree.stillborn:
+        return ""
+    stages = ", ".join(f"{count} {stage}" for stage, count in sorted(tree.stillborn.items()))
+    return f"; no child was born: {sum(tree.stillborn.values()):,} stillborn ({stages})"
 
 
 async def _search(made: Run, settings: Settings, parts: assemble.Parts, shown: Progress) -> Ending:

@@ -97,6 +97,9 @@ class LimitSettings(Section):
     failures_in_a_row: Count = 20
     """After this many infrastructure failures with no success between, the run pauses while the model's provider does
     not answer, and stops with a message where it does."""
+    stillborn_in_a_row: Annotated[int, Field(ge=0)] = 11
+    """After this many stillborn children of one cause in a row, none born between, the session ends with a message; 0:
+    it never does. What counts as one cause: ``docs/operators.md``."""
     pause_s: Positive = 30.0
     """How often a paused run asks whether the provider answers again (which costs nothing)."""
 

@@ -4,7 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from dgm.archive.failures import commonest, kind_of
+from dgm.archive.failures import commonest
+from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 
 # The first condition spares reading the JSON of every verdict; half a surrogate pair is read here and not in SQL, which

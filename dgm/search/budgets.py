@@ -7,6 +7,7 @@ Failed and stillborn work counts in all of them. ``agents`` only closes the way 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dgm.archive.deaths import CANNOT_GO_ON
 from dgm.archive.tree import Tree
 from dgm.domain import Action, Expand
 from dgm.policies.limits import births_in_flight, evaluations_left
@@ -26,6 +27,7 @@ class Reason(StrEnum):
     STOPPED = "stopped"
     OUTAGE = "infrastructure failed"
     REFUSED = "provider refuses"
+    CANNOT_GO_ON = CANNOT_GO_ON
 
 
 @dataclass(frozen=True, slots=True)

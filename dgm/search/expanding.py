@@ -38,6 +38,8 @@ class Expanding:
             parents = [parent.commit for parent in order.parents]
             commit = await asyncio.to_thread(self.by.run.repository.commit, proposal.source, parents)
         except AgentFault as fault:
+            if fault.output:
+                traces["output"] = await asyncio.to_thread(self.by.keep, fault.output)
             cost = Cost(self.by.usage(order.id), time.monotonic() - began, traces)
             return Stillborn(what.parents, what.operator, fault.stage, str(fault), cost)
         cost = Cost(self.by.usage(order.id), time.monotonic() - began, traces)

@@ -25,9 +25,11 @@ from dgm.archive.events import (
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Evaluation, Outcome, Stillborn, Verdict
 from dgm.errors import Infrastructure
+from dgm.policies.limits import fertile
 from dgm.protocols import Policy
 from dgm.search.asked import refuse_nonsense
 from dgm.search.budgets import NO_ROOM, Ending, Reason, ending, room_for, room_for_evaluation
+from dgm.search.dead_ends import dead_end
 from dgm.search.orders import Overseer, Performer
 from dgm.search.patience import Patience
 from dgm.search.supply import ENDLESS, Supply
@@ -154,13 +156,17 @@ class Search:
         tree = self._foreman.tree
         if min(tree.tried_count) < len(tree.tasks):
             return Ending(Reason.NOTHING_LEFT, f"the policy {self._policy.name} names nothing more to do")
-        return Ending(Reason.NOTHING_LEFT, "every agent has tried every task")
+        childless = "" if fertile(tree).any() else ", and none may have a child any more"
+        return Ending(Reason.NOTHING_LEFT, f"every agent has tried every task{childless}")
 
     def _over(self) -> Ending | None:
         if self._stop is not None:
             return self._stop
         if self._supply.refused:
             return Ending(Reason.REFUSED, self._supply.refused)
+        stuck = dead_end(self._foreman.tree, self._settings.limits.stillborn_in_a_row)
+        if stuck:
+            return Ending(Reason.CANNOT_GO_ON, f"{stuck.message}; what may help: {stuck.may_help}")
         return ending(self._foreman.tree, self._supply.spent) or self._out_of_time()
 
     def _out_of_time(self) -> Ending | None:

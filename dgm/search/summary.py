@@ -7,11 +7,14 @@ from typing import Any
 from dgm.archive.accounts import Account, Accounts, Purpose, RoleAndModel
 from dgm.archive.begun_checks import cut_checks
 from dgm.archive.changes import assignments, merged
+from dgm.archive.deaths import CANNOT_GO_ON
 from dgm.archive.history import LIVING, state, writer
 from dgm.archive.run import Run
+from dgm.config import LimitSettings
 from dgm.domain import NO_ACTION, Agent, AgentId, Tally, Usage
 from dgm.search.best import best_of
 from dgm.search.budgets import expansions_ended
+from dgm.search.dead_ends import dead_end, last_output
 from dgm.stats import best_of_many, lower_bound, wilson
 
 SCHEMA = 1
@@ -45,6 +48,7 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
         "workers": settings["workers"],
         "agents": len(tree.agents),
         "stillborn": dict(sorted(tree.stillborn.items())),
+        "dead_end": dead_end_record(run),
         "evaluations": {
             "graded": tree.evaluations,
             "resolved": total.resolved,
@@ -69,6 +73,26 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
         "changes": assignments(changes_of(run)),
         "withdrawn": tree.withdrawals.total,
         "best": None if best is None else agent_record(run, tree.agents[best]),
+    }
+
+
+def dead_end_record(run: Run) -> dict[str, Any] | None:
+    """What the children of a search died of that could not go on; None of any other."""
+    if run.tree.stop_reason != CANNOT_GO_ON:
+        return None
+    usual = LimitSettings().stillborn_in_a_row
+    end = dead_end(run.tree, run.settings()["limits"].get("stillborn_in_a_row", usual))
+    if end is None:
+        return None
+    dead = end.last.outcome
+    return {
+        "times": end.times,
+        "stages": dict(end.stages),
+        "stage": dead.stage,
+        "reason": dead.reason,
+        "action": end.last.action,
+        "output": last_output(run, end),
+        "may_help": end.may_help,
     }
 
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dgm.archive.deaths import CANNOT_GO_ON
 from dgm.archive.history import LIVING
 from dgm.archive.run import Run
 from dgm.domain import Tally
@@ -14,7 +15,12 @@ from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.spend import spend_lines
 from dgm.show.words import clock, counted, interval_text, tally_text
 
-_STATES = {"running": Tone.GOOD, "paused": Tone.WARN, "interrupted": Tone.WARN}
+_STATES = {
+    "running": Tone.GOOD,
+    "paused": Tone.WARN,
+    "interrupted": Tone.WARN,
+    CANNOT_GO_ON: Tone.WARN,
+}
 
 
 def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[Line]:
@@ -34,7 +40,7 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
     if facts["refusals"]:
         which = f"dgm log {one_line(facts['run'], 120)} --kind call_refused"
         lines.append(fact("refused", f"{facts['refusals']} requests of agents (which ones: {which})"))
-    lines += _model_lines(facts)
+    lines += [*_dead_end_lines(facts), *_model_lines(facts)]
     if facts["changes"]:
         lines.append(fact("changed", one_line(", ".join(facts["changes"]), 300)))
     if facts["withdrawn"]:
@@ -50,6 +56,22 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
         said = "offline model: a repair program, not a language model; scores are a demonstration"
         lines.append(fact("note", said, Tone.WARN))
     return lines
+
+
+def _dead_end_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
+    """What the children of a search died of that cannot go on, what the last one printed, and what may help."""
+    end = facts["dead_end"]
+    if end is None:
+        return []
+    stages = ", ".join(f"{count} {one_line(stage, 40)}" for stage, count in end["stages"].items())
+    said = f"{stages} in a row, none born between; the last: {one_line(end['reason'], 300)}"
+    names = ["its output", *[""] * len(end["output"])]
+    printed = [fact(name, one_line(text, 160)) for name, text in zip(names, end["output"], strict=False)]
+    return [
+        fact("stillborn", said, Tone.WARN),
+        *printed,
+        fact("may help", end["may_help"], Tone.WARN),
+    ]
 
 
 def _model_lines(facts: Mapping[str, Any]) -> Sequence[Line]:

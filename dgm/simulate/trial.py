@@ -9,7 +9,7 @@ from random import Random
 
 from dgm.archive.events import ActionLost, ActionStarted, Recorded, RunStarted
 from dgm.archive.tree import Tree
-from dgm.config import Settings
+from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, Action, ActionId, AgentId, Born, Budget
 from dgm.protocols import Policy
 from dgm.search.loop import Search, Surroundings
@@ -163,7 +163,8 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
     began = time.process_time()
     world = world_of(trial)
     named = contender(trial.policy, world, trial.family)
-    settings = Settings(seed=trial.seed, workers=trial.workers)
+    # Children of a world die by its odds alone, so no number of deaths in a row says that others cannot live.
+    settings = Settings(seed=trial.seed, workers=trial.workers, limits=LimitSettings(stillborn_in_a_row=0))
     timed = Timed(policy or named.policy)
     # One worker has nothing to wait for: nothing else happens meanwhile.
     wait = clockwork.pass_time if trial.workers == 1 else asyncio.sleep

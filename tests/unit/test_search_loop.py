@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import re
 
 import pytest
 
@@ -228,8 +229,9 @@ def test_evidence_is_drawn_once_and_kept_for_a_repetition(run):
 def test_parents_that_cannot_have_children_do_not_take_the_whole_budget(run):
     start(run, 20)
     worker = FakeWorker(run, births=itertools.repeat("dead"))
-    over = search(run, worker, workers=2)
+    over = search(run, worker, workers=2, limits={"stillborn_in_a_row": 0})
     assert over.reason is Reason.NOTHING_LEFT
+    assert over.message == "every agent has tried every task, and none may have a child any more"
     assert run.tree.evaluations == len(TASKS), "one agent, every task once"
     assert sum(run.tree.stillborn.values()) <= 20
 
@@ -291,3 +293,18 @@ def test_the_end_says_what_expansions_took(run):
 def test_the_end_speaks_of_evaluations_where_only_they_count(run):
     start(run, 5)
     assert search(run, FakeWorker(run), workers=1).message == "5 evaluations are graded, as asked for"
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_search_whose_children_all_die_says_so_and_can_be_resumed(run, workers):
+    start(run, 60)
+    over = search(run, FakeWorker(run, births=itertools.repeat("dead")), workers=workers)
+    assert over.reason is Reason.CANNOT_GO_ON
+    assert re.search(
+        r"the last 1\d children died of one cause, none was born between: check: as told", over.message
+    )
+    assert "limits.check_s" in over.message
+    assert run.tree.evaluations < 60
+    run.append(RunStarted(Budget(evaluations=60), TASKS, resumed=True))
+    assert search(run, FakeWorker(run), workers=workers).reason is Reason.GOAL
+    assert len(run.tree.agents) > 5

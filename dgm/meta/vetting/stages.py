@@ -46,7 +46,8 @@ class Stages:
         if done.timed_out:
             raise AgentFault("check", f"the self-check did not end within {self._check_s:g} s")
         if done.exit_code != 0:
-            raise AgentFault("check", f"the self-check exits {done.exit_code}: {last_line(done.output)}")
+            why = f"the self-check exits {done.exit_code}: {last_line(done.output)}"
+            raise AgentFault("check", why, done.output)
 
     async def start_improve(self, child: Snapshot) -> None:
         """Starts an improve job whose model says DONE at once; the agent must ask it and end by itself."""

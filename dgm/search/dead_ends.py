@@ -1,0 +1,138 @@
+"""When a search cannot go on because its children die, what they died of, and what may help.
+
+Two things end a session:
+
+* the last ``limits.stillborn_in_a_row`` children died of one cause, and not all of one parent while another agent may
+  have a child: such a parent only loses its turn (``policies.limits.BARREN``);
+* no agent may have a child any more, and either nothing but one cause is to blame or no child was ever born.
+
+Counted is what died since the session began, and since the last child that could be made. A cause is the same stage
+and the same kind of reason. That a child is a copy, or its parent failed at nothing yet, is the ordinary luck of a
+search (``LUCK``): it ends one only where no child was ever born.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from dgm.archive.events import AgentStillborn
+from dgm.archive.run import Run
+from dgm.archive.tree import Tree
+from dgm.errors import DgmError
+from dgm.policies.limits import BARREN, fertile
+
+LUCK = frozenset({"duplicate", "evidence", "novelty", "syntax", "unchanged"})
+"""Stages at which children of a search that is well die, too."""
+STRONGER = "a stronger model (models.improve)"
+MAY_HELP: Mapping[str, str] = {
+    "answer": "another model (models.diagnose), or more tries (operators.retries)",
+    "check": f"more processor time for the self-check (limits.check_s) if it ran out of it; else {STRONGER}",
+    "conflict": f"{STRONGER}, or another operator than crossover (operator)",
+    "contract": STRONGER,
+    "duplicate": f"{STRONGER}, or a further operator (operator)",
+    "edit": "another model (models.diagnose)",
+    "evidence": "a further operator that needs no failures (operator)",
+    "get": STRONGER,
+    "improve": f"more processor time for the dry run (limits.check_s) if it ran out of it; else {STRONGER}",
+    "novelty": "a higher gates.novelty_threshold, or gates.novelty = 'off'",
+    "parents": "another operator than crossover (operator)",
+    "part": "another operator than module (operator), or parts in the seed's agent.toml",
+    "patch": "a higher limits.patch_bytes, or vetting.patch = false",
+    "probe": f"{STRONGER}, or fewer probes (vetting.probes)",
+    "processes": STRONGER,
+    "protected": f"{STRONGER}, or fewer protected files in the seed's agent.toml",
+    "put": f"{STRONGER}, or a lower evidence.folder_bytes",
+    "size": "a higher limits.agent_bytes or limits.agent_files",
+    "statement": f"{STRONGER}, or another operator than module (operator)",
+    "syntax": f"{STRONGER}, or vetting.syntax = false",
+    "time": "more time for a child (limits.child_s)",
+    "tree": STRONGER,
+    "unchanged": f"{STRONGER}, or more time and calls (limits.improve_s, limits.calls)",
+}
+"""Stage → what may keep children from dying there; names of settings as ``--set`` takes them."""
+UNKNOWN = f"{STRONGER}, or another operator (operator)"
+"""For a stage of a plug-in."""
+_SHOWN_LINES = 6
+_READ_BYTES = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class DeadEnd:
+    """What keeps a search from going on."""
+
+    times: int
+    """Children that died in a row, of one cause or of several."""
+    stages: Mapping[str, int]
+    """The same by stage."""
+    last: AgentStillborn
+
+    @property
+    def message(self) -> str:
+        """One line for people; its reason is an agent's or a model's words."""
+        dead = self.last.outcome
+        if len(self.stages) == 1:
+            died = f"the last {self.times} children died of one cause, none was born between: {dead.stage}"
+        else:
+            stages = ", ".join(f"{count} {stage}" for stage, count in self.stages.items())
+            died = f"no child was ever born, all {self.times} died ({stages}), the last: {dead.stage}"
+        return f"the search cannot go on: {died}: {dead.reason}"
+
+    @property
+    def may_help(self) -> str:
+        """What may help, with the names of settings."""
+        commonest = max(self.stages, key=lambda stage: self.stages[stage])
+        return MAY_HELP.get(commonest, UNKNOWN)
+
+
+def dead_end(tree: Tree, in_a_row: int) -> DeadEnd | None:
+    """Return what keeps the search from going on; None while nothing does.
+
+    Args:
+        tree: the run so far.
+        in_a_row: ``limits.stillborn_in_a_row``; 0: nothing ever does.
+    """
+    deaths = tree.deaths
+    if not deaths or not in_a_row:
+        return None
+    least = min(in_a_row, BARREN)
+    if len(deaths) >= least:
+        row = list(islice(deaths.of_last_cause(), in_a_row))
+        stage = row[0].outcome.stage
+        enough = (len(row) == in_a_row and _whoever_the_parent(tree, row)) or (
+            len(row) >= least and _all_barren(tree)
+        )
+        if enough and stage not in LUCK:
+            return DeadEnd(len(row), {stage: len(row)}, row[0])
+    if len(tree.agents) == 1 and _all_barren(tree):
+        commonest = sorted(tree.stillborn.items(), key=lambda item: (-item[1], item[0]))
+        return DeadEnd(sum(tree.stillborn.values()), dict(commonest), next(deaths.of_last_cause()))
+    return None
+
+
+def last_output(run: Run, end: DeadEnd) -> list[str]:
+    """Return the last lines that the last child, or the agent that made it, printed; none where nothing was kept.
+
+    The lines are an agent's words, to be neutralised before they are shown.
+    """
+    traces = end.last.outcome.cost.traces
+    digest = traces.get("output") or traces.get("log")
+    if digest is None:
+        return []
+    try:
+        printed = run.traces.get(digest)[-_READ_BYTES:]
+    except DgmError:
+        return []
+    lines = [line for line in printed.decode("utf-8", "replace").splitlines() if line.strip()]
+    return lines[-_SHOWN_LINES:]
+
+
+def _whoever_the_parent(tree: Tree, row: Sequence[AgentStillborn]) -> bool:
+    """Whether children of several parents died so, or no other agent may have a child."""
+    parents = {event.outcome.parents[0] for event in row}
+    return len(parents) > 1 or not any(
+        fertile(tree)[agent.id] for agent in tree.agents if agent.id not in parents
+    )
+
+
+def _all_barren(tree: Tree) -> bool:
+    return not tree.waiting and not fertile(tree).any()
