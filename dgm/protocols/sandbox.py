@@ -21,6 +21,10 @@ class Completed:
     timed_out: bool = False
     out_of_memory: bool = False
     seconds: float = 0.0
+    out_of_processor: bool = False
+    """Its processor time was over; then ``timed_out`` is true, too."""
+    processor_s: float | None = None
+    """Processor time that it took, over all its processes; None where it was not bounded, or nobody can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Sandbox(Protocol):
     Every method raises ``Infrastructure`` when the sandbox itself (not the command) failed.
     """
 
-    async def exec(
+    async def exec(  # noqa: PLR0913  (all but two have their usual value)
         self,
         argv: Sequence[str],
         *,
@@ -67,8 +71,13 @@ class Sandbox(Protocol):
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
         output_limit: int = 1_000_000,
+        processor_s: float | None = None,
     ) -> Completed:
         """Runs a command to its end, kills all of it at ``timeout_s``, and keeps ``output_limit`` bytes of output.
+
+        At ``processor_s`` seconds of processor time it is killed, too: of all its processes together, or, where the
+        engine has no account of them (bubblewrap without control groups), of any single one. What else runs in the
+        sandbox meanwhile counts.
 
         A command that writes more than the limit is let run on with its output discarded. Not promised: that what
         it started in the background is gone afterwards (it is under bubblewrap, not under docker).

@@ -41,6 +41,9 @@ class Job:
     workdir: str
     time_limit_s: float
     evidence: Snapshot = field(default_factory=dict)
+    processor_s: float | None = None
+    """Of a dry run: the processor time that it may take. The workbench then chooses ``time_limit_s`` and may start the
+    agent a second time; one that is ``timed_out`` at the end is at fault."""
 
 
 @dataclass(frozen=True, slots=True)

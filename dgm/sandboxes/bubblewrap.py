@@ -24,6 +24,7 @@ from dgm.sandboxes.confined import Ended, Output, memory_file, run
 from dgm.sandboxes.confinement import Confinement, search_path
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.leftovers import reap
+from dgm.sandboxes.processor import SIGNALLED, Meter, limited, out_of_processor
 from dgm.sandboxes.seccomp import filter_program
 from dgm.sandboxes.threads import finished, owned
 
@@ -129,7 +130,7 @@ class BubblewrapSandbox:
         self._ends_at = time.monotonic() + lifetime_s
         self._closed = False
 
-    async def exec(
+    async def exec(  # noqa: PLR0913  (all but two have their usual value)
         self,
         argv: Sequence[str],
         *,
@@ -138,6 +139,7 @@ class BubblewrapSandbox:
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
         output_limit: int = 1_000_000,
+        processor_s: float | None = None,
     ) -> Completed:
         """Runs a command to its end, or kills all of it.
 
@@ -151,21 +153,34 @@ class BubblewrapSandbox:
 
         limit_s = min(timeout_s, left_s)
         # The kernel ends bwrap with its parent only from its first milliseconds on; the program ends by itself, too.
-        bounded = ["/usr/bin/timeout", "-s", "KILL", "--", f"{limit_s + _OWN_END_S:.3f}", *argv]
+        bounded = ["/usr/bin/timeout", "-s", "KILL", "--", f"{limit_s + _OWN_END_S:.3f}"]
+        bounded += limited(argv, processor_s)
+        meter = Meter(processor_s, self._processor_s)
+        await meter.begin()
 
         def command(seccomp_fd: int, status_fd: int) -> list[str]:
             return self._inside.command(bounded, cwd, env or {}, seccomp_fd, status_fd)
 
         running = asyncio.ensure_future(run(command, self._seccomp, stdin, limit_s, output))
-        over_disk = await self._watched(running)
+
+        async def end() -> None:
+            running.cancel()
+
+        async with meter.watching(end):
+            over_disk = await self._watched(running)
         seconds = time.monotonic() - started
         if over_disk:
             return Completed(_KILLED, bytes(output.kept) + _OVER_DISK, output.truncated, seconds=seconds)
+        used_s = await meter.used_s()
+        if meter.over:
+            return out_of_processor(output, seconds, used_s)
         ended = running.result()
         if ended.timed_out and timeout_s > left_s:
             raise Infrastructure("the sandbox's lifetime is over")
+        if processor_s is not None and ended.exit_code == SIGNALLED:
+            return out_of_processor(output, seconds, used_s)
         killed = self._group is not None and self._group.out_of_memory_kills() > killed_before
-        return _completed(ended, output, killed=killed, seconds=seconds)
+        return replace(_completed(ended, output, killed=killed, seconds=seconds), processor_s=used_s)
 
     async def put(self, files: Snapshot, target: str) -> None:
         """Writes the files below ``target``, as the sandbox's user."""
@@ -219,6 +234,9 @@ class BubblewrapSandbox:
         if left_s <= 0:
             raise Infrastructure("the sandbox's lifetime is over")
         return left_s
+
+    async def _processor_s(self) -> float | None:
+        return None if self._group is None else self._group.processor_s()
 
     async def _watched(self, running: "asyncio.Future[Ended]") -> bool:
         """Waits for the program; returns whether it was killed because it had written too much."""

@@ -15,6 +15,8 @@ from dgm.errors import Infrastructure
 
 _ROOT = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("pids", "memory", "cpu")
+_ACCOUNT = "cpuacct"
+"""Of version 1, where it may be a tree of its own; bounds nothing."""
 _PERIOD_US = 100_000
 _GONE_WITHIN_S = 5.0
 _MIB = 1024 * 1024
@@ -63,6 +65,18 @@ class Group:
                         if key == "oom_kill":
                             return int(value)
         return 0
+
+    def processor_s(self) -> float | None:
+        """Processor seconds that all its processes have taken so far; None where nobody keeps account."""
+        for folder in self.folders:
+            with contextlib.suppress(OSError, ValueError):
+                return int((folder / "cpuacct.usage").read_text()) / 1e9
+            with contextlib.suppress(OSError):
+                for line in (folder / "cpu.stat").read_text().splitlines():
+                    key, _, value = line.partition(" ")
+                    if key == "usage_usec":
+                        return int(value) / 1e6
+        return None
 
     def remove(self) -> None:
         """Kills whatever runs in the group and removes it.
@@ -125,7 +139,8 @@ def _parents() -> Sequence[Path] | None:
         if not os.access(here, os.W_OK) or not (here / "cgroup.procs").exists():
             return None
         parents.append(here)
-    return parents
+    account = _own(_ACCOUNT)
+    return [*parents, account] if os.access(account, os.W_OK) else parents
 
 
 def _own(controller: str) -> Path:

@@ -13,7 +13,9 @@ from dgm.protocols import Sandbox
 SCRIPT = "compare.sh"
 _NO_BASELINE, _CANNOT_BE_READ, _CUT_OFF = 70, 71, 72
 _NO_COMMAND = (126, 127)
-_TIMEOUT_S = 180.0
+_PROCESSOR_S = 180.0
+_TIMEOUT_S = 720.0
+"""By the clock, on a machine that has other things to do."""
 _SAID = 300
 
 
@@ -33,11 +35,14 @@ async def patch_of(sandbox: Sandbox, workdir: str, baseline: str, limit_bytes: i
         timeout_s=_TIMEOUT_S,
         cwd="/",
         output_limit=limit_bytes + 1,
+        processor_s=_PROCESSOR_S,
     )
     if done.truncated or len(done.output) > limit_bytes:
         raise AgentFault("patch", f"the patch has more than {limit_bytes} bytes, which are allowed")
-    if done.timed_out or done.out_of_memory:
-        ran_out = "time" if done.timed_out else "memory"
+    if done.timed_out and not done.out_of_processor:
+        raise Infrastructure(f"comparing {workdir} with {baseline} took more than {_TIMEOUT_S:.0f} s")
+    if done.out_of_processor or done.out_of_memory:
+        ran_out = "processor time" if done.out_of_processor else "memory"
         raise AgentFault("patch", f"what is left in {workdir} cannot be compared: git ran out of {ran_out}")
     if done.exit_code == _CUT_OFF:
         raise AgentFault("patch", f"what is left in {workdir} cannot be compared: git failed on the way")

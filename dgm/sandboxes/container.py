@@ -1,10 +1,15 @@
 """How a sandbox's container is made: every flag that confines it, in one place."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
+from dgm.sandboxes import recipes
 from dgm.sandboxes.seccomp import profile
+
+if TYPE_CHECKING:
+    from docker import DockerClient
 
 SHARES = {"/work": 8, "/tmp": 4, "/agent": 2, "/job": 2}
 """Shares of ``disk_mb``: the engine has no bound over several folders, so each has its own."""
@@ -13,6 +18,8 @@ IN_ENGINE = "docker:"
 """Before the name of an image that the engine has, where a recipe's name could stand."""
 COPIED_MB = "dgm.work.mb"
 """Label of an image: what a copy of its repository takes."""
+_OWN_IMAGE = "python"
+"""Whose user works in images that are not made from a recipe."""
 _OWN_PIDS = 4
 """The container's init and sleeper, and the engine's own steps into it."""
 _MIB = 1024 * 1024
@@ -89,3 +96,25 @@ def _tmpfs(spec: SandboxSpec, base: Base) -> dict[str, str]:
 def _options(size: int, uid: int) -> str:
     bound = f"size={size},nr_inodes={max(64, size // _BYTES_PER_FILE)}"
     return f"rw,exec,nosuid,nodev,{bound},mode=0755,uid={uid},gid={uid}"
+
+
+def in_engine(client: "DockerClient", reference: str) -> Base:
+    """What to make a container from where the engine has the image.
+
+    Raises:
+        Infrastructure: it has not.
+    """
+    import docker
+
+    try:
+        found = client.api.inspect_image(reference)  # type: ignore[no-untyped-call]
+    except docker.errors.ImageNotFound as error:
+        raise Infrastructure(
+            f"the engine has no image {reference}: pull or build it, then try again"
+        ) from error
+    config = found["Config"]
+    copied_mb = int((config.get("Labels") or {}).get(COPIED_MB, "0"))
+    variables = dict(variable.split("=", 1) for variable in config.get("Env") or ())
+    path = tuple(filter(None, variables.get("PATH", "").split(":")))
+    # By its id: a name may come to mean another image at any time.
+    return Base(found["Id"], reference, recipes.load(_OWN_IMAGE).user, copied_mb, path)

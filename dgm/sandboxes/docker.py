@@ -10,7 +10,8 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
@@ -18,8 +19,9 @@ from dgm.protocols import Completed, SandboxSpec
 from dgm.sandboxes import container, images, recipes, task_images, transfer
 from dgm.sandboxes.attach import attach
 from dgm.sandboxes.confined import Output
-from dgm.sandboxes.container import COPIED_MB, IN_ENGINE, Base
+from dgm.sandboxes.container import IN_ENGINE, Base
 from dgm.sandboxes.instance_images import InstanceStore
+from dgm.sandboxes.processor import SIGNALLED, TIMED_OUT, Meter, limited, out_of_processor, processor_of
 from dgm.sandboxes.threads import finished, owned
 from dgm.sandboxes.trouble import called, engine_trouble
 
@@ -36,7 +38,7 @@ _ENVIRONMENT = {
     "TMPDIR": "/tmp",
     "LANG": "C.UTF-8",
 }
-_KILLED, _TIMED_OUT, _CANNOT_START = 137, 124, (125, 126, 128)
+_KILLED, _CANNOT_START = 137, (125, 126, 128)
 _NO_PROCESS_LEFT = (b"/usr/bin/timeout: fork system call failed", b"OCI runtime exec failed")
 _MERGED = 'exec "$@" 2>&1'
 _FED = 'exec 3>&1 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $code'
@@ -50,8 +52,6 @@ _ASKS_AGAIN_S = 0.5
 """The longest wait between two questions how a program ended."""
 _COPY_S = 300.0
 """For the copy of a folder of the image, from a disk that may be cold."""
-_OWN_IMAGE = "python"
-"""Whose user works in images that are not made from a recipe."""
 _OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
 
 
@@ -160,7 +160,7 @@ class DockerEngine:
     def _base(self, image: str) -> Base:
         """What to make a container from; the image of a recipe is built if need be."""
         if image.startswith(IN_ENGINE):
-            return _in_engine(self._client, image.removeprefix(IN_ENGINE))
+            return container.in_engine(self._client, image.removeprefix(IN_ENGINE))
         recipe = recipes.load(image)
         if recipe.tag not in self._images:
             images.ensure(self._client, recipe)
@@ -189,7 +189,7 @@ class DockerSandbox:
         self._memory_kills = 0
         self._closed = False
 
-    async def exec(
+    async def exec(  # noqa: PLR0913  (all but two have their usual value)
         self,
         argv: Sequence[str],
         *,
@@ -198,6 +198,7 @@ class DockerSandbox:
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
         output_limit: int = 1_000_000,
+        processor_s: float | None = None,
     ) -> Completed:
         """Runs a command to its end, or kills all of it; what it left in the background runs on.
 
@@ -206,10 +207,13 @@ class DockerSandbox:
             Infrastructure: the sandbox is closed or its lifetime is over, or the engine failed.
         """
         started = time.monotonic()
-        bounded = _bounded(argv, cwd, timeout_s, fed=bool(stdin))
+        bounded = _bounded(limited(argv, processor_s), cwd, timeout_s, fed=bool(stdin))
+        meter = Meter(processor_s, self._processor_s)
+        await meter.begin()
         for attempt in range(_KILLING_TRIES):
             output = Output(output_limit)
-            exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
+            async with meter.watching(self.halt):
+                exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
             if not _crowded_out(exit_code, output):
                 break
             log.warning("the sandbox %s is full of processes: killing them", self._id[:12])
@@ -218,12 +222,18 @@ class DockerSandbox:
         else:
             raise AgentFault("processes", "so many processes run in the sandbox that no other can be started")
         seconds = time.monotonic() - started
-        kept = bytes(output.kept)
-        if exit_code is None or (seconds >= timeout_s and exit_code in (_KILLED, _TIMED_OUT)):
+        used_s = await meter.used_s()
+        if meter.over or (processor_s is not None and exit_code == SIGNALLED):
             await self._kill_strays()
-            return Completed(_TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
+            return out_of_processor(output, seconds, used_s)
+        kept = bytes(output.kept)
+        if exit_code is None or (seconds >= timeout_s and exit_code in (_KILLED, TIMED_OUT)):
+            await self._kill_strays()
+            late = Completed(TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
+            return replace(late, processor_s=used_s)
         out_of_memory = exit_code == _KILLED and await self._killed_for_memory()
-        return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
+        done = Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
+        return replace(done, processor_s=used_s)
 
     async def put(self, files: Snapshot, target: str) -> None:
         """Writes the files below ``target``, as the sandbox's user."""
@@ -241,11 +251,18 @@ class DockerSandbox:
             AgentFault: stage ``processes``: so many run that they cannot be ended.
             Infrastructure: the engine failed.
         """
+        crowded = False
         for attempt in range(_KILLING_TRIES):
             # It fails where it found nothing to kill.
-            if await self._kill_strays() in (0, 1):
+            ended = await self._kill_strays()
+            if ended in (0, 1):
                 return
+            crowded = crowded or ended is not None
             await asyncio.sleep(0.1 * attempt)
+        if not crowded:
+            raise Infrastructure(
+                f"the engine did not end the programs of a sandbox in {_KILLING_TRIES} tries"
+            )
         raise AgentFault("processes", "so many processes run in the sandbox that they cannot be ended")
 
     async def copy(self, source: str, target: str) -> None:
@@ -296,6 +313,16 @@ class DockerSandbox:
         except TimeoutError:
             return None
 
+    async def _processor_s(self) -> float | None:
+        """Processor seconds that the container has taken so far, by the engine's account."""
+
+        def asked() -> Mapping[str, Any]:
+            found: Mapping[str, Any] = self._client.api.stats(self._id, stream=False, one_shot=True)
+            return found
+
+        said = await called("ask what a sandbox has taken", asked)
+        return processor_of(said)
+
     async def _exit_code(self, ident: str) -> int:
         """Waits for it: a busy engine closes a program's output before it has noted how the program ended."""
         pause_s = 0.01
@@ -340,23 +367,6 @@ def _bounded(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool) -> l
 def _crowded_out(exit_code: int | None, output: Output) -> bool:
     """Whether the program was never started, for want of processes."""
     return exit_code in _CANNOT_START and output.kept.startswith(_NO_PROCESS_LEFT)
-
-
-def _in_engine(client: "DockerClient", reference: str) -> Base:
-    import docker
-
-    try:
-        found = client.api.inspect_image(reference)  # type: ignore[no-untyped-call]
-    except docker.errors.ImageNotFound as error:
-        raise Infrastructure(
-            f"the engine has no image {reference}: pull or build it, then try again"
-        ) from error
-    config = found["Config"]
-    copied_mb = int((config.get("Labels") or {}).get(COPIED_MB, "0"))
-    variables = dict(variable.split("=", 1) for variable in config.get("Env") or ())
-    path = tuple(filter(None, variables.get("PATH", "").split(":")))
-    # By its id: a name may come to mean another image at any time.
-    return Base(found["Id"], reference, recipes.load(_OWN_IMAGE).user, copied_mb, path)
 
 
 def _connected() -> "DockerClient":

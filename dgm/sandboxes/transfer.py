@@ -10,7 +10,10 @@ from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Sandbox
 from dgm.sandboxes import tarball
 
-_TIMEOUT_S = 60.0
+_PROCESSOR_S = 60.0
+"""Of the programs that read a folder: an agent may make one that takes for ever."""
+_TIMEOUT_S = 240.0
+"""By the clock, on a machine that has other things to do."""
 _PUT = 'mkdir -p -- "$1" && exec tar -x -m -f - -C "$1"'
 _GET = """
 exec 3>&1 2>/dev/null
@@ -64,11 +67,14 @@ async def get(sandbox: Sandbox, source: str, *, limit_bytes: int, exclude: Seque
             timeout_s=_TIMEOUT_S,
             cwd="/",
             output_limit=bound,
+            processor_s=_PROCESSOR_S,
         )
         if done.truncated:
             raise tarball.too_large(limit_bytes)
+        if done.out_of_processor:
+            raise AgentFault("get", f"{source} cannot be read within {_PROCESSOR_S:.0f} s of processor time")
         if done.timed_out:
-            raise AgentFault("get", f"{source} cannot be read within {_TIMEOUT_S:.0f} s")
+            raise Infrastructure(f"reading {source} took more than {_TIMEOUT_S:.0f} s")
         if done.exit_code == _LINK:
             raise AgentFault("get", f"{source} is a link now and no folder")
         if done.exit_code <= _TAR_FILE_CHANGED:

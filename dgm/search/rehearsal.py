@@ -29,9 +29,6 @@ from dgm.sandboxes.packages import packages_mount
 from dgm.search.solving import IMAGE, Sum
 from dgm.search.workbench import SandboxWorkbench
 
-PATIENCE = 18
-"""Times that the self-check of an agent that nobody has vetted may take what a child's may."""
-
 
 async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: LimitSettings) -> None:
     """Run an agent's self-check and one dry job, each in a sandbox that is removed afterwards.
@@ -40,7 +37,7 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: L
         name: of the agent, for messages.
         source: of the agent.
         engine: of the sandboxes.
-        limits: ``check_s`` bounds the self-check.
+        limits: ``check_s`` bounds the self-check and the dry job, as it does those of children.
 
     Raises:
         UserError: the agent cannot start; says what its program said last.
@@ -48,7 +45,7 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: L
     """
     try:
         async with _workbench(source, engine, limits) as bench:
-            stages = Stages(bench, IMAGE, PATIENCE * limits.check_s, (), _no_probe)
+            stages = Stages(bench, IMAGE, limits.check_s, (), _no_probe)
             # Side by side, for starting a sandbox takes as long as what is done in it.
             ends = await asyncio.gather(
                 stages.check(source), stages.start_solve(source), return_exceptions=True

@@ -4,7 +4,7 @@ import asyncio
 import json
 import shutil
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -25,6 +25,7 @@ from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, 
 from dgm.sandboxes import recipes
 from dgm.sandboxes.comparison import patch_of
 from dgm.search.allowance import Allowance
+from dgm.search.own_start import check_responds, unhurried
 
 GATEWAY_FOLDER = "/run/dgm"
 EVIDENCE_FOLDER = "/run/evidence"
@@ -38,6 +39,8 @@ REPOSITORY_LIMITS: Mapping[str, Any] = {"cpus": 2.0, "memory_mb": 4096, "pids": 
 """For images that no recipe speaks for: they hold real repositories."""
 CHECK_BYTES = 20_000
 """Kept of what a self-check prints."""
+AROUND_S = 300.0
+"""Of a sandbox's life beside what runs in it: for putting files in and reading them back."""
 GRACE_S = 15.0
 """Beyond an agent's time limit, for the launcher to end it in good order."""
 
@@ -64,13 +67,25 @@ class SandboxWorkbench:
     answers are void."""
 
     async def work(self, job: Job) -> Work:
-        """Runs the agent's program on the job.
+        """Runs the agent's program on the job; once more with more time where the job is a start (``own_start``).
 
         Raises:
             AgentFault: stages ``contract``, ``size`` and ``patch``: what it left cannot be used; stage ``time``: the
                 allowance has none left; stage ``evidence``: that cannot be laid out.
-            Infrastructure: the sandbox or the model failed.
+            Infrastructure: the sandbox or the model failed, or the machine does not respond.
         """
+        if job.processor_s is not None:
+
+            def attempt(clock_s: float) -> Awaitable[Work]:
+                return self._work(replace(job, time_limit_s=clock_s))
+
+            return await unhurried(attempt, lambda work: work.completed, job.processor_s, self._check_machine)
+        work = await self._work(job)
+        if work.completed.timed_out:
+            await self._check_machine()
+        return work
+
+    async def _work(self, job: Job) -> Work:
         contract = read_contract(job.source)
         async with self._lent(self.role or job.kind.value) as lease:
             if self.allowance:
@@ -122,20 +137,31 @@ class SandboxWorkbench:
     async def check(self, source: Snapshot) -> Completed:
         """How an agent's own check ends, in a fresh sandbox and without a model.
 
+        One that is ``timed_out`` is at fault (``own_start``).
+
         Raises:
             AgentFault: stage ``contract``: it has no check.
-            Infrastructure: the sandbox failed.
+            Infrastructure: the sandbox failed, or the machine does not respond.
         """
-        contract = read_contract(source)
-        async with self.open_sandbox(self.spec) as sandbox:
-            await sandbox.put(source, "/agent")
-            return await sandbox.exec(
-                contract.check,
-                timeout_s=self.limits.check_s,
-                cwd="/agent",
-                env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": self._packages},
-                output_limit=CHECK_BYTES,
-            )
+        contract, check_s = read_contract(source), self.limits.check_s
+
+        async def attempt(clock_s: float) -> Completed:
+            spec = replace(self.spec, lifetime_s=clock_s + AROUND_S)
+            async with self.open_sandbox(spec) as sandbox:
+                await sandbox.put(source, "/agent")
+                return await sandbox.exec(
+                    contract.check,
+                    timeout_s=clock_s,
+                    cwd="/agent",
+                    env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": self._packages},
+                    output_limit=CHECK_BYTES,
+                    processor_s=check_s,
+                )
+
+        return await unhurried(attempt, lambda done: done, check_s, self._check_machine)
+
+    async def _check_machine(self) -> None:
+        await check_responds(self.open_sandbox, replace(self.spec, mounts=()))
 
     @property
     def _packages(self) -> str:
@@ -162,6 +188,7 @@ class SandboxWorkbench:
                 cwd="/job",
                 stdin=self._launch(job, contract, lease.token),
                 output_limit=self.limits.log_bytes,
+                processor_s=job.processor_s,
             )
             completed = await _within(sandbox, running, job.time_limit_s, lease)
             return _in_time(completed, job.time_limit_s), await self._left(sandbox, job)
@@ -220,7 +247,7 @@ class SandboxWorkbench:
             image=job.image,
             mounts=(*self.spec.mounts, Mount(self.gateway.folder, GATEWAY_FOLDER), *shown),
             filled={job.workdir: job.workspace.source} if isinstance(job.workspace, InImage) else {},
-            lifetime_s=job.time_limit_s + MOST_LOST_S + 120.0,
+            lifetime_s=job.time_limit_s + MOST_LOST_S + AROUND_S,
         )
 
 

@@ -54,6 +54,22 @@ def test_what_a_timed_out_program_detached_dies_with_it(inside: Inside):
     assert inside(work).exit_code == 1
 
 
+BUSY = "import os\nos.fork()\nwhile True: pass\n"
+
+
+def test_processor_time_is_counted_over_all_processes(inside: Inside):
+    done = inside(command("python3", "-c", BUSY, timeout_s=300, processor_s=1.0), cpus=2.0)
+    assert (done.exit_code, done.timed_out, done.out_of_processor) == (124, True, True)
+    assert 1.0 <= done.processor_s < 30
+
+
+def test_waiting_takes_no_processor_time(inside: Inside):
+    done = inside(command("sleep", "infinity", timeout_s=2.0, processor_s=1.5))
+    assert (done.timed_out, done.out_of_processor) == (True, False)
+    assert done.processor_s < 1.5
+    assert inside(command("true", processor_s=60.0)).exit_code == 0
+
+
 def test_endless_output_is_cut_without_growing_the_host(inside: Inside):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     done = inside(command("head", "-c", "1G", "/dev/zero", output_limit=10_000, timeout_s=60))

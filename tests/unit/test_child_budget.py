@@ -40,7 +40,9 @@ class Place:
     async def put(self, files, target):
         pass
 
-    async def exec(self, argv, *, timeout_s, stdin, **_):
+    async def exec(self, argv, *, timeout_s, stdin=b"", **_):
+        if argv == ["true"]:
+            return Completed(0, b"")
         launch = json.loads(stdin)
         ends = self.now + launch["time_limit_s"]
         async with client(self.opened, launch["token"]) as http:

@@ -33,7 +33,7 @@ def got(*completed):
         (Completed(66, b""), "get", "there is no folder"),
         (Completed(2, b""), "get", "cannot be read as the agent left it"),
         (Completed(137, b""), "get", "cannot be read as the agent left it"),
-        (Completed(124, b"", timed_out=True), "get", "cannot be read within"),
+        (Completed(124, b"", timed_out=True, out_of_processor=True), "get", "60 s of processor time"),
         (Completed(0, b"", truncated=True), "size", "more than 1,000 bytes"),
     ],
 )
@@ -46,6 +46,11 @@ def test_a_folder_that_cannot_be_read_is_the_agents_fault(completed, stage, word
 def test_a_sandbox_without_tar_is_not_the_agents_fault():
     with pytest.raises(Infrastructure, match="no tar"):
         got(Completed(127, b""))
+
+
+def test_a_slow_machine_is_not_the_agents_fault():
+    with pytest.raises(Infrastructure, match="reading /work/repo took more than 240 s"):
+        got(Completed(124, b"", timed_out=True))
 
 
 def test_a_folder_that_was_closed_is_opened_and_read():

@@ -162,6 +162,24 @@ def test_a_failing_check_is_fatal(check):
 
 
 @pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"out_of_processor": True}, "took more than 1 s of processor time (limits.check_s)"),
+        ({"seconds": 120.2}, "did not end within 120 s, at a second try: it waits for something"),
+    ],
+)
+def test_what_a_child_ran_out_of_is_told_and_what_it_printed_is_kept(how, said):
+    late = Completed(124, b"loading\n", timed_out=True, **how)
+    fault = failing(World(late), CHILD)
+    assert (str(fault), fault.output) == (f"the self-check {said}", b"loading\n")
+    fault = failing(World(work=Work(CHILD, b"", late, (), 1)), CHILD)
+    assert (str(fault), fault.output) == (
+        f"an improve job, to which the model only says DONE, {said}",
+        b"loading\n",
+    )
+
+
+@pytest.mark.parametrize(
     "work",
     [
         Work(CHILD, b"", Completed(0, b""), (), 0),

@@ -1,6 +1,7 @@
 """How an agent's program ended, as the workbench tells it."""
 
 import asyncio
+import json
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -21,6 +22,8 @@ class Place:
     action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
+    idle = Completed(0, b"")
+    """How a program ends that does nothing."""
 
     def __init__(self, completed):
         self.completed = completed
@@ -37,7 +40,7 @@ class Place:
         pass
 
     async def exec(self, argv, **_):
-        return self.completed
+        return self.idle if argv == ["true"] else self.completed
 
     async def outlive(self, limit_s):
         pass
@@ -118,7 +121,12 @@ def test_a_workspace_in_an_image_is_neither_put_in_nor_read_back():
         (Completed(0, b"x" * 100, truncated=True), AgentFault, "more than 100 bytes"),
         (Completed(71, b'error: open("a"): no room\n'), AgentFault, "cannot be compared: error: open"),
         (Completed(72, b"diff"), AgentFault, "git failed on the way"),
-        (Completed(124, b"", timed_out=True), AgentFault, "git ran out of time"),
+        (Completed(124, b"", timed_out=True), Infrastructure, "took more than 720 s"),
+        (
+            Completed(124, b"", timed_out=True, out_of_processor=True),
+            AgentFault,
+            "git ran out of processor time",
+        ),
         (Completed(137, b"", out_of_memory=True), AgentFault, "git ran out of memory"),
         (Completed(70, b"fatal: no HEAD"), Infrastructure, "/base.git cannot be used: fatal: no HEAD"),
         (Completed(127, b"sh: git: not found"), Infrastructure, "/base.git cannot be used"),
@@ -131,24 +139,80 @@ def test_a_comparison_that_fails_is_put_down_to_whom_it_is_for(answer, error, pr
 
 
 class CheckPlace(Place):
-    """A sandbox in which an agent's self-check is run."""
+    """Sandboxes in which an agent's self-check ends as told, time by time; it notes how each was run."""
+
+    def __init__(self, *ends, idle=Place.idle):
+        self.ends, self.idle, self.ran = list(ends), idle, []
 
     async def put(self, files, target):
         assert (files, target) == (SOURCE, "/agent")
 
     async def exec(self, argv, **given):
-        self.argv, self.given = list(argv), given
-        return self.completed
+        self.ran.append((list(argv), given))
+        return self.idle if argv == ["true"] else self.ends.pop(0)
+
+    def bench(self, **limits):
+        spec = SandboxSpec("python", mounts=(Mount(Path("/host"), "/packages"),))
+        return SandboxWorkbench(self.open, self, ActionId(1), spec, LimitSettings(**limits))
+
+    def check(self, **limits):
+        return asyncio.run(self.bench(**limits).check(SOURCE))
+
+
+BY_CLOCK = Completed(124, b"", timed_out=True, processor_s=0.1)
+BURNT = Completed(124, b"", timed_out=True, out_of_processor=True, processor_s=20.0)
+GOOD = Completed(0, b"ok")
 
 
 def test_a_self_check_runs_with_the_packages_and_no_model():
     place = CheckPlace(Completed(1, b"no"))
-    spec = SandboxSpec("python", mounts=(Mount(Path("/host"), "/packages"),))
-    bench = SandboxWorkbench(place.open, place, ActionId(1), spec, LimitSettings(check_s=3))
-    assert asyncio.run(bench.check(SOURCE)) is place.completed
-    assert place.argv == ["check"]
-    assert (place.given["timeout_s"], place.given["cwd"]) == (3, "/agent")
-    assert place.given["env"]["PYTHONPATH"] == "/packages"
+    assert place.check(check_s=20).output == b"no"
+    ((argv, given),) = place.ran
+    assert argv == ["check"]
+    assert (given["timeout_s"], given["processor_s"], given["cwd"]) == (60, 20, "/agent")
+    assert given["env"]["PYTHONPATH"] == "/packages"
+
+
+@pytest.mark.parametrize(
+    ("ends", "last", "waited"),
+    [
+        ([BURNT], BURNT, [30]),
+        ([BY_CLOCK, GOOD], GOOD, [30, 120]),
+        ([BY_CLOCK, BURNT], BURNT, [30, 120]),
+        ([BY_CLOCK, BY_CLOCK], BY_CLOCK, [30, 120, 5]),
+    ],
+)
+def test_a_self_check_that_only_the_clock_ended_is_tried_again_with_more_time(ends, last, waited):
+    place = CheckPlace(*ends)
+    assert place.check(check_s=1) is last
+    assert [given["timeout_s"] for _, given in place.ran] == waited
+
+
+def test_on_a_machine_that_does_not_respond_no_agent_is_to_blame():
+    place = CheckPlace(BY_CLOCK, BY_CLOCK, idle=Completed(124, b"", timed_out=True))
+    with pytest.raises(Infrastructure, match="the machine does not respond"):
+        place.check(check_s=1)
+    stuck = Place(Completed(124, b"", timed_out=True))
+    stuck.idle = stuck.completed
+    bench = SandboxWorkbench(stuck.open, stuck, ActionId(1), SandboxSpec("python"), LimitSettings())
+    job = Job(JobKind.SOLVE, "p", SOURCE, {"a.py": Entry(b"1")}, "python", "/work/repo", 6.0)
+    with pytest.raises(Infrastructure, match="the machine does not respond"):
+        asyncio.run(bench.work(job))
+
+
+class DryPlace(CheckPlace):
+    """Sandboxes in which an agent's program ends as told."""
+
+    async def put(self, files, target):
+        pass
+
+
+def test_a_dry_run_has_the_time_of_a_self_check():
+    place = DryPlace(BY_CLOCK, GOOD)
+    job = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/agent", 6.0, processor_s=15.0)
+    assert asyncio.run(place.bench().work(job)).completed == GOOD
+    limits = [json.loads(given["stdin"])["time_limit_s"] for _, given in place.ran]
+    assert (limits, {given["processor_s"] for _, given in place.ran}) == ([45.0, 180.0], {15.0})
 
 
 def test_a_source_without_a_contract_is_not_checked():

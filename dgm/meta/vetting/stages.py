@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault
 from dgm.meta.vetting.record import Ran
-from dgm.protocols import Grade, Job, JobKind, Workbench
+from dgm.protocols import Completed, Grade, Job, JobKind, Workbench
 
 DRY_RUN = "This is a dry run: change nothing and say DONE."
 DRY_WORKSPACE: Snapshot = {"README.md": Entry(b"An empty project.\n")}
@@ -30,7 +30,7 @@ class Stages:
         Args:
             dry_bench: checks the child, and lends the scripted model of the dry run.
             image: recipe of the sandbox of the dry run.
-            check_s: wall seconds that the self-check may take.
+            check_s: processor seconds that the self-check may take, and each dry run.
             probes: tasks that all parents have always resolved.
             tries: what a probe is made with.
         """
@@ -44,7 +44,7 @@ class Stages:
         """Runs the agent's self-check; it must exit 0 in time."""
         done = await self._dry_bench.check(child)
         if done.timed_out:
-            raise AgentFault("check", f"the self-check did not end within {self._check_s:g} s")
+            raise AgentFault("check", f"the self-check {self._late(done)}", done.output)
         if done.exit_code != 0:
             why = f"the self-check exits {done.exit_code}: {last_line(done.output)}"
             raise AgentFault("check", why, done.output)
@@ -52,15 +52,21 @@ class Stages:
     async def start_improve(self, child: Snapshot) -> None:
         """Starts an improve job whose model says DONE at once; the agent must ask it and end by itself."""
         work = await self._dry_bench.work(self._job(JobKind.IMPROVE, child, child, "/work/agent"))
-        if work.completed.timed_out:
-            raise AgentFault("improve", "an improve job does not end although the model says DONE")
-        if work.calls == 0:
-            why = last_line(work.completed.output)
-            raise AgentFault(
-                "improve", f"an improve job never asks the model (exit {work.completed.exit_code}: {why})"
-            )
-        if work.completed.exit_code != 0 and b"Traceback (most recent call last)" in work.completed.output:
-            raise AgentFault("improve", f"an improve job crashes: {last_line(work.completed.output)}")
+        done = work.completed
+        if done.timed_out:
+            why = f"an improve job, to which the model only says DONE, {self._late(done)}"
+        elif work.calls == 0:
+            why = f"an improve job never asks the model (exit {done.exit_code}: {last_line(done.output)})"
+        elif done.exit_code != 0 and b"Traceback (most recent call last)" in done.output:
+            why = f"an improve job crashes: {last_line(done.output)}"
+        else:
+            return
+        raise AgentFault("improve", why, done.output)
+
+    def _late(self, done: Completed) -> str:
+        if done.out_of_processor:
+            return f"took more than {self._check_s:g} s of processor time (limits.check_s)"
+        return f"did not end within {done.seconds:.0f} s, at a second try: it waits for something"
 
     async def start_solve(self, source: Snapshot) -> None:
         """Start a solve job whose model says DONE at once; the agent must come as far as its first request.
@@ -93,7 +99,8 @@ class Stages:
             workspace=workspace,
             image=self._image,
             workdir=workdir,
-            time_limit_s=max(30.0, self._check_s),
+            time_limit_s=self._check_s,
+            processor_s=self._check_s,
         )
 
     async def probe(self, child: Snapshot, ran: Ran) -> None:
