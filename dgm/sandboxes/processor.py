@@ -38,8 +38,8 @@ class Meter:
         over: whether the command was ended for it.
     """
 
-    def __init__(self, limit_s: float | None, taken: Taken) -> None:
-        self._limit_s = limit_s
+    def __init__(self, limit_s: float | None, taken: Taken, every_s: float = EVERY_S) -> None:
+        self._limit_s, self._every_s = limit_s, every_s
         self._taken = taken
         self._before: float | None = None
         self.over = False
@@ -70,7 +70,7 @@ class Meter:
     async def _watch(self, end: Callable[[], Awaitable[object]]) -> None:
         assert self._limit_s is not None
         while True:
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(self._every_s)
             used = await self.used_s()
             if used is not None and used >= self._limit_s:
                 self.over = True

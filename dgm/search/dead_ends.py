@@ -52,6 +52,8 @@ MAY_HELP: Mapping[str, str] = {
 """Stage → what may keep children from dying there; names of settings as ``--set`` takes them."""
 UNKNOWN = f"{STRONGER}, or another operator (operator)"
 """For a stage of a plug-in."""
+_RUN = frozenset({"check", "improve"})
+"""Stages at which a child's own program is run, and what it prints is kept."""
 _SHOWN_LINES = 6
 _READ_BYTES = 4_000
 
@@ -71,7 +73,8 @@ class DeadEnd:
         """One line for people; its reason is an agent's or a model's words."""
         dead = self.last.outcome
         if len(self.stages) == 1:
-            died = f"the last {self.times} children died of one cause, none was born between: {dead.stage}"
+            who = "child" if self.times == 1 else f"{self.times} children"
+            died = f"the last {who} died of one cause, none was born between: {dead.stage}"
         else:
             stages = ", ".join(f"{count} {stage}" for stage, count in self.stages.items())
             died = f"no child was ever born, all {self.times} died ({stages}), the last: {dead.stage}"
@@ -110,12 +113,12 @@ def dead_end(tree: Tree, in_a_row: int) -> DeadEnd | None:
 
 
 def last_output(run: Run, end: DeadEnd) -> list[str]:
-    """Return the last lines that the last child, or the agent that made it, printed; none where nothing was kept.
+    """Return the last lines that the child printed at its end, or, where it was never run, the agent that made it.
 
     The lines are an agent's words, to be neutralised before they are shown.
     """
-    traces = end.last.outcome.cost.traces
-    digest = traces.get("output") or traces.get("log")
+    dead = end.last.outcome
+    digest = dead.cost.traces.get("output" if dead.stage in _RUN else "log")
     if digest is None:
         return []
     try:

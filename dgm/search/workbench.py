@@ -37,6 +37,8 @@ TIMED_OUT = 124
 IN_ENGINE = "docker:"
 REPOSITORY_LIMITS: Mapping[str, Any] = {"cpus": 2.0, "memory_mb": 4096, "pids": 512, "disk_mb": 1024}
 """For images that no recipe speaks for: they hold real repositories."""
+CHECK_ENVIRONMENT: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+"""Without a buffer, so that what a self-check printed is there where it is ended."""
 CHECK_BYTES = 20_000
 """Kept of what a self-check prints."""
 AROUND_S = 300.0
@@ -153,7 +155,7 @@ class SandboxWorkbench:
                     contract.check,
                     timeout_s=clock_s,
                     cwd="/agent",
-                    env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": self._packages},
+                    env={**CHECK_ENVIRONMENT, "PYTHONPATH": self._packages},
                     output_limit=CHECK_BYTES,
                     processor_s=check_s,
                 )

@@ -65,8 +65,9 @@ def _dead_end_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
         return []
     stages = ", ".join(f"{count} {one_line(stage, 40)}" for stage, count in end["stages"].items())
     said = f"{stages} in a row, none born between; the last: {one_line(end['reason'], 300)}"
-    names = ["its output", *[""] * len(end["output"])]
-    printed = [fact(name, one_line(text, 160)) for name, text in zip(names, end["output"], strict=False)]
+    texts = end["output"] or ["nothing was printed"]
+    names = ["last output", *[""] * (len(texts) - 1)]
+    printed = [fact(name, one_line(text, 160)) for name, text in zip(names, texts, strict=True)]
     return [
         fact("stillborn", said, Tone.WARN),
         *printed,

@@ -15,11 +15,15 @@ from dgm.archive.events import (
     RunStarted,
     RunStopped,
 )
+from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Expand, Stillborn
+from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Cost, Entry, Expand, Stillborn
 from dgm.policies.limits import BARREN, fertile
 from dgm.search.budgets import Reason
 from dgm.search.dead_ends import LUCK, MAY_HELP, UNKNOWN, dead_end
+from dgm.search.summary import run_summary
+from dgm.show.spans import plain
+from dgm.show.status import status_lines
 from tests.unit.worlds import TASKS, Log
 
 ROOT = Path(__file__).parents[2]
@@ -173,3 +177,28 @@ def test_every_stage_has_words_that_name_settings_and_stand_in_the_document():
         for section, name in re.findall(r"\b([a-z]+)\.([a-z_]+)\b", words.replace("agent.toml", "")):
             assert name in sections[section].annotation.model_fields, (stage, words)
         assert stage == "of a plug-in" or f"`{stage}`" in document
+
+
+def test_status_tells_what_children_died_of_and_what_the_last_one_printed(tmp_path):
+    with Run.create(
+        tmp_path / "run", {"settings": Settings().model_dump(mode="json"), "sandbox": "none"}
+    ) as run:
+        run.append(RunStarted(Budget(evaluations=100), TASKS))
+        commit = run.repository.commit({"agent.py": Entry(b"seed")}, ())
+        run.append(run.birth(Born((), "seed", commit, ""), ActionId(0)))
+        printed = run.traces.put(b"one\n\n\x1b[31mKeyError\n", limit=None)
+        cost = Cost(traces={"output": printed, "log": printed})
+        for number in range(1, BARREN + 1):
+            run.append(ActionStarted(ActionId(number), Expand((AgentId(0),), "self-edit")))
+            dead = Stillborn((AgentId(0),), "self-edit", "check", f"the self-check exits {number}", cost)
+            run.append(AgentStillborn(ActionId(number), dead))
+        assert run_summary(run)["dead_end"] is None
+        run.append(RunStopped(Reason.CANNOT_GO_ON.value))
+        facts = run_summary(run)
+        assert facts["state"] == "cannot go on"
+        assert facts["dead_end"]["times"] == BARREN
+        assert facts["dead_end"]["output"] == ["one", "\x1b[31mKeyError"]
+        shown = "\n".join(plain(line) for line in status_lines(run, facts))
+    assert "stillborn    10 check in a row, none born between; the last: the self-check exits 10" in shown
+    assert "last output  one\n             \\x1b[31mKeyError\n" in shown
+    assert "may help     more processor time for the self-check (limits.check_s)" in shown

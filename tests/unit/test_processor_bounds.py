@@ -5,7 +5,6 @@ import subprocess
 
 import pytest
 
-from dgm.sandboxes import processor
 from dgm.sandboxes.cgroups import Group
 from dgm.sandboxes.processor import SIGNALLED, Meter, limited, processor_of
 
@@ -70,12 +69,11 @@ class Sandbox:
         self.ended = True
 
 
-def metered(sandbox, limit_s, monkeypatch):
+def metered(sandbox, limit_s):
     """A meter that watched a command for ten looks at what it takes, at most."""
-    monkeypatch.setattr(processor, "EVERY_S", 0.0)
 
     async def watch():
-        meter = Meter(limit_s, sandbox.used)
+        meter = Meter(limit_s, sandbox.used, every_s=0.0)
         await meter.begin()
         async with meter.watching(sandbox.end):
             for _ in range(200):
@@ -87,13 +85,13 @@ def metered(sandbox, limit_s, monkeypatch):
     return asyncio.run(watch())
 
 
-def test_a_command_is_ended_when_it_has_taken_what_it_may(monkeypatch):
+def test_a_command_is_ended_when_it_has_taken_what_it_may():
     sandbox = Sandbox()
-    assert metered(sandbox, 3.0, monkeypatch).over
+    assert metered(sandbox, 3.0).over
     assert (sandbox.ended, sandbox.taken) == (True, 14.0), "what was taken before it does not count"
 
 
-def test_a_command_is_let_be_without_a_limit_or_an_account(monkeypatch):
+def test_a_command_is_let_be_without_a_limit_or_an_account():
     for sandbox, limit_s in ((Sandbox(), None), (Sandbox(accounts=False), 3.0)):
-        meter = metered(sandbox, limit_s, monkeypatch)
+        meter = metered(sandbox, limit_s)
         assert (meter.over, sandbox.ended, asyncio.run(meter.used_s())) == (False, False, None)

@@ -1,0 +1,75 @@
+"""A search whose children all fail their self-check ends with exit code 1, and says what they died of."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from dgm.archive.snapshots import write_folder
+from dgm.assemble import seed_source
+from dgm.domain import Entry
+
+pytestmark = pytest.mark.sandbox
+CHECK = b"""import hashlib, pathlib
+files = sorted(path for path in pathlib.Path("agent").rglob("*") if path.is_file())
+found = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+print("the sum is", found)
+if pathlib.Path("sum.txt").read_text() not in ("", found):
+    raise RuntimeError("\\x1b[31mthis agent was changed")
+"""
+"""Passes in the seed only; run with an empty ``sum.txt`` it says what to write there."""
+
+
+def frozen_seed(folder):
+    """The shipped seed, with a self-check that no changed agent passes."""
+    seed = seed_source(None)
+    toml = seed["agent.toml"].data.replace(
+        b'check = ["python3", "-m", "agent", "--check"]', b'check = ["python3", "check.py"]'
+    )
+    assert b"check.py" in toml
+    write_folder({**seed, "agent.toml": Entry(toml), "check.py": Entry(CHECK), "sum.txt": Entry(b"")}, folder)
+    said = subprocess.run(
+        [sys.executable, "-B", "check.py"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    (folder / "sum.txt").write_text(said.stdout.split()[-1])
+
+
+def test_a_search_whose_children_all_die_ends_with_their_cause(dgm, tmp_path):
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    frozen_seed(tmp_path / "agent")
+    words = [
+        "--model",
+        "offline",
+        "--sandbox",
+        "bubblewrap",
+        "--policy",
+        "hgm",
+        "--workers",
+        1,
+        "--name",
+        "dying",
+    ]
+    words += [
+        "--max-evaluations",
+        6,
+        "--seed-agent",
+        tmp_path / "agent",
+        "--set",
+        "limits.stillborn_in_a_row=1",
+    ]
+    ended = dgm("run", *words, code=1)
+    said = "the search cannot go on: the last child died of one cause, none was born between: check: the self-check exits 1"
+    assert said in ended.stderr
+    assert "limits.check_s" in ended.stderr
+    assert ended.stderr.rstrip().endswith("resume with: dgm resume dying")
+    assert "RuntimeError: \\x1b[31mthis agent was changed" in ended.stdout
+    assert "\x1b" not in ended.stdout + ended.stderr
+    facts = dgm.json("status", "dying")
+    assert (facts["state"], facts["dead_end"]["stage"], facts["dead_end"]["times"]) == (
+        "cannot go on",
+        "check",
+        1,
+    )
+    assert facts["dead_end"]["output"][0].startswith("the sum is ")
