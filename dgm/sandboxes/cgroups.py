@@ -139,8 +139,14 @@ def _parents() -> Sequence[Path] | None:
         if not os.access(here, os.W_OK) or not (here / "cgroup.procs").exists():
             return None
         parents.append(here)
-    account = _own(_ACCOUNT)
-    return [*parents, account] if os.access(account, os.W_OK) else parents
+    return with_account(parents, _own(_ACCOUNT))
+
+
+def with_account(parents: Sequence[Path], account: Path) -> Sequence[Path]:
+    """Return the folders and that of the account, where it can be written and is not one of them by another name."""
+    same = {parent.resolve() for parent in parents}
+    there = os.access(account / "cgroup.procs", os.W_OK) and account.resolve() not in same
+    return [*parents, account] if there else parents
 
 
 def _own(controller: str) -> Path:

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from dgm.sandboxes.cgroups import Group
+from dgm.sandboxes.cgroups import Group, with_account
 from dgm.sandboxes.processor import SIGNALLED, Meter, limited, processor_of
 
 
@@ -41,6 +41,18 @@ def test_the_account_of_a_control_group_is_read_in_both_versions(tmp_path, files
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     assert Group((tmp_path / "a", tmp_path / "b")).processor_s() == seconds
+
+
+def test_an_account_that_is_mounted_with_the_processor_is_no_group_of_its_own(tmp_path):
+    for name in ("cpu,cpuacct", "alone"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "cgroup.procs").write_text("")
+    for name in ("cpu", "cpuacct"):
+        (tmp_path / name).symlink_to("cpu,cpuacct")
+    parents = [tmp_path / "cpu"]
+    assert with_account(parents, tmp_path / "cpuacct") == parents
+    assert with_account(parents, tmp_path / "absent") == parents
+    assert with_account(parents, tmp_path / "alone") == [*parents, tmp_path / "alone"]
 
 
 @pytest.mark.parametrize(
