@@ -10,7 +10,8 @@ from dgm.errors import UserError
 from dgm.plugins import find
 from dgm.policies.composed import Composed, Composition
 from dgm.policies.operators import operator_rule, whole
-from dgm.policies.rules import EvaluationRule, Gate, Kit, ParentRule, Recommendation, TaskRule
+from dgm.policies.rules import EvaluationRule, Gate, Kit, OneOperator, ParentRule, Recommendation, TaskRule
+from dgm.policies.seed_share import FirstChildInTime
 from dgm.protocols import Needs, Policy
 
 POLICIES = {
@@ -82,6 +83,8 @@ NEEDLESS: Mapping[str, Needs] = {}
 def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Policy:
     """The policy that the settings name, with the parts that they put in place of its own.
 
+    Put together from parts, it lets the seed take no more of the budget than ``seed_share`` allows.
+
     A plug-in is a ``Composition``, or a callable that makes a ``Policy`` from a ``Kit``.
 
     Args:
@@ -106,7 +109,8 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
     )
     task: TaskRule = _part("task", "task_rules", names.task, TASK_RULES)(kit)
     _part("recommendation", "recommendations", names.recommendation, RECOMMENDATIONS)
-    return Composed(settings.policy.name, kit, gate, parent, evaluation, task)
+    composed = Composed(settings.policy.name, kit, gate, parent, evaluation, task)
+    return FirstChildInTime(composed, kit.operators or OneOperator(kit.operator))
 
 
 def _whole_policy(name: str, found: Any, kit: Kit) -> Policy:  # noqa: ANN401  (whatever the plug-in names)

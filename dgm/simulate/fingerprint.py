@@ -20,8 +20,10 @@ from dgm.config import PolicySettings
 from dgm.plugins import find, installed
 from dgm.policies import registry
 from dgm.policies.composed import Composition
+from dgm.policies.seed_share import SEED_SHARE
 from dgm.simulate.contenders import ORACLE, contender_settings, policy_settings
 from dgm.simulate.families import COMMON, FAMILIES, OPERATORS
+from dgm.simulate.items import POOL
 
 FORMAT = 3
 """Of results, of what the loop does in a trial, and of how a world's parameters are drawn."""
@@ -40,12 +42,20 @@ _CHOICE = (
     "dgm.simulate.memory",
 )
 """What else decides where a world has several operators; no other trial imports it."""
+_SEED_SHARE = "dgm.policies.seed_share"
+"""Bounds what the seed takes of a budget; imported by the registry alone, and met by small budgets alone."""
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @cache
-def fingerprint(policy: str, family: str) -> str:
-    """16 hexadecimal digits.
+def fingerprint(policy: str, family: str, budget: int) -> str:
+    """Return 16 hexadecimal digits.
+
+    Args:
+        policy: as people write it for a study.
+        family: of worlds.
+        budget: of the trial, in evaluations. Where the seed may try every task of a world within its share of the
+            budget, the rule on that share decides nothing, and is no part of the version.
 
     Raises:
         UserError: there is no such policy.
@@ -57,6 +67,8 @@ def fingerprint(policy: str, family: str) -> str:
     if family == OPERATORS:
         said += contender_settings(policy).model_dump_json(include={"operator", "operators"})
         modules += _CHOICE
+    if policy != ORACLE and (family == OPERATORS or budget * SEED_SHARE < POOL):
+        modules.append(_SEED_SHARE)
     ranges = repr(replace(FAMILIES[family], about="")) if family in FAMILIES else ""
     parts = [str(FORMAT), said, ranges, repr(sorted(COMMON.items()))]
     parts += [_code(module) for module in sorted(_reached((*modules, *_WORLDS)))]

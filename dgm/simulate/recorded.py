@@ -53,7 +53,7 @@ def open_recording(folder: Path, trial: Trial) -> Run:
         raise UserError(
             f"family '{OPERATORS}' spends virtual time, which no run records; record a trial of another family"
         )
-    said = {**asdict(trial), "version": fingerprint(trial.policy, trial.family)}
+    said = {**asdict(trial), "version": fingerprint(trial.policy, trial.family, trial.budget)}
     try:
         made = (folder / "run.json").exists()
         folder.parent.mkdir(parents=True, exist_ok=True)

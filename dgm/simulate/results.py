@@ -50,7 +50,7 @@ class Results:
 
     def get(self, trial: Trial) -> Result | None:
         """The result of a trial that was performed by the code of now; None where there is none."""
-        return self._known.get((trial, fingerprint(trial.policy, trial.family)))
+        return self._known.get((trial, fingerprint(trial.policy, trial.family, trial.budget)))
 
     def add(self, trial: Trial, result: Result) -> None:
         """Keeps a result; it is in the file when this returns.
@@ -58,7 +58,7 @@ class Results:
         Raises:
             Infrastructure: the disk is full or failing.
         """
-        version = fingerprint(trial.policy, trial.family)
+        version = fingerprint(trial.policy, trial.family, trial.budget)
         if self._file >= 0:
             line = json.dumps({"trial": asdict(trial), "version": version, "result": asdict(result)})
             self._write(line.encode() + b"\n")

@@ -110,8 +110,9 @@ def pack() -> None:
 
 def _is_current(line: str) -> bool:
     result = json.loads(line)
+    trial = result["trial"]
     try:
-        return bool(result["version"] == fingerprint(result["trial"]["policy"], result["trial"]["family"]))
+        return bool(result["version"] == fingerprint(trial["policy"], trial["family"], trial["budget"]))
     except UserError:
         return False
 

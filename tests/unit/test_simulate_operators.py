@@ -139,8 +139,8 @@ def test_virtual_time_is_not_recorded(tmp_path):
 
 
 def test_a_version_is_of_the_choice_too():
-    assert fingerprint("hgm", "operators") != fingerprint(BANDIT, "operators")
-    assert fingerprint("hgm", "drift") != fingerprint("hgm", "operators")
+    assert fingerprint("hgm", "operators", 800) != fingerprint(BANDIT, "operators", 800)
+    assert fingerprint("hgm", "drift", 800) != fingerprint("hgm", "operators", 800)
 
 
 def test_the_command_compares_the_bandit_with_equal_weights():

@@ -44,7 +44,7 @@ def test_results_of_other_code_are_left_alone(tmp_path):
     trial = CELL.trial("random", "drift", 0)
     with Results(file) as results:
         results.add(trial, result(0.5))
-    file.write_text(file.read_text().replace(fingerprint("random", "drift"), "0" * 16))
+    file.write_text(file.read_text().replace(fingerprint("random", "drift", CELL.budget), "0" * 16))
     with Results(file) as results:
         assert results.get(trial) is None
     assert len(file.read_text().splitlines()) == 1

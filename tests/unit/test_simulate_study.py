@@ -35,7 +35,16 @@ def test_a_version_is_of_the_policy_and_of_the_family():
         ("hgm", "broken"),
         ("oracle", "drift"),
     ]
-    assert len({fingerprint(*version) for version in versions}) == len(versions)
+    assert len({fingerprint(*version, 800) for version in versions}) == len(versions)
+
+
+@pytest.mark.parametrize("policy", ["hgm", "adas"])
+def test_the_rule_on_the_seeds_share_is_part_of_a_version_where_a_budget_is_so_small_that_it_may_be_met(
+    policy,
+):
+    """60 tasks are 0.3 of 200 evaluations."""
+    versions = [fingerprint(policy, "drift", budget) for budget in (800, 200, 199, 64)]
+    assert versions[0] == versions[1] != versions[2] == versions[3]
 
 
 def test_processes_give_the_same_results_as_one(tmp_path):
@@ -280,9 +289,9 @@ def test_ticks_are_round_few_and_hold_all(low, high):
 def test_a_version_changes_with_what_puts_the_policy_together(policy, monkeypatch):
     module = import_module("dgm.simulate.fingerprint")
     version, code = fingerprint.__wrapped__, module._code
-    before = version(policy, "drift")
+    before = version(policy, "drift", 800)
     for changed in ("dgm.policies.composed", POLICIES[policy].partition(":")[0]):
         monkeypatch.setattr(
             module, "_code", lambda name, changed=changed: code(name) + "#" * (name == changed)
         )
-        assert version(policy, "drift") != before
+        assert version(policy, "drift", 800) != before
