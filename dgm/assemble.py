@@ -44,6 +44,7 @@ from dgm.sandboxes.packages import packages_mount
 from dgm.search import run_settings
 from dgm.search.budgets import Ending
 from dgm.search.control import Examination, enter_control
+from dgm.search.endless import refuse_endless
 from dgm.search.exam import FOLDER, enter
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
@@ -113,10 +114,11 @@ def create(folder: Path, settings: Settings, parts: Parts) -> Run:
     """Makes a new run with its seed agent as agent 0.
 
     Raises:
-        UserError: the seed agent cannot be used, or the folder exists.
+        UserError: the seed agent cannot be used, the budget can never run out, or the folder exists.
     """
     check_settings(settings)
     prices_of(settings)
+    refuse_endless(settings.budget.budget(), settings)
     source = seed_source(settings.seed_agent)
     run = Run.create(folder, record_of(folder, settings, parts))
     run.append(_started(settings, settings.budget.budget(), parts.benchmark, resumed=False))

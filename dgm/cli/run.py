@@ -28,6 +28,7 @@ from dgm.models.auto import settle
 from dgm.models.choose import AUTO, all_names
 from dgm.protocols import Checked
 from dgm.search.budgets import Ending, Reason
+from dgm.search.endless import refuse_endless
 from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.evaluating import changed
 from dgm.search.mending import SETTABLE, change, graded_after_refusals
@@ -46,6 +47,7 @@ EXIT = {
     Reason.OUTAGE: FAILED,
     Reason.CANNOT_GO_ON: FAILED,
     Reason.REFUSED: USAGE,
+    Reason.ENDLESS: USAGE,
 }
 
 
@@ -95,6 +97,7 @@ def run(
     parts = assemble.parts_of(settings)
     assemble.check_settings(settings)
     settings = _with_models(settings)
+    refuse_endless(settings.budget.budget(), settings)
     _rehearse_seed(settings, parts)
     checks = check_and_tell(settings)
     with assemble.create(folder, settings, parts) as made:
@@ -146,10 +149,11 @@ def resume(
             )
         settings = _mended(opened, assignments, benchmark)
         event = change(assemble.settings_of(opened), settings)
+        budget = _budget(assemble.budget_of(opened, settings), flags)
+        refuse_endless(budget, settings)
         parts = _parts_again(opened, settings, event)
         checks = _check_again(settings, opened)
         withdrawn = graded_after_refusals(opened) if regrade else ()
-        budget = _budget(assemble.budget_of(opened, settings), flags)
         assemble.reopen(opened, budget, parts, [*([event] if event else ()), *withdrawn])
         note_checks(opened, settings, checks)
         if regrade:

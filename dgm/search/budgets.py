@@ -1,7 +1,9 @@
 """When a search is over: its goal is reached, or a limit is spent before that.
 
 ``evaluations`` is a goal. ``tokens``, ``usd`` and ``seconds`` are limits, which end a run with another exit code.
-Failed and stillborn work counts in all of them. ``agents`` only closes the way to more births.
+Failed and stillborn work counts in all of them. ``agents`` only closes the way to more births. A limit that the run's
+steps take nothing of ends it as well, once that is plain (a model that reports no tokens; ``endless`` refuses what can
+be known before).
 """
 
 from dataclasses import dataclass
@@ -17,6 +19,9 @@ NO_ROOM = (
     "{budget.expansion_cost:g}, and the policy wants nothing else"
 )
 
+UNSPENT_EVALUATIONS, UNSPENT_EXPANSIONS = 50, 10
+"""After so many of both that took nothing of a budget of money or tokens, it is taken for one that never runs out."""
+
 
 class Reason(StrEnum):
     """Why a session of a run ended."""
@@ -28,6 +33,7 @@ class Reason(StrEnum):
     OUTAGE = "infrastructure failed"
     REFUSED = "provider refuses"
     CANNOT_GO_ON = CANNOT_GO_ON
+    ENDLESS = "budget never runs out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,9 @@ def ending(tree: Tree, unaffordable: str = "") -> Ending | None:
         if limit is not None and used >= limit
     ]
     reasons = ", ".join(spent) or unaffordable
-    return Ending(Reason.LIMIT, f"the budget is spent: {reasons}") if reasons else None
+    if reasons:
+        return Ending(Reason.LIMIT, f"the budget is spent: {reasons}")
+    return Ending(Reason.ENDLESS, _unspent(tree)) if _never_runs_out(tree) else None
 
 
 def room_for_evaluation(tree: Tree) -> bool:
@@ -96,4 +104,28 @@ def budget_taken(tree: Tree) -> str:
     return (
         f"{tree.evaluations} evaluations and {expansions} expansions{priced} took "
         f"{took or 'the budget of'} {budget.evaluations} evaluations"
+    )
+
+
+def _never_runs_out(tree: Tree) -> bool:
+    """Whether only money or tokens limit the run, and a good many steps have taken nothing of them."""
+    budget = tree.budget
+    if budget.evaluations is not None or budget.seconds is not None:
+        return False
+    taken = [
+        used
+        for used, limit in ((tree.spend.usd, budget.usd), (tree.spend.tokens, budget.tokens))
+        if limit is not None
+    ]
+    enough = tree.evaluations >= UNSPENT_EVALUATIONS and expansions_ended(tree) >= UNSPENT_EXPANSIONS
+    return enough and bool(taken) and not any(taken)
+
+
+def _unspent(tree: Tree) -> str:
+    unit = (
+        "money" if tree.budget.tokens is None else "tokens" if tree.budget.usd is None else "money or tokens"
+    )
+    return (
+        f"{tree.evaluations} evaluations and {expansions_ended(tree)} expansions took no {unit}, so the budget never "
+        "runs out; add --max-evaluations or --max-hours"
     )

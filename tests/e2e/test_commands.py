@@ -133,6 +133,10 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["run", "--sandbox", "none", "--name", "n5"], "sandbox"),
         (["run", "--workers", "0", "--name", "n6"], "workers"),
         (["run", "--max-evaluations", "0", "--name", "n7"], "evaluations"),
+        (
+            ["run", "--model", "offline", "--max-usd", "5", "--name", "n13"],
+            "never runs out, for the model offline",
+        ),
         (["run", "--set", "limits.cals=3", "--name", "n8"], "did you mean 'limits.calls'?"),
         (["run", "absent.toml", "--name", "n9"], "no such settings file"),
         (["run", "--seed-agent", "/usr/share", "--name", "n10"], "/usr/share"),

@@ -1,0 +1,44 @@
+"""Budgets that can never run out, and so end no run: money with models that cost nothing.
+
+Without a limit of evaluations, money, tokens or time a run gets a limit of evaluations (``BudgetSettings.budget``), so
+a limit of agents alone needs nothing here. With a limit of agents a run ends when every agent has tried every task.
+"""
+
+from collections.abc import Mapping
+
+from dgm.config import Settings
+from dgm.domain import Budget
+from dgm.errors import UserError
+from dgm.models.pricing import Price
+from dgm.search.model_checks import prices_of
+
+
+def refuse_endless(budget: Budget, settings: Settings) -> None:
+    """Make sure that the budget ends the run.
+
+    Args:
+        budget: of the session that is about to begin.
+        settings: of the run, with every ``auto`` replaced by a model.
+
+    Raises:
+        UserError: only money limits the run, and no model of it costs any; or as ``prices_of``.
+    """
+    others = (budget.evaluations, budget.agents, budget.tokens, budget.seconds)
+    if budget.usd is None or any(limit is not None for limit in others):
+        return
+    prices = prices_of(settings)
+    if not any(map(_costs, prices.values())):
+        raise UserError(
+            f"--max-usd {budget.usd:g}: never runs out, for {_who(prices)} nothing; "
+            "add --max-evaluations, --max-tokens or --max-hours"
+        )
+
+
+def _costs(price: Price) -> bool:
+    rates = (price.rates, *(tier.rates for tier in price.long))
+    return any(each.dearest_input or each.output for each in rates)
+
+
+def _who(prices: Mapping[str, Price]) -> str:
+    names = sorted(prices)
+    return f"the model {names[0]} costs" if len(names) == 1 else f"the models {', '.join(names)} cost"
