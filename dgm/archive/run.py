@@ -90,7 +90,7 @@ class Run:
             ArchiveBusy: it is to be written, and another process does.
             ArchiveCorrupt: something in it is damaged; names the file and the first thing wrong.
         """
-        config = _read_config(folder / "run.json")
+        config = read_config(folder / "run.json")
         if write and not (folder / "events.db").exists():
             raise ArchiveCorrupt(f"{folder / 'events.db'}: missing; restore it from a copy")
         run = cls(folder, config, EventStore.open(folder / "events.db", write=write))
@@ -199,7 +199,13 @@ class Run:
             raise error if str(where) in str(error) else ArchiveCorrupt(f"{where}: {error}") from error
 
 
-def _read_config(path: Path) -> Mapping[str, Any]:
+def read_config(path: Path) -> Mapping[str, Any]:
+    """Return the configuration in a run's ``run.json``.
+
+    Raises:
+        UserError: there is no such file, it cannot be read, or a newer dgm made it.
+        ArchiveCorrupt: it is not what dgm wrote.
+    """
     try:
         frozen = json.loads(path.read_bytes())
         version, config = frozen["format"], frozen["config"]

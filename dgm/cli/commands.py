@@ -19,6 +19,9 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             Command("run", "dgm.cli.run:run", "Start a search for better agents."),
             Command("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
             Command("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
+            Command(
+                "list", "dgm.cli.runs:list_", "List all runs: state, age, best agent, spend, budget left."
+            ),
             Command("status", "dgm.cli.control:status", "Say how far a search is and what it has spent."),
             Command("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
         ),

@@ -1,0 +1,157 @@
+"""The facts of a run that a list of runs shows, asked of its log by SQL: no event is folded, no value is made of one.
+
+They are what ``Tree`` says of the same run. Which agent is best is the policy's to say and is left to ``dgm.search``.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dgm.archive.codec import decode
+from dgm.archive.events import RunStarted
+from dgm.archive.history import writer
+from dgm.archive.run import read_config
+from dgm.archive.store import EventStore
+from dgm.domain import NO_ACTION, Budget
+
+_COUNTS = "SELECT kind, count(*), max(seq), max(at) FROM events GROUP BY kind"
+_BODY = "SELECT body FROM events WHERE seq = ?"
+_SPEND = (
+    "SELECT total(json_extract(body, '$.usage[1]')) + total(json_extract(body, '$.usage[2]')), "
+    "total(json_extract(body, '$.usage[3]')) FROM events "
+    "WHERE kind IN ('model_called', 'call_booked', 'model_learned')"
+)
+_GRADED = (
+    "SELECT count(*) FROM events WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'"
+)
+_WAITING = (
+    "SELECT count(*) FROM events AS asked WHERE kind = 'child_proposed' AND NOT EXISTS (SELECT 1 FROM events AS later "
+    "WHERE later.action = asked.action AND later.seq > asked.seq "
+    "AND later.kind IN ('agent_born', 'agent_stillborn', 'action_started', 'action_lost'))"
+)
+_EXPANSIONS = (
+    "SELECT count(*) FROM (SELECT max(seq) AS last FROM events WHERE action IN ("
+    "SELECT action FROM events WHERE kind = 'action_started' AND json_extract(body, '$.task') IS NULL) "
+    "AND kind IN ('action_started', 'agent_born', 'agent_stillborn', 'child_proposed', 'action_lost') GROUP BY action)"
+    " JOIN events ON seq = last WHERE kind IN ('agent_born', 'agent_stillborn', 'child_proposed') "
+    "OR (kind = 'action_lost' AND json_extract(body, '$.final'))"
+)
+_SESSIONS = "SELECT seq, at FROM events WHERE kind = 'run_started' ORDER BY seq"
+_LATEST = "SELECT max(at) FROM events WHERE seq >= ? AND seq < ?"
+_FOREVER = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A run at one moment."""
+
+    id: str
+    """The run's own, the same wherever a copy of it lies; empty where it has none."""
+    config: dict[str, Any] = field(repr=False)
+    """As frozen when the run was made."""
+    created: float
+    """Unix time; 0 where the run does not say."""
+    events: int
+    last_at: float
+    """Unix time of the last event; 0 where there is none."""
+    stop_reason: str
+    """Why the last session ended in good order; empty while one runs, or after it was killed."""
+    paused: bool
+    writer: tuple[int, str] | None
+    """Pid and host of the process that writes the run; one on another host is taken for alive."""
+    budget: Budget
+    agents: int
+    evaluations: int
+    """Graded resolved or unresolved, without those withdrawn."""
+    expansions: float
+    """Those that have ended; counted only where they take of the budget of evaluations."""
+    waiting: int
+    """Children that wait for a person."""
+    usd: float
+    tokens: int
+    seconds: float
+    """Wall time over all sessions."""
+
+    @property
+    def state(self) -> str:
+        """As ``dgm.archive.history.state`` says it."""
+        if self.stop_reason:
+            return self.stop_reason
+        if self.writer is None:
+            return "interrupted"
+        return "paused" if self.paused else "running"
+
+
+def read_overview(folder: Path) -> Overview:
+    """Read the facts of the run in a folder; a process may write it meanwhile.
+
+    Raises:
+        UserError: there is no run, or a newer dgm made it.
+        ArchiveCorrupt: something that is read is damaged; names the file and the first thing wrong.
+    """
+    config = read_config(folder / "run.json")
+    # Asked first: of a process that ends meanwhile the last event is then in what is read.
+    written_by = writer(folder)
+    with EventStore.open(folder / "events.db", write=False) as store, store.at_one_moment():
+        kinds = {kind: (count, seq, at) for kind, count, seq, at in store.query(_COUNTS)}
+        budget = _budget(store, kinds)
+        tokens, usd = store.query(_SPEND)[0]
+        return Overview(
+            id=str(config.get("id", "")),
+            config=dict(config),
+            created=_number(config.get("created")),
+            events=max((seq for _, seq, _ in kinds.values()), default=0),
+            last_at=max((at for _, _, at in kinds.values()), default=0.0),
+            stop_reason=_stop_reason(store, kinds),
+            paused=_last(kinds, "run_paused")
+            > max(_last(kinds, kind) for kind in ("action_started", "run_started", "run_stopped")),
+            writer=written_by,
+            budget=budget,
+            agents=kinds.get("agent_born", (0,))[0],
+            evaluations=store.query(_GRADED)[0][0] - len(store.withdrawn()),
+            expansions=store.query(_EXPANSIONS)[0][0] if budget.expansion_cost else 0,
+            waiting=store.query(_WAITING)[0][0] if "child_proposed" in kinds else 0,
+            usd=usd,
+            tokens=int(tokens),
+            seconds=_seconds(store),
+        )
+
+
+def _last(kinds: dict[str, tuple[int, int, float]], kind: str) -> int:
+    return kinds[kind][1] if kind in kinds else 0
+
+
+def _stop_reason(store: EventStore, kinds: dict[str, tuple[int, int, float]]) -> str:
+    stopped = _last(kinds, "run_stopped")
+    if stopped <= _last(kinds, "run_started"):
+        return ""
+    return str(_body(store, stopped).get("reason", ""))
+
+
+def _budget(store: EventStore, kinds: dict[str, tuple[int, int, float]]) -> Budget:
+    started = _last(kinds, "run_started")
+    if not started:
+        return Budget()
+    event = decode("run_started", NO_ACTION, json.dumps(_body(store, started)))
+    return event.budget if isinstance(event, RunStarted) else Budget()
+
+
+def _body(store: EventStore, seq: int) -> dict[str, Any]:
+    body = json.loads(store.query(_BODY, (seq,))[0][0])
+    return body if isinstance(body, dict) else {}
+
+
+def _seconds(store: EventStore) -> float:
+    """From first to last event of each session, summed, as ``Watch`` has it."""
+    sessions: Sequence[tuple[int, float]] = [(seq, at) for seq, at in store.query(_SESSIONS)]
+    ends = [*(seq for seq, _ in sessions[1:]), _FOREVER]
+    total = 0.0
+    for (seq, at), end in zip(sessions, ends, strict=True):
+        total += float(store.query(_LATEST, (seq, end))[0][0]) - at
+    return total
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

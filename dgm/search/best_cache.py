@@ -1,0 +1,94 @@
+"""Best agents of runs in the user's cache: a recommendation may take seconds, and changes with the log alone."""
+
+import contextlib
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgm import __version__
+from dgm.archive.durable import write_durably
+from dgm.archive.overview import Overview
+from dgm.archive.run import Run
+from dgm.domain import AgentId, Tally
+from dgm.errors import DgmError
+from dgm.paths import cache_folder
+
+MOST_EVENTS = 100_000
+"""Length of a log up to which its best agent is looked for where it is not known yet; some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestAgent:
+    """The agent that a run hands out."""
+
+    agent: AgentId
+    own: Tally
+    lower_bound: float
+    """Of the rate of its own verdicts."""
+
+
+def cached_best(folder: Path, seen: Overview) -> BestAgent | None:
+    """Return the best agent of a run as ``best_of`` names it; None where it has none, or its log is too long to ask.
+
+    Args:
+        folder: the run.
+        seen: what was read of it just now.
+
+    Raises:
+        DgmError: the run cannot be read.
+    """
+    if not seen.agents:
+        return None
+    place = _place(seen)
+    known = _known(place, seen)
+    if known is not None or seen.events > MOST_EVENTS:
+        return known
+    from dgm.search.best import best_of  # loads the policies
+    from dgm.stats import lower_bound
+
+    with Run.open(folder) as run:
+        agent = best_of(run)
+        own = run.tree.own(agent)
+        found = BestAgent(agent, own, lower_bound(own))
+        if place and run.tree.seq == seen.events:
+            # A cache that cannot be written is no fault.
+            with contextlib.suppress(DgmError, OSError):
+                write_durably(place, _encoded(seen, found))
+    return found
+
+
+def _place(seen: Overview) -> Path | None:
+    if not seen.id:
+        return None
+    try:
+        return cache_folder("best") / f"{hashlib.sha256(seen.id.encode()).hexdigest()[:32]}.json"
+    except OSError:
+        return None
+
+
+def _key(seen: Overview) -> str:
+    # Two copies of a run that went on apart have the same id; their last events have not the same time.
+    return f"{__version__} {seen.events} {seen.last_at!r}"
+
+
+def _encoded(seen: Overview, best: BestAgent) -> bytes:
+    record = {
+        "key": _key(seen),
+        "agent": best.agent,
+        "resolved": best.own.resolved,
+        "unresolved": best.own.unresolved,
+        "lower_bound": best.lower_bound,
+    }
+    return json.dumps(record).encode()
+
+
+def _known(place: Path | None, seen: Overview) -> BestAgent | None:
+    try:
+        found = json.loads(place.read_bytes()) if place else {}
+        if found["key"] != _key(seen):
+            return None
+        own = Tally(int(found["resolved"]), int(found["unresolved"]))
+        return BestAgent(AgentId(int(found["agent"])), own, float(found["lower_bound"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

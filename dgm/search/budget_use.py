@@ -1,0 +1,65 @@
+"""How much of each limit of a run is used, and which limit is nearest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgm.archive.tree import Tree
+from dgm.domain import Budget
+from dgm.search.budgets import evaluations_spent
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetUse:
+    """One limit of a run."""
+
+    name: str
+    """``evaluations``, ``agents``, ``usd``, ``tokens`` or ``seconds``."""
+    used: float
+    limit: float
+
+    @property
+    def left(self) -> float:
+        """At least 0."""
+        return max(self.limit - self.used, 0.0)
+
+    @property
+    def share(self) -> float:
+        """The used part of the limit; above 1 where more was used."""
+        return self.used / self.limit if self.limit > 0 else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a run has taken so far, in the units of its limits."""
+
+    evaluations: float
+    """With what expansions take of the budget of evaluations."""
+    agents: int
+    usd: float
+    tokens: int
+    seconds: float
+
+
+def budget_uses(budget: Budget, used: Used) -> Sequence[BudgetUse]:
+    """Return the use of each limit that the budget sets."""
+    pairs = (
+        ("evaluations", used.evaluations, budget.evaluations),
+        ("agents", used.agents, budget.agents),
+        ("usd", used.usd, budget.usd),
+        ("tokens", used.tokens, budget.tokens),
+        ("seconds", used.seconds, budget.seconds),
+    )
+    return [BudgetUse(name, amount, limit) for name, amount, limit in pairs if limit is not None]
+
+
+def budget_uses_of(tree: Tree) -> Sequence[BudgetUse]:
+    """Return the use of each limit of a run that is read into a tree."""
+    spend = tree.spend
+    used = Used(evaluations_spent(tree), len(tree.agents), spend.usd, spend.tokens, tree.wall_seconds)
+    return budget_uses(tree.budget, used)
+
+
+def nearest(uses: Sequence[BudgetUse]) -> BudgetUse | None:
+    """Return the limit of which most is used, among those that end a run (one of agents only ends births)."""
+    ending = [use for use in uses if use.name != "agents"]
+    return max(ending, key=lambda use: use.share, default=None)
