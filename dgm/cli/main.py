@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 budget spent before th
 """
 
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from dgm.cli.commands import COMMANDS, help_text
@@ -31,10 +32,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run(words: list[str]) -> int:
     from dgm.cli.complaint import complain
+    from dgm.cli.signals import interruptible
 
+    # The browser's library puts the terminal right by itself, and has nothing else to put away.
+    asked = nullcontext() if words[0] == "browse" else interruptible()
     try:
-        command = _find(words[0])
-        result = command.main(words[1:], prog_name=f"dgm {words[0]}", standalone_mode=False)
+        with asked:
+            command = _find(words[0])
+            result = command.main(words[1:], prog_name=f"dgm {words[0]}", standalone_mode=False)
     except BaseException as error:  # noqa: BLE001  (the program's edge: everything becomes a line and a code)
         return complain(error)
     return result if isinstance(result, int) else 0

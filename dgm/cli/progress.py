@@ -5,23 +5,23 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dgm.archive.events import Recorded
+from dgm.archive.events import ChildProposed, Recorded
 from dgm.archive.run import Run
-from dgm.archive.tree import Tree
 from dgm.cli.output import console
+from dgm.cli.panel import panel_lines, time_line
+from dgm.cli.signals import leave_closed_terminal, print_line, stopping_signals
 from dgm.domain import AgentId
-from dgm.policies.best_belief import best_belief
-from dgm.search.budgets import budget_taken, evaluations_spent
+from dgm.search.budgets import evaluations_spent
 from dgm.search.loop import Search
-from dgm.show.events import agent_name, event_line
-from dgm.show.spans import plain
-from dgm.show.status import waiting_line
-from dgm.show.words import bar, clock, interval_text, tally_text
+from dgm.show.events import event_line
+from dgm.show.spans import Line, line, plain
+from dgm.show.terminal import with_colours
+from dgm.show.words import clock
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,29 +39,35 @@ class Progress:
         self._quiet = quiet
         self._began = time.monotonic()
         self._spent_before = evaluations_spent(run.tree)
-        self._recent: list[str] = []
-        self._facts: list[str] = []
+        self._seconds_before = run.tree.wall_seconds
+        self._limit_s = run.tree.budget.seconds
+        self._recent: list[Line] = []
+        self._facts: Sequence[Line] = ()
         self._search: Search | None = None
+        self._told_how_to_answer = False
         self.live: Live | None = None
 
     def attach(self, search: Search) -> None:
         """The search whose slots the panel shows."""
         self._search = search
+        self._read_tree()
 
     def event(self, recorded: Recorded) -> None:
         """Takes note of one event."""
-        self._facts = self._headline() if self.live is not None else []
-        text = plain(event_line(recorded.event, self._run.tree, self._run.name, self._names, recorded.at))
-        if text:
-            self.say(text)
+        self._read_tree()
+        told = event_line(recorded.event, self._run.tree, self._names, recorded.at)
+        if told:
+            self.say(told)
+        if isinstance(recorded.event, ChildProposed) and not self._told_how_to_answer:
+            self._told_how_to_answer = True
+            self.say(line(f"answer for it, and for those that follow, with: dgm approve {self._run.name}"))
 
-    def say(self, text: str) -> None:
+    def say(self, told: Line) -> None:
         """Shows one line."""
         if self.live is not None:
-            self._recent = [*self._recent, text][-RECENT:]
+            self._recent = [*self._recent, told][-RECENT:]
         elif not self._quiet:
-            sys.stdout.write(time.strftime("%H:%M:%S  ") + text + "\n")
-            sys.stdout.flush()
+            print_line(time.strftime("%H:%M:%S  ") + plain(told))
 
     def __rich__(self) -> "RenderableType":
         from rich.panel import Panel
@@ -70,40 +76,22 @@ class Progress:
         # Drawn by a thread of its own, so nothing of the tree is read here.
         elapsed = time.monotonic() - self._began
         slots = f"{self._search.running} running" if self._search else "starting"
+        used = self._seconds_before + elapsed
         lines = [
-            f"time         {clock(elapsed)}{self._eta(elapsed)}  {slots}",
+            time_line(used, self._limit_s, f"{self._eta(elapsed)}  {slots}"),
             *self._facts,
-            "",
+            (),
             *self._recent,
         ]
-        return Panel(
-            Text("\n".join(lines), no_wrap=True, overflow="ellipsis"),
-            title=self._run.name,
-            title_align="left",
+        shown = Text("\n", no_wrap=True, overflow="ellipsis").join(
+            Text.from_ansi(with_colours(each), no_wrap=True, overflow="ellipsis") for each in lines
         )
+        return Panel(shown, title=self._run.name, title_align="left")
 
-    def _headline(self) -> list[str]:
-        tree = self._run.tree
-        goal = tree.budget.evaluations
-        share = evaluations_spent(tree) / goal if goal else 0.0
-        of_goal = f" of {goal} {bar(share)}" if goal else ""
-        taken = budget_taken(tree)
-        stillborn = sum(tree.stillborn.values())
-        lines = [
-            f"evaluations  {tree.evaluations}{of_goal}",
-            *([f"budget       {taken}"] if taken else []),
-            f"agents       {len(tree.agents)}  stillborn {stillborn}  invalid {tree.invalid}",
-            f"spend        {tree.spend.calls} calls  {tree.spend.tokens:,} tokens  {_money(tree)}",
-        ]
-        if tree.waiting:
-            lines.append(plain(waiting_line(len(tree.waiting), self._run.name)))
-        if tree.evaluations:
-            best = best_belief(tree)
-            own = tree.own(best)
-            lines.append(
-                f"best bound   {agent_name(best, self._names)}  {tally_text(own)}  {interval_text(own)}"
-            )
-        return lines
+    def _read_tree(self) -> None:
+        if self.live is not None:
+            self._facts = panel_lines(self._run.tree, self._names)
+            self._limit_s = self._run.tree.budget.seconds
 
     def _eta(self, elapsed: float) -> str:
         spent = evaluations_spent(self._run.tree)
@@ -112,11 +100,6 @@ class Progress:
         if not goal or done < 3:
             return ""
         return f", about {clock(elapsed / done * max(goal - spent, 0))} left"
-
-
-def _money(tree: Tree) -> str:
-    limit = tree.budget.usd
-    return f"{tree.spend.usd:.4f}" + (f" of {limit:.2f} USD" if limit is not None else " USD")
 
 
 @contextmanager
@@ -141,20 +124,28 @@ def progress(
 
     with Live(shown, console=console(), refresh_per_second=4) as live:
         shown.live = live
-        yield shown
+        try:
+            yield shown
+        finally:
+            leave_closed_terminal()
 
 
 def listen_for_signals(search: Search, shown: Progress) -> None:
-    """Ctrl-C or SIGTERM once ends in good order, twice at once."""
+    """Ctrl-C, SIGTERM or SIGHUP once ends in good order, twice at once; an ignored one (nohup) stays ignored."""
     loop = asyncio.get_running_loop()
     session = asyncio.current_task()
 
-    def interrupted() -> None:
+    def interrupted(number: int) -> None:
+        if number == signal.SIGHUP:
+            leave_closed_terminal()
+            if search.stopping:  # the kernel says it, and so does the shell
+                return
         if search.stopping and session is not None:
             session.cancel()
             return
-        shown.say(f"stopping: waiting for {search.running} running steps (once more to stop at once)")
+        waits = f"stopping: waiting for {search.running} running steps (once more to stop at once)"
+        shown.say(line(waits))
         search.ask_to_stop("stopped as asked")
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupted)
+    for number in stopping_signals():
+        loop.add_signal_handler(number, interrupted, number)

@@ -89,7 +89,8 @@ def run(
 ) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = placed(resolve(config, assignments, _dotted(flags)))
-    folder = next(archive_folders()) / _checked(time.strftime("run-%Y%m%d-%H%M%S") if name is None else name)
+    chosen = time.strftime("run-%Y%m%d-%H%M%S") if name is None else name
+    folder = next(archive_folders()) / _checked(chosen)
     if folder.exists():
         raise UserError(
             f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name"
@@ -101,6 +102,8 @@ def run(
     _rehearse_seed(settings, parts)
     checks = check_and_tell(settings)
     with assemble.create(folder, settings, parts) as made:
+        if name is None:
+            sys.stderr.write(f"name: {chosen} (in {folder.parent})\n")
         note_checks(made, settings, checks)
         return _go(made, settings, parts, as_json)
 

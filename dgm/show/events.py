@@ -55,14 +55,13 @@ def agent_name(agent: AgentId, names: Mapping[AgentId, str] = _NAMES) -> str:
 
 
 def event_line(
-    event: Event, tree: Tree | None, run: str, names: Mapping[AgentId, str] = _NAMES, at: float = 0.0
+    event: Event, tree: Tree | None, names: Mapping[AgentId, str] = _NAMES, at: float = 0.0
 ) -> Line:
     """What happened, as a sentence; empty for what happens all the time: a start, an answered model call.
 
     Args:
         event: the event.
         tree: what it was folded into, for tallies as they are now; None of an older event, to leave them out.
-        run: the run's name, to be typed.
         names: what agents are called that are not called by their number.
         at: Unix time of the event, for what is told as time left.
     """
@@ -74,7 +73,7 @@ def event_line(
             )
         case ChildProposed(action, child):
             parents = " and ".join(map(str, child.parents))
-            waits = f"child {action} of {parents} waits for you (dgm approve {run})"
+            waits = f"child {action} of {parents} waits for you"
             return line(Span(waits, Tone.WARN), f": {one_line(child.rationale, 60)}")
         case AgentStillborn(_, dead):
             died = f"a child of {dead.parents[0]} is stillborn ({one_line(dead.stage, 40)})"

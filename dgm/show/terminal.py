@@ -48,7 +48,7 @@ def write(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = F
     first = True
     for each in lines:
         shown = each if width is None else cropped(each, width)
-        text = _coloured(shown) if coloured else plain(shown)
+        text = with_colours(shown) if coloured else plain(shown)
         out.write((text if wide else _ascii(text, out)) + "\n")
         if first:
             out.flush()
@@ -65,7 +65,8 @@ def speaks_utf8(stream: TextIO) -> bool:
     return (stream.encoding or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
 
 
-def _coloured(shown: Line) -> str:
+def with_colours(shown: Line) -> str:
+    """The line with the escape sequences of its tones."""
     return "".join(
         f"\x1b[{_SGR[span.tone]}m{span.text}\x1b[0m" if span.tone in _SGR else span.text for span in shown
     )

@@ -90,7 +90,9 @@ def quiet() -> None:
 
 def _serve(connection: Connection) -> None:
     """What a process does until nobody asks any more, or its parent is dead."""
+    # Both reach every process of a terminal; only the parent is asked to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     quiet()
     while True:
         try:

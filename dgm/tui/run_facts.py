@@ -61,7 +61,7 @@ def run_lines(run: Run, best: AgentId | None, gathered: Gathered, now: float, wi
         *_slots(run, facts["state"], gathered.begun, now),
         (),
         heading("recent events"),
-        *(_recent(run, gathered.recent) or [line(Span("  none that tells more than a start", Tone.DIM))]),
+        *(_recent(gathered.recent) or [line(Span("  none that tells more than a start", Tone.DIM))]),
         (),
         *_errors(gathered.failures),
     ]
@@ -133,10 +133,10 @@ def _doing(what: Action, *, living: bool) -> Sequence[str | Span]:
     return (Span(f"{mark} agent {who} ", Tone.GOOD) if living else f"agent {who} ", f"{does} {said}")
 
 
-def _recent(run: Run, events: Sequence[Recorded]) -> Sequence[Line]:
+def _recent(events: Sequence[Recorded]) -> Sequence[Line]:
     found: list[Line] = []
     for recorded in reversed(events):
-        said = event_line(recorded.event, None, one_line(run.name, 60), at=recorded.at)
+        said = event_line(recorded.event, None, at=recorded.at)
         if said:
             found.append(line(Span(f"  {time_text(recorded.at)[11:]}  ", Tone.DIM), *said))
         if len(found) == RECENT:

@@ -89,7 +89,7 @@ def test_ctrl_c_ends_in_good_order(dgm, started):
 
 def test_twice_stops_at_once_and_loses_nothing_recorded(dgm, started):
     process = started("twice", "--max-evaluations", 60)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGHUP)  # of a terminal that is closed: the same as Ctrl-C
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)

@@ -74,15 +74,15 @@ def test_what_happened_is_told_in_a_sentence(event: Event, said: str) -> None:
     log = Log()
     log.born()
     log.graded(0, [True, False])
-    assert plain(event_line(event, log.tree, "demo")) == said
+    assert plain(event_line(event, log.tree)) == said
     # An old event is told without the tally of now.
-    assert plain(event_line(event, None, "demo")) == said.replace(" (1/2 50%)", "")
+    assert plain(event_line(event, None)) == said.replace(" (1/2 50%)", "")
 
 
 def test_agents_with_a_name_are_called_by_it() -> None:
     log = Log()
     log.born()
-    said = plain(event_line(TaskGraded(ActionId(1), GRADED), log.tree, "demo", {SEED: "the\x1bseed"}))
+    said = plain(event_line(TaskGraded(ActionId(1), GRADED), log.tree, {SEED: "the\x1bseed"}))
     assert said.startswith("the\\x1bseed (–) unresolved")
 
 
@@ -97,9 +97,9 @@ def test_nothing_that_others_wrote_is_obeyed() -> None:
     evaluation = Evaluation(SEED, TaskId(HOSTILE), 0, Verdict.RESOLVED, HOSTILE)
     lines = [
         evaluation_line(evaluation, Usage()),
-        event_line(TaskGraded(ActionId(1), evaluation), log.tree, HOSTILE),
-        event_line(AgentStillborn(ActionId(1), Stillborn((SEED,), HOSTILE, HOSTILE, HOSTILE)), log.tree, ""),
-        event_line(CallRefused(ActionId(3), HOSTILE, 400, HOSTILE, HOSTILE), log.tree, ""),
+        event_line(TaskGraded(ActionId(1), evaluation), log.tree),
+        event_line(AgentStillborn(ActionId(1), Stillborn((SEED,), HOSTILE, HOSTILE, HOSTILE)), log.tree),
+        event_line(CallRefused(ActionId(3), HOSTILE, 400, HOSTILE, HOSTILE), log.tree),
         *refusal_lines([Refusal(HOSTILE, HOSTILE, 2, ActionId(1))]),
     ]
     assert all(plain(shown).isprintable() for shown in lines)

@@ -1,0 +1,97 @@
+"""What the live panel of a search shows: a bar for every limit, counts, and the best agent."""
+
+from collections.abc import Mapping, Sequence
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId
+from dgm.policies.best_belief import best_belief
+from dgm.search.budget_use import BudgetUse, budget_uses_of
+from dgm.search.budgets import budget_taken
+from dgm.show.events import agent_name
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import bar, clock, interval_text, tally_text, usd_text
+
+BAR_WIDTH = 20
+NEAR, NEARER = 0.8, 0.95
+"""Used parts of a limit from which its bar warns, and warns more."""
+_GOALS = ("evaluations", "agents")
+"""Limits that a search is to reach; to use the others up is what a person wants to know early."""
+
+
+def panel_lines(tree: Tree, names: Mapping[AgentId, str]) -> Sequence[Line]:
+    """All but the time and what has just happened; evaluations, agents, money and tokens each have a line.
+
+    Args:
+        tree: the run so far.
+        names: what agents are called that are not called by their number.
+    """
+    uses = {use.name: use for use in budget_uses_of(tree)}
+    spend, taken = tree.spend, budget_taken(tree)
+    dead = sum(tree.stillborn.values())
+    more = f"; stillborn {dead}, invalid {tree.invalid}"
+    lines = [
+        limit_line("evaluations", uses.get("evaluations"), f"{tree.evaluations:,}"),
+        *([line(_key("budget"), taken)] if taken else []),
+        limit_line("agents", uses.get("agents"), f"{len(tree.agents):,}", more),
+        limit_line("money", uses.get("usd"), f"{spend.usd:.4f} USD"),
+        limit_line("tokens", uses.get("tokens"), f"{spend.tokens:,}", f" in {spend.calls:,} calls"),
+    ]
+    if tree.waiting:
+        who = "1 child waits" if len(tree.waiting) == 1 else f"{len(tree.waiting)} children wait"
+        lines.append(line(_key("waiting"), Span(f"{who} for you (dgm approve)", Tone.WARN)))
+    if tree.evaluations:
+        best = best_belief(tree)
+        own = tree.own(best)
+        lines.append(
+            line(
+                _key("best bound"),
+                Span(agent_name(best, names), Tone.MARK),
+                f"  {tally_text(own)}  {interval_text(own)}",
+            )
+        )
+    return lines
+
+
+def time_line(used: float, limit: float | None, more: str) -> Line:
+    """The time line, with a bar where there is a limit.
+
+    Args:
+        used: seconds over all sessions of the run.
+        limit: seconds; None for no limit.
+        more: what follows.
+    """
+    return limit_line("time", None if limit is None else BudgetUse("seconds", used, limit), clock(used), more)
+
+
+def limit_line(name: str, use: BudgetUse | None, count: str, more: str = "") -> Line:
+    """A name, the used part of a limit as a bar, a number and a percentage; the ``count`` where there is no limit."""
+    if use is None:
+        return line(_key(name), f"{count}{more}")
+    tone = _tone(use)
+    return line(
+        _key(name),
+        Span(bar(use.share, BAR_WIDTH), tone),
+        f" {_of(use)}",
+        Span(f" {use.share:.0%}", tone),
+        more,
+    )
+
+
+def _of(use: BudgetUse) -> str:
+    match use.name:
+        case "usd":
+            return f"{use.used:.4f} of {usd_text(use.limit)} USD"
+        case "seconds":
+            return f"{clock(use.used)} of {clock(use.limit)}"
+        case _:
+            return f"{use.used:,.10g} of {use.limit:,.10g}"
+
+
+def _tone(use: BudgetUse) -> Tone:
+    if use.name in _GOALS or use.share < NEAR:
+        return Tone.GOOD
+    return Tone.WARN if use.share < NEARER else Tone.BAD
+
+
+def _key(name: str) -> Span:
+    return Span(f"{name:<13}", Tone.KEY)

@@ -1,0 +1,79 @@
+"""SIGTERM and SIGHUP end a command as Ctrl-C does, also where its terminal is closed."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dgm.cli.signals import interruptible, stopping_signals
+
+CLOSED = """
+import sys, time
+from dgm.cli.signals import interruptible, print_line
+with interruptible():
+    try:
+        print_line("ready")
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print_line("said to nobody")
+        sys.stderr.write("nor this\\n")
+        sys.stderr.flush()
+        open(sys.argv[1], "w").write("in good order")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_is_interrupted(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            assert signal.SIGHUP not in stopping_signals()
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert set(stopping_signals()) == {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+def test_a_second_hang_up_does_not_cut_the_end_short() -> None:
+    with interruptible():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+
+
+def test_sigterm_is_heard_where_ctrl_c_is_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt), interruptible():
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_closed_terminal_is_no_error(tmp_path: Path) -> None:
+    master, terminal = pty.openpty()
+    done = tmp_path / "done"
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLOSED, str(done)],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+    )
+    os.close(terminal)
+    assert b"ready" in os.read(master, 100)
+    os.close(master)
+    process.send_signal(signal.SIGHUP)  # the kernel tells it only to whoever has it as controlling terminal
+    assert process.wait(60) == 0
+    assert done.read_text() == "in good order"
