@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dgm.archive.events import ActionStarted, ChildProposed, Recorded, TaskGraded
 from dgm.archive.run import Run
+from dgm.archive.store import EventStore
 from dgm.domain import ActionId, AgentId, Born, Evaluation
 
 LIVING = ("running", "paused")
@@ -76,6 +77,28 @@ def stream(run: Run, every_s: float = 1.0) -> Iterator[Recorded]:
         # Asked first, so that what a writer leaves last is not missed.
         written = writer(run.folder) is not None
         yield from run.follow()
+        if not written:
+            return
+        time.sleep(every_s)
+
+
+def follow_log(store: EventStore, folder: Path, after: int, every_s: float = 0.5) -> Iterator[Recorded]:
+    """Every event after number ``after``, each once, as they are appended; ends when nobody writes the run any more.
+
+    Nothing is folded, so that a long log costs no memory.
+
+    Args:
+        store: the run's log, open to read.
+        folder: the run.
+        after: number of an event.
+        every_s: how often the log is looked at.
+    """
+    while True:
+        # Asked first, so that what a writer leaves last is not missed.
+        written = writer(folder) is not None
+        for recorded in store.read(after):
+            after = recorded.seq
+            yield recorded
         if not written:
             return
         time.sleep(every_s)

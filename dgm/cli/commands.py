@@ -36,7 +36,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             Command("show", "dgm.cli.look:show", "Print one agent: origin, tallies, evaluations, cost."),
             Command("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),
             Command("lineage", "dgm.cli.look:lineage", "Print the steps from the seed to an agent."),
-            Command("log", "dgm.cli.look:log", "Print the events of a run."),
+            Command("log", "dgm.cli.log:log", "Print the events of a run, also as they come."),
             Command(
                 "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
             ),
@@ -66,7 +66,9 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             ),
             Command("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
             Command("export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."),
-            Command("archive", "dgm.cli.archive:archive", "Pack a run into one file, unpack it, verify it."),
+            Command(
+                "archive", "dgm.cli.archive:archive", "Pack, unpack, verify and remove runs, free space."
+            ),
         ),
     ),
     (

@@ -1,6 +1,5 @@
-"""``dgm tree``, ``show``, ``diff``, ``lineage`` and ``log``: read a run, also while it is written."""
+"""``dgm tree``, ``show``, ``diff`` and ``lineage``: read a run, also while it is written."""
 
-import json
 import shutil
 import sys
 import threading
@@ -12,20 +11,16 @@ from typing import Any
 import click
 
 from dgm.archive.accounts import Accounts, Purpose, RoleAndModel
-from dgm.archive.codec import KINDS, encode
-from dgm.archive.events import Recorded
 from dgm.archive.history import LIVING, evaluations_of, state
 from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
 from dgm.cli.output import emit_json, show_patch
 from dgm.domain import Agent, AgentId, Evaluation, Usage
-from dgm.errors import UserError
 from dgm.search.best import best_of
 from dgm.search.summary import account_record, agent_record, by_record, run_summary, spend_record
 from dgm.show.agents import root_text, states_of
 from dgm.show.evaluations import evaluation_line
-from dgm.show.events import log_line
 from dgm.show.lineages import step_lines
 from dgm.show.making import making_lines, making_record
 from dgm.show.safe import one_line
@@ -198,27 +193,3 @@ def lineage(run_name: str, agent_name: str, patches: bool, as_json: bool) -> Non
             write((shown for _, shown in step_lines(run.tree, step.id, width=_width())), crop=True)
             if patches and step.parents:
                 show_patch(run.repository.diff(run.tree.agents[step.parents[0]].commit, step.commit))
-
-
-@click.command()
-@run_argument
-@click.option("--after", type=click.IntRange(min=0), default=0, help="Print events after this number.")
-@click.option("--kind", help="Print events of this kind only, such as task_graded.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document a line and nothing else.")
-def log(run_name: str, after: int, kind: str | None, as_json: bool) -> None:
-    """Print the events of a run, oldest first."""
-    if kind is not None and kind not in KINDS:
-        raise UserError(f"--kind {kind}: there are {', '.join(KINDS)}")
-    with open_run(run_name) as run:
-        found = (each for each in run.store.read(after) if kind is None or kind == encode(each.event)[0])
-        if as_json:
-            for recorded in found:
-                _print_record(recorded)
-            return
-        write(map(log_line, found), crop=True)
-
-
-def _print_record(recorded: Recorded) -> None:
-    name, action, body = encode(recorded.event)
-    document = {"seq": recorded.seq, "at": recorded.at, "kind": name, "action": action}
-    sys.stdout.write(json.dumps({**document, "body": json.loads(body)}) + "\n")
