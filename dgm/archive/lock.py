@@ -5,6 +5,8 @@ import fcntl
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dgm.errors import ArchiveBusy, Infrastructure, UserError
@@ -52,6 +54,28 @@ class WriterLock:
             return f"pid {holder['pid']} on {holder['host']}"
         except (ValueError, KeyError, TypeError):
             return "another process"
+
+
+@contextmanager
+def keep_writers_out(path: Path) -> Iterator[None]:
+    """Hold a lock while something is removed; the file goes on saying who wrote last.
+
+    Raises:
+        ArchiveBusy: a process writes.
+        UserError: the folder cannot be written.
+    """
+    try:
+        held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ArchiveBusy(f"{path.parent}: a process writes it; stop that one first") from error
+        yield
+    finally:
+        os.close(held)
 
 
 def unwritable(path: Path, error: OSError) -> UserError | Infrastructure:

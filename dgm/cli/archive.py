@@ -8,6 +8,7 @@ import click
 
 from dgm.archive.finding import archive_folders, find_packed, find_run, locate
 from dgm.archive.run import Run
+from dgm.cli.archive_clean import gc, rm
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json
 from dgm.show.safe import one_line
@@ -15,7 +16,11 @@ from dgm.show.safe import one_line
 
 @click.group()
 def archive() -> None:
-    """Pack a run into one file to publish, unpack such a file, verify either."""
+    """Pack a run into one file to publish, unpack such a file, verify either; remove runs, and what they left."""
+
+
+archive.add_command(gc)
+archive.add_command(rm)
 
 
 @archive.command(short_help="Make one file of a run, to publish.")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.archive.container import SUFFIX
+from dgm.archive.garbage import disk_bytes
 from dgm.archive.overview import Overview, read_overview
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.search.best_cache import BestAgent, cached_best
@@ -109,21 +110,6 @@ def read_row(folder: Path, size_bytes: int | None = None) -> RunRow:
     except _BROKEN as error:
         best, problem = None, str(error) if isinstance(error, DgmError) else repr(error)
     return RunRow(folder, seen.state, problem, seen, best, size_bytes)
-
-
-def disk_bytes(path: Path) -> int:
-    """Return the space that a file, or a folder with all in it, takes on disk; no link is followed."""
-    total, waiting = 0, [path]
-    while waiting:
-        place = waiting.pop()
-        try:
-            found = place.lstat()
-            total += found.st_blocks * 512
-            if not place.is_symlink() and place.is_dir():
-                waiting += place.iterdir()
-        except OSError:
-            continue  # it went meanwhile, or is closed to us
-    return total
 
 
 def row_record(row: RunRow) -> dict[str, Any]:

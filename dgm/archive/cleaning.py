@@ -1,0 +1,122 @@
+"""Removes what runs no longer need, and whole runs; never while a process may write them."""
+
+import secrets
+import shutil
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgm.archive.garbage import Leftover, disk_bytes, leftovers_of, nested_runs, own_part, remove
+from dgm.archive.history import LIVING, writer
+from dgm.archive.lock import keep_writers_out, unwritable
+from dgm.archive.overview import read_overview
+from dgm.errors import DgmError, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What was found in one run, and why nothing was looked for or not all was removed."""
+
+    folder: Path
+    found: Sequence[Leftover] = ()
+    skipped: str = ""
+    """One line; empty where all was looked at."""
+
+
+def clean(folder: Path, *, delete: bool) -> Cleaned:
+    """Find, and with ``delete`` remove, what a run and the runs in its folder no longer need."""
+    try:
+        if folder.is_symlink():
+            raise UserError(f"a link; give the folder that it leads to: {folder.resolve()}")
+        parts = [folder, *nested_runs(folder)]
+        for part in parts:
+            refuse_written(part)
+        found = [left for part in parts for left in leftovers_of(part)]
+        if delete and found:
+            with _kept_apart(folder):
+                # Looked for again, as a process may have written meanwhile.
+                found = [left for part in parts for left in leftovers_of(part)]
+                for left in found:
+                    remove(left)
+    except (DgmError, OSError) as error:
+        return Cleaned(folder, skipped=str(error))
+    return Cleaned(folder, found)
+
+
+def refuse_written(folder: Path) -> None:
+    """Raise where a process writes the run, or may do so on another host.
+
+    Raises:
+        UserError: it does, or may.
+    """
+    holder = writer(folder)
+    if holder is None:
+        return
+    pid, host = holder
+    if host == socket.gethostname():
+        raise UserError(f"is being written by pid {pid}")
+    if read_overview(folder).state in LIVING:
+        raise UserError(
+            f"may be running on {host} (pid {pid}); if it is a copy from there, delete {folder / 'events.lock'} first"
+        )
+
+
+def check_removable(folder: Path) -> None:
+    """Raise where a run must not be removed.
+
+    Raises:
+        UserError: it is a link, a process writes it or a run in it, or may do so on another host.
+    """
+    if folder.is_symlink():
+        raise UserError(f"{folder}: is a link to {folder.resolve()}; remove that, or the link by hand")
+    for part in (folder, *nested_runs(folder)):
+        try:
+            refuse_written(part)
+        except UserError as error:
+            raise UserError(f"{part}: {error}") from error
+        except DgmError:
+            continue  # a damaged run may be removed; its lock decides
+
+
+def remove_run(folder: Path) -> Sequence[str]:
+    """Remove a run; return the names in its folder that are not dgm's, which stay there with the folder.
+
+    The run is gone at once; what a process leaves that dies meanwhile is a hidden folder beside it.
+
+    Raises:
+        UserError: as ``check_removable``; or the folder is read-only.
+        Infrastructure: the disk is failing.
+    """
+    check_removable(folder)
+    kept = sorted(path.name for path in folder.iterdir() if not own_part(path))
+    gone = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}")
+    try:
+        with _kept_apart(folder):
+            if kept:
+                gone.mkdir()
+                parts = sorted(filter(own_part, folder.iterdir()), key=lambda path: path.name != "run.json")
+                for part in parts:
+                    part.rename(gone / part.name)
+            else:
+                folder.rename(gone)
+            shutil.rmtree(gone)
+    except OSError as error:
+        if isinstance(error, DgmError):
+            raise
+        raise unwritable(folder, error) from error
+    return kept
+
+
+def run_bytes(folder: Path) -> int:
+    """Return what the removal of a run frees."""
+    return sum(disk_bytes(path) for path in folder.iterdir() if own_part(path))
+
+
+@contextmanager
+def _kept_apart(folder: Path) -> Iterator[None]:
+    with ExitStack() as held:
+        for part in (folder, *nested_runs(folder)):
+            held.enter_context(keep_writers_out(part / "events.lock"))
+        yield

@@ -1,0 +1,258 @@
+"""What a run no longer needs, and what dead processes left beside it: found first, removed when asked.
+
+Nothing that an event names is ever found, nothing behind a link, and nothing under a name that dgm does not give. That
+nobody writes the run is for the caller to see to.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dgm.archive.exchange import base_of
+from dgm.archive.git_process import run_git
+from dgm.archive.repository import AgentRepository
+from dgm.archive.run import read_config
+from dgm.archive.store import EventStore
+from dgm.archive.traces import Traces
+from dgm.domain import Digest
+from dgm.errors import ArchiveCorrupt
+
+TRACE = "traces that no event names"
+OBJECT = "git objects that no agent needs"
+FILE = "files that were not finished"
+FOLDER = "folders that were not finished"
+OLD_S = 3600.0
+"""Age from which a folder that is being made is taken for a dead process's."""
+_DIGEST = re.compile(r'"([0-9a-f]{64})"')
+_ASKING = ("model_called", "call_started", "call_booked")
+"""Kinds of events that name the trace of a request, which may build on others."""
+_UNFINISHED = re.compile(r"\.[0-9a-f]{12}|tmp_(obj|pack|idx|rev)_\w+")
+_DRAFT = re.compile(r"\.(?P<run>.+)\.(new|[0-9a-f]{12})|\..+\.dgm\.[a-z0-9_]{8}")
+_PARTS = frozenset(
+    {
+        "run.json",
+        "events.db",
+        "events.db-wal",
+        "events.db-shm",
+        "events.db-journal",
+        "events.lock",
+        "agents.git",
+    }
+    | {"traces", "holdout", "approvals", "checks.json"}
+)
+"""What a run's folder consists of, other than runs in it."""
+_PACKING = frozenset({"run", "pack"})
+_HEX = re.compile(r"[0-9a-f]+")
+_PRUNABLE = re.compile(r"([0-9a-f]{40}) (?:commit|tree|blob|tag)")
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """One file or folder that nothing needs."""
+
+    path: Path
+    what: str
+    size_bytes: int
+    """On disk."""
+
+
+def nested_runs(folder: Path) -> list[Path]:
+    """Return the runs in a run's folder: its examination, evaluations and live replays; links are left out."""
+    return [path for path in sorted(folder.iterdir()) if _is_folder(path) and (path / "run.json").is_file()]
+
+
+def own_part(path: Path) -> bool:
+    """Whether dgm put a name into a run's folder: a part of the run, a run of its own, or what was not finished."""
+    if path.name in _PARTS or _UNFINISHED.fullmatch(path.name):
+        return True
+    return _is_folder(path) and (path / "run.json").is_file()
+
+
+def leftovers_of(folder: Path) -> Sequence[Leftover]:
+    """Find what one run no longer needs, without the runs in its folder; nobody may write it meanwhile.
+
+    Raises:
+        UserError, ArchiveCorrupt: the run cannot be read whole, so that nobody can tell what it needs.
+    """
+    read_config(folder / "run.json")
+    with EventStore.open(folder / "events.db", write=False) as store:
+        named, requests, commits = _named(store)
+    return [
+        *_traces(folder, named, requests),
+        *_objects(folder / "agents.git", commits),
+        *_unfinished(folder),
+    ]
+
+
+def drafts_in(archive: Path) -> Iterator[Leftover]:
+    """Find folders of runs that were being made, unpacked, packed or removed when the process died, an hour old."""
+    for path in sorted(archive.iterdir()) if archive.is_dir() else ():
+        found = _DRAFT.fullmatch(path.name)
+        if not found or not _is_folder(path):
+            continue
+        inside = list(path.iterdir())
+        if not inside or not all(
+            own_part(each) if found["run"] else each.name in _PACKING for each in inside
+        ):
+            continue
+        size, newest = _measured(path)
+        if time.time() - newest > OLD_S:
+            yield Leftover(path, FOLDER, size)
+
+
+def remove(left: Leftover) -> None:
+    """Remove one leftover; what is gone already, or is something else by now, is left alone.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if _is_folder(left.path):
+            shutil.rmtree(left.path)
+        elif stat.S_ISREG(left.path.lstat().st_mode):
+            left.path.unlink()
+            if left.what == TRACE:
+                with contextlib.suppress(OSError):
+                    left.path.parent.rmdir()
+
+
+def disk_bytes(path: Path) -> int:
+    """Return the space that a file, or a folder with all in it, takes on disk; no link is followed."""
+    return _measured(path)[0]
+
+
+def _measured(path: Path) -> tuple[int, float]:
+    """Space on disk, and the time of the newest change."""
+    total, newest, waiting = 0, 0.0, [path]
+    while waiting:
+        place = waiting.pop()
+        with contextlib.suppress(OSError):  # it went meanwhile, or is closed to us
+            found = place.lstat()
+            total += found.st_blocks * 512
+            newest = max(newest, found.st_mtime)
+            if stat.S_ISDIR(found.st_mode):
+                waiting += place.iterdir()
+    return total, newest
+
+
+def _named(store: EventStore) -> tuple[set[str], set[str], set[str]]:
+    """Traces, those of them that are requests, and commits that events name."""
+    named: set[str] = set()
+    requests: set[str] = set()
+    commits: set[str] = set()
+    for seq, _, kind, _, text in store.rows():
+        named.update(_DIGEST.findall(text))
+        if kind in _ASKING or kind in ("agent_born", "child_proposed"):
+            body = _body(seq, text)
+            if kind in _ASKING and body.get("request"):
+                requests.add(str(body["request"]))
+            elif "commit" in body:
+                commits.add(str(body["commit"]))
+    return named, requests, commits
+
+
+def _body(seq: int, text: str) -> dict[str, Any]:
+    try:
+        body = json.loads(text)
+    except ValueError as error:
+        raise ArchiveCorrupt(f"event {seq} cannot be read: {error}") from error
+    if not isinstance(body, dict):
+        raise ArchiveCorrupt(f"event {seq} is no table")
+    return body
+
+
+def _traces(folder: Path, named: set[str], requests: set[str]) -> Iterator[Leftover]:
+    stored = dict(_stored(folder / "traces"))
+    unnamed = {digest: path for digest, path in stored.items() if digest not in named}
+    if not unnamed:
+        return
+    # A request that an event names may build on one that none does.
+    traces, seen, waiting = Traces(folder / "traces"), set(requests), list(requests)
+    while waiting:
+        base = _base(traces, waiting.pop())
+        if base and base not in seen:
+            seen.add(base)
+            waiting.append(base)
+    for digest, path in unnamed.items():
+        if digest not in seen:
+            yield Leftover(path, TRACE, disk_bytes(path))
+
+
+def _base(traces: Traces, digest: str) -> str | None:
+    try:
+        return base_of(traces.get(Digest(digest)))
+    except (ValueError, AttributeError) as error:
+        if isinstance(error, ArchiveCorrupt):
+            raise
+        raise ArchiveCorrupt(f"trace {digest} is not a request: {error!r}") from error
+
+
+def _stored(folder: Path) -> Iterator[tuple[str, Path]]:
+    for group in _folders(folder, 2):
+        for path in group.iterdir():
+            name = path.name.removesuffix(".z")
+            if path.suffix == ".z" and len(name) == 62 and _HEX.fullmatch(name) and _is_file(path):
+                yield group.name + name, path
+
+
+def _objects(repository: Path, commits: set[str]) -> Iterator[Leftover]:
+    objects = repository / "objects"
+    if not (_is_folder(repository) and _is_folder(objects)) or not any(_folders(objects, 2)):
+        return
+    known = AgentRepository(repository)
+    pointed = {*known.refs().values(), *known.waiting_refs().values()}
+    # A commit that an event names is kept even where its ref is lost.
+    lines = run_git(repository, "prune", "-n", "--expire=now", "--", *sorted(commits - pointed)).decode()
+    for found in map(_PRUNABLE.fullmatch, lines.splitlines()):
+        if found:
+            path = objects / found[1][:2] / found[1][2:]
+            if _is_folder(path.parent) and _is_file(path):
+                yield Leftover(path, OBJECT, disk_bytes(path))
+
+
+def _unfinished(folder: Path) -> Iterator[Leftover]:
+    traces, heads = folder / "traces", folder / "agents.git" / "refs" / "heads"
+    objects = folder / "agents.git" / "objects"
+    places = [folder, folder / "approvals", traces, *_folders(traces, 2), folder / "agents.git"]
+    places += [heads / "agents", heads / "waiting", *_folders(objects, 2), objects / "pack"]
+    for place in places:
+        if all(map(_is_folder, _within(folder, place))):
+            for path in sorted(place.iterdir()):
+                if _UNFINISHED.fullmatch(path.name) and _is_file(path):
+                    yield Leftover(path, FILE, disk_bytes(path))
+
+
+def _within(folder: Path, place: Path) -> list[Path]:
+    """The folders from ``place`` up to a run's, without the latter."""
+    return [each for each in (place, *place.parents) if each != folder and folder in each.parents]
+
+
+def _folders(place: Path, length: int) -> list[Path]:
+    """The folders in a place whose names are so many hexadecimal digits; no links, and none behind one."""
+    if not _is_folder(place):
+        return []
+    names = (path for path in sorted(place.iterdir()) if len(path.name) == length)
+    return [path for path in names if _HEX.fullmatch(path.name) and _is_folder(path)]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_uid in (os.geteuid(), path.parent.lstat().st_uid)

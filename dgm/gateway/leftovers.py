@@ -1,0 +1,69 @@
+"""Folders of gateways whose process died: a socket that nobody listens on, and evidence that lay beside it."""
+
+import os
+import re
+import socket
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from dgm.archive.garbage import Leftover, disk_bytes
+
+GATEWAY = "folders of dead gateways"
+OLD_S = 3600.0
+"""Age from which a folder without a socket is a dead process's: one that lives makes its socket at once."""
+_NAME = re.compile(r"(dgm-gateway-(?:[0-9a-f]{16}-)?[a-z0-9_]{8})(?:-evidence-[a-z0-9_]{8})?")
+
+
+def dead_gateways(folder: Path | None = None, now: float | None = None) -> Iterator[Leftover]:
+    """Find this user's folders of gateways that serve nobody any more.
+
+    Args:
+        folder: where temporary folders lie; the usual place if None.
+        now: Unix time; the present if None.
+    """
+    place = Path(tempfile.gettempdir()) if folder is None else folder
+    moment = time.time() if now is None else now
+    for path in sorted(place.glob("dgm-gateway-*")):
+        found = _NAME.fullmatch(path.name)
+        if found and _is_ours(path) and _is_dead(path, place / found[1], moment):
+            yield Leftover(path, GATEWAY, disk_bytes(path))
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+
+
+def _is_dead(path: Path, gateway: Path, now: float) -> bool:
+    try:
+        sockets = [each for each in gateway.iterdir() if stat.S_ISSOCK(each.lstat().st_mode)]
+        if sockets:
+            return not any(map(_listens, sockets))
+        return now - path.lstat().st_mtime > OLD_S
+    except FileNotFoundError:
+        return path.exists() and now - path.lstat().st_mtime > OLD_S
+    except OSError:
+        return False
+
+
+def _listens(path: Path) -> bool:
+    # By way of the folder's descriptor: a path of a socket must be shorter than 108 bytes.
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as asking:
+            asking.settimeout(1.0)
+            asking.connect(f"/proc/self/fd/{folder}/{path.name}")
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True  # it is busy, or cannot be asked
+    finally:
+        os.close(folder)
+    return True

@@ -1,0 +1,233 @@
+"""``dgm archive gc`` and ``rm``: what is removed, and above all what is not."""
+
+import json
+import os
+import shutil
+import socket
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dgm.archive.cleaning import clean, remove_run
+from dgm.archive.events import CallStarted
+from dgm.archive.exchange import Base, encode_request
+from dgm.archive.garbage import FILE, FOLDER, OBJECT, TRACE, drafts_in
+from dgm.archive.run import Run
+from dgm.archive.verifying import verify
+from dgm.cli.main import main
+from dgm.domain import ActionId, Entry, Usage
+from dgm.errors import UserError
+from dgm.gateway.leftovers import dead_gateways
+from dgm.messages import Message, Request, Role
+from tests.unit.archive.runs import ask_raw, begin, child, evaluate
+
+LONG_AGO = 1_000_000_000
+
+
+@pytest.fixture
+def dirty(tmp_path: Path) -> Path:
+    """A run with all that a dead process can leave in it."""
+    folder = tmp_path / "archive" / "dirty"
+    folder.parent.mkdir()
+    with begin(folder) as run:
+        evaluate(run, "it")
+        child(run)
+        ask_raw(run, "raw")
+        first = Request((Message(Role.USER, "unnamed, but another builds on it"),), (), "m")
+        base = Base(run.traces.put(encode_request(first)), first)
+        grown = Request((*first.messages, Message(Role.USER, "go on")), (), "m")
+        asked = run.traces.put(encode_request(grown, base))
+        run.append(CallStarted(run.tree.next_action, 9, "m", "solve", asked, Usage(1)))
+        run.traces.put(b"no event names this")
+        run.repository.commit({"agent.toml": Entry(b"nobody's")}, (run.tree.agents[0].commit,))
+        run.repository.name_waiting(ActionId(77), run.repository.commit({"a": Entry(b"waits")}, ()))
+        (folder / "traces" / "ab").mkdir(exist_ok=True)
+        (folder / "traces" / "ab" / ".0123456789ab").write_bytes(b"half")
+        (folder / "traces" / "ab" / "mine.z").write_bytes(b"not ours")
+        (folder / ".0123456789ab").write_bytes(b"half")
+        (folder / "notes.txt").write_text("mine")
+    return folder
+
+
+def files(folder: Path) -> set[str]:
+    """All but what SQLite puts beside a log that is read."""
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+    return {name for name in found if not name.endswith(("-wal", "-shm"))}
+
+
+def test_only_what_nothing_names_is_removed(dirty: Path) -> None:
+    before = files(dirty)
+    shown = clean(dirty, delete=False)
+    assert files(dirty) == before
+    found = [left.what for left in shown.found]
+    assert {what: found.count(what) for what in found} == {TRACE: 1, OBJECT: 3, FILE: 2}
+    removed = clean(dirty, delete=True)
+    assert removed.found == shown.found
+    assert before - files(dirty) == {str(left.path.relative_to(dirty)) for left in shown.found}
+    assert clean(dirty, delete=True).found == []
+    (dirty / "traces" / "ab" / "mine.z").unlink()
+    verify(dirty)
+
+
+def test_a_commit_that_an_event_names_is_kept_without_its_ref(dirty: Path) -> None:
+    clean(dirty, delete=True)
+    (dirty / "agents.git" / "refs" / "heads" / "agents" / "1").unlink()
+    assert clean(dirty, delete=False).found == []
+
+
+def test_a_run_that_is_written_is_left_alone(dirty: Path) -> None:
+    before = files(dirty)
+    with Run.open(dirty, write=True):
+        assert f"pid {os.getpid()}" in clean(dirty, delete=True).skipped
+        with pytest.raises(UserError, match="being written"):
+            remove_run(dirty)
+    assert files(dirty) == before
+
+
+def test_a_run_inside_a_run_keeps_both(dirty: Path) -> None:
+    with begin(dirty / "holdout"), pytest.raises(UserError, match="holdout: is being written"):
+        remove_run(dirty)
+
+
+def test_a_run_of_another_host_is_left_alone(dirty: Path) -> None:
+    (dirty / "events.lock").write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
+    assert "may be running on elsewhere" in clean(dirty, delete=True).skipped
+    with pytest.raises(UserError, match="may be running on elsewhere"):
+        remove_run(dirty)
+
+
+def test_nothing_is_removed_where_the_log_cannot_be_read(dirty: Path) -> None:
+    (dirty / "events.db").write_bytes(b"garbage")
+    before = files(dirty)
+    assert "not a database" in clean(dirty, delete=True).skipped
+    assert files(dirty) == before
+
+
+def test_links_are_not_followed(dirty: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    shutil.move(dirty / "traces", outside)
+    (dirty / "traces").symlink_to(outside)
+    group = outside / "0f"
+    group.mkdir(exist_ok=True)
+    before = files(outside)
+    assert {left.what for left in clean(dirty, delete=True).found} == {OBJECT, FILE}
+    link = dirty.with_name("link")
+    link.symlink_to(dirty)
+    assert "a link" in clean(link, delete=True).skipped
+    with pytest.raises(UserError, match="is a link"):
+        remove_run(link)
+    remove_run(dirty)
+    assert files(outside) == before
+
+
+def test_files_of_the_user_stay_when_a_run_is_removed(dirty: Path) -> None:
+    with begin(dirty / "evaluate-x"):
+        pass
+    assert remove_run(dirty) == ["notes.txt"]
+    assert files(dirty) == {"notes.txt"}
+    assert [path.name for path in dirty.parent.iterdir()] == ["dirty"]
+
+
+def test_a_damaged_run_can_be_removed(dirty: Path) -> None:
+    (dirty / "notes.txt").unlink()
+    (dirty / "events.db").write_bytes(b"garbage")
+    assert remove_run(dirty) == []
+    assert list(dirty.parent.iterdir()) == []
+
+
+def test_drafts_of_dead_processes_are_found_when_they_are_old(tmp_path: Path) -> None:
+    for name in (".a.new", ".b.0123456789ab", ".c.new", ".d.new", ".e.dgm.abcd1234"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".a.new" / "run.json").write_text("{}")
+    (tmp_path / ".b.0123456789ab" / "traces").mkdir()
+    (tmp_path / ".c.new" / "run.json").write_text("{}")
+    (tmp_path / ".d.new" / "mine.txt").write_text("{}")
+    (tmp_path / ".e.dgm.abcd1234" / "pack").write_text("{}")
+    for path in tmp_path.rglob("*"):
+        if ".c.new" not in str(path):
+            os.utime(path, (LONG_AGO, LONG_AGO))
+    found = list(drafts_in(tmp_path))
+    assert [left.path.name for left in found] == [".a.new", ".b.0123456789ab", ".e.dgm.abcd1234"]
+    assert {left.what for left in found} == {FOLDER}
+
+
+def test_a_gateway_is_dead_when_nobody_listens(tmp_path: Path) -> None:
+    names = {
+        "living": "dgm-gateway-0123456789abcdef-aaaaaaaa",
+        "beside_living": "dgm-gateway-0123456789abcdef-aaaaaaaa-evidence-bbbbbbbb",
+        "dead": "dgm-gateway-0123456789abcdef-cccccccc",
+        "beside_dead": "dgm-gateway-0123456789abcdef-cccccccc-evidence-dddddddd",
+        "new": "dgm-gateway-eeeeeeee",
+        "old": "dgm-gateway-ffffffff",
+        "other": "dgm-gateway-mine",
+    }
+    for name in names.values():
+        (tmp_path / name).mkdir()
+    os.utime(tmp_path / names["old"], (LONG_AGO, LONG_AGO))
+    os.utime(tmp_path / names["other"], (LONG_AGO, LONG_AGO))
+    (tmp_path / "dgm-gateway-gggggggg").symlink_to(tmp_path)
+    with closing(socket.socket(socket.AF_UNIX)) as dead:
+        _bind(dead, tmp_path / names["dead"])
+    with closing(socket.socket(socket.AF_UNIX)) as living:
+        _bind(living, tmp_path / names["living"])
+        living.listen()
+        found = {left.path.name for left in dead_gateways(tmp_path)}
+    assert found == {names["dead"], names["beside_dead"], names["old"]}
+
+
+def _bind(one: socket.socket, folder: Path) -> None:
+    """The path of a socket must be short, and a test's folder may be long."""
+    opened = os.open(folder, os.O_RDONLY)
+    one.bind(f"/proc/self/fd/{opened}/gateway.sock")
+    os.close(opened)
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["archive", *words])
+    said = capsys.readouterr()
+    return int(left.value.code or 0), said.out, said.err
+
+
+@pytest.fixture
+def here(dirty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The archive around the run, with an empty place for temporary folders."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setenv("DGM_ARCHIVE", str(dirty.parent))
+    monkeypatch.chdir(tmp_path)
+    return dirty
+
+
+def test_gc_shows_first_and_removes_when_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with begin(here.parent / "busy") as run:
+        run.traces.put(b"not named yet")
+        before = files(here)
+        code, out, _ = command(capsys, "gc")
+        assert (code, files(here)) == (0, before)
+        assert "busy: left alone: is being written" in out
+        assert "dirty: 1 traces that no event names" in out
+        assert "would be freed by: dgm archive gc --delete" in out
+        code, out, _ = command(capsys, "gc", "--delete", "--json")
+        record = json.loads(out)
+        assert (code, record["deleted"], record["bytes"] > 0) == (0, True, True)
+        assert [row["run"] for row in record["runs"] if row["left_alone"]] == ["busy"]
+        assert len(list((here.parent / "busy" / "traces").glob("??/*.z"))) == 1
+    assert "nothing to remove" in command(capsys, "gc", "dirty")[1]
+
+
+def test_rm_asks_and_removes_nothing_where_nobody_answers(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, errors = command(capsys, "rm", "dirty")
+    assert (code, here.exists()) == (2, True)
+    assert "--yes" in errors
+    code, out, _ = command(capsys, "rm", "dirty", "--dry-run")
+    assert (code, here.exists()) == (0, True)
+    assert "would be freed" in out
+    (here / "notes.txt").unlink()
+    code, out, _ = command(capsys, "rm", "dirty", "--yes")
+    assert (code, here.exists()) == (0, False)
+    assert "freed" in out
+    assert command(capsys, "rm", "dirty", "--yes")[0] == 2
