@@ -17,13 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dgm.benchmarks.grading import LOG_LIMIT, masked
+from dgm.benchmarks.plain_logs import plain_log
+from dgm.benchmarks.prediction_patches import APPLIER, Applied, normalised_patch, read_applied, with_notes
 from dgm.benchmarks.suite_files import TESTS, CommandTests, Limits, Result
 from dgm.benchmarks.workspaces import write_folder
 from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
 
-VERSION = b"command tests, 2"
+VERSION = b"command tests, 3"
 """Changes when a verdict may come out differently."""
 SOLUTION = "/solution"
 REWARD_FILES = ("reward.txt", "reward.json")
@@ -64,7 +66,7 @@ async def grade(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels: 
     Raises:
         Infrastructure: the sandbox failed, or the image lacks what grading needs.
     """
-    if not patch.strip():
+    if not normalised_patch(patch).data:
         return _unresolved("empty patch")
     return await examine(exam, patch, engine, labels)
 
@@ -76,9 +78,10 @@ async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels
         Infrastructure: the sandbox failed, or the image lacks what grading needs.
     """
     async with _laid_out(exam, {TESTS: exam.hidden}, engine, labels) as sandbox:
-        refusal = await _apply(sandbox, exam.limits.workdir, patch) if patch.strip() else ""
-        if refusal:
-            return _unresolved(f"the patch does not apply: {refusal}")
+        given = normalised_patch(patch)
+        applied = await _apply(sandbox, exam.limits.workdir, given.data) if given.data else Applied()
+        if applied.refused:
+            return _unresolved(f"the patch does not apply: {applied.refused}")
         await _restore(sandbox, exam)
         completed = await sandbox.exec(
             exam.tests.command,
@@ -88,7 +91,8 @@ async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels
             output_limit=OUTPUT_LIMIT,
         )
         graded = await _judged(sandbox, exam, completed)
-    return replace(graded, log=masked(completed.output, exam.hidden)[:LOG_LIMIT])
+    log = masked(plain_log(completed.output), exam.hidden)[:LOG_LIMIT]
+    return with_notes(replace(graded, log=log), (*given.notes, *applied.notes))
 
 
 async def solved(
@@ -165,22 +169,22 @@ def _mounts(place: Path, shown: Mapping[str, Snapshot]) -> Sequence[Mount]:
     return mounts
 
 
-async def _apply(sandbox: Sandbox, workdir: str, patch: bytes) -> str:
-    """Applies the graded patch; what git refused, or nothing."""
+async def _apply(sandbox: Sandbox, workdir: str, patch: bytes) -> Applied:
+    """Applies the graded patch."""
     folder, _, name = _PATCH.rpartition("/")
-    await sandbox.put({name: Entry(patch)}, folder)
+    await sandbox.put({name: Entry(patch), APPLIER.name: Entry(APPLIER.read_bytes())}, folder)
     done = await sandbox.exec(
-        ["git", "apply", "--whitespace=nowarn", _PATCH],
+        ["python3", "-I", "-B", f"{folder}/{APPLIER.name}", _PATCH, workdir],
         timeout_s=SETUP_S,
-        cwd=workdir,
-        env={**_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": workdir.rpartition("/")[0] or "/"},
+        cwd="/",
+        env=_ENVIRONMENT,
     )
-    said = done.output.decode("utf-8", "replace").strip()
     if done.exit_code in _NO_PROGRAM:
-        raise Infrastructure(f"the image has no git to apply a patch with: {said[:200]}")
+        said = done.output.decode("utf-8", "replace").strip()[:200]
+        raise Infrastructure(f"the image has no python3 to apply a patch with: {said}")
     if done.timed_out:
-        return f"git did not end within {SETUP_S:.0f} s"
-    return (said.split("\n", 1)[0][:300] or "git apply failed") if done.exit_code else ""
+        return Applied(refused=f"it could not be applied within {SETUP_S:.0f} s")
+    return read_applied(done.output)
 
 
 async def _restore(sandbox: Sandbox, exam: CommandExam) -> None:
@@ -285,7 +289,7 @@ def _by_reward(left: Snapshot, threshold: float, code: int) -> Grade:
 
 
 def _number(name: str, data: bytes) -> float:
-    text = data.decode("utf-8", "replace").strip()
+    text = plain_log(data).decode("utf-8", "replace").strip()
     said = repr(text[:SHOWN_VALUE])
     if name.endswith(".json"):
         try:

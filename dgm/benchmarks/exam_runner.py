@@ -41,11 +41,11 @@ def parent() -> None:
     hide_from_siblings()
     source = Path(__file__).read_text(encoding="utf-8")
     task = json.load(sys.stdin)
-    refusal = prepare(Path(task["place"]), Path(task["workdir"]))
+    refusal, notes = prepare(Path(task["place"]), Path(task["workdir"]))
     if refusal:
         report(task["nonce"], stage="refused", reason=refusal)
         return
-    report(task["nonce"], stage="prepared")
+    report(task["nonce"], stage="prepared", notes=notes)
     modules: dict[str, list[str]] = {}
     for test in task["tests"]:
         modules.setdefault(test.rsplit(".", 2)[0], []).append(test)
@@ -77,13 +77,13 @@ def hide_from_siblings() -> None:
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
 
 
-def prepare(place: Path, workdir: Path) -> str | None:
-    """Makes the repository: start, patch, then the first and the hidden tests; why it is refused, or None."""
+def prepare(place: Path, workdir: Path) -> tuple[str, str]:
+    """Makes the repository: start, patch, then the first and the hidden tests; why it is refused, and notes on it."""
     start = place / "start"
     shutil.copytree(start, workdir, symlinks=True, dirs_exist_ok=True)
-    refusal = apply(place / "patch", workdir)
+    refusal, notes = apply(place / "runner" / "apply_patch.py", place / "patch", workdir)
     if refusal:
-        return refusal
+        return refusal, ""
     remove_shadows(start, workdir)
     remove(workdir / "tests")
     if (start / "tests").is_dir():
@@ -91,30 +91,23 @@ def prepare(place: Path, workdir: Path) -> str | None:
     shutil.copytree(place / "hidden", workdir / "tests", dirs_exist_ok=True)
     # Nothing that a graded program could read or change before a later module runs.
     shutil.rmtree(place, ignore_errors=True)
-    return None
+    return "", notes
 
 
-def apply(patch: Path, workdir: Path) -> str | None:
-    """Applies the graded patch with git, outside any repository; what git refused, or None."""
-    if not patch.stat().st_size:
-        return None
+def apply(applier: Path, patch: Path, workdir: Path) -> tuple[str, str]:
+    """Applies the graded patch; why it is refused, and notes on it. Where it cannot be tried, this program ends."""
     done = subprocess.run(
-        ["git", "apply", "--whitespace=nowarn", str(patch)],
-        cwd=workdir,
-        env={
-            "PATH": os.environ.get("PATH", os.defpath),
-            "LC_ALL": "C",
-            "HOME": str(patch.parent),
-            "GIT_CEILING_DIRECTORIES": str(workdir.parent),
-        },
+        [sys.executable, "-I", "-B", str(applier), str(patch.resolve()), str(workdir.resolve())],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
     )
-    if not done.returncode:
-        return None
-    return done.stdout.decode("utf-8", "replace").strip()[:300] or "git apply failed"
+    said = done.stdout.decode("utf-8", "replace").strip().split("\n")[-1]
+    word, _, rest = said.partition(" ")
+    if word not in ("applied", "refused"):
+        sys.exit(f"the patch could not be tried: {said}")
+    return (rest or "git gives no reason", "") if word == "refused" else ("", rest)
 
 
 def remove_shadows(start: Path, workdir: Path) -> None:

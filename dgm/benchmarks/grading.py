@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dgm.benchmarks.plain_logs import plain_log
+from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
 from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure
@@ -53,7 +55,7 @@ async def grade(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping
     Raises:
         Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
     """
-    if not patch.strip():
+    if not normalised_patch(patch).data:
         return _unresolved("empty patch")
     return await examine(exam, patch, engine, labels)
 
@@ -64,12 +66,12 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     Raises:
         Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
     """
-    nonce = secrets.token_hex(16)
+    nonce, given = secrets.token_hex(16), normalised_patch(patch)
     timeout_s = exam.limits.test_timeout_s + SETUP_S
     spec = SandboxSpec(image=exam.limits.image, labels=labels, lifetime_s=timeout_s + SETUP_S)
     async with engine.open(spec) as sandbox:
         try:
-            await sandbox.put(_luggage(exam, patch), PLACE)
+            await sandbox.put(_luggage(exam, given.data), PLACE)
         except AgentFault as fault:
             raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
         completed = await sandbox.exec(
@@ -80,11 +82,17 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
             stdin=json.dumps({"nonce": nonce, **_assignment(exam)}).encode(),
             output_limit=OUTPUT_LIMIT,
         )
-    return _judge(exam, completed, _lines(completed.output, nonce))
+    said = _lines(completed.output, nonce)
+    fitted = filter(None, str(said.get("prepared", {}).get("notes", "")).split("; "))
+    return with_notes(_judge(exam, completed, said), (*given.notes, *fitted))
 
 
 def _luggage(exam: Exam, patch: bytes) -> Snapshot:
-    files = {"patch": Entry(patch), "runner/exam_runner.py": Entry(RUNNER.read_bytes())}
+    files = {
+        "patch": Entry(patch),
+        "runner/exam_runner.py": Entry(RUNNER.read_bytes()),
+        f"runner/{APPLIER.name}": Entry(APPLIER.read_bytes()),
+    }
     files |= {f"start/{name}": entry for name, entry in exam.workspace.items()}
     return files | {f"hidden/{name}": entry for name, entry in exam.hidden.items()}
 
@@ -118,7 +126,7 @@ def _judge(exam: Exam, completed: Completed, said: Mapping[str, Mapping[str, Any
         )
     if "done" not in said:
         return _unresolved(_ending(completed))
-    raw = base64.b64decode(said["done"]["log"])
+    raw = plain_log(base64.b64decode(said["done"]["log"]))
     grade = _verdict(exam, said["done"]["outcomes"], said["done"]["problems"])
     return replace(grade, log=masked(raw, exam.hidden), shown=shown(raw, grade.failed, exam.hidden))
 

@@ -17,6 +17,7 @@ from dgm.benchmarks.polyglot_grading import examine
 from dgm.benchmarks.polyglot_languages import LANGUAGES
 from dgm.benchmarks.polyglot_plan import GRADERS
 from dgm.benchmarks.polyglot_source import exercises_folder
+from dgm.benchmarks.prediction_patches import normalised_patch
 from dgm.benchmarks.toml_table import suggestion
 from dgm.config import BenchmarksSettings, PolyglotSettings
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
@@ -42,6 +43,9 @@ _GRADERS = (
     "polyglot_compiled.py",
     "polyglot_reports.py",
     "polyglot_grading.py",
+    "prediction_patches.py",
+    "apply_patch.py",
+    "plain_logs.py",
 )
 
 
@@ -130,7 +134,7 @@ class PolyglotBenchmark:
         Raises:
             Infrastructure: the sandbox failed; says nothing of the patch.
         """
-        if not patch.strip() and not self._settings.passing_stubs:
+        if not normalised_patch(patch).data and not self._settings.passing_stubs:
             return Grade(Verdict.UNRESOLVED, "empty patch", 0.0)
         return await examine(self.exercise(task), patch, self._engine, labels)
 

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.polyglot_exercises import Exercise
 from dgm.benchmarks.polyglot_plan import GRADERS, TESTS_S, Language, Plan, Room
 from dgm.benchmarks.polyglot_reports import CONTROL, Ran, Report, unmarked
+from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
 from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, Grade, SandboxEngine, SandboxSpec
@@ -67,7 +69,7 @@ async def examine(
     Raises:
         Infrastructure: the sandbox or the tool chain in it failed; says nothing of the patch.
     """
-    mark = "q" + secrets.token_hex(8)
+    mark, given = "q" + secrets.token_hex(8), normalised_patch(patch)
     workdir = f"/work/{exercise.name}"
     room = Room(exercise.name, workdir, f"/work/{secrets.token_hex(8)}", PLACE, mark)
     plan = exercise.language.plan(room, exercise.tests)
@@ -103,7 +105,7 @@ async def examine(
     )
     async with engine.open(spec) as sandbox:
         try:
-            await sandbox.put(_luggage(exercise, plan, patch), PLACE)
+            await sandbox.put(_luggage(exercise, plan, given.data), PLACE)
         except AgentFault as fault:
             raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
         completed = await sandbox.exec(
@@ -114,13 +116,16 @@ async def examine(
             stdin=json.dumps(assignment).encode(),
             output_limit=OUTPUT_LIMIT,
         )
-    return _judged(exercise, room, completed, _said(completed.output, nonce))
+    said = _said(completed.output, nonce)
+    fitted = [note for one in said for note in str(one.get("notes", "")).split("; ") if note]
+    return with_notes(_judged(exercise, room, completed, said), (*given.notes, *fitted))
 
 
 def _luggage(exercise: Exercise, plan: Plan, patch: bytes) -> Snapshot:
     files = {
         "exam/patch": Entry(patch),
         "polyglot_runner.py": Entry((GRADERS / "polyglot_runner.py").read_bytes()),
+        APPLIER.name: Entry(APPLIER.read_bytes()),
     }
     files |= {f"exam/start/{path}": entry for path, entry in exercise.stub.items()}
     files |= {f"exam/tests/{path}": entry for path, entry in {**exercise.hidden, **plan.tests}.items()}
@@ -165,7 +170,7 @@ def _ending(said: Mapping[str, Any], room: Room) -> Ending:
 
 
 def _decoded(text: str) -> str:
-    return base64.b64decode(text).decode("utf-8", "replace")
+    return plain_log(base64.b64decode(text)).decode("utf-8", "replace")
 
 
 def _unbuilt(language: Language, ending: Ending, mark: str) -> Grade:

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from dgm.benchmarks.plain_logs import plain_text
+
 CONTROL = "_control"
 """Ends the name of the test that must fail, after the mark."""
 MESSAGE_LIMIT = 8_000
@@ -57,7 +59,7 @@ class Report:
         plain = unmarked(name, mark)
         known = self.results.get(plain)
         if known is None or known.ran is Ran.PASSED:
-            self.results[plain] = result
+            self.results[plain] = Result(result.ran, plain_text(result.message))
 
 
 def unmarked(text: str, mark: str) -> str:

@@ -35,13 +35,13 @@ def main() -> None:
     hide_from_siblings()
     task = json.load(sys.stdin)
     place, workdir = Path(task["place"]), Path(task["workdir"])
-    refusal = lay_out(place, workdir, task["solution"])
+    refusal, notes = lay_out(place, workdir, task["solution"])
     shutil.rmtree(place / "exam", ignore_errors=True)
     if refusal:
         report(task["nonce"], stage="refused", reason=refusal)
         return
     Path(task["scratch"]).mkdir(parents=True)
-    report(task["nonce"], stage="prepared")
+    report(task["nonce"], stage="prepared", notes=notes)
     for step in task["steps"]:
         done = Step(step, task["mark"].encode())
         done.run(workdir)
@@ -70,24 +70,24 @@ def hide_from_siblings() -> None:
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
 
 
-def lay_out(place: Path, workdir: Path, solution: list[str]) -> str | None:
-    """The pristine exercise with its tests, and the solution files as the patch leaves them; or why not."""
+def lay_out(place: Path, workdir: Path, solution: list[str]) -> tuple[str, str]:
+    """The pristine exercise with its tests, and the solution files as the patch leaves them; or why not. And notes."""
     exam = place / "exam"
     shutil.copytree(exam / "start", exam / "answer", symlinks=True)
-    refusal = apply(exam / "patch", exam / "answer")
+    refusal, notes = apply(place / "apply_patch.py", exam / "patch", exam / "answer")
     if refusal:
-        return "the patch does not apply: " + refusal
+        return "the patch does not apply: " + refusal, ""
     shutil.copytree(exam / "start", workdir, symlinks=True, dirs_exist_ok=True)
     shutil.copytree(exam / "tests", workdir, symlinks=True, dirs_exist_ok=True)
     for name in solution:
         given, wanted = exam / "answer" / name, workdir / name
         if not inside(given, exam / "answer"):
-            return f"the solution file {name} is a link"
+            return f"the solution file {name} is a link", ""
         if not given.is_file():
-            return f"the solution file {name} is gone"
+            return f"the solution file {name} is gone", ""
         wanted.parent.mkdir(parents=True, exist_ok=True)
         wanted.write_bytes(given.read_bytes())
-    return None
+    return "", notes
 
 
 def inside(path: Path, root: Path) -> bool:
@@ -95,27 +95,20 @@ def inside(path: Path, root: Path) -> bool:
     return not any(part.is_symlink() for part in (path, *path.parents) if root in part.parents)
 
 
-def apply(patch: Path, workdir: Path) -> str | None:
-    """Applies the graded patch with git, outside any repository; what git refused, or None."""
-    if not patch.stat().st_size:
-        return None
+def apply(applier: Path, patch: Path, workdir: Path) -> tuple[str, str]:
+    """Applies the graded patch; why it is refused, and notes on it. Where it cannot be tried, this program ends."""
     done = subprocess.run(
-        ["git", "apply", "--whitespace=nowarn", str(patch.resolve())],
-        cwd=workdir,
-        env={
-            "PATH": os.environ.get("PATH", os.defpath),
-            "LC_ALL": "C",
-            "HOME": str(patch.parent),
-            "GIT_CEILING_DIRECTORIES": str(workdir.resolve().parent),
-        },
+        [sys.executable, "-I", "-B", str(applier), str(patch.resolve()), str(workdir.resolve())],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
     )
-    if not done.returncode:
-        return None
-    return done.stdout.decode("utf-8", "replace").strip()[:300] or "git apply failed"
+    said = done.stdout.decode("utf-8", "replace").strip().split("\n")[-1]
+    word, _, rest = said.partition(" ")
+    if word not in ("applied", "refused"):
+        sys.exit(f"the patch could not be tried: {said}")
+    return (rest or "git gives no reason", "") if word == "refused" else ("", rest)
 
 
 class Step:

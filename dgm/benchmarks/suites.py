@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from dgm.benchmarks import command_grading, grading
+from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch
 from dgm.benchmarks.suite_files import CommandTests, Source, TaskRecord, UnitTests, read_suite, read_task
 from dgm.benchmarks.task_images import TaskImage
 from dgm.benchmarks.toml_table import suggestion
@@ -156,7 +157,7 @@ class SuiteBenchmark:
         Raises:
             Infrastructure: the sandbox failed; says nothing of the patch.
         """
-        if not patch.strip():
+        if not normalised_patch(patch).data:
             return Grade(Verdict.UNRESOLVED, "empty patch", 0.0)
         return await self.examine(task, patch, labels)
 
@@ -222,7 +223,7 @@ def _text(file: Path) -> str:
 
 def _version(folder: Path, graders: bytes) -> str:
     """SHA-256 over names, modes and contents of all that can change a verdict, the test runner included."""
-    digest = hashlib.sha256(grading.RUNNER.read_bytes() + graders)
+    digest = hashlib.sha256(grading.RUNNER.read_bytes() + APPLIER.read_bytes() + graders)
     for name, entry in read_folder(folder).items():
         if _can_change_a_verdict(name):
             for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):

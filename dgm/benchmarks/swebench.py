@@ -25,9 +25,14 @@ PREFIX = "swebench:"
 WORKDIR = "/testbed"
 CPUS, MEMORY_MB, PIDS, DISK_MB = 2.0, 4096, 512, 2048
 """Of the sandbox that grades."""
-RULES = tuple(
-    f"swebench_{name}.py"
-    for name in ("grading", "logs", "parsers", "patches", "script", "verdicts", "worker")
+RULES = (
+    *(
+        f"swebench_{name}.py"
+        for name in ("grading", "logs", "parsers", "patches", "script", "verdicts", "worker")
+    ),
+    "prediction_patches.py",
+    "apply_patch.py",
+    "plain_logs.py",
 )
 """Modules that can change a verdict."""
 PLACE = (

@@ -16,6 +16,7 @@ from pathlib import Path
 from dgm.benchmarks import swebench_logs as logs
 from dgm.benchmarks import swebench_patches as patches
 from dgm.benchmarks import swebench_script as script
+from dgm.benchmarks.prediction_patches import normalised_patch, with_notes
 from dgm.benchmarks.swebench_parsers import Parsers
 from dgm.benchmarks.swebench_verdicts import Expected, Results, judge, one_line, ran
 from dgm.domain import Snapshot, Verdict
@@ -85,6 +86,8 @@ async def grade(
         Infrastructure: the image, the sandbox or the parser's process failed; says nothing of the patch.
     """
     hidden = patches.files(exam.test_patch.encode("utf-8", "surrogateescape"))
+    given = normalised_patch(patch)
+    patch = given.data
     reason = patches.refused(patch, hidden)
     if reason:
         return Grade(Verdict.UNRESOLVED, one_line(reason), 0.0)
@@ -96,6 +99,8 @@ async def grade(
         if not taken.unreadable and not ran(taken.results):
             await _control(exam, plan, engine, parsers, labels)
         graded = settled(exam, patch, taken)
+    fitted = filter(None, taken.log.words.get("applied", "").split("; "))
+    graded = with_notes(graded, (*given.notes, *fitted))
     return replace(graded, log=_masked(taken.excerpt, exam.test_patch), shown=_shown(graded, taken.excerpt))
 
 

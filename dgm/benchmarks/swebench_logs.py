@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from dgm.benchmarks.plain_logs import plain_log
+
 MARK = b">>>>> "
 GZIP = b"\x1f\x8b\x08"
 CHUNK = 1 << 16
@@ -24,6 +26,8 @@ RESULT = re.compile(
     rb"(?i)\b(?:pass|fail|error|skip|xfail|xpass|ok\b|not ok\b)|\.\.\. |\xe2\x9c|\xe2\x88\x9a|\xc3\x97"
 )
 """Statuses in words or as ticks and crosses."""
+_RETURNS = re.compile(rb"\r+(?![\r\n]|$)")
+"""Returns to the beginning of a line, as far as what follows is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ def read(output: bytes, nonce: str, tests: Path) -> Log:
                 word, _, rest = line[len(mark) :].decode("utf-8", "replace").strip().partition(" ")
                 words.setdefault(word, rest)
             elif "start" in words and "end" not in words:
-                kept.add(line)
+                kept.add(plain_log(line))
             elif len(around) < AROUND_LIMIT:
                 around += line
         kept.finish()
@@ -130,10 +134,11 @@ def _plain(output: bytes) -> Iterator[bytes]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines with their ends; of a longer one the first ``LINE_LIMIT`` bytes."""
+    """Lines with their ends; of a longer one the first ``LINE_LIMIT`` bytes. What a progress bar wrote over is one."""
     rest = b""
     for chunk in chunks:
-        *whole, rest = (rest + chunk).split(b"\n")
+        text = _RETURNS.sub(b"\n", rest + chunk)
+        *whole, rest = text.split(b"\n")
         yield from (line[:LINE_LIMIT] + b"\n" for line in whole)
         # A line that never ends: what is beyond the limit would not be kept anyway.
         rest = rest[:LINE_LIMIT]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dgm.benchmarks import swebench_patches as patches
+from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 
@@ -118,12 +119,11 @@ def luggage(plan: Plan, work: Assignment) -> Snapshot:
         "restored": "".join(f"{path}\n" for path in work.restored if "\n" not in path),
     }
     files = {name: Entry(text.encode("utf-8", "surrogateescape")) for name, text in texts.items()}
-    return files | {"model.patch": Entry(ended(work.patch)), "tests.patch": Entry(ended(work.test_patch))}
-
-
-def ended(patch: bytes) -> bytes:
-    """The patch with an end of its last line, without which git calls it corrupt."""
-    return patch if not patch or patch.endswith(b"\n") else patch + b"\n"
+    return files | {
+        APPLIER.name: Entry(APPLIER.read_bytes()),
+        "model.patch": Entry(normalised_patch(work.patch).data),
+        "tests.patch": Entry(normalised_patch(work.test_patch).data),
+    }
 
 
 _OUTER = r"""#!/bin/bash
@@ -154,15 +154,12 @@ while IFS= read -r path; do
 done <"$here/restored"
 
 if [ -s "$here/model.patch" ]; then
-    if apply "$here/model.patch" 2>"$here/trouble"; then
-        say applied git
-    elif command -v patch >/dev/null && patch --batch --fuzz=5 -p1 --dry-run -i "$here/model.patch" >/dev/null; then
-        patch --batch --fuzz=5 -p1 --no-backup-if-mismatch -i "$here/model.patch" >/dev/null
-        say applied patch
-    else
-        say refused "$(first_line "$here/trouble")"
-        exit
-    fi
+    came=$(python3 -I -B "$here/apply_patch.py" "$here/model.patch" "$workdir" 2>&1 | tail -n 1 | cut -c 1-400)
+    case $came in
+        applied*) say "$came" ;;
+        refused*) say "$came"; exit ;;
+        *) say broken "the patch could not be tried: $came"; exit ;;
+    esac
 fi
 
 while IFS= read -r path; do

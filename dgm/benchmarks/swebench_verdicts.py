@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dgm.benchmarks.plain_logs import plain_text
 from dgm.domain import Verdict
 from dgm.protocols import Grade
 
@@ -98,6 +99,8 @@ def _status(test: str, statuses: Mapping[str, str], absent: str) -> str:
 
     676 names of SWE-bench Verified are cut like that; where the tests it may mean disagree, it counts as absent.
     """
+    # In a log without its colours a name is without them too.
+    test = test if test in statuses else plain_text(test)
     if test in statuses:
         return statuses[test]
     if test.count("[") > test.count("]"):

@@ -69,7 +69,7 @@ def read_predictions(file: Path) -> Predictions:
     """
     _check_suffix(file)
     try:
-        text = file.read_bytes().decode("utf-8")
+        text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -84,7 +84,7 @@ def run(engine, runner, tmp_path):
 
 def test_patch_and_test_patch_are_applied_and_the_exit_code_is_kept(run):
     log, _ = run(tests="python3 -c 'import cart; print(cart.total([1, 2]))'; cat tests/test_cart.py; exit 3")
-    assert (log.words["applied"], log.words["end"]) == ("git", "3")
+    assert (log.words["applied"], log.words["end"]) == ("", "3")
     assert log.text() == "3\nimport cart\nassert cart.total([1, 2]) == 3\n\n"
 
 
@@ -148,8 +148,7 @@ def test_patch_that_does_not_apply_is_refused_with_gits_reason(run):
 
 def test_patch_with_fuzz_is_applied_as_the_package_does(run):
     log, _ = run(patch=FIX.replace(b" def total(prices):", b" def total(values):"), tests="cat cart.py")
-    if log.words.get("applied") != "patch":
-        pytest.skip("there is no patch program in this sandbox")
+    assert "of its context do not match the file" in log.words["applied"]
     assert "sum(prices)" in log.text()
 
 
@@ -169,7 +168,7 @@ def test_patch_with_crlf_modes_renames_and_binary_parts_is_applied(run):
     )
     parts = (dos, mode, renamed, blob)
     log, _ = run(patch=b"".join(parts), repo=repo, tests="od -c dos.txt; ls -l run.sh plain.txt blob")
-    assert log.words["applied"] == "git"
+    assert log.words["applied"] == ""
     assert r"t   h   r   e   e  \r" in log.text() and "-rwx" in log.text() and "plain.txt" in log.text()
 
 
@@ -181,7 +180,7 @@ def test_repositorys_own_git_configuration_has_no_say(run):
         ".git/HEAD": "x\n",
     }
     log, _ = run(repo=repo, tests="od -c cart.py")
-    assert log.words["applied"] == "git" and r"\r" not in log.text()
+    assert log.words["applied"] == "" and r"\r" not in log.text()
 
 
 def test_markers_of_graded_code_count_for_nothing(run):

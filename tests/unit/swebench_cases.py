@@ -17,7 +17,7 @@ class Case:
     """Between the markers."""
     verdict: str
     exit_code: int = 0
-    prepared: tuple[str, ...] = ("ready", "applied git", "testing")
+    prepared: tuple[str, ...] = ("ready", "applied", "testing")
     """What the script says of itself first."""
     words: tuple[str, ...] = ()
     """What it says after that."""
@@ -207,7 +207,7 @@ CASES = (
         "log without test markers",
         "",
         "invalid",
-        prepared=("ready", "applied git"),
+        prepared=("ready", "applied"),
         started=False,
         ended=False,
     ),

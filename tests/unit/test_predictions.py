@@ -49,6 +49,12 @@ def test_lines_a_list_and_a_table_of_predictions_are_read_alike(tmp_path):
     assert lines.digest == read_predictions(listed).digest == read_predictions(tabled).digest
 
 
+def test_a_byte_order_mark_before_predictions_is_no_part_of_them(tmp_path):
+    file = tmp_path / "p.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + json.dumps(row()).encode() + b"\r\n")
+    assert read_predictions(file).by_task[TASK].patch == PATCH
+
+
 def test_the_digest_tells_other_patches_apart(tmp_path):
     one = read_predictions(written(tmp_path / "1.jsonl", row("a"), row("b")))
     turned = read_predictions(written(tmp_path / "2.jsonl", row("b"), row("a")))

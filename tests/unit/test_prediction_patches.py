@@ -1,0 +1,247 @@
+"""Predictions as other programs write them, applied to real files by the program that every grader runs."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from contextlib import asynccontextmanager
+
+import pytest
+
+from dgm.benchmarks import apply_patch, command_grading
+from dgm.benchmarks.prediction_patches import normalised_patch, read_applied
+from dgm.benchmarks.suite_files import CommandTests, Limits, Result
+from dgm.benchmarks.swebench_script import Assignment, from_command, luggage
+from dgm.domain import Entry, Verdict
+from dgm.errors import Infrastructure
+from dgm.protocols import Completed
+
+BEFORE = b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
+AFTER = BEFORE.replace(b"four\n", b"FOUR\n")
+GIT_ALONE = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def git(folder, *words):
+    """Runs git as somebody."""
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    done = subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, env=GIT_ALONE)
+    return done.stdout
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository with one commit of text.txt, and its change in the work tree."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "text.txt").write_bytes(BEFORE)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "start")
+    (folder / "text.txt").write_bytes(AFTER)
+    return folder
+
+
+def applied(tmp_path, patch, before=BEFORE, path=None, name="text.txt"):
+    """What applying a prediction makes of a file, and what is said."""
+    workdir, file = tmp_path / "work", tmp_path / "prediction.patch"
+    shutil.rmtree(workdir, ignore_errors=True)
+    workdir.mkdir()
+    (workdir / name).write_bytes(before)
+    given = normalised_patch(patch)
+    file.write_bytes(given.data)
+    with pytest.MonkeyPatch.context() as patched:
+        if path is not None:
+            patched.setenv("PATH", path)
+        said = read_applied(apply_patch.main(file, workdir).encode())
+    return (workdir / name).read_bytes(), said.refused, (*given.notes, *said.notes)
+
+
+@pytest.fixture
+def only_git(tmp_path):
+    """A PATH with git and without GNU patch, as of an image that lacks it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "git").symlink_to(shutil.which("git"))
+    return str(folder)
+
+
+def test_an_exact_patch_needs_no_note(repository, tmp_path):
+    assert applied(tmp_path, git(repository, "diff")) == (AFTER, "", ())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda patch: patch.removesuffix(b"\n"),
+        lambda patch: b"\xef\xbb\xbf" + patch,
+        lambda patch: b"\n\n" + patch + b"\n",
+        lambda patch: b"Here it is:\n```diff\n" + patch + b"```\n",
+    ],
+    ids=["no last newline", "BOM", "blank lines around", "fenced"],
+)
+def test_what_other_programs_put_around_a_patch_does_not_matter(repository, tmp_path, change):
+    assert applied(tmp_path, change(git(repository, "diff"))) == (AFTER, "", ())
+
+
+def test_a_patch_of_crlf_applies_to_a_file_of_lf_with_a_note(repository, tmp_path):
+    after, refused, notes = applied(tmp_path, git(repository, "diff").replace(b"\n", b"\r\n"))
+    assert (after, refused) == (AFTER, "")
+    assert notes == ("the lines of the patch ended in CR LF and were read without CR",)
+
+
+@pytest.mark.parametrize("converted", [False, True])
+def test_a_patch_applies_to_a_file_of_crlf_by_content_with_a_note(repository, tmp_path, only_git, converted):
+    patch = git(repository, "diff")
+    patch = patch.replace(b"\n", b"\r\n") if converted else patch
+    after, refused, notes = applied(tmp_path, patch, BEFORE.replace(b"\n", b"\r\n"), only_git)
+    assert (after, refused) == (AFTER.replace(b"\n", b"\r\n"), "")
+    assert notes[-1] == "the ends of its lines were taken as the files have them"
+
+
+def test_hunks_of_crlf_under_headers_of_lf_apply_to_a_file_of_lf(repository, tmp_path):
+    head, at, hunk = git(repository, "diff").partition(b"@@")
+    patch = head + at + hunk.replace(b"\n", b"\r\n")
+    assert applied(tmp_path, patch)[:2] == (AFTER, "")
+
+
+def test_a_file_of_mixed_ends_keeps_each_of_its_lines(repository, tmp_path):
+    before = b"one\r\ntwo\nthree\r\nfour\r\nfive\nsix\nseven\n"
+    after, refused, _ = applied(tmp_path, git(repository, "diff"), before)
+    assert (after, refused) == (b"one\r\ntwo\nthree\r\nFOUR\r\nfive\nsix\nseven\n", "")
+
+
+def test_a_change_of_ends_is_a_change(repository, tmp_path):
+    (repository / "text.txt").write_bytes(BEFORE.replace(b"four\n", b"four\r\n"))
+    patch = git(repository, "diff")
+    assert applied(tmp_path, patch) == (BEFORE.replace(b"four\n", b"four\r\n"), "", ())
+
+
+def test_a_series_of_mails_is_applied_as_one(repository, tmp_path):
+    git(repository, "commit", "-qam", "first\n\n--- a/not.txt\n+++ not a header")
+    (repository / "text.txt").write_bytes(AFTER.replace(b"FOUR", b"4"))
+    git(repository, "commit", "-qam", "second")
+    mails = git(repository, "format-patch", "--stdout", "HEAD~2")
+    assert mails.startswith(b"From ")
+    for patch in (mails, mails.replace(b"\n", b"\r\n"), mails.rstrip()):
+        assert applied(tmp_path, patch)[:2] == (BEFORE.replace(b"four", b"4"), "")
+
+
+@pytest.mark.parametrize("has_patch", [True, False])
+def test_context_that_differs_is_what_the_harness_lets_pass(repository, tmp_path, only_git, has_patch):
+    before = BEFORE.replace(b"two", b"2").replace(b"six", b"6")
+    patch = git(repository, "diff")
+    after, refused, notes = applied(tmp_path, patch, before, None if has_patch else only_git)
+    assert (after, refused) == (before.replace(b"four", b"FOUR"), "")
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize("has_patch", [True, False])
+def test_blank_context_that_was_stripped_from_the_end_is_put_back(tmp_path, only_git, has_patch):
+    patch = b"--- a/text.txt\n+++ b/text.txt\n@@ -1,4 +1,4 @@\n-one\n+ONE\n two\n \n "
+    path = None if has_patch else only_git
+    assert applied(tmp_path, patch.strip(), b"one\ntwo\n\n\n", path)[:2] == (b"ONE\ntwo\n\n\n", "")
+
+
+def test_hunks_without_context_are_placed_by_their_lines(repository, tmp_path, only_git):
+    assert applied(tmp_path, git(repository, "diff", "-U0"), path=only_git)[:2] == (AFTER, "")
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_the_last_line_without_an_end_stays_so(tmp_path, end):
+    patch = (
+        b"--- a/text.txt\n+++ b/text.txt\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n\\ No newline at end of file\n"
+    )
+    assert applied(tmp_path, patch, b"one" + end + b"two")[:2] == (b"ONE" + end + b"two", "")
+
+
+@pytest.mark.parametrize("has_patch", [True, False])
+def test_lines_that_are_not_there_are_refused_and_nothing_is_changed(
+    repository, tmp_path, only_git, has_patch
+):
+    before = BEFORE.replace(b"four", b"vier")
+    after, refused, notes = applied(
+        tmp_path, git(repository, "diff"), before, None if has_patch else only_git
+    )
+    assert (after, notes) == (before, ())
+    assert refused == "error: patch failed: text.txt:1"
+
+
+def test_a_script_of_ed_is_no_patch(tmp_path):
+    ed = b"--- a/text.txt\n+++ b/text.txt\n@@ -9 +9 @@\n-x\n+y\n1c\n!touch made\n.\nw\nq\n"
+    after, refused, _ = applied(tmp_path, ed)
+    assert after == BEFORE and refused
+    assert not list(tmp_path.rglob("made"))
+
+
+def test_an_image_without_git_says_nothing_of_the_patch(repository, tmp_path):
+    with pytest.raises(Infrastructure, match="no git in the image"):
+        applied(tmp_path, git(repository, "diff"), path="/nowhere")
+
+
+class Folders:
+    """An engine whose sandbox is a folder: its absolute paths lie below it."""
+
+    name = "folders"
+
+    def __init__(self, root):
+        self.root = root
+
+    @asynccontextmanager
+    async def open(self, spec):
+        yield self
+
+    def inside(self, path):
+        return self.root / path.lstrip("/")
+
+    async def put(self, files, target):
+        for name, entry in files.items():
+            path = self.inside(f"{target}/{name}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(entry.data)
+
+    async def exec(self, argv, *, cwd="/", env=None, stdin=b"", **_):
+        argv = [str(self.inside(word)) if word.startswith("/") else word for word in argv]
+        done = subprocess.run(
+            argv,
+            cwd=self.inside(cwd),
+            env={"PATH": os.environ["PATH"], **(env or {})},
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        return Completed(done.returncode, done.stdout)
+
+
+def command_graded(tmp_path, patch, workspace):
+    exam = command_grading.CommandExam(
+        workspace,
+        {},
+        CommandTests(command=("grep", "-q", "FOUR", "text.txt"), result=Result.EXIT, restored=()),
+        Limits(image="python", workdir="/work/repo", timeout_s=60, test_timeout_s=60),
+    )
+    return asyncio.run(command_grading.grade(exam, patch, Folders(tmp_path / "sandbox"), {}))
+
+
+def test_a_task_graded_by_a_command_takes_them_alike(repository, tmp_path):
+    patch = git(repository, "diff").replace(b"\n", b"\r\n").removesuffix(b"\r\n")
+    graded = command_graded(tmp_path, b"\xef\xbb\xbf" + patch, {"text.txt": Entry(BEFORE)})
+    assert graded.verdict is Verdict.RESOLVED
+    assert graded.reason == "the tests pass; the lines of the patch ended in CR LF and were read without CR"
+
+
+def test_the_script_of_swebench_takes_them_alike(repository, tmp_path):
+    work, place = tmp_path / "work", tmp_path / "place"
+    work.mkdir()
+    (work / "text.txt").write_bytes(BEFORE.replace(b"\n", b"\r\n"))
+    patch = b"\xef\xbb\xbf" + git(repository, "diff").removesuffix(b"\n")
+    files = luggage(from_command("cat text.txt"), Assignment(str(work), patch, b"", [], 60))
+    for name, entry in files.items():
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_bytes(entry.data)
+    script = (place / "run.sh").read_text()
+    # Up to the tests: what follows ends every process that it did not find before.
+    (place / "run.sh").write_text(script[: script.index("\nsay testing")] + "\n}\n")
+    done = subprocess.run(["bash", str(place / "run.sh")], input=b"n0\n", capture_output=True, check=True)
+    assert b">>>>> n0 applied the ends of its lines were taken as the files have them" in done.stdout
+    assert (work / "text.txt").read_bytes() == AFTER.replace(b"\n", b"\r\n")
