@@ -50,7 +50,7 @@ class AgentFault(DgmError):
 
     Attributes:
         stage: where it showed, in a word (``patch``, ``check``, ``size`` …).
-        output: what the agent's program printed; empty where none ran.
+        output: what the agent's program had printed by then, where it ran.
     """
 
     def __init__(self, stage: str, message: str, output: bytes = b"") -> None:

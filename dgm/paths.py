@@ -24,3 +24,12 @@ def cache_folder(*parts: str) -> Path:
     folder = Path(platformdirs.user_cache_dir("dgm")).joinpath(*parts)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def state_folder(*parts: str) -> Path:
+    """A folder of the user's that belongs to dgm and holds what may not be lost, made if missing."""
+    import platformdirs
+
+    folder = Path(platformdirs.user_state_dir("dgm")).joinpath(*parts)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -195,6 +195,24 @@ def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
     return diff
 
 
+def applied(files: Snapshot, patch: bytes) -> Snapshot:
+    """What a patch makes of a snapshot, byte for byte: nothing of attributes or configuration has a say.
+
+    Raises:
+        ArchiveCorrupt: it does not apply; one line.
+        UserError: a name that cannot be in a folder, or git is not installed.
+    """
+    with _scratch() as folder:
+        run_git(folder, "read-tree", put_tree(storable(files), scratch_writer(folder / "objects")))
+        try:
+            run_git(folder, "apply", "--cached", "--whitespace=nowarn", "-", given=patch)
+        except ArchiveCorrupt as error:
+            raise ArchiveCorrupt(str(error).partition(": git apply: ")[2] or str(error)) from error
+        tree = run_git(folder, "write-tree").decode().strip()
+        with GitObjects(folder) as objects:
+            return dict(_files(objects, tree))
+
+
 @contextmanager
 def _scratch() -> Iterator[Path]:
     """A repository that is thrown away."""

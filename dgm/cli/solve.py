@@ -1,25 +1,42 @@
 """``dgm solve``: an agent of the archive works on a repository of yours, in a sandbox; you decide what comes of it."""
 
 import asyncio
+import os
 import sys
+import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dgm import assemble
 from dgm.archive.run import Run
+from dgm.benchmarks.plain_logs import plain_log
 from dgm.cli.arguments import Amount, as_json, find_agent, open_run
 from dgm.cli.complaint import FAILED
 from dgm.cli.consent import ask_to_spend
-from dgm.cli.output import emit_json
+from dgm.cli.output import emit_json, show_patch
 from dgm.config import Settings
-from dgm.errors import UserError
+from dgm.domain import AgentId, Usage
+from dgm.errors import AgentFault, DgmError, Infrastructure, UserError
 from dgm.models.auto import settle
 from dgm.models.choose import AUTO
+from dgm.paths import state_folder
+from dgm.protocols import Work
 from dgm.sandboxes.choose import EngineName, choose
+from dgm.search.leaving import left_out_note
 from dgm.search.summary import spend_record
 from dgm.show.safe import neutral
 from dgm.simulate import check_performed
+
+if TYPE_CHECKING:
+    from dgm.search.solving import Solved
+
+OUTPUT_LINES = 20
+"""Lines of the agent's output that are shown where it fails."""
+OUTPUT_BYTES = 4000
 
 
 @click.command()
@@ -45,9 +62,13 @@ def solve(
     as_json: bool,
     problem: str,
 ) -> int:
-    """Let an agent work on a copy of a repository; shows the diff, and changes the repository only if you say yes."""
+    """Let an agent work on a copy of a repository; shows the diff, and changes the repository only if you say yes.
+
+    Where nobody answers, nothing is changed. A change that is not applied is kept in a file.
+    """
     from dgm.search import solving
     from dgm.search.rehearsal import rehearse
+    from dgm.search.user_repository import user_files, write_back
 
     run_name, found, agent_name = which.rpartition(":")
     if not found:
@@ -57,38 +78,124 @@ def solve(
         agent = find_agent(run, agent_name)
         source = run.repository.source(agent.commit)
         settings = _settings(run, model, max_usd)
-    before = solving.user_files(repo)
+    given = user_files(repo)
+    for one in given.absent:
+        sys.stderr.write(neutral(f"{one}\n"))
     asyncio.run(rehearse(which, source, choose(sandbox), settings.limits))
-    solved = asyncio.run(
-        solving.solve(source, before, problem, solving.Means(settings, sandbox, time_limit_s))
-    )
+    spent = solving.Sum()
+    means = solving.Means(settings, sandbox, time_limit_s)
+    try:
+        solved = asyncio.run(solving.solve(source, repo, given.files, problem, means, spent))
+    except AgentFault as fault:
+        _tell_output(fault.output)
+        raise DgmError(
+            f"the agent's work cannot be used ({fault.stage}): {fault}; {cost(spent.usage)}"
+        ) from fault
+    except Infrastructure:
+        if spent.usage.calls:
+            sys.stderr.write(f"{cost(spent.usage)}\n")
+        raise
     work = solved.work
-    applied = False
+    _tell_ending(work)
     if not as_json:
-        _show(work.patch)
-    if work.patch and (yes or (not as_json and _agreed())):
-        solving.apply(repo, work.patch)
-        applied = True
-    if as_json:
-        patch = work.patch.decode("utf-8", "replace")
-        spend = spend_record(solved.usage)
-        emit_json(
-            {"agent": agent.id, "applied": applied, "patch": patch, "calls": work.calls, "spend": spend}
-        )
+        show_patch(work.patch)
+    applied = bool(work.patch) and (yes or (not as_json and _agreed(repo, solved.changed)))
+    kept = None
+    if applied:
+        try:
+            write_back(repo, work.patch, solved.changed)
+        except UserError as error:
+            file = keep(repo, work.patch)
+            raise UserError(f"{error}; it is kept in {file}") from error
     elif work.patch:
-        sys.stdout.write("applied\n" if applied else "nothing was changed\n")
-    if solved.usage.usd and not as_json:
-        sys.stdout.write(f"{solved.usage.calls} model calls, {solved.usage.usd:.4f} USD\n")
+        kept = keep(repo, work.patch)
+    if as_json:
+        emit_json(_record(agent.id, solved, applied, kept))
+    else:
+        sys.stdout.write(_ending(repo, work, applied, kept) + f"{cost(solved.usage)}\n")
     return 0 if work.patch else FAILED
 
 
-def _agreed() -> bool:
-    """What the user says; where nobody answers, that is no: the change has been shown, and nothing is lost."""
+def cost(usage: Usage) -> str:
+    """What the agent took, in a few words."""
+    return f"{usage.calls} model calls, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
+
+
+def keep(repo: Path, patch: bytes) -> Path:
+    """A new file with the patch, outside of the repository.
+
+    Raises:
+        UserError: it cannot be written.
+    """
     try:
-        return click.confirm("Apply this change?", default=False)
+        folder = state_folder("patches")
+        name = f"{repo.resolve().name or 'root'}-{time.strftime('%Y%m%d-%H%M%S')}-"
+        handle, path = tempfile.mkstemp(prefix=name, suffix=".patch", dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(patch)
+    except OSError as error:
+        raise UserError(f"the change cannot be kept: {error}") from error
+    return Path(path)
+
+
+def _tell_ending(work: Work) -> None:
+    """How the agent's program failed, if it did, and what it printed; what was left out of its change."""
+    done = work.completed
+    if done.timed_out:
+        ending = "ran out of time"
+    elif done.out_of_memory:
+        ending = "ran out of memory"
+    else:
+        ending = f"ended with exit status {done.exit_code}" if done.exit_code else ""
+    if ending or not work.patch:
+        _tell_output(done.output)
+    if ending:
+        sys.stderr.write(f"the agent {ending}\n")
+    if work.left_out:
+        sys.stderr.write(neutral(left_out_note(work.left_out)).replace("\n", " ") + "\n")
+
+
+def _tell_output(output: bytes) -> None:
+    """The end of what the agent printed, on stderr, where nothing of it can move a cursor."""
+    text = plain_log(output[-4 * OUTPUT_BYTES :]).decode("utf-8", "replace").strip()[-OUTPUT_BYTES:]
+    lines = neutral(text).split("\n")[-OUTPUT_LINES:]
+    if any(lines):
+        sys.stderr.write("the end of the agent's output:\n" + "".join(f"  {line}\n" for line in lines))
+
+
+def _agreed(repo: Path, changed: Sequence[str]) -> bool:
+    """What the user says; where nobody answers, that is no: the change has been shown, and nothing is lost."""
+    files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
+    try:
+        return click.confirm(f"Apply this change to {neutral(str(repo))} ({files})?", default=False)
     except click.Abort:
         sys.stdout.write("\nnobody answered (--yes applies without asking)\n")
         return False
+
+
+def _ending(repo: Path, work: Work, applied: bool, kept: Path | None) -> str:
+    if applied:
+        return "applied\n"
+    if kept is None:
+        return f"the agent changed nothing{'' if work.completed.exit_code else ', and ended well'}\n"
+    from dgm.search.user_repository import how_to_apply
+
+    return f"nothing was changed; the change is kept: {neutral(how_to_apply(repo, kept))}\n"
+
+
+def _record(agent: AgentId, solved: "Solved", applied: bool, kept: Path | None) -> dict[str, Any]:
+    work = solved.work
+    return {
+        "agent": agent,
+        "applied": applied,
+        "patch": work.patch.decode("utf-8", "replace"),
+        "patch_file": None if kept is None else str(kept),
+        "left_out": dict(work.left_out),
+        "exit_code": work.completed.exit_code,
+        "timed_out": work.completed.timed_out,
+        "calls": work.calls,
+        "spend": spend_record(solved.usage),
+    }
 
 
 def _settings(run: Run, model: str | None, max_usd: float | None) -> Settings:
@@ -104,8 +211,3 @@ def _settings(run: Run, model: str | None, max_usd: float | None) -> Settings:
         limits = settings.limits.model_copy(update={"usd": max_usd})
         settings = settings.model_copy(update={"limits": limits})
     return settings
-
-
-def _show(patch: bytes) -> None:
-    text = neutral(patch.decode("utf-8", "replace"))
-    sys.stdout.write(text or "the agent changed nothing\n")

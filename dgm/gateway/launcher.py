@@ -30,6 +30,7 @@ LEAST_S = 0.01
 """An agent with less time left is out of time."""
 GRACE_S = 3.0
 """Between asking an agent to stop and killing it."""
+ATTRIBUTES = "* -text -ident -filter !eol !working-tree-encoding\n"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -167,6 +168,7 @@ def make_repository(workdir: str) -> None:
     }
     for command in (
         ["init", "-q", "--template="],
+        ["config", "core.autocrlf", "false"],
         ["add", "-A", "-f"],
         ["-c", "gc.auto=0", "commit", "-q", "--no-verify", "--allow-empty", "-m", "start"],
     ):
@@ -175,6 +177,10 @@ def make_repository(workdir: str) -> None:
         )
         if done.returncode:
             return
+        if command[0] == "init":
+            # Files count byte for byte: what the agent checks out again is what was there.
+            Path(workdir, ".git", "info").mkdir(exist_ok=True)
+            Path(workdir, ".git", "info", "attributes").write_text(ATTRIBUTES, encoding="ascii")
 
 
 class Forwarder:

@@ -17,7 +17,7 @@ from dgm.errors import AgentFault
 FILE = "agent.toml"
 _BOUND = r"[<>=!~]=?=? *[A-Za-z0-9.*+!]+"
 PACKAGE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])? *({_BOUND}( *, *{_BOUND})*)?")
-KEYS = ("name", "command", "check", "requires", "editable", "protected", "parts")
+KEYS = ("name", "command", "check", "requires", "editable", "protected", "ignored", "parts")
 PARTS = ("loop", "tools", "context", "prompts", "memory", "completion")
 """Of a scaffold, as the operator ``module`` names them."""
 
@@ -36,6 +36,8 @@ class Contract:
     """Patterns that win over ``editable``; ``agent.toml`` is always among them."""
     requires: tuple[str, ...] = ()
     """Python packages, as pip names them, that its sandbox is to offer."""
+    ignored: tuple[str, ...] = ()
+    """Patterns, as ``.gitignore`` has them, of new files that are never part of what the agent leaves: its litter."""
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Part of the scaffold → patterns of what belongs to it (``parts``); empty: names say it."""
 
@@ -72,6 +74,7 @@ def read_contract(source: Snapshot) -> Contract:
         editable=_words(agent, "editable", ("**",)),
         protected=tuple(dict.fromkeys((FILE, *_words(agent, "protected", ())))),
         requires=_packages(agent),
+        ignored=_litter(agent),
         parts=_parts(agent.get("parts", {})),
     )
 
@@ -89,6 +92,16 @@ def _parts(table: object) -> Mapping[str, tuple[str, ...]]:
     for name in table:
         _check_key(name, PARTS, "agent.parts")
     return {name: _words(table, name, of="agent.parts") for name in table}
+
+
+def _litter(table: Mapping[str, Any]) -> tuple[str, ...]:
+    patterns = _words(table, "ignored", ())
+    for pattern in patterns:
+        if "\n" in pattern or not pattern.strip() or pattern.startswith(("!", "#")):
+            raise AgentFault(
+                "contract", f"{FILE}: agent.ignored: {pattern!r} is no pattern such as '.notes/' or '*.tmp'"
+            )
+    return patterns
 
 
 def _packages(table: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """An agent at work: what it is asked to do, and what it leaves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -51,7 +51,7 @@ class Work:
     """What an agent left."""
 
     workspace: Snapshot
-    """The workdir afterwards, ``.git`` left out; empty for a workspace that stands in the image."""
+    """The workdir afterwards as a person would commit it; empty for a workspace that stands in the image."""
     patch: bytes
     """The host's own diff of workspace against what was put in."""
     completed: Completed
@@ -62,6 +62,8 @@ class Work:
     """Model calls that were answered."""
     refused: tuple[str, ...] = ()
     """What requests of the agent were refused for (``context_length_exceeded`` …), each word once, in order."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """New files that are no part of the patch for their size → their bytes."""
 
 
 class Workbench(Protocol):

@@ -1,9 +1,12 @@
-# Prints the patch from a bare repository's only commit to a folder: compare.sh FOLDER REPOSITORY
+# Prints the patch from a bare repository's only commit to a folder: compare.sh FOLDER REPOSITORY LIMIT <PATTERNS
+# PATTERNS say what is not to be part of it, as .gitignore has them. New files are left out where the patch would have
+# more than LIMIT bytes with them, the largest first; lines "# left out SIZE NAME" before the patch say which.
 # Exit status: 70 the repository cannot be used, 71 the folder cannot be read; what git said is printed instead.
-# 72: git failed while it printed the patch.
+# 72: git failed while it made the patch.
 set -u
 folder=$1
 repository=$2
+limit=$3
 exec 3>&1
 
 # The sandbox is thrown away afterwards, and git needs room for what is new.
@@ -34,7 +37,7 @@ mkdir "$place/objects" || fail 71
 
 compare() {
     git -c safe.directory='*' -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.untrackedCache=false \
-        -c core.attributesFile=/dev/null -c core.excludesFile=/dev/null -c core.autocrlf=false \
+        -c core.attributesFile=/dev/null -c "core.excludesFile=$place/patterns" -c core.autocrlf=false \
         -c core.fileMode=true -c core.symlinks=true -c core.ignoreCase=false -c core.splitIndex=false \
         -c core.sparseCheckout=false -c core.compression=1 -c core.safecrlf=false -c core.quotePath=true \
         -c core.protectHFS=false -c core.protectNTFS=false \
@@ -44,10 +47,55 @@ compare() {
 
 cd "$folder" || fail 71
 compare rev-parse --quiet --verify 'HEAD^{commit}' || fail 70
+# A new file of this size could never be part of the patch, and git needs room.
+export limit repository
+find . -type f -size +"$((limit / 32))k" -exec sh -c '
+    for file; do
+        git -c "safe.directory=*" cat-file -e "HEAD:${file#./}" 2>/dev/null && continue
+        size=$(wc -c <"$file") && rm -f -- "$file" &&
+            printf "# left out %s %s\n" "$size" "$(printf %s "${file#./}" | tr "\n\r" "??")"
+    done' sh {} + >"$place/notes" 2>/dev/null
+cat >"$place/patterns"
+
+# The names of new files that are small enough to take so many bytes together; the others go to the notes.
+choose() {
+    command -v python3 >/dev/null || { cat "$place/new"; return; }
+    python3 -I -c '
+import os, sys
+room, names = int(sys.argv[1]), sys.stdin.buffer.read().split(b"\0")[:-1]
+ends = tuple(name[:-10] for name in names if name.endswith(b"/pyvenv.cfg"))
+sizes = sorted((os.lstat(name).st_size, name) for name in names if not name.startswith(ends))
+for size, name in sizes:
+    room -= size * 4 // 3 + 400
+    if room >= 0:
+        sys.stdout.buffer.write(name + b"\0")
+    else:
+        sys.stderr.buffer.write(b"# left out %d %s\n" % (size, name.replace(b"\n", b"?")))
+' "$1" <"$place/new" 2>"$place/more"
+}
+
 # An index without times: every file is read, whatever the agent made of its time stamps.
 compare read-tree HEAD || fail 70
 # Finds what is unchanged: of a file that it has to add, git would write an object that the image has already.
 compare update-index -q --refresh
-compare add -A -- . || fail 71
-compare diff-index --cached -p --binary --full-index --no-renames --no-ext-diff --no-textconv \
-    --ignore-submodules=none --src-prefix=a/ --dst-prefix=b/ HEAD >&3 || exit 72
+compare ls-files --others --exclude-standard -z >"$place/new" || fail 71
+compare add -u -- . || fail 71
+cp "$place/index" "$place/tracked" || fail 71
+: >"$place/more"
+for room in "$((32 * limit))" "$((limit / 2))" 0; do
+    cp "$place/tracked" "$place/index" || fail 71
+    choose "$room" >"$place/chosen" || fail 71
+    compare update-index --add --replace -z --stdin <"$place/chosen" || fail 71
+    compare diff-index --cached -p --binary --full-index --no-renames --no-ext-diff --no-textconv \
+        --ignore-submodules=none --src-prefix=a/ --dst-prefix=b/ HEAD >"$place/patch" || exit 72
+    [ "$(wc -c <"$place/patch")" -le "$limit" ] && break
+done
+# Whole lines only: the patch follows.
+LC_ALL=C
+left=4000
+cat "$place/notes" "$place/more" | while IFS= read -r line; do
+    left=$((left - ${#line} - 1))
+    [ "$left" -ge 0 ] || break
+    printf '%s\n' "$line"
+done >&3
+cat "$place/patch" >&3

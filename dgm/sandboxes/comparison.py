@@ -5,6 +5,8 @@ given here: nothing that the agent left (a ``.git`` of its own, attributes, link
 files are heeded, and what those hide is hidden from grading too. Whatever it costs is paid in the sandbox.
 """
 
+import re
+from collections.abc import Sequence
 from importlib.resources import files
 
 from dgm.errors import AgentFault, Infrastructure
@@ -17,12 +19,23 @@ _PROCESSOR_S = 180.0
 _TIMEOUT_S = 720.0
 """By the clock, on a machine that has other things to do."""
 _SAID = 300
+_NOTES_BYTES = 4000
+_LEFT_OUT = re.compile(rb"# left out (\d+) ([^\n]*)\n")
 
 
-async def patch_of(sandbox: Sandbox, workdir: str, baseline: str, limit_bytes: int) -> bytes:
-    """The patch from the image's ``baseline`` to the workdir, binary files included.
+async def patch_of(
+    sandbox: Sandbox, workdir: str, baseline: str, limit_bytes: int, patterns: Sequence[str] = ()
+) -> tuple[bytes, dict[str, int]]:
+    """The patch from the image's ``baseline`` to the workdir, binary files included, and what was too large for it.
 
     Everything that runs in the sandbox is ended first, and it is of no use to the agent afterwards.
+
+    Args:
+        sandbox: where the agent worked.
+        workdir: the folder that is compared.
+        baseline: the repository that it is compared with.
+        limit_bytes: of the patch; new files are left out, the largest first, where it would be longer with them.
+        patterns: new files that are no part of it, as ``.gitignore`` has them, beside what the folder itself ignores.
 
     Raises:
         AgentFault: stage ``patch``: it is longer than ``limit_bytes``, or the workdir cannot be read.
@@ -31,13 +44,15 @@ async def patch_of(sandbox: Sandbox, workdir: str, baseline: str, limit_bytes: i
     await sandbox.halt()
     script = files("dgm.sandboxes").joinpath(SCRIPT).read_text(encoding="utf-8")
     done = await sandbox.exec(
-        ["sh", "-c", script, "compare", workdir, baseline],
+        ["sh", "-c", script, "compare", workdir, baseline, str(limit_bytes)],
         timeout_s=_TIMEOUT_S,
         cwd="/",
-        output_limit=limit_bytes + 1,
+        stdin="".join(f"{pattern}\n" for pattern in patterns).encode(),
+        output_limit=limit_bytes + _NOTES_BYTES + 1,
         processor_s=_PROCESSOR_S,
     )
-    if done.truncated or len(done.output) > limit_bytes:
+    patch, left_out = _without_notes(done.output)
+    if done.truncated or len(patch) > limit_bytes:
         raise AgentFault("patch", f"the patch has more than {limit_bytes} bytes, which are allowed")
     if done.timed_out and not done.out_of_processor:
         raise Infrastructure(f"comparing {workdir} with {baseline} took more than {_TIMEOUT_S:.0f} s")
@@ -53,4 +68,12 @@ async def patch_of(sandbox: Sandbox, workdir: str, baseline: str, limit_bytes: i
         raise Infrastructure(f"the image's repository {baseline} cannot be used: {said}")
     if done.exit_code:
         raise Infrastructure(f"git cannot compare {workdir} with {baseline}: {said}")
-    return done.output
+    return patch, left_out
+
+
+def _without_notes(output: bytes) -> tuple[bytes, dict[str, int]]:
+    left_out: dict[str, int] = {}
+    while found := _LEFT_OUT.match(output):
+        left_out[found[2].decode("utf-8", "replace")] = int(found[1])
+        output = output[found.end() :]
+    return output, left_out

@@ -112,6 +112,7 @@ def make_baseline() -> str:
     # Another repository's commits are not ours to hold: what they brought is taken as ordinary files.
     tracked = [entry for entry in listed.split(b"\0") if entry and not entry.startswith(b"160000 ")]
     empty_repository(BASELINE, bare=True)
+    add_excludes(BASELINE)
     for entry in tracked:
         restore_mode(WORK / os.fsdecode(entry.partition(b"\t")[2]), executable=entry.startswith(b"100755 "))
     place = {"GIT_DIR": str(BASELINE), "GIT_WORK_TREE": str(WORK)}
@@ -128,6 +129,14 @@ def make_baseline() -> str:
     return commit
 
 
+def add_excludes(repository: Path) -> None:
+    """What the image's own repository ignores beside its ``.gitignore`` files is ignored here, too."""
+    excluded = ORIGIN / ".git" / "info" / "exclude"
+    if excluded.is_file():
+        with (repository / "info" / "exclude").open("ab") as file:
+            file.write(excluded.read_bytes() + b"\n")
+
+
 def restore_mode(path: Path, *, executable: bool) -> None:
     """Takes back a change of modes: published images have made every file executable."""
     if path.is_file() and not path.is_symlink():
@@ -139,6 +148,7 @@ def make_own_repository(commit: str) -> None:
     """The agent's own repository: the same commit, and an index that holds for a copy with the same times."""
     own = WORK / ".git"
     empty_repository(own, bare=False)
+    shutil.copyfile(BASELINE / "info" / "exclude", own / "info" / "exclude")
     shutil.copytree(BASELINE / "objects", own / "objects", dirs_exist_ok=True)
     (own / "refs" / "heads" / "main").write_text(f"{commit}\n", encoding="ascii")
     place = {"GIT_DIR": str(own), "GIT_WORK_TREE": str(WORK)}

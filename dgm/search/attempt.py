@@ -4,12 +4,11 @@ import asyncio
 import json
 from dataclasses import asdict, dataclass, field, replace
 
-from dgm.archive.repository import patch
 from dgm.domain import Digest, Snapshot, TaskId, Verdict
-from dgm.errors import AgentFault
 from dgm.meta.evidence import circumstances, conversation_text
 from dgm.protocols import Completed, Grade, InImage, Job, JobKind, Work, Workbench
 from dgm.search.equipment import Equipment
+from dgm.search.leaving import fitting, left_out_note
 
 EACH_TRY = ("patch", "log", "conversation", "circumstances", "tests", "failures")
 """Traces of a try; those of tries before the last one are kept under the try's number (``patch-1`` …)."""
@@ -41,7 +40,9 @@ class Attempt:
             tried += 1
             if tried > 1 and not isinstance(start, InImage):
                 # What is graded is all that was changed, not only what the last try changed.
-                work = replace(work, patch=await asyncio.to_thread(self._patch, start, work.workspace))
+                most = self.by.settings.limits.patch_bytes
+                whole = await asyncio.to_thread(fitting, start, work.workspace, most)
+                work = replace(work, patch=whole.patch, left_out={**work.left_out, **whole.left_out})
             await asyncio.to_thread(self._keep_work, work)
             grade = await benchmark.grade(task.id, work.patch, self.by.spec.labels)
             traces["tests"] = await asyncio.to_thread(self.by.keep, grade.log)
@@ -53,22 +54,10 @@ class Attempt:
                 break
             traces.update({f"{name}-{tried}": traces[name] for name in EACH_TRY})
             workspace = work.workspace
-        ending = _bad_end(work.completed)
-        if ending and grade.verdict is Verdict.UNRESOLVED:
-            return Grade(grade.verdict, f"{grade.reason} (the agent {ending})", grade.score)
-        return grade
-
-    def _patch(self, before: Snapshot, after: Snapshot) -> bytes:
-        """All that an agent changed in several tries.
-
-        Raises:
-            AgentFault: stage ``patch``: it is larger than a patch may be.
-        """
-        whole = patch(before, after)
-        if len(whole) > self.by.settings.limits.patch_bytes:
-            allowed = self.by.settings.limits.patch_bytes
-            raise AgentFault("patch", f"the patch has {len(whole)} bytes; {allowed} are allowed")
-        return whole
+        ending = _bad_end(work.completed) if grade.verdict is Verdict.UNRESOLVED else ""
+        notes = [f"the agent {ending}" if ending else "", left_out_note(work.left_out)]
+        said = "; ".join(filter(None, notes))
+        return Grade(grade.verdict, f"{grade.reason} ({said})", grade.score) if said else grade
 
     def _keep_work(self, work: Work) -> None:
         done, keep = work.completed, self.by.keep

@@ -2,10 +2,8 @@
 
 import asyncio
 import logging
-import os
 import shutil
 import socket
-import subprocess
 import tempfile
 import time
 import uuid
@@ -15,10 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.snapshots import from_folder, from_names
+from dgm.archive.repository import patch
 from dgm.config import Settings
 from dgm.domain import ActionId, Budget, Snapshot, Usage
-from dgm.errors import AgentFault, DgmError, UserError
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway, LendingRules
@@ -29,13 +26,13 @@ from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
 from dgm.sandboxes.choose import EngineName, choose
 from dgm.sandboxes.packages import packages_mount
+from dgm.search.user_repository import LIMIT_BYTES, ignored_around
 from dgm.search.workbench import SandboxWorkbench
 
 log = logging.getLogger(__name__)
 
 IMAGE = "python"
 WORKDIR = "/work/repo"
-LIMIT_BYTES = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,61 +94,53 @@ class Sum:
         log.info("action %d (%s) was refused %d %s: %s", action, role, status, code, message)
 
 
-def user_files(repo: Path) -> Snapshot:
-    """The files of a repository that its owner would commit: tracked ones and new ones that git does not ignore.
-
-    A folder that is no git repository is taken whole.
-
-    Raises:
-        UserError: it is too large to be copied.
-    """
-    words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."]
-    listed = subprocess.run([_git(), "-C", str(repo), *words], capture_output=True, check=False)
-    names = [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
-    try:
-        if listed.returncode != 0 or not names:
-            return from_folder(repo, limit_bytes=LIMIT_BYTES)
-        return from_names(repo, names, limit_bytes=LIMIT_BYTES)
-    except AgentFault as error:
-        raise UserError(f"{repo}: {error}; give a smaller folder") from error
-    except OSError as error:
-        raise UserError(f"{repo}: cannot be read: {error}") from error
-
-
-def _git() -> str:
-    found = shutil.which("git")
-    if found is None:
-        raise UserError("git is not installed; dgm needs it (for example: apt-get install git)")
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Solved:
     """What came of it, and what it took."""
 
     work: Work
     usage: Usage
+    changed: tuple[str, ...]
+    """The files that the patch makes, changes or removes."""
 
 
-async def solve(source: Snapshot, before: Snapshot, problem: str, means: Means) -> Solved:
+async def solve(
+    source: Snapshot, repo: Path, before: Snapshot, problem: str, means: Means, spent: Sum
+) -> Solved:
     """Lets the agent work on a copy in a sandbox.
 
+    Args:
+        source: the agent's own folder.
+        repo: the person's repository; only asked what it ignores.
+        before: its files.
+        problem: what is to be done.
+        means: what the agent is given.
+        spent: what it took is added here, whatever comes of it.
+
     Raises:
-        DgmError: what the agent left cannot be used.
+        AgentFault: what the agent left cannot be used.
         Infrastructure: the sandbox or the model failed.
     """
     engine = choose(means.sandbox)
     job = Job(JobKind.SOLVE, problem, source, before, IMAGE, WORKDIR, means.time_limit_s)
-    spent = Sum()
     spec = SandboxSpec(
         IMAGE, {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}, disk_mb=1024
     )
     spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
     async with _bench(engine, spec, means, spent) as bench:
-        try:
-            return Solved(await bench.work(job), spent.usage)
-        except AgentFault as fault:
-            raise DgmError(f"the agent's work cannot be used ({fault.stage}): {fault}") from fault
+        work = await bench.work(job)
+    return await asyncio.to_thread(_as_committed, work, repo, before, spent.usage)
+
+
+def _as_committed(work: Work, repo: Path, before: Snapshot, usage: Usage) -> Solved:
+    """Without what the person's own git ignores, beside what the repository's files say."""
+    after = work.workspace
+    dropped = ignored_around(repo, [name for name in after if name not in before])
+    if dropped:
+        after = {name: entry for name, entry in after.items() if name not in dropped}
+        work = replace(work, workspace=after, patch=patch(before, after))
+    changed = (name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    return Solved(work, usage, tuple(sorted(changed)))
 
 
 @asynccontextmanager
@@ -179,20 +168,3 @@ async def _bench(
         await model.close()
         await engine.reap(spec.labels)
         await asyncio.to_thread(shutil.rmtree, folder, True)
-
-
-def apply(repo: Path, patch: bytes) -> None:
-    """Applies the patch to the user's files, all of it or nothing.
-
-    Raises:
-        UserError: it does not apply, because the repository has changed meanwhile.
-    """
-    # Without a repository around it, git takes the patch's paths from this folder, whatever folder it is.
-    alone = {**os.environ, "GIT_CEILING_DIRECTORIES": str(repo.resolve()), "GIT_DIR": os.devnull}
-    words = [_git(), "apply", "--whitespace=nowarn", "-"]
-    done = subprocess.run(words, cwd=repo, env=alone, input=patch, capture_output=True, check=False)
-    if done.returncode != 0:
-        why = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise UserError(
-            f"{repo}: the change does not apply any more ({why[0] if why else 'git apply failed'})"
-        )

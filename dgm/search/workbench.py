@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from dgm.archive.repository import patch
+from dgm.archive.ignoring import NEVER_COMMITTED
 from dgm.archive.snapshots import write_folder
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry, Snapshot
@@ -25,6 +25,7 @@ from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, 
 from dgm.sandboxes import recipes
 from dgm.sandboxes.comparison import patch_of
 from dgm.search.allowance import Allowance
+from dgm.search.leaving import Left, committed, fitting, read_large
 from dgm.search.own_start import check_responds, unhurried
 
 GATEWAY_FOLDER = "/run/dgm"
@@ -108,9 +109,8 @@ class SandboxWorkbench:
             raise Infrastructure(lease.blameless)
         if completed.timed_out and lease.lost_s > MOST_LOST_S:
             raise Infrastructure(f"the agent's calls waited {lease.lost_s:,.0f} s for their provider")
-        after: Snapshot = {} if isinstance(left, bytes) else left
-        diff = left if isinstance(left, bytes) else await self._diff(job, left)
-        return Work(after, diff, completed, tuple(lease.conversation), lease.calls, tuple(lease.refused))
+        said = (tuple(lease.conversation), lease.calls, tuple(lease.refused))
+        return Work(left.files, left.patch, completed, *said, left.left_out)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
         """Asks the role's model once, without an agent.
@@ -169,18 +169,7 @@ class SandboxWorkbench:
     def _packages(self) -> str:
         return ":".join(mount.target for mount in self.spec.mounts)
 
-    async def _diff(self, job: Job, after: Snapshot) -> bytes:
-        assert not isinstance(job.workspace, InImage)
-        diff = await asyncio.to_thread(patch, job.workspace, after)
-        if len(diff) > self.limits.patch_bytes:
-            raise AgentFault(
-                "patch", f"the patch has {len(diff)} bytes; {self.limits.patch_bytes} are allowed"
-            )
-        return diff
-
-    async def _in_sandbox(
-        self, job: Job, contract: Contract, lease: Lease
-    ) -> tuple[Completed, Snapshot | bytes]:
+    async def _in_sandbox(self, job: Job, contract: Contract, lease: Lease) -> tuple[Completed, Left]:
         """How the agent ended, and what it left; of a workspace that stands in the image only the patch."""
         async with self._evidence(job) as shown, self.open_sandbox(self._spec(job, shown)) as sandbox:
             await _fill(sandbox, job, shown)
@@ -193,7 +182,11 @@ class SandboxWorkbench:
                 processor_s=job.processor_s,
             )
             completed = await _within(sandbox, running, job.time_limit_s, lease)
-            return _in_time(completed, job.time_limit_s), await self._left(sandbox, job)
+            try:
+                return _in_time(completed, job.time_limit_s), await self._left(sandbox, job, contract.ignored)
+            except AgentFault as fault:
+                fault.output = completed.output
+                raise
 
     @asynccontextmanager
     async def _evidence(self, job: Job) -> AsyncIterator[Sequence[Mount]]:
@@ -213,14 +206,29 @@ class SandboxWorkbench:
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, True)
 
-    async def _left(self, sandbox: Sandbox, job: Job) -> Snapshot | bytes:
-        match job.workspace:
-            case InImage(baseline=baseline):
-                return await patch_of(sandbox, job.workdir, baseline, self.limits.patch_bytes)
-            case _:
-                return await sandbox.get(
-                    job.workdir, limit_bytes=self._size_limit(job), exclude=(".git", "__pycache__")
-                )
+    async def _left(self, sandbox: Sandbox, job: Job, litter: Sequence[str]) -> Left:
+        most = self.limits.patch_bytes
+        if isinstance(job.workspace, InImage):
+            patterns = (*NEVER_COMMITTED, *litter)
+            diff, left_out = await patch_of(sandbox, job.workdir, job.workspace.baseline, most, patterns)
+            return Left({}, diff, left_out)
+        before = job.workspace
+        large: Mapping[str, int] = {}
+        try:
+            after = await sandbox.get(
+                job.workdir, limit_bytes=self._size_limit(job), exclude=(".git", "__pycache__")
+            )
+        except AgentFault as fault:
+            if fault.stage != "size":
+                raise
+            limit = self._size_limit(job)
+            after, large = await read_large(sandbox, job.workdir, before, litter, limit)
+            if large and job.kind is JobKind.IMPROVE:
+                # A child without a part of what its parent wrote would be another child.
+                raise
+        after = await asyncio.to_thread(committed, before, after, litter)
+        left = await asyncio.to_thread(fitting, before, after, most, cut=job.kind is JobKind.SOLVE)
+        return replace(left, left_out={**large, **left.left_out})
 
     def _launch(self, job: Job, contract: Contract, token: str) -> bytes:
         record = {

@@ -1,6 +1,8 @@
 """Every command on a real run, with good input and bad."""
 
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -184,23 +186,35 @@ def repository(tmp_path):
 PROBLEM = "price(10) should be 8: from ten pieces on they are cheaper. A test in tests/test_pricing.py fails."
 
 
-def test_solve_asks_before_it_changes_anything(dgm, searched, repository):
+def test_solve_asks_before_it_changes_anything(dgm, searched, repository, tmp_path, monkeypatch):
+    monkeypatch.setitem(dgm.environment, "XDG_STATE_HOME", str(tmp_path))
     before = (repository / "pricing.py").read_text()
     words = ["solve", "--agent", "small:0", "--repo", repository, "--sandbox", "bubblewrap", PROBLEM]
     said = dgm(*words, stdin="n\n").stdout
     assert "+    if count >= 10:" in said
-    assert "nothing was changed" in said
+    assert f"Apply this change to {repository} (1 file)? [y/N]" in said
+    assert f"nothing was changed; the change is kept: git -C {repository} apply " in said
+    assert re.search(r"\d+ model calls, [\d,]+ tokens, 0.0000 USD", said)
     assert (repository / "pricing.py").read_text() == before
+    kept = list((tmp_path / "dgm" / "patches").iterdir())
+    assert "+    if count >= 10:" in kept[0].read_text()
     assert "applied" in dgm(*words, stdin="y\n").stdout
     assert "count >= 10" in (repository / "pricing.py").read_text()
 
 
-def test_solve_for_scripts(dgm, searched, repository):
+def test_solve_for_scripts(dgm, searched, repository, tmp_path, monkeypatch):
+    monkeypatch.setitem(dgm.environment, "XDG_STATE_HOME", str(tmp_path))
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    (repository / "pricing.py").write_bytes((repository / "pricing.py").read_bytes().replace(b"\n", b"\r\n"))
+    (repository / ".gitattributes").write_text("*.py text filter=none\n")
+    subprocess.run(["git", *identity, "commit", "-qam", "dos"], cwd=repository, check=True)
     words = ["solve", "--agent", "small:seed", "--repo", repository, "--sandbox", "bubblewrap"]
     answer = dgm.json(*words, PROBLEM)
     assert not answer["applied"]
+    assert "count >= 10" in Path(answer["patch_file"]).read_text()
     assert "count >= 10" not in (repository / "pricing.py").read_text()
     answer = dgm.json(*words, "--yes", PROBLEM)
-    assert answer["applied"]
+    assert (answer["applied"], answer["patch_file"], answer["exit_code"]) == (True, None, 0)
     assert "secret" not in answer["patch"]
-    assert "count >= 10" in (repository / "pricing.py").read_text()
+    lines = (repository / "pricing.py").read_bytes().split(b"\r\n")
+    assert b"    if count >= 10:" in lines and not any(b"\n" in line for line in lines)

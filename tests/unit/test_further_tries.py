@@ -137,11 +137,11 @@ def test_a_second_try_that_cannot_be_graded_is_invalid(run):
     assert evaluated(run, place, Tries()).verdict is Verdict.INVALID
 
 
-def test_a_second_patch_that_is_too_large_is_the_agents_fault(run):
+def test_a_second_patch_that_is_too_large_loses_its_largest_new_file(run):
     most = Settings().limits.patch_bytes
     half = Entry(b"x" * 79 + b"\n", 0o100644)
     many = Entry(half.data * (most // 80 * 6 // 10))
     place = Place({"a.py": many}, {"a.py": many, "b.py": many})
     outcome = evaluated(run, place, Tries())
     assert outcome.verdict is Verdict.UNRESOLVED
-    assert outcome.reason.startswith("patch: the patch has ")
+    assert outcome.reason == "it is 1 (left out of the patch: 1 new file of 1,200,000 bytes (b.py))"

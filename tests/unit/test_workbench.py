@@ -92,7 +92,7 @@ class ImagePlace(Place):
             self.order.append("agent")
             return self.completed
         self.order.append("compare")
-        assert argv[-2:] == ["/testbed", "/base.git"]
+        assert argv[-3:-1] == ["/testbed", "/base.git"]
         return self.answer
 
 

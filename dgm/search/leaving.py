@@ -1,0 +1,129 @@
+"""What an agent leaves, taken as a person would commit it.
+
+Files that were put in stay part of it. New ones are not where the repository ignores them, where they are byte code,
+caches or environments, or where the agent's contract calls them its own litter; and the largest new files are left out,
+with a note, rather than that a fix is lost to the size of an artefact.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dgm.archive.ignoring import RULES, ignored
+from dgm.archive.repository import patch
+from dgm.domain import Snapshot
+from dgm.errors import AgentFault
+from dgm.protocols import Sandbox
+from dgm.sandboxes.listing import get_files, list_files
+from dgm.sandboxes.tarball import MAX_FILES
+
+NEW_BYTES = 8_000_000
+"""All new files of a patch together: nobody commits more by hand."""
+NAMED = 3
+"""Files that a note names."""
+NAME_LIMIT = 60
+"""Characters of a name in a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A folder after an agent's work, and its difference to what was put in."""
+
+    files: Snapshot
+    patch: bytes
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """New files that were too large → their bytes."""
+
+
+def committed(before: Snapshot, after: Snapshot, litter: Sequence[str] = ()) -> Snapshot:
+    """Return ``after`` without new files that a person would not commit.
+
+    Args:
+        before: the folder as it was put in; whatever is in it counts as tracked.
+        after: the folder as the agent left it.
+        litter: patterns of the agent's contract (``ignored``).
+    """
+    dropped = ignored(after, after.keys() - before.keys(), litter)
+    return {name: entry for name, entry in after.items() if name not in dropped} if dropped else after
+
+
+async def read_large(
+    sandbox: Sandbox, folder: str, before: Snapshot, litter: Sequence[str], limit_bytes: int
+) -> tuple[Snapshot, Mapping[str, int]]:
+    """Read a folder that is beyond its limit as a whole: all that was put in, and as many new files as there is room.
+
+    Returns:
+        the files, and the new ones that were left out for their size.
+
+    Raises:
+        AgentFault: stage ``size``: what was put in is too large by itself now, or there are too many files to list.
+        Infrastructure: the sandbox failed.
+    """
+    sizes = await list_files(sandbox, folder)
+    rules = [name for name in sizes if name.rpartition("/")[2] == RULES]
+    written = await get_files(sandbox, folder, rules, limit_bytes)
+    tracked = [name for name in sizes if name in before]
+    new = sizes.keys() - before.keys()
+    new -= ignored(written, new, litter)
+    chosen = _smallest(
+        {name: sizes[name] for name in new},
+        limit_bytes - sum(sizes[name] for name in tracked),
+        MAX_FILES - len(tracked),
+    )
+    files = await get_files(sandbox, folder, [*tracked, *chosen], limit_bytes)
+    return dict(sorted(files.items())), {name: sizes[name] for name in sorted(new - set(chosen))}
+
+
+def fitting(before: Snapshot, after: Snapshot, limit_bytes: int, *, cut: bool = True) -> Left:
+    """Return the patch between two folders, without the largest new files where it would be too long with them.
+
+    Args:
+        before: what was put in.
+        after: what was left of it.
+        limit_bytes: of the patch.
+        cut: whether new files may be left out at all.
+
+    Raises:
+        AgentFault: stage ``patch``: it is longer than ``limit_bytes`` even without any new file.
+    """
+    new = {name: len(entry.data) for name, entry in after.items() if name not in before}
+    diff = patch(before, after)
+    if len(diff) <= limit_bytes and (not cut or sum(new.values()) <= NEW_BYTES):
+        return Left(after, diff)
+    if not cut:
+        raise _too_long(diff, limit_bytes)
+    tracked = {name: entry for name, entry in after.items() if name in before}
+    base = patch(before, tracked)
+    if len(base) > limit_bytes:
+        raise _too_long(base, limit_bytes)
+    # Base85 takes five bytes for four, and every file has a header.
+    costs = {name: size * 4 // 3 + 400 for name, size in new.items()}
+    chosen = set(_smallest(costs, min(NEW_BYTES, limit_bytes - len(base)), len(costs)))
+    files = {name: entry for name, entry in after.items() if name in before or name in chosen}
+    diff = patch(before, files)
+    if len(diff) > limit_bytes:
+        files, diff, chosen = tracked, base, set()
+    return Left(files, diff, {name: size for name, size in new.items() if name not in chosen})
+
+
+def left_out_note(left_out: Mapping[str, int]) -> str:
+    """One clause on new files that were too large, the largest named; empty where there are none."""
+    if not left_out:
+        return ""
+    largest = sorted(left_out, key=lambda name: -left_out[name])
+    names = ", ".join(name[-NAME_LIMIT:] for name in largest[:NAMED]) + (" …" if len(largest) > NAMED else "")
+    files = "1 new file" if len(largest) == 1 else f"{len(largest)} new files"
+    return f"left out of the patch: {files} of {sum(left_out.values()):,} bytes ({names})"
+
+
+def _too_long(diff: bytes, limit_bytes: int) -> AgentFault:
+    return AgentFault("patch", f"the patch has {len(diff)} bytes; {limit_bytes} are allowed")
+
+
+def _smallest(sizes: Mapping[str, int], room: int, count: int) -> list[str]:
+    chosen: list[str] = []
+    for name in sorted(sizes, key=lambda name: (sizes[name], name))[: max(0, count)]:
+        room -= sizes[name]
+        if room < 0:
+            break
+        chosen.append(name)
+    return chosen
