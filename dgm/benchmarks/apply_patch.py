@@ -21,7 +21,7 @@ FUZZ = 5
 """Lines of context that may differ at each end of a hunk, as the harness allows GNU patch."""
 CHOPPED = 3
 """Blank lines of context that may be missing at the end of a patch; GNU patch makes up as many."""
-TIMEOUT_S = 60
+TIMEOUT_S = 240
 HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 ESCAPED = re.compile(rb"\\([0-7]{3}|.)")
 ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}

@@ -30,6 +30,8 @@ VERSION = b"command tests, 3"
 SOLUTION = "/solution"
 REWARD_FILES = ("reward.txt", "reward.json")
 SETUP_S = 60.0
+APPLY_S = 240.0
+"""By the clock, for applying a patch, which may take ``SETUP_S`` of processor time."""
 OUTPUT_LIMIT = 1_000_000
 REWARD_LIMIT = 1_000_000
 WORKSPACE_LIMIT = 200_000_000
@@ -142,7 +144,7 @@ async def _laid_out(
             cpus=tests.cpus,
             memory_mb=tests.memory_mb,
             disk_mb=tests.disk_mb,
-            lifetime_s=max(limits.test_timeout_s, limits.timeout_s) + 3 * SETUP_S,
+            lifetime_s=max(limits.test_timeout_s, limits.timeout_s) + APPLY_S + 2 * SETUP_S,
         )
         async with engine.open(spec) as sandbox:
             try:
@@ -175,15 +177,18 @@ async def _apply(sandbox: Sandbox, workdir: str, patch: bytes) -> Applied:
     await sandbox.put({name: Entry(patch), APPLIER.name: Entry(APPLIER.read_bytes())}, folder)
     done = await sandbox.exec(
         ["python3", "-I", "-B", f"{folder}/{APPLIER.name}", _PATCH, workdir],
-        timeout_s=SETUP_S,
+        timeout_s=APPLY_S,
+        processor_s=SETUP_S,
         cwd="/",
         env=_ENVIRONMENT,
     )
     if done.exit_code in _NO_PROGRAM:
         said = done.output.decode("utf-8", "replace").strip()[:200]
         raise Infrastructure(f"the image has no python3 to apply a patch with: {said}")
+    if done.out_of_processor:
+        return Applied(refused=f"it could not be applied within {SETUP_S:.0f} s of processor time")
     if done.timed_out:
-        return Applied(refused=f"it could not be applied within {SETUP_S:.0f} s")
+        raise Infrastructure(f"applying a patch took more than {APPLY_S:.0f} s")
     return read_applied(done.output)
 
 

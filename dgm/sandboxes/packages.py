@@ -21,6 +21,7 @@ from dgm.protocols import Mount, SandboxEngine, SandboxSpec
 TARGET = "/opt/dgm-packages"
 """Where a sandbox finds them; the launcher puts it on ``PYTHONPATH``."""
 INSTALL_S = 600
+_VERSION_S = 120.0
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
@@ -36,7 +37,9 @@ async def packages_mount(
     if not requires:
         return ()
     async with engine.open(spec) as sandbox:
-        done = await sandbox.exec(["python3", "-c", _VERSION], timeout_s=30)
+        done = await sandbox.exec(["python3", "-c", _VERSION], timeout_s=_VERSION_S)
+    if done.timed_out:
+        raise Infrastructure(f"the sandbox's python3 did not tell its version within {_VERSION_S:.0f} s")
     version = done.output.decode("ascii", "replace").strip()
     if done.exit_code != 0:
         raise Infrastructure(f"the sandbox image {spec.image} has no python3 to install packages for")
