@@ -4,6 +4,7 @@ What they say of the search is for ``dgm.search.dead_ends`` to judge.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from dgm.archive.events import AgentStillborn
@@ -15,11 +16,11 @@ _MENDING = ("models", "limits", "sandbox")
 """Sections of the settings whose change may end what children died of."""
 
 
+@dataclass(slots=True)
 class Deaths:
     """A fold of the log: empty when a session begins, a child is born, or one waits for a person."""
 
-    def __init__(self) -> None:
-        self._events: list[AgentStillborn] = []
+    _events: list[AgentStillborn] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._events)
