@@ -37,11 +37,12 @@ class Deaths:
     def of_last_cause(self) -> Iterator[AgentStillborn]:
         """Return those that died of one cause in a row, the last one first.
 
-        One cause is the same stage and the same kind of reason (``kind_of``).
+        One cause is the same stage and the same kind of reason (``kind_of``), what stands in brackets left out: a file
+        and a line, tasks that were tried.
         """
         cause = None
         for event in reversed(self._events):
-            own = (event.outcome.stage, kind_of(event.outcome.reason))
+            own = (event.outcome.stage, kind_of(event.outcome.reason).partition(" (")[0])
             if own != (cause or own):
                 return
             cause = own

@@ -64,6 +64,18 @@ def test_the_eleventh_death_of_one_cause_ends_the_search_whoever_the_parent():
     assert "limits.check_s" in end.may_help
 
 
+def test_a_cause_is_the_same_whatever_the_line_or_the_task():
+    family = Family(2)
+    for number in range(11):
+        family.dies(
+            f"the self-check exits {number}: SyntaxError: no (a{number}.py, line 7)", parent=number % 2
+        )
+    assert family.end().times == 11
+    family.dies("the self-check exits 1: ImportError: no", parent=0)
+    family.die(9, reason="the self-check exits 1: SyntaxError: no", parent=0)
+    assert family.end() is None
+
+
 def test_a_seed_alone_is_given_up_when_it_may_have_no_child_any_more():
     family = Family()
     family.die(BARREN - 1)
