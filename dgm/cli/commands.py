@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+FIRST = "dgm run --max-evaluations 120"
+"""The first search that is proposed to a new user; ``docs/policies/first_command.py`` measures what comes of it."""
+
 
 class Command(NamedTuple):
     """One command of the program."""
@@ -103,6 +106,6 @@ def help_text() -> str:
         "  --version  Print the version.",
         "  --help     Print this. Every command has a --help of its own.",
         "",
-        "Start with: dgm doctor, then dgm run --max-evaluations 40",
+        f"Start with: dgm doctor, then {FIRST}",
     ]
     return "\n".join(lines)

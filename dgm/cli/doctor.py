@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dgm.cli.arguments import as_json
+from dgm.cli.commands import FIRST
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json
 from dgm.errors import DgmError, UserError
@@ -48,7 +49,8 @@ def doctor(model: str | None, assignments: tuple[str, ...], as_json: bool) -> in
         mark = "ok" if ok else "--" if check.startswith(OPTIONAL) else "NO"
         sys.stdout.write(f"{mark}  {check:<30} {detail}\n")
     if usable:
-        sys.stdout.write("this machine can run a search\n")
+        start = "" if model else f"; start with: {FIRST}"
+        sys.stdout.write(f"this machine can run a search{start}\n")
     elif model and not rows[-1][1]:
         sys.stdout.write(f"the model {model} cannot be used: no search with it can run\n")
     else:
