@@ -108,7 +108,8 @@ def _run_folder(name: str) -> Path:
 
 def _all_runs() -> list[Path]:
     places = {place.resolve(): place for place in archive_folders()}
-    return [run for place in places.values() for run in runs_in(place)]
+    # What is hidden was not finished, and is looked for as that.
+    return [run for place in places.values() for run in runs_in(place) if not run.name.startswith(".")]
 
 
 def _removed(beside: Sequence[Leftover]) -> Iterator[str]:

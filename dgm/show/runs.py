@@ -85,7 +85,7 @@ def _cells(row: RunRow, now: float) -> list[str]:
         age_text(now - seen.created) if seen.created else "–",
         age_text(now - seen.last_at) if seen.last_at else "–",
         f"{seen.agents:,}",
-        f"{best.agent}: {tally_text(best.own)}, ≥ {best.lower_bound:.2f}" if best else "–",
+        f"{best.agent}: {tally_text(best.own)}, ≥ {best.lower_bound:.2f}" if best and best.own.n else "–",
         f"{seen.usd:.2f} USD" if seen.usd else f"{seen.tokens:,} tokens",
         left_text(use) if use else "no limit",
         size,

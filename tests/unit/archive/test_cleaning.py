@@ -203,10 +203,12 @@ def here(dirty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_gc_shows_first_and_removes_when_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with begin(here.parent / "busy") as run:
         run.traces.put(b"not named yet")
+        shutil.copytree(here, here.parent / ".draft.new")
         before = files(here)
         code, out, _ = command(capsys, "gc")
         assert (code, files(here)) == (0, before)
         assert "busy: left alone: is being written" in out
+        assert "draft" not in out
         assert "dirty: 1 traces that no event names" in out
         assert "would be freed by: dgm archive gc --delete" in out
         code, out, _ = command(capsys, "gc", "--delete", "--json")
