@@ -1,18 +1,50 @@
-"""The best agent of a run: what the recommendation of its own policy says."""
+"""The best agent of a run: the one that the recommendation of the run's policy names, with its lower bound.
+
+``best`` has this one meaning in every command, key and picture. An agent with a higher score may exist: the plain top
+score is called *highest so far*.
+"""
+
+from dataclasses import dataclass
 
 from dgm.archive.run import Run
+from dgm.archive.tree import Tree
 from dgm.config import PolicySettings
-from dgm.domain import AgentId
+from dgm.domain import AgentId, Tally
 from dgm.errors import UserError
 from dgm.policies.best_belief import best_belief
 from dgm.policies.registry import best_agent
+from dgm.stats import lower_bound
 
 UNNAMED = "hgm"
 """The policy of a run that names none; not today's default, which may change."""
 
 
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The recommended agent and what its own verdicts say of it."""
+
+    agent: AgentId
+    own: Tally
+    """Its graded evaluations on the search tasks."""
+    lower_bound: float
+    """The rate on the search tasks that it exceeds with a probability of 99 %: ``dgm.stats.lower_bound`` of ``own``,
+    the 1st percentile of Beta(1 + resolved, 1 + unresolved) (arXiv:2510.21614, section 3). From 0 to 1; 0.01 without a
+    verdict. It is the same measure under every policy, whatever the policy itself recommends by."""
+
+
+def find_best(run: Run) -> Best:
+    """Return the agent that the run recommends now, and its lower bound; the run must have an agent."""
+    return rate_best(run.tree, best_of(run))
+
+
+def rate_best(tree: Tree, agent: AgentId) -> Best:
+    """Return what the tree says of ``agent``, which is known to be the recommended one."""
+    own = tree.own(agent)
+    return Best(agent, own, lower_bound(own))
+
+
 def best_of(run: Run) -> AgentId:
-    """The agent that the run hands out now; it must have one.
+    """Return the agent that the run recommends now; the run must have one.
 
     A run that names no policy, or one that is a plug-in that is not installed here, is read as ``hgm`` would read it.
     """
