@@ -23,7 +23,7 @@ from dgm.show.terminal import write
 @click.option("--watch", is_flag=True, help="Print again every two seconds until the run ends.")
 @as_json
 def status(run_name: str, watch: bool, as_json: bool) -> None:
-    """Say how far a search is, what it has spent, and which agent is best."""
+    """Say how far a search is, what it has spent, and which agent is best: the one that the policy recommends."""
     with open_run(run_name) as run:
         while True:
             if as_json:

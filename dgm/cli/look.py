@@ -17,9 +17,10 @@ from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
 from dgm.cli.output import emit_json, show_patch
 from dgm.domain import Agent, AgentId, Evaluation, Usage
-from dgm.search.best import best_of
+from dgm.search.best import Best, best_of, find_best
 from dgm.search.summary import account_record, agent_record, by_record, run_summary, spend_record
 from dgm.show.agents import root_text, states_of
+from dgm.show.best import STAR_MEANS, best_lines, bound_text
 from dgm.show.evaluations import evaluation_line
 from dgm.show.lineages import step_lines
 from dgm.show.making import making_lines, making_record
@@ -27,11 +28,11 @@ from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.spend import account_lines, fruitless_lines, refusal_lines
 from dgm.show.terminal import write
-from dgm.show.trees import best_line, tree_lines
+from dgm.show.trees import tree_lines
 from dgm.show.words import interval_text, operator_text, tally_text
 
 STARRED = 5_000
-"""Agents up to which ``tree`` finds the best one before its first line; above it is named in a last line."""
+"""Agents up to which ``tree`` finds the best one before its first line; above, no row has its star."""
 
 
 @click.command()
@@ -41,7 +42,11 @@ STARRED = 5_000
 )
 @as_json
 def tree(run_name: str, depth: int | None, as_json: bool) -> None:
-    """Print the archive as a tree of agents; ★ is the best agent: the one that the policy recommends."""
+    """Print the archive as a tree of agents; ★ is the best agent: the one that the policy recommends.
+
+    Its lower bound stands below the tree: its rate on the search tasks is higher with 99 % probability. An only child
+    (↓) stands straight below its parent; only branchings are indented.
+    """
     with open_run(run_name) as run:
         if as_json:
             agents = [_member_record(run, agent) for agent in run.tree.agents]
@@ -56,22 +61,26 @@ def _tree_lines(run: Run, depth: int | None) -> Iterator[Line]:
         return
     many = len(tree.agents) > STARRED
     found = _found_meanwhile(run) if many else None
-    best = None if many else best_of(run)
+    best = None if many else find_best(run)
     for _, shown in tree_lines(
-        tree, best, depth, width=width, states=states_of(tree, living=state(run) in LIVING)
+        tree,
+        best.agent if best else None,
+        depth,
+        width=width,
+        states=states_of(tree, living=state(run) in LIVING),
     ):
         yield shown
-    if found is not None:
-        yield best_line(tree, found.result())
+    if best := best or (found.result() if found else None):
+        yield from best_lines(tree, best)
 
 
-def _found_meanwhile(run: Run) -> "Future[AgentId]":
+def _found_meanwhile(run: Run) -> "Future[Best]":
     """The best agent, looked for by a thread that keeps nobody from leaving."""
-    found: Future[AgentId] = Future()
+    found: Future[Best] = Future()
 
     def look() -> None:
         try:
-            found.set_result(best_of(run))
+            found.set_result(find_best(run))
         except BaseException as error:  # noqa: BLE001  # raised where the result is asked for
             found.set_exception(error)
 
@@ -130,11 +139,12 @@ def _agent_lines(run: Run, agent: Agent) -> Sequence[Line]:
         "operator": operator_text(agent.operator, tree.aim(agent.id)),
         "rationale": one_line(agent.rationale, 200),
     }
+    star = [_fact(("best", STAR_MEANS))] if agent.id == best_of(run) else []
     tallies = {
-        name: f"{tally_text(tally)}  {interval_text(tally)}"
-        for name, tally in (("own", own), ("clade", clade))
+        "own": f"{tally_text(own)}  {interval_text(own)}  {bound_text(own)}",
+        "clade": f"{tally_text(clade)}  {interval_text(clade)}",
     }
-    return [*map(_fact, facts.items()), *making_lines(run, agent), *map(_fact, tallies.items())]
+    return [*map(_fact, facts.items()), *star, *making_lines(run, agent), *map(_fact, tallies.items())]
 
 
 def _fact(named: tuple[str, str]) -> Line:

@@ -4,26 +4,30 @@ from collections.abc import Mapping, Sequence
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
-from dgm.policies.best_belief import best_belief
+from dgm.search.best import Best
 from dgm.search.budget_use import BudgetUse, budget_uses_of
 from dgm.search.budgets import budget_taken
+from dgm.show.best import STAR_MEANS, best_text
 from dgm.show.events import agent_name
 from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.words import bar, clock, interval_text, tally_text, usd_text
+from dgm.show.words import BEST, bar, clock, interval_text, tally_text, usd_text
 
 BAR_WIDTH = 20
+NAMED = 4
+"""Named agents whose tallies are shown."""
 NEAR, NEARER = 0.8, 0.95
 """Used parts of a limit from which its bar warns, and warns more."""
 _GOALS = ("evaluations", "agents")
 """Limits that a search is to reach; to use the others up is what a person wants to know early."""
 
 
-def panel_lines(tree: Tree, names: Mapping[AgentId, str]) -> Sequence[Line]:
+def panel_lines(tree: Tree, names: Mapping[AgentId, str], best: Best | None) -> Sequence[Line]:
     """All but the time and what has just happened; evaluations, agents, money and tokens each have a line.
 
     Args:
         tree: the run so far.
-        names: what agents are called that are not called by their number.
+        names: what agents are called that are evaluated by name.
+        best: the agent that the policy recommends; None where there is none to show.
     """
     uses = {use.name: use for use in budget_uses_of(tree)}
     spend, taken = tree.spend, budget_taken(tree)
@@ -39,17 +43,24 @@ def panel_lines(tree: Tree, names: Mapping[AgentId, str]) -> Sequence[Line]:
     if tree.waiting:
         who = "1 child waits" if len(tree.waiting) == 1 else f"{len(tree.waiting)} children wait"
         lines.append(line(_key("waiting"), Span(f"{who} for you (dgm approve)", Tone.WARN)))
-    if tree.evaluations:
-        best = best_belief(tree)
-        own = tree.own(best)
-        lines.append(
-            line(
-                _key("best bound"),
-                Span(agent_name(best, names), Tone.MARK),
-                f"  {tally_text(own)}  {interval_text(own)}",
-            )
+    if best:
+        lines.append(line(_key("best"), Span(f"{BEST} {best_text(best)}", Tone.MARK)))
+        lines.append(line(_key(""), Span(STAR_MEANS, Tone.DIM)))
+    return [*lines, *_examined(tree, names)]
+
+
+def _examined(tree: Tree, names: Mapping[AgentId, str]) -> list[Line]:
+    """The tallies of agents that are evaluated by name: nobody recommends one of them."""
+    own = {agent: tree.own(agent) for agent in list(names)[:NAMED]}
+    return [
+        line(
+            _key("resolved"),
+            Span(agent_name(agent, names), Tone.MARK),
+            f"  {tally_text(tally)}  {interval_text(tally)}",
         )
-    return lines
+        for agent, tally in own.items()
+        if tally.n
+    ]
 
 
 def time_line(used: float, limit: float | None, more: str) -> Line:

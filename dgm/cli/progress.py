@@ -16,6 +16,7 @@ from dgm.cli.output import console
 from dgm.cli.panel import panel_lines, time_line
 from dgm.cli.signals import leave_closed_terminal, print_line, stopping_signals
 from dgm.domain import AgentId
+from dgm.search.best import Best, best_of, rate_best
 from dgm.search.budgets import evaluations_spent
 from dgm.search.loop import Search
 from dgm.show.events import event_line
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 RECENT = 8
+BEST_EVERY = 20
+"""The policy is asked for the best agent at most one part in so many of the time."""
 
 
 class Progress:
@@ -45,6 +48,8 @@ class Progress:
         self._facts: Sequence[Line] = ()
         self._search: Search | None = None
         self._told_how_to_answer = False
+        self._best: AgentId | None = None
+        self._best_due = 0.0
         self.live: Live | None = None
 
     def attach(self, search: Search) -> None:
@@ -90,8 +95,23 @@ class Progress:
 
     def _read_tree(self) -> None:
         if self.live is not None:
-            self._facts = panel_lines(self._run.tree, self._names)
+            self._facts = panel_lines(self._run.tree, self._names, self._best_now())
             self._limit_s = self._run.tree.budget.seconds
+
+    def _best_now(self) -> Best | None:
+        """The agent that the policy recommends; None before a verdict, and where agents are evaluated by name.
+
+        The policy is asked at most one part in ``BEST_EVERY`` of the time, the tally is of this moment.
+        """
+        tree = self._run.tree
+        if self._names or not tree.evaluations:
+            return None
+        begun = time.monotonic()
+        if self._best is None or begun >= self._best_due:
+            self._best = best_of(self._run)
+            now = time.monotonic()
+            self._best_due = now + BEST_EVERY * (now - begun)
+        return rate_best(tree, self._best)
 
     def _eta(self, elapsed: float) -> str:
         spent = evaluations_spent(self._run.tree)

@@ -11,8 +11,6 @@ from dgm.archive.tree import Tree
 from dgm.config import PolicySettings
 from dgm.domain import AgentId, Tally
 from dgm.errors import UserError
-from dgm.policies.best_belief import best_belief
-from dgm.policies.registry import best_agent
 from dgm.stats import lower_bound
 
 UNNAMED = "hgm"
@@ -48,6 +46,9 @@ def best_of(run: Run) -> AgentId:
 
     A run that names no policy, or one that is a plug-in that is not installed here, is read as ``hgm`` would read it.
     """
+    from dgm.policies.best_belief import best_belief  # the policies load numpy
+    from dgm.policies.registry import best_agent
+
     said = {"name": UNNAMED, **run.config.get("settings", {}).get("policy", {})}
     policy = PolicySettings(**{key: said[key] for key in ("name", "recommendation", "alpha") if key in said})
     try:

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from dgm import __version__
@@ -13,22 +12,13 @@ from dgm.archive.run import Run
 from dgm.domain import AgentId, Tally
 from dgm.errors import DgmError
 from dgm.paths import cache_folder
+from dgm.search.best import Best, find_best
 
 MOST_EVENTS = 100_000
 """Length of a log up to which its best agent is looked for where it is not known yet; some seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class BestAgent:
-    """The agent that a run hands out."""
-
-    agent: AgentId
-    own: Tally
-    lower_bound: float
-    """Of the rate of its own verdicts."""
-
-
-def cached_best(folder: Path, seen: Overview) -> BestAgent | None:
+def cached_best(folder: Path, seen: Overview) -> Best | None:
     """Return the best agent of a run as ``best_of`` names it; None where it has none, or its log is too long to ask.
 
     Args:
@@ -44,13 +34,8 @@ def cached_best(folder: Path, seen: Overview) -> BestAgent | None:
     known = _known(place, seen)
     if known is not None or seen.events > MOST_EVENTS:
         return known
-    from dgm.search.best import best_of  # loads the policies
-    from dgm.stats import lower_bound
-
     with Run.open(folder) as run:
-        agent = best_of(run)
-        own = run.tree.own(agent)
-        found = BestAgent(agent, own, lower_bound(own))
+        found = find_best(run)
         if place and run.tree.seq == seen.events:
             # A cache that cannot be written is no fault.
             with contextlib.suppress(DgmError, OSError):
@@ -72,7 +57,7 @@ def _key(seen: Overview) -> str:
     return f"{__version__} {seen.events} {seen.last_at!r}"
 
 
-def _encoded(seen: Overview, best: BestAgent) -> bytes:
+def _encoded(seen: Overview, best: Best) -> bytes:
     record = {
         "key": _key(seen),
         "agent": best.agent,
@@ -83,12 +68,12 @@ def _encoded(seen: Overview, best: BestAgent) -> bytes:
     return json.dumps(record).encode()
 
 
-def _known(place: Path | None, seen: Overview) -> BestAgent | None:
+def _known(place: Path | None, seen: Overview) -> Best | None:
     try:
         found = json.loads(place.read_bytes()) if place else {}
         if found["key"] != _key(seen):
             return None
         own = Tally(int(found["resolved"]), int(found["unresolved"]))
-        return BestAgent(AgentId(int(found["agent"])), own, float(found["lower_bound"]))
+        return Best(AgentId(int(found["agent"])), own, float(found["lower_bound"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -10,7 +10,8 @@ from dgm.archive.container import SUFFIX
 from dgm.archive.garbage import disk_bytes
 from dgm.archive.overview import Overview, read_overview
 from dgm.errors import ArchiveCorrupt, DgmError
-from dgm.search.best_cache import BestAgent, cached_best
+from dgm.search.best import Best
+from dgm.search.best_cache import cached_best
 from dgm.search.budget_use import BudgetUse, Used, budget_uses
 from dgm.search.summary import tally_record
 
@@ -35,7 +36,7 @@ class RunRow:
     """Why something could not be read; empty where all could."""
     seen: Overview | None = None
     """None where the run could not be read."""
-    best: BestAgent | None = None
+    best: Best | None = None
     size_bytes: int | None = None
     """On disk; None where it was not asked for."""
 

@@ -9,6 +9,7 @@ from dgm.archive.outline import Members
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, Tally
 from dgm.policies.limits import BARREN as FRUITLESS
+from dgm.show.columns import CLADE, Columns, gap
 from dgm.show.safe import cells, one_line
 from dgm.show.spans import Line, Span, Tone, joined, line
 from dgm.show.words import (
@@ -142,28 +143,15 @@ def states_of(tree: Tree, *, living: bool) -> dict[AgentId, State]:
 
 
 def agent_line(row: AgentRow, width: int | None = None) -> Line:
-    """The row as a line.
+    """The row as a line by itself.
 
     Args:
         row: the agent.
         width: cells that there are; what is of least use is left out until the line fits, and the end of the
             rationale. None where nothing bounds it, as in a pipe: then it has no marks of a moment's state.
     """
-    parts: dict[str, Line] = {
-        "id": _identity(row, moment=width is not None),
-        "bar": _bar(row.own.rate),
-        "own": line(Span("own ", Tone.DIM), tally_text(row.own)),
-        "interval": _interval(row.own),
-    }
-    if row.children:
-        parts["clade"] = line(Span("clade ", Tone.DIM), tally_text(row.clade) if row.clade else "counting …")
-        parts["clade interval"] = _interval(row.clade or Tally())
-        if width is not None:
-            parts["children"] = line(
-                Span("child " if row.children == 1 else "children ", Tone.DIM), str(row.children)
-            )
-    further = f" of {' and '.join(map(str, row.parents))}" if len(row.parents) > 1 else ""
-    parts["operator"] = line(Span(operator_text(row.operator, row.aim), Tone.KEY), further)
+    parts = _parts(row, moment=width is not None)
+    parts["operator"] = _operator(row)
     if width is None:
         return _together({**parts, "rationale": line(one_line(row.rationale, RATIONALE_WIDTH))})
     left = width - _width(_together(parts)) - 2
@@ -174,6 +162,58 @@ def agent_line(row: AgentRow, width: int | None = None) -> Line:
             break
         parts.pop(name, None)
     return _together(parts)
+
+
+def aligned_line(row: AgentRow, lead: Line, columns: Columns) -> Line:
+    """The row as a line of a tree, in columns that are the same for all its rows.
+
+    Args:
+        row: the agent.
+        lead: guides, and whatever stands before the number.
+        columns: as ``columns_of`` says; without a bound the line has no marks of a moment's state.
+    """
+    bounded = columns.line is not None
+    parts = _parts(row, moment=bounded)
+    shown = _filled((*lead, *parts["id"]), columns.stem)
+    # Without children there is more room for the texts at the end, where room is short.
+    names = [name for name in columns.widths if row.children or not bounded or name not in CLADE]
+    for name in names:
+        shown = (*shown, Span(" " * gap(name)), *_filled(parts.get(name, ()), columns.widths[name]))
+    operator = _operator(row)
+    if not bounded:
+        return joined([shown, operator, line(one_line(row.rationale, RATIONALE_WIDTH))], "  ")
+    room = columns.room(names)
+    if _width(operator) > room:
+        return shown
+    left = room - _width(operator) - 2
+    return joined([shown, operator, line(one_line(row.rationale, left)) if left >= _LEAST else ()], "  ")
+
+
+def _filled(shown: Line, width: int) -> Line:
+    return (*shown, Span(" " * max(0, width - _width(shown))))
+
+
+def _parts(row: AgentRow, *, moment: bool) -> dict[str, Line]:
+    """The parts of a row by name, without the texts at its end."""
+    parts: dict[str, Line] = {
+        "id": _identity(row, moment=moment),
+        "bar": _bar(row.own.rate),
+        "own": line(Span("own ", Tone.DIM), tally_text(row.own)),
+        "interval": _interval(row.own),
+    }
+    if row.children:
+        parts["clade"] = line(Span("clade ", Tone.DIM), tally_text(row.clade) if row.clade else "counting …")
+        parts["clade interval"] = _interval(row.clade or Tally())
+        if moment:
+            parts["children"] = line(
+                Span("child " if row.children == 1 else "children ", Tone.DIM), str(row.children)
+            )
+    return parts
+
+
+def _operator(row: AgentRow) -> Line:
+    further = f" of {' and '.join(map(str, row.parents))}" if len(row.parents) > 1 else ""
+    return line(Span(operator_text(row.operator, row.aim), Tone.KEY), further)
 
 
 def _together(parts: Mapping[str, Line]) -> Line:

@@ -12,7 +12,7 @@ from dgm.stats.better import JUDGED
 
 HEADER = ("operator", "tried", "born", "judged", "better", "mean gain [95 %]")
 NOTE = (
-    "  gain: own rate minus the best parent's, in points, of children with at least",
+    "  gain: own rate minus the better parent's, in points, of children with at least",
     f"  {JUDGED} verdicts; parents are chosen for high rates, so gains are biased down, for",
     "  all operators alike",
 )

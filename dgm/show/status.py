@@ -7,13 +7,15 @@ from typing import Any
 from dgm.archive.deaths import CANNOT_GO_ON
 from dgm.archive.history import LIVING
 from dgm.archive.run import Run
-from dgm.domain import Tally
+from dgm.domain import AgentId
+from dgm.search.best import rate_best
 from dgm.search.budgets import budget_taken
 from dgm.search.summary import run_summary
+from dgm.show.best import HIGHEST, STAR_MEANS, best_text, highest_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.spend import spend_lines
-from dgm.show.words import clock, counted, interval_text, tally_text
+from dgm.show.words import BEST, clock, counted
 
 _STATES = {
     "running": Tone.GOOD,
@@ -48,10 +50,11 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
             fact("withdrawn", f"{counted(facts['withdrawn'], 'verdict')} after refusals of the model")
         )
     if best := facts["best"]:
-        own = Tally(best["own"]["resolved"], best["own"]["unresolved"])
-        tallies = f"{tally_text(own)} {interval_text(own)}"
-        said = f"agent {best['id']}: {tallies}, own lower bound {best['lower_bound']:.2f}"
-        lines.append(fact("best", f"{said}  {one_line(best['rationale'], 60)}"))
+        named = rate_best(run.tree, AgentId(best["id"]))
+        lines.append(fact("best", f"{BEST} {best_text(named)}  {one_line(best['rationale'], 60)}"))
+        lines.append(line(" " * 13, Span(STAR_MEANS, Tone.DIM)))
+        if highest := highest_text(run.tree, named):
+            lines.append(line(Span(f"{HIGHEST}: ", Tone.KEY), highest))
     if "offline" in facts["models"].values():
         said = "offline model: a repair program, not a language model; scores are a demonstration"
         lines.append(fact("note", said, Tone.WARN))

@@ -27,7 +27,7 @@ _SGR: Mapping[Tone, str] = {
     Tone.CODE_BUILTIN: "36",
     Tone.CODE_DECORATOR: "33",
 }
-_TWINS = str.maketrans("★◆●✎⏸†✓✗·█░…–│├└─→▸⠤‹»", "*+oew!vx.#.~-||`->>-<>")
+_TWINS = str.maketrans("★◆●✎⏸†✓✗·█░…–│├└─→↓▸⠤‹»", "*+oew!vx.#.~-||`->v>-<>")
 
 
 def write(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = False) -> None:

@@ -1,29 +1,71 @@
 """A tree of agents as lines: guides in front, one agent a line."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
-from dgm.show.agents import State, agent_line, row_of
-from dgm.show.safe import cells, one_line
+from dgm.show.agents import State, aligned_line, row_of
+from dgm.show.columns import (
+    STEP,
+    columns_of,
+    extent_of,
+    indentations,
+    indents,
+    most_steps,
+)
 from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.words import interval_text, tally_text
 
 _THERE, _LAST = "├─ ", "└─ "
 _BESIDE, _BELOW = "│  ", "   "
+_ON_BESIDE, _ON_BELOW = "│↓ ", " ↓ "
+"""In front of an only child, which stands straight below its parent."""
+_LEFT_OUT = "‹"
 _QUIET: Mapping[AgentId, State] = {}
+_MARKS = 4
+"""Cells for the marks behind an agent's number: the star, and what it does at this moment."""
+_STAR = 2
+"""The same where only the star is shown."""
 
 
-def guides(last: Sequence[bool]) -> str:
-    """What stands in front of a row: three cells a step from the seed.
+def guides(last: Sequence[bool], *, follows: bool = False, most: int | None = None) -> str:
+    """Return what stands in front of a row: three cells for each branching between it and its root.
 
     Args:
-        last: of each of the row's ancestors but the seed, and of the row itself, whether it is the last child shown
-            of its parent; empty for a seed.
+        last: of each branching, the outermost first, whether the row is below the last child that is shown there, or
+            is that child; empty for a root.
+        follows: whether the row is the only child of an agent that is no root: it stands straight below that.
+        most: branchings that are drawn, at least 2. Of a row with more, outer ones are left out, several at once so
+            that rows below each other mostly agree, and ``12‹`` says how many. None: all are drawn.
     """
     if not last:
         return ""
-    return "".join(_BELOW if ended else _BESIDE for ended in last[:-1]) + (_LAST if last[-1] else _THERE)
+    hidden, label = _left_out(len(last), most)
+    *outer, end = last[hidden:]
+    own = (_ON_BELOW if end else _ON_BESIDE) if follows else (_LAST if end else _THERE)
+    return label + "".join(_BELOW if ended else _BESIDE for ended in outer) + own
+
+
+def _left_out(steps: int, most: int | None) -> tuple[int, str]:
+    """Return how many outer steps are not drawn, and the text that says so, as wide as one step or two."""
+    if most is None or steps <= most:
+        return 0, ""
+    block = max(1, most // 2)
+    for taken in (1, 2):
+        drawn = max(1, most - taken)
+        hidden = min(steps - 1, -(-(steps - drawn) // block) * block)
+        label = f"{hidden}{_LEFT_OUT}"
+        if len(label) <= STEP * taken:
+            break
+    return hidden, label.ljust(STEP * taken)
+
+
+class _Waiting(NamedTuple):
+    """An agent that is still to be drawn."""
+
+    agent: AgentId
+    last: tuple[bool, ...]
+    follows: bool
 
 
 def tree_lines(
@@ -36,37 +78,32 @@ def tree_lines(
 ) -> Iterator[tuple[AgentId, Line]]:
     """The archive, parents before children; a second parent's child is shown once, under its first.
 
+    An only child stands straight below its parent. All rows have the same columns.
+
     Args:
         tree: the archive.
         best: marked with a star.
         depth: steps from the seed down to which agents are shown; None for all.
-        width: as in ``agent_line``, guides included.
+        width: cells of a line, guides included; None where nothing bounds it.
         states: as ``agents.states_of`` says; shown where there is a width.
     """
-    waiting = [(agent.id, "", "") for agent in reversed(tree.agents) if not agent.parents]
+    parents = [-1 if (first := tree.first_parent(agent.id)) is None else first for agent in tree.agents]
+    extent = extent_of(tree, indentations(parents))
+    columns, most = columns_of(extent, width, _STAR if width is None else _MARKS), most_steps(width)
+    waiting = [_Waiting(agent.id, (), False) for agent in reversed(tree.agents) if not agent.parents]
     while waiting:
-        identity, lead, below = waiting.pop()
+        identity, last, follows = waiting.pop()
         agent = tree.agents[identity]
         state = states.get(identity, State.QUIET)
         row = row_of(tree, agent, aim=tree.aim(identity), state=state, best=best)
-        room = None if width is None else max(0, width - cells(lead))
-        yield identity, (*line(Span(lead, Tone.DIM)), *agent_line(row, room))
+        lead = line(Span(guides(last, follows=follows, most=most), Tone.DIM))
+        yield identity, aligned_line(row, lead, columns)
         if depth is not None and tree.depth(identity) >= depth:
             continue
-        children = [child for child in tree.children(identity) if tree.first_parent(child) == identity]
+        children = [child for child in tree.children(identity) if parents[child] == identity]
+        further = indents(root=not agent.parents, children=len(children))
         end = len(children) - 1
         waiting += [
-            (child, below + (_LAST if n == end else _THERE), below + (_BELOW if n == end else _BESIDE))
+            _Waiting(child, (*last, n == end) if further else last, not further)
             for n, child in reversed(list(enumerate(children)))
         ]
-
-
-def best_line(tree: Tree, best: AgentId) -> Line:
-    """The best agent, below a tree that is too large to be searched before its first line is shown."""
-    own = tree.own(best)
-    return line(
-        Span("best  ", Tone.KEY),
-        Span(str(best), Tone.STRONG),
-        f"  {tally_text(own)} {interval_text(own)}".rstrip(),
-        f"  {one_line(tree.agents[best].rationale, 60)}",
-    )

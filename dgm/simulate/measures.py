@@ -78,7 +78,7 @@ class Standing:
     """For the reference's final quality, read off the two mean curves; None where this policy's never gets there, 0
     where the searches began with it."""
     regret: float
-    """Against the best agent in its own tree."""
+    """Against the highest true score in its own tree."""
     oracle_regret: float | None
     """Against the oracle of clade metaproductivity; None where that was not tried."""
     at_root: float

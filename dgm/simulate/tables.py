@@ -19,12 +19,12 @@ HEADER = (
     "ms",
 )
 LEGEND = (
-    "final: true score of the recommended agent at the end; difference: to {reference}, paired, with the 95 % "
-    "interval; won: paired trials with a higher final score, ties half; area: under the anytime curve; speed: how "
-    "many times fewer evaluations this policy's mean curve needs to get to the end of {reference}'s (where it does "
-    "not: to its own end; –: the searches began there); regret: against the best agent in its own tree; to oracle: "
-    "against the oracle of clade metaproductivity; stuck: trials that ended at the root although the tree held better "
-    "agents; ms: processor time per decision."
+    "final: true score at the end of the best agent, which is the recommended one; difference: to {reference}, paired, "
+    "with the 95 % interval; won: paired trials with a higher final score, ties half; area: under the anytime curve; "
+    "speed: how many times fewer evaluations this policy's mean curve needs to get to the end of {reference}'s (where "
+    "it does not: to its own end; –: the searches began there); regret: against the highest true score in its own "
+    "tree; to oracle: against the oracle of clade metaproductivity; stuck: trials that ended at the root although the "
+    "tree held agents with a higher true score; ms: processor time per decision."
 )
 
 FEW = 10
@@ -59,7 +59,7 @@ def family_tables(standings: Sequence[Standing]) -> list[Table]:
 
 
 def family_table(standings: Iterable[Standing], family: str) -> Table:
-    """All measures of one family, the best policy first."""
+    """All measures of one family, the highest final score first."""
     rows = sorted((s for s in standings if s.family == family), key=lambda s: (-s.final, s.policy))
     seeds = sorted({standing.seeds for standing in rows})
     count = _seeds(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {_seeds(seeds[-1])}"

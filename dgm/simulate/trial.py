@@ -55,7 +55,7 @@ class Result:
     root: float
     """Of the agent that the search began with."""
     best: float
-    """Of the best agent in the tree."""
+    """The highest true score in the tree, of whichever agent."""
     recommended: int
     depth: int
     """Steps from the root to the recommended agent."""
@@ -82,7 +82,7 @@ class Result:
 
     @property
     def regret(self) -> float:
-        """What the recommendation lost against the best agent in its own tree."""
+        """What the recommendation lost against the highest true score in its own tree."""
         return self.best - self.final
 
     @property

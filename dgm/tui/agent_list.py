@@ -6,8 +6,10 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.message import Message
 
+from dgm.archive.outline import Members
 from dgm.domain import AgentId
-from dgm.show.agents import agent_line, row_of
+from dgm.show.agents import aligned_line, row_of
+from dgm.show.columns import Columns, columns_of, extent_of, most_steps
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.trees import guides
 from dgm.tui.changes import Changed
@@ -20,8 +22,9 @@ from dgm.tui.siblings import Order
 FOLDED = "▸"
 _WINDOW = 64
 """Lines that are looked up at once."""
-_STEP = 3
-"""Cells of guides for each step from the root."""
+_MARKS = 5
+"""Cells for the marks behind an agent's number: two of the three that there are, and a blank of those that follow."""
+_FOUND = "» "
 
 
 class AgentList(LineList):
@@ -39,7 +42,11 @@ class AgentList(LineList):
         self.marked: Collection[AgentId] = ()
         self.found: Collection[AgentId] = ()
         """What was searched for; shown with a mark."""
-        self.row: Callable[[AgentId, int], Line] = self.agent_row
+        self.row: Callable[[AgentId, Line, int], Line] = self.agent_row
+        """A row, of an agent, what stands before it, and the cells of the whole line."""
+        self.beside = 0
+        """Cells that ``row`` puts between the guides and an agent's number."""
+        self._columns: tuple[object, Columns] | None = None
         self._agent: AgentId | None = None
         self._places: dict[int, Place] = {}
 
@@ -62,7 +69,7 @@ class AgentList(LineList):
         if place.more:
             said = f"… {place.more:,} more (Enter shows {min(MORE, place.more):,})"
             return line(Span(lead, Tone.DIM), Span(said, Tone.KEY))
-        return (*line(Span(lead, Tone.DIM)), *self.row(place.agent, max(1, width - len(lead))))
+        return self.row(place.agent, line(Span(lead, Tone.DIM)), width)
 
     def nothing(self) -> Line:
         """Why there is no agent."""
@@ -70,11 +77,11 @@ class AgentList(LineList):
             return line(Span("no agent is born yet: the run makes its first one", Tone.DIM))
         return line(Span(f"reading the run, {self.reader.reading or 0:.0%} …", Tone.DIM))
 
-    def agent_row(self, agent: AgentId, width: int) -> Line:
-        """The agent as it is listed everywhere."""
+    def agent_row(self, agent: AgentId, lead: Line, width: int) -> Line:
+        """The agent as it is listed everywhere, in the columns of this list."""
         members, born = self.reader.members, self.reader.born([agent]).get(agent)
         if members is None or born is None:
-            return line(Span(str(agent), Tone.STRONG))
+            return (*lead, Span(str(agent), Tone.STRONG))
         row = row_of(
             members,
             born,
@@ -83,8 +90,18 @@ class AgentList(LineList):
             best=self.reader.best,
             marked=self.marked,
         )
-        shown = agent_line(row, max(1, width - 2 * (agent in self.found)))
-        return (Span("» ", Tone.MARK), *shown) if agent in self.found else shown
+        before = (*lead, Span(_FOUND, Tone.MARK)) if agent in self.found else lead
+        return aligned_line(row, before, self._columns_for(members, width))
+
+    def _columns_for(self, members: Members, width: int) -> Columns:
+        """Where figures stand, worked out anew only when something has changed."""
+        assert self.forest is not None
+        marks = _MARKS + self.beside + len(_FOUND) * bool(self.found)
+        key = id(members), members.seq, self.forest.agents, width, marks
+        if self._columns is None or self._columns[0] != key:
+            found = columns_of(extent_of(members, self.forest.steps()), width, marks)
+            self._columns = key, found
+        return self._columns[1]
 
     # What changes
 
@@ -282,12 +299,8 @@ class AgentList(LineList):
         return self._places[number]
 
     def _lead(self, place: Place, width: int) -> str:
-        """Guides, cut where they would take more than a third of the line, and whether the agent is folded."""
-        most = max(1, width // (3 * _STEP))
-        lead = guides(place.last)
-        if len(place.last) > most:
-            hidden = len(place.last) - most
-            lead = f"{hidden}‹" + lead[_STEP * hidden :]
+        """Guides, and whether the agent is folded."""
+        lead = guides(place.last, follows=place.follows, most=most_steps(width))
         folded = self.forest is not None and not place.more and self.forest.folded(place.agent)
         if folded:
             return (lead[:-1] if lead else "") + FOLDED

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from dgm.archive.outline import Members
 from dgm.domain import AgentId
+from dgm.show.columns import indentations, indents
 from dgm.tui.siblings import Order, arranged
 
 MORE = 500
@@ -25,7 +26,9 @@ class Place(NamedTuple):
     depth: int
     """Steps to the root of the line."""
     last: tuple[bool, ...]
-    """As ``show.trees.guides`` takes it: an entry a step."""
+    """As ``show.trees.guides`` takes it: an entry for each step of indentation."""
+    follows: bool = False
+    """As ``show.trees.guides`` takes it: an only child, straight below its parent."""
     more: int = 0
     """Children that are not shown; -1 for ``agent`` where they have none, as further roots."""
 
@@ -38,7 +41,7 @@ class Forest:
 
         Args:
             members: the tree, or an outline of it; read where it is, so that what changes there is to be told.
-            order: of siblings; rates and bounds go from the best down.
+            order: of siblings; rates and bounds go from the highest down.
             descending: the other way round.
         """
         self.members = members
@@ -53,6 +56,8 @@ class Forest:
         self._limits: dict[int, int] = {}
         self._sorted: dict[int, Sequence[AgentId]] = {}
         self._lines = 0
+        self._steps: Sequence[int] = ()
+        """What ``indentations`` says of the agents; made anew when there are more."""
         self._place(len(members.own_resolved))
         for agent, parent in enumerate(self._parent):
             self._families.setdefault(parent, []).append(AgentId(agent))
@@ -124,6 +129,12 @@ class Forest:
     def children(self, agent: AgentId) -> Sequence[AgentId]:
         """The children that are shown when the agent is unfolded, in their order."""
         return self._seen(agent)
+
+    def steps(self) -> Sequence[int]:
+        """Steps of indentation of every agent, whether it is shown or not."""
+        if len(self._steps) != len(self._parent):
+            self._steps = indentations(self._parent)
+        return self._steps
 
     def folded(self, agent: AgentId) -> bool:
         """Whether the agent has children, and none of them is shown."""
@@ -289,29 +300,36 @@ class Forest:
     # Who stands where
 
     def _onwards(self, path: list[tuple[int, int]]) -> Iterator[Place]:
-        ends = [number == self._entries(parent) - 1 for parent, number in path[1:]]
+        ends = [number == self._entries(parent) - 1 for parent, number in path if self._indents(parent)]
         while path:
             parent, number = path[-1]
-            here = self._seen(parent)
+            here, further = self._seen(parent), self._indents(parent)
             hidden = len(self._families.get(parent, ())) - len(here)
-            last = number == len(here) - 1 + (hidden > 0)
-            if len(path) > 1:
-                ends[-1] = last
+            if further:
+                ends[-1] = number == len(here) - 1 + (hidden > 0)
+            follows = parent != _ROOT and not further
             if number >= len(here):
-                yield Place(AgentId(parent), len(path) - 1, tuple(ends), hidden)
+                yield Place(AgentId(parent), len(path) - 1, tuple(ends), follows, hidden)
             else:
                 agent = here[number]
-                yield Place(agent, len(path) - 1, tuple(ends))
+                yield Place(agent, len(path) - 1, tuple(ends), follows)
                 if agent in self._families and self._open[agent]:
                     path.append((agent, 0))
-                    ends.append(False)
+                    if self._indents(agent):
+                        ends.append(False)
                     continue
             while path and path[-1][1] >= self._entries(path[-1][0]) - 1:
-                path.pop()
-                if ends:
+                over, _ = path.pop()
+                if self._indents(over):
                     ends.pop()
             if path:
                 path[-1] = (path[-1][0], path[-1][1] + 1)
+
+    def _indents(self, parent: int) -> bool:
+        """Whether the children of an agent stand further in than it; roots do not."""
+        return parent != _ROOT and indents(
+            root=self._parent[parent] == _ROOT, children=len(self._families.get(parent, ()))
+        )
 
     def _entry(self, here: Sequence[AgentId], line: int) -> tuple[int, int]:
         """Which of the siblings a line belongs to, and how many lines it is below it."""

@@ -13,6 +13,7 @@ from dgm.errors import DgmError
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, joined, line
 from dgm.show.words import BEST
+from dgm.stats import lower_bound
 from dgm.tui.bars import Block, Head
 from dgm.tui.changes import Changed
 from dgm.tui.keys import Where, keys_of, shown
@@ -151,7 +152,7 @@ class Page(Screen[None], inherit_bindings=False):
             words = "following" if self.NAME == "tree" else "the tree follows"
             said.append(line(Span(words, Tone.GOOD)))
         if reader.best is not None:
-            said.append(line(Span(f"{BEST} {reader.best}", Tone.MARK)))
+            said.append(line(Span(f"{BEST} {reader.best}", Tone.MARK), Span(self._bound(), Tone.DIM)))
         if reader.members is not None:
             said.append(line(f"{reader.count:,} agents" if reader.count != 1 else "1 agent"))
         if reader.run:
@@ -160,6 +161,13 @@ class Page(Screen[None], inherit_bindings=False):
         elif reader.reading is not None:
             said.append(line(Span(f"reading {reader.reading:.0%}", Tone.WARN)))
         return joined(said, " · ")
+
+    def _bound(self) -> str:
+        """The best agent's lower bound, where it is worked out without a wait."""
+        members, best = self.reader.members, self.reader.best
+        if members is None or best is None or not self.reader.bounds or not members.own(best).n:
+            return ""
+        return f" ≥{lower_bound(members.own(best)):.2f}"
 
     def _foot(self) -> Line:
         if self.reader.problem:

@@ -33,7 +33,7 @@ def _lines(reader: Reader, agent: AgentId, width: int) -> Iterator[Line]:
     members, born = reader.members, reader.born([agent]).get(agent)
     if members is None or born is None:
         return
-    best = f"  {BEST} the best" if agent == reader.best else ""
+    best = f"  {BEST} best: recommended" if agent == reader.best else ""
     yield line(Span(f"agent {agent}", Tone.STRONG), Span(best, Tone.MARK))
     state = reader.doing(agent)
     if state in _DOING:

@@ -16,7 +16,7 @@ _AXIS = 6
 
 
 def curve_lines(points: Sequence[Point] | None, width: int = WIDTH, height: int = HEIGHT) -> Sequence[Line]:
-    """The best agent over evaluations: its lower bound in braille, its rate as ``·``; an axis on two sides.
+    """The highest lower bound of any agent over evaluations, in braille; that agent's rate as ``·``; two axes.
 
     Args:
         points: as ``report.curve`` gives them; None while they are worked out.
@@ -111,6 +111,6 @@ def _below(end: Point, last: int, width: int) -> Sequence[Line]:
             Span("⠤⠤", Tone.GOOD),
             f" lower bound {end.lower:.2f}   ",
             Span(RAW * 2, Tone.WARN),
-            f" rate {end.raw:.2f}   of the best by lower bound, now agent {end.agent}",
+            f" its rate {end.raw:.2f}   now agent {end.agent}",
         ),
     ]

@@ -55,7 +55,7 @@ def run_lines(run: Run, best: AgentId | None, gathered: Gathered, now: float, wi
         *status_lines(run, facts),
         *_budgets(tree, max(_NARROW, min(BAR, width - 50))),
         (),
-        heading("the best agent over evaluations"),
+        heading("highest lower bound of any agent, over evaluations"),
         *curve_lines(points, max(10, min(WIDTH, width - 8))),
         (),
         *_slots(run, facts["state"], gathered.begun, now),

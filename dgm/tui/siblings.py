@@ -25,7 +25,7 @@ class Order(StrEnum):
 def arranged(
     members: Members, family: Sequence[AgentId], order: Order, *, descending: bool
 ) -> Sequence[AgentId]:
-    """Siblings in order: the oldest first, or the best, of equals the one with more verdicts, then the older one.
+    """Siblings in order: the oldest first, or the highest, of equals the one with more verdicts, then the older one.
 
     Args:
         members: whose tallies count.

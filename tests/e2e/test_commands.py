@@ -47,7 +47,10 @@ def test_tree_show_and_lineage_agree(dgm, searched):
 def test_lists_for_people(dgm, searched):
     tree = dgm("tree", "small").stdout.splitlines()
     assert tree[0].startswith("0")
-    assert sum("★" in line for line in tree) == 1
+    starred = [line for line in tree if "★" in line]
+    assert len(starred) == 2, "its row, and what it means below"
+    assert starred[1].startswith("★ best  agent ")
+    assert "lower bound" in starred[1]
     assert "lower bound" in dgm("status", "small").stdout
     assert "evaluations:" in dgm("show", "small", "seed").stdout
     assert len(dgm("lineage", "small", "1").stdout.splitlines()) == 2

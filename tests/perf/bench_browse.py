@@ -33,7 +33,7 @@ from tests.perf.bench_archive import build
 CURSOR = "▌"
 FOLDED = " evaluations"
 """Stands in the head as soon as the tree is folded."""
-CURVE = "of the best by lower bound"
+CURVE = "now agent"
 """Stands below the curve of the run, which is worked out beside the keys."""
 SCREENS = (("2", "[diff]"), ("3", "resolved / tries"), ("4", "code of agent"), ("5", "recent events"))
 """The keys, and what is seen when their screen is there."""

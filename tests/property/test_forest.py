@@ -91,16 +91,18 @@ class Naive:
         whole = self.family(parent)
         here = whole[: self.limits.get(-1 if parent is None else parent, PAGE)]
         more = len(whole) - len(here)
+        # An only child stands below its parent, no further in; children of a root do not, and roots have no guides.
+        follows = depth > 1 and len(whole) == 1
+        further = depth > 0 and not follows
         places = []
         for number, agent in enumerate(here):
-            ends = (*last, number == len(here) - 1 and not more) if depth else ()
-            places.append(Place(AgentId(agent), depth, ends))
+            ends = (*last, number == len(here) - 1 and not more) if further else last
+            places.append(Place(AgentId(agent), depth, ends, follows))
             if agent not in self.closed:
                 places += self._below(agent, depth + 1, ends)
         if more:
-            places.append(
-                Place(AgentId(-1 if parent is None else parent), depth, (*last, True) if depth else (), more)
-            )
+            who = AgentId(-1 if parent is None else parent)
+            places.append(Place(who, depth, (*last, True) if further else last, follows, more))
         return places
 
 
@@ -140,13 +142,14 @@ def take(step: tuple[str, int, bool], kin: Kin, forest: Forest, naive: Naive) ->
         forest.more(AgentId(parent))
     elif what == "reveal" and agents:
         line = forest.reveal(AgentId(agent))
-        assert forest.at(line) == Place(AgentId(agent), naive.depth(agent), forest.at(line).last)
+        place = forest.at(line)
+        assert (place.agent, place.depth, place.more) == (agent, naive.depth(agent), 0)
         child: int | None = agent
         while child is not None:
             parent = -1 if (above := kin.firsts[child]) is None else above
-            place = naive.family(above).index(child)
-            if place >= naive.limits.get(parent, PAGE):
-                naive.limits[parent] = (place // PAGE + 1) * PAGE
+            number = naive.family(above).index(child)
+            if number >= naive.limits.get(parent, PAGE):
+                naive.limits[parent] = (number // PAGE + 1) * PAGE
             naive.closed.discard(parent)
             child = above
     elif what == "fold":
@@ -209,7 +212,7 @@ def test_a_page_of_children_is_opened_at_a_time() -> None:
         kin.bear(0)
     forest = Forest(kin)
     assert len(forest) == 1 + 500 + 1
-    assert forest.at(501) == Place(AgentId(0), 1, (True,), 700)
+    assert forest.at(501) == Place(AgentId(0), 1, (True,), more=700)
     forest.more(AgentId(0))
     assert len(forest) == 1 + 1_000 + 1
     assert forest.reveal(AgentId(1_150)) == 1_150

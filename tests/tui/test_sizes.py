@@ -6,7 +6,9 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from dgm.show.spans import Tone
+from dgm.show.safe import cells
+from dgm.show.spans import Tone, plain
+from dgm.show.trees import tree_lines
 from dgm.tui.agent_list import AgentList
 from dgm.tui.app import THEMES, Browser
 from dgm.tui.bars import Head
@@ -78,20 +80,28 @@ def test_80_by_24_shows_number_tally_and_keys(example: Path) -> None:
     drive(example, (80, 24), script)
 
 
-def test_deep_lines_leave_room_for_the_agent(tmp_path: Path) -> None:
+@pytest.mark.parametrize("siblings", [0, 1])
+def test_seventy_generations_keep_their_columns_in_80_cells(tmp_path: Path, siblings: int) -> None:
     growing = Growing(tmp_path / "run")
-    for parent in range(60):
-        growing.born(parent)
-    growing.run.close()
+    parent = 0
+    for _ in range(70):
+        child = growing.born(parent)
+        for _ in range(siblings):
+            growing.born(parent)
+        parent = child
 
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
-        browser.query_one(AgentList).action_last()
-        await pilot.pause()
-        assert "‹" in grid(browser)
-        assert "60" in grid(browser).splitlines()[-2]
-        assert "own" in grid(browser).splitlines()[-2]
+        lines = browser.query_one(AgentList)
+        rows = [plain(lines.line(number, lines.room)) for number in range(lines.count())]
+        assert {row.index("own ") for row in rows} == {rows[0].index("own ")}
+        assert all(cells(row) <= lines.room for row in rows)
+        assert sum("‹" in row for row in rows) == (0 if not siblings else 128)
+        # The same lines as in a pipe but for marks and widths: the same places.
+        drawn = [agent for agent, _ in tree_lines(growing.run.tree)]
+        assert drawn == [place.agent for place in lines.forest.walk()]
 
     drive(tmp_path / "run", (80, 24), script)
+    growing.run.close()
 
 
 @pytest.mark.parametrize("wish", ["1", "0", "no"])

@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
+from dgm.show.best import BOUND_MEANS
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import BARREN, BEST, EVALUATING, EXPANDING, MARKED, VERDICT_MARKS, WAITING
 from dgm.tui.keys import Where, keys_of, shown
@@ -22,7 +23,9 @@ _TITLES = {
     Where.RUNNING: "5 Run",
 }
 _MARKS = (
-    (BEST, "the best agent, as the run's own policy says"),
+    (BEST, "the best agent: the one that the run's policy recommends"),
+    ("≥", f"lower bound of the best agent's rate: {BOUND_MEANS}"),
+    ("↓", "the only child of the agent above it"),
     (MARKED, "marked by you"),
     (EVALUATING, "is working on a task"),
     (EXPANDING, "a child is being made"),
@@ -31,7 +34,7 @@ _MARKS = (
     *((mark, verdict.value) for verdict, mark in VERDICT_MARKS.items()),
     ("▸", "has children that are folded away"),
     ("»", "was found by /; n goes from one to the next by number"),
-    ("‹", "so many generations are left out before it"),
+    ("‹", "so many outer branchings are left out before it"),
 )
 _TYPED = (
     (":17", "to agent 17"),

@@ -78,7 +78,7 @@ class TaskScreen(TextPage):
         yield TextView(id="text")
         yield TextView(id="statement")
         agents = AgentList(self.reader, id="solvers")
-        agents.row = self._row
+        agents.row, agents.beside = self._row, 2
         yield agents
 
     @property
@@ -287,6 +287,8 @@ class TaskScreen(TextPage):
             if all(other.action != one.action for other in known):
                 known.append(one)
                 known.sort(key=lambda each: each.attempt)
+        most = max(map(len, self._tries.values()), default=0)
+        self.agents.beside = max(1, min(most, _MOST)) + 1
 
     def _actions(self, agent: str) -> Sequence[ActionId]:
         return [one.action for one in self._tries.get(AgentId(int(agent)), ())]
@@ -305,12 +307,12 @@ class TaskScreen(TextPage):
         elif kind == _ONE and len(loads) == 1:
             self.load(key, "the attempt", attempts(self.reader, agents[0], loads[0]))
 
-    def _row(self, agent: AgentId, width: int) -> Line:
+    def _row(self, agent: AgentId, lead: Line, width: int) -> Line:
         """The agent behind the marks of its attempts."""
         tries = self._tries.get(agent, ())
         marks = [Span(VERDICT_MARKS[one.verdict], VERDICT_TONES[one.verdict]) for one in tries[:_MOST]]
         shown = marks or [Span(UNTRIED, Tone.DIM)]
-        return (*shown, Span(" "), *self.agents.agent_row(agent, max(1, width - len(shown) - 1)))
+        return self.agents.agent_row(agent, (*lead, *shown, Span(" ")), width)
 
 
 def _with(tallies: Mapping[TaskId, Tally], graded: Sequence[Recorded]) -> Mapping[TaskId, Tally]:

@@ -7,11 +7,14 @@ from hypothesis import strategies as st
 from dgm.archive.approvals import Waiting
 from dgm.domain import ActionId, AgentId, Born, CommitId, Evaluate, Expand, Tally, TaskId
 from dgm.policies.limits import BARREN
+from dgm.search.best import rate_best
 from dgm.show.agents import AgentRow, State, agent_line, row_of, states, states_of
+from dgm.show.best import best_lines, highest_text
+from dgm.show.columns import STEP
 from dgm.show.lineages import step_lines
 from dgm.show.safe import cells
 from dgm.show.spans import Tone, plain
-from dgm.show.trees import best_line, guides, tree_lines
+from dgm.show.trees import guides, tree_lines
 from tests.unit.worlds import Log
 
 
@@ -101,6 +104,69 @@ def test_guides_are_those_that_a_tree_is_drawn_with(log: Log) -> None:
     assert guides([]) == ""
 
 
+def test_an_only_child_stands_straight_below_its_parent() -> None:
+    log = Log()
+    for parents in ((), (0,), (0,), (1,), (3,), (4,), (4,), (2,)):
+        log.born(*parents)
+    drawn = [plain(shown).split("  █")[0].split("  ░")[0].rstrip() for _, shown in tree_lines(log.tree)]
+    assert drawn == [
+        "0",
+        "├─ 1",
+        "│↓ 3",
+        "│↓ 4",
+        "│  ├─ 5",
+        "│  └─ 6",
+        "└─ 2",
+        " ↓ 7",
+    ]
+
+
+def test_outer_branchings_are_left_out_several_at_once() -> None:
+    assert guides([False] * 6, most=6) == "│  │  │  │  │  ├─ "
+    assert guides([False] * 7, most=6) == "3‹ │  │  │  ├─ "
+    assert guides([False] * 8, most=6) == "3‹ │  │  │  │  ├─ "
+    assert guides([False] * 9, most=6) == "6‹ │  │  ├─ "
+    assert guides([True] * 9, follows=True, most=6) == "6‹        ↓ "
+
+
+@given(st.integers(1, 2_000), st.integers(2, 40))
+def test_guides_never_take_more_than_their_share(depth: int, most: int) -> None:
+    shown = guides([False] * depth, most=most)
+    assert cells(shown) <= STEP * max(most, 3)
+    assert shown.endswith("├─ ")
+
+
+def chain(agents: int, siblings: int) -> Log:
+    """A line of agents; each but the seed has so many siblings."""
+    log = Log()
+    parent = log.born()
+    for _ in range(agents):
+        child = log.born(parent)
+        for _ in range(siblings):
+            log.born(parent)
+        log.graded(child, [True, False, True])
+        parent = child
+    return log
+
+
+@pytest.mark.parametrize("width", [80, 120, None])
+@pytest.mark.parametrize("siblings", [0, 1])
+def test_figures_stay_in_their_columns_at_any_depth(width: int | None, siblings: int) -> None:
+    tree = chain(70, siblings).tree
+    rows = [plain(shown) for _, shown in tree_lines(tree, AgentId(70), width=width)]
+    for name in ("own ", "clade "):
+        assert len({row.index(name) for row in rows if name in row}) == 1
+    assert width is None or max(map(cells, rows)) <= width
+    if not siblings:
+        leads = {row[: row.index(str(agent))] for agent, row in enumerate(rows)}
+        assert leads == {"", "└─ ", " ↓ "}
+
+
+def test_an_agent_without_children_has_more_room_for_its_rationale() -> None:
+    rows = [plain(shown) for _, shown in tree_lines(chain(2, 1).tree, width=80)]
+    assert ["  edit " in row for row in rows] == [False, False, True, True, True]
+
+
 def test_a_tree_of_ten_thousand_in_a_row_needs_no_recursion() -> None:
     log = Log()
     log.born()
@@ -109,8 +175,21 @@ def test_a_tree_of_ten_thousand_in_a_row_needs_no_recursion() -> None:
     assert sum(1 for _ in tree_lines(log.tree, width=80)) == 10_001
 
 
-def test_the_best_of_a_large_tree_is_named_below_it(log: Log) -> None:
-    assert plain(best_line(log.tree, AgentId(0))) == "best  0  1/2 50% 9–91%  edit 0"
+def test_the_best_agent_is_named_below_a_tree_with_its_bound_and_what_both_mean(log: Log) -> None:
+    named, meaning = map(plain, best_lines(log.tree, rate_best(log.tree, AgentId(0))))
+    assert named == "★ best  agent 0: 1/2 50% 9–91%, lower bound 0.06  edit 0"
+    assert "recommended by the policy" in meaning
+    assert "99 %" in meaning
+    assert cells(meaning) <= 80
+
+
+def test_the_top_score_is_called_highest_and_only_where_it_is_another_agents() -> None:
+    log = chain(2, 0)
+    log.graded(2, [True, True])
+    assert highest_text(log.tree, rate_best(log.tree, AgentId(2))) == ""
+    said = highest_text(log.tree, rate_best(log.tree, AgentId(1)))
+    assert said.startswith("agent 2: 4/5 80%")
+    assert "best" not in said
 
 
 def test_a_lineage_names_the_other_parent_of_a_crossover(log: Log) -> None:

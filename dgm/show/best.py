@@ -1,0 +1,53 @@
+"""The recommended agent in words: what ★ means, and the lower bound beside it."""
+
+from dgm.archive.tree import Tree
+from dgm.domain import AgentId, Tally
+from dgm.search.best import Best
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import BEST, interval_text, tally_text
+from dgm.stats import lower_bound
+
+BOUND_MEANS = "99 % sure that its rate is higher"
+RECOMMENDED = "recommended by the policy"
+STAR_MEANS = f"{RECOMMENDED}; lower bound: {BOUND_MEANS}"
+HIGHEST = "highest so far"
+"""The plain top score, which is never called best: luck counts in it."""
+
+
+def bound_text(tally: Tally) -> str:
+    """Return ``lower bound 0.18``, as ``--until-score`` takes it; a dash where nothing was evaluated."""
+    return f"lower bound {lower_bound(tally):.2f}" if tally.n else "lower bound –"
+
+
+def best_text(best: Best) -> str:
+    """Return ``agent 7: 8/21 38% 21–59%, lower bound 0.18``."""
+    return f"agent {best.agent}: {_tallies(best.own)}, {bound_text(best.own)}"
+
+
+def best_lines(tree: Tree, best: Best) -> list[Line]:
+    """Return the best agent with its bound, what it was made for, and what both mean; for below a tree."""
+    said = one_line(tree.agents[best.agent].rationale, 60)
+    return [
+        line(Span(f"{BEST} best  ", Tone.MARK), best_text(best), f"  {said}" if said else ""),
+        line(Span(f"  {STAR_MEANS}", Tone.DIM)),
+    ]
+
+
+def highest_text(tree: Tree, best: Best) -> str:
+    """Return the agent with the highest plain rate, and why it is not the best; empty where it is the best itself.
+
+    Of equals it is the one with more verdicts, then the older one.
+    """
+    tallies = [tree.own(agent.id) for agent in tree.agents]
+    rated = [number for number, tally in enumerate(tallies) if tally.n]
+    if not rated:
+        return ""
+    top = max(rated, key=lambda number: (tallies[number].rate, tallies[number].n, -number))
+    if top == best.agent or tallies[top].rate <= best.own.rate:
+        return ""
+    return f"{best_text(Best(AgentId(top), tallies[top], lower_bound(tallies[top])))}; not recommended"
+
+
+def _tallies(tally: Tally) -> str:
+    return f"{tally_text(tally)} {interval_text(tally)}".rstrip()

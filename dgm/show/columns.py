@@ -1,0 +1,135 @@
+"""Where the columns of a tree of agents stand: a row's figures are below those of the row above, however deep it is."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from operator import add
+
+from dgm.archive.outline import Members
+from dgm.show.words import BAR
+
+STEP = 3
+"""Cells of indentation for each branching."""
+UNBOUNDED = 12
+"""Steps of indentation that are drawn where nothing bounds a line, as in a pipe."""
+_SHARE = 4
+"""Indentation takes at most one part in so many of a line."""
+_INTERVAL = len("34–100%")
+_COUNTING = len("counting …")
+_OPERATOR = 10
+"""Least cells for the operator."""
+_LEAST_USE = ("clade interval", "children", "operator", "clade", "interval", "bar")
+"""What is left out first where a line is too narrow for all."""
+CLADE = ("clade", "clade interval", "children")
+"""What only an agent with children has."""
+_CLOSE = ("interval", "clade interval")
+"""What stands one blank behind what is before it, and not two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much the rows of a tree hold at most."""
+
+    indentation: int
+    """Steps of indentation of the deepest agent, before they are bounded."""
+    agents: int
+    own: int
+    """Verdicts on one agent."""
+    clade: int
+    """Verdicts on one clade."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The cells of each part of a row."""
+
+    stem: int
+    """Guides, number and marks."""
+    widths: Mapping[str, int]
+    """By name, in their order; what is missing has no room on these rows."""
+    line: int | None
+    """The whole line; None where nothing bounds it."""
+
+    def room(self, names: Collection[str]) -> int:
+        """Return the cells left for a text behind the stem and these parts, of a line that is bounded."""
+        taken = _taken({name: cells for name, cells in self.widths.items() if name in names})
+        return max(0, (self.line or 0) - self.stem - taken - 2)
+
+
+def most_steps(width: int | None) -> int:
+    """Return how many steps of indentation are drawn on a line of ``width`` cells; None: nothing bounds it."""
+    return UNBOUNDED if width is None else max(2, width // (_SHARE * STEP))
+
+
+def gap(name: str) -> int:
+    """Return the blanks in front of a part of a row."""
+    return 1 if name in _CLOSE else 2
+
+
+def indents(*, root: bool, children: int) -> bool:
+    """Return whether an agent's children are drawn further in than itself.
+
+    An only child stands straight below its parent, so that a chain of single children keeps one depth. Children of a
+    root always stand further in.
+    """
+    return root or children > 1
+
+
+def indentations(parents: Sequence[int]) -> list[int]:
+    """Return each agent's steps of indentation, before they are bounded.
+
+    Args:
+        parents: of each agent its first parent, which is older; -1 for a root.
+    """
+    children = [0] * len(parents)
+    for parent in parents:
+        if parent >= 0:
+            children[parent] += 1
+    steps: list[int] = []
+    for parent in parents:
+        if parent < 0:
+            steps.append(0)
+        else:
+            steps.append(steps[parent] + indents(root=parents[parent] < 0, children=children[parent]))
+    return steps
+
+
+def extent_of(members: Members, steps: Sequence[int]) -> Extent:
+    """Return how much the rows of these agents hold; ``steps`` is what ``indentations`` says of them."""
+    own = map(add, members.own_resolved, members.own_unresolved)
+    clade = map(add, members.clade_resolved, members.clade_unresolved)
+    return Extent(max(steps, default=0), len(steps), max(own, default=0), max(clade, default=0))
+
+
+def columns_of(extent: Extent, width: int | None, marks: int) -> Columns:
+    """Return the columns for rows of such an extent.
+
+    Args:
+        extent: what the rows hold.
+        width: cells of a line; None where nothing bounds it. Parts of least use are left out until the others fit.
+        marks: cells for marks in front of and behind an agent's number.
+    """
+    stem = STEP * min(extent.indentation, most_steps(width)) + len(str(max(0, extent.agents - 1))) + marks
+    widths = {
+        "bar": BAR,
+        "own": len("own ") + _tally(extent.own),
+        "interval": _INTERVAL,
+        "clade": len("clade ") + max(_COUNTING, _tally(extent.clade)),
+        "clade interval": _INTERVAL,
+    }
+    if width is not None:
+        widths |= {"children": len("children ") + len(str(extent.agents)), "operator": _OPERATOR}
+        for name in _LEAST_USE:
+            if stem + _taken(widths) <= width:
+                break
+            widths.pop(name)
+        widths.pop("operator", None)
+    return Columns(stem, widths, width)
+
+
+def _tally(verdicts: int) -> int:
+    """Return the cells of ``12/12 100%``."""
+    return len(f"{verdicts}/{verdicts} 100%")
+
+
+def _taken(widths: Mapping[str, int]) -> int:
+    return sum(gap(name) + cells for name, cells in widths.items())
