@@ -16,6 +16,7 @@ from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
 from dgm.cli.output import emit_json, show_patch
+from dgm.cli.transcript import find_attempt, show_transcript
 from dgm.domain import Agent, AgentId, Evaluation, Usage
 from dgm.search.best import Best, best_of, find_best
 from dgm.search.summary import account_record, agent_record, by_record, run_summary, spend_record
@@ -96,11 +97,31 @@ def _width() -> int | None:
 @click.command()
 @run_argument
 @agent_argument
+@click.option(
+    "--transcript",
+    "task",
+    metavar="TASK",
+    help="Print all that is kept of AGENT's evaluation on TASK: patch, tests, and what its model said.",
+)
+@click.option(
+    "--attempt",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --transcript: the attempt to print (default: the newest).",
+)
 @as_json
-def show(run_name: str, agent_name: str, as_json: bool) -> None:
-    """Print one agent (an id, 'best', 'seed' or a commit): origin, tallies, evaluations, cost."""
+def show(run_name: str, agent_name: str, task: str | None, attempt: int | None, as_json: bool) -> None:
+    """Print one agent (an id, 'best', 'seed' or a commit): origin, tallies, evaluations, cost.
+
+    With --transcript TASK, print one of its evaluations as the browser shows it; --json gives the turns.
+    """
+    if attempt is not None and task is None:
+        raise UserError("--attempt chooses an attempt at a task; give --transcript TASK as well")
     with open_run(run_name) as run:
         agent = find_agent(run, agent_name)
+        if task is not None:
+            show_transcript(run, *find_attempt(run, agent, task, attempt), as_json=as_json)
+            return
         evaluations = evaluations_of(run, agent.id)
         accounts = Accounts(run)
         account = accounts.of(agent.id)

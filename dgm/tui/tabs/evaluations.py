@@ -79,9 +79,14 @@ def load_one(reader: Reader, action: ActionId) -> Load:
         if not done:
             return Missing(f"evaluation {action}", "it has no verdict yet")
         usage = tree.spend_of(action) if tree is not None else done[-1].cost.usage
-        return Stack(list(_parts(traces, action, done[-1], usage)))
+        return evaluation_body(traces, action, done[-1], usage)
 
     return look
+
+
+def evaluation_body(traces: Traces, action: ActionId, done: Evaluation, usage: Usage) -> Body:
+    """All that is kept of one evaluation, for browser and command line; what cannot be read says why."""
+    return Stack(list(_parts(traces, action, done, usage)))
 
 
 def _evaluations(events: Sequence[Recorded]) -> Sequence[tuple[ActionId, Evaluation]]:

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from dgm.archive.events import AgentBorn, ModelCalled
-from dgm.archive.journal import newly_said
 from dgm.archive.lookups import births
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.domain import AgentId, Digest
-from dgm.messages import Message, Reply, Role, ToolCall
+from dgm.messages import Role, ToolCall
 from dgm.show.agents import root_text
 from dgm.show.making import making_lines
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.transcripts import Exchange, exchanges
 from dgm.show.words import operator_text, usage_text
 from dgm.tui.bodies import Body, Lines, Missing, Prose, Raw, Stack, fact, heading, paragraphs
 from dgm.tui.reader import Reader
@@ -68,43 +68,36 @@ def _making(reader: Reader, agent: AgentId) -> Body:
 
 
 def _calls(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Body]:
-    said: Reply | None = None
+    said = exchanges(traces, calls)
     for place, call in enumerate(calls):
         try:
             # A request is kept as what it adds to an earlier one: just what is new in it.
-            asked, reply = newly_said(traces, call)
+            exchange = next(said)
         except UNREADABLE as error:
             yield Missing(f"model call {call.number} of {len(calls)}", str(error))
             if place + 1 < len(calls):
                 yield Lines([line(f"  and no more of the {len(calls)} calls is shown")])
             return
-        yield Prose(list(_exchange(call, asked, reply, said)))
-        said = reply
+        yield Prose(list(_exchange(exchange)))
     if not calls:
         yield Lines([(), line("  no model was asked")])
 
 
-def _exchange(
-    call: ModelCalled, asked: Sequence[Message], reply: Reply, before: Reply | None
-) -> Iterator[Line]:
+def _exchange(exchange: Exchange) -> Iterator[Line]:
+    call, reply = exchange.call, exchange.reply
     yield ()
     model = f"{one_line(call.role, 30)}, {one_line(call.model, 80)}"
     yield heading(
         f"call {call.number}", Span(f"  {model}, {call.seconds:.1f} s, {usage_text(call.usage)}", Tone.DIM)
     )
-    for message in asked:
-        if before is None or not _repeats(message, before):
-            yield from _message(message.role, message.text, message.calls)
+    for message in exchange.asked:
+        yield from _message(message.role, message.text, message.calls)
     if reply.reasoning:
         yield line(Span("reasoning", Tone.DIM))
         yield from _text(reply.reasoning, Tone.DIM)
     yield from _message(Role.ASSISTANT, reply.text, reply.calls)
     if reply.error:
         yield line(Span(f"refused: {one_line(reply.error, 200)}", Tone.BAD))
-
-
-def _repeats(message: Message, reply: Reply) -> bool:
-    return message.role is Role.ASSISTANT and (message.text, message.calls) == (reply.text, reply.calls)
 
 
 def _message(role: Role, text: str, calls: Sequence[ToolCall]) -> Iterator[Line]:
