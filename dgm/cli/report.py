@@ -24,6 +24,7 @@ from dgm.errors import ArchiveCorrupt, UserError
 from dgm.report.facts import Report, gather
 from dgm.report.figures import write
 from dgm.report.headline import Findings, exists, findings
+from dgm.report.opening import opening_lines
 from dgm.report.page import page
 from dgm.report.people import holdout_lines, note_line, search_lines
 from dgm.report.record import record
@@ -138,7 +139,14 @@ def _say(run: Run, best: AgentId, found: Findings | None, operators: Sequence[Op
     missing = [line(Span(text, Tone.WARN)) for text in missing_traces(run)]
     examined = holdout_lines(run, found, best)
     terminal.write(
-        [*search_lines(run, best), *operator_lines(operators), *examined, note_line(run), *missing]
+        [
+            *opening_lines(run, found, best),
+            *search_lines(run, best),
+            *operator_lines(operators),
+            *examined,
+            note_line(run),
+            *missing,
+        ]
     )
 
 

@@ -49,7 +49,11 @@ def _examined(report: Report, found: Findings) -> list[Html]:
     pairs = found.comparison
     if found.missing:
         so_far = [("seed, 0", tally_text(pairs.first)), (f"best, {report.best}", tally_text(pairs.second))]
+        so_far = so_far[:1] if found.itself else so_far
         return [table(("agent", "resolved so far"), so_far, kind="headline")]
+    if found.itself:
+        alone = [_row("seed, 0", pairs.first, "seed")]
+        return [table(("agent", "resolved", "95 %", ""), alone, kind="headline")]
     rows = [_row("seed, 0", pairs.first, "seed"), _row(f"best, {report.best}", pairs.second, "")]
     control = found.control
     offline = "offline" in report.run["models"].values()
@@ -138,7 +142,7 @@ def _naive(report: Report) -> Html:
     if chosen := report.chosen:
         corrected = [
             paragraph(
-                f"Corrected for choosing the best of {chosen['evaluated']:,} evaluated agents, its rate on the "
+                f"Corrected for having been chosen among {chosen['evaluated']:,} evaluated agents, its rate on the "
                 f"search tasks is about {chosen['corrected_rate']:.0%} instead of {chosen['rate']:.0%}."
             )
         ]

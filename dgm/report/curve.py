@@ -1,7 +1,8 @@
-"""How good the best agent was believed to be, over evaluations, spend and time.
+"""The highest lower bound of any agent, over evaluations, spend and time.
 
-The best of a moment is the agent with the highest lower credible bound, whatever policy the run has: that is a rule
-which every run can be compared by. The bound falls as well as rises, and so does the curve.
+The leader of a moment is the agent with the highest lower credible bound, whatever policy the run has: that is a rule
+which every run can be compared by. It is not called best: that is the agent which the policy recommends. The bound
+falls as well as rises, and so does the curve.
 Verdicts that were withdrawn later count at no time.
 """
 
@@ -35,7 +36,7 @@ _STALE = 4
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The best agent of a moment."""
+    """The agent with the highest lower bound at a moment."""
 
     evaluations: int
     """Resolved and unresolved ones until then."""
@@ -51,7 +52,7 @@ class Point:
 
 
 def curve(run: Run, most: int = 400, pause: Callable[[], None] = lambda: None) -> Sequence[Point]:
-    """At most ``most`` points, where something of the best agent changed, and the end of the run as the last.
+    """At most ``most`` points, where something of the leading agent changed, and the end of the run as the last.
 
     Empty where there was no verdict yet.
 
@@ -83,7 +84,7 @@ def _rows(run: Run, pause: Callable[[], None]) -> Iterator[tuple[Any, ...]]:
 
 
 def _points(run: Run, pause: Callable[[], None]) -> Iterator[Point]:
-    watch, best = Watch(), _Best()
+    watch, leader = Watch(), _Leader()
     withdrawn = run.store.withdrawn(run.tree.seq)
     usd, tokens, evaluations = 0.0, 0, 0
     shown = last = None
@@ -96,8 +97,8 @@ def _points(run: Run, pause: Callable[[], None]) -> Iterator[Point]:
             usd += cost
         elif kind == "task_graded" and said in ("resolved", "unresolved") and seq not in withdrawn:
             evaluations += 1
-            best.graded(agent, said == "resolved")
-            found = best.now()
+            leader.graded(agent, said == "resolved")
+            found = leader.now()
             if found != shown:
                 shown = found
                 last = Point(evaluations, usd, tokens, watch.seconds, *found)
@@ -108,7 +109,7 @@ def _points(run: Run, pause: Callable[[], None]) -> Iterator[Point]:
             yield end
 
 
-class _Best:
+class _Leader:
     """The agent with the highest lower bound as verdicts arrive; ties as in ``dgm.policies.best_belief``."""
 
     def __init__(self) -> None:

@@ -20,19 +20,19 @@ WIDTH, HEIGHT = 360, 236
 
 
 def progress_evaluations(report: Report) -> Drawing | None:
-    """The best agent over evaluations."""
+    """The highest lower bound over evaluations."""
     return _progress(report, "evaluations", lambda point: point.evaluations)
 
 
 def progress_spend(report: Report) -> Drawing | None:
-    """The best agent over what the model calls cost: money, or tokens where none was paid."""
+    """The highest lower bound over what the model calls cost: money, or tokens where none was paid."""
     if report.spend.usd:
         return _progress(report, "USD spent", lambda point: point.usd)
     return _progress(report, "tokens used", lambda point: point.tokens)
 
 
 def progress_time(report: Report) -> Drawing | None:
-    """The best agent over wall time."""
+    """The highest lower bound over wall time."""
     seconds = report.curve[-1].seconds if report.curve else 0
     unit, name = (
         (3600, "hours") if seconds >= 3 * 3600 else (60, "minutes") if seconds >= 180 else (1, "seconds")
@@ -44,7 +44,7 @@ def _progress(report: Report, name: str, x: Callable[[Point], float]) -> Drawing
     points = report.curve
     if not points:
         return None
-    drawing = Drawing(f"the best agent's rate over {name}", WIDTH, HEIGHT)
+    drawing = Drawing(f"highest lower bound over {name}", WIDTH, HEIGHT)
     axes = Axes(40, 30, WIDTH - 56, HEIGHT - 72, x(points[-1]))
     axes.draw(drawing, name)
     places = [axes.x(x(point)) for point in points]
@@ -85,12 +85,12 @@ def _spots(
     x: Callable[[Point], float],
     name: str,
 ) -> None:
-    """Where another agent became the best: what the pointer shows."""
+    """Where another agent took the lead: what the pointer shows."""
     before: AgentId | None = None
     for point, (at, y) in zip(points, places, strict=True):
         if point.agent != before:
             tip = (
-                f"agent {point.agent} is the best\n{short(x(point))} {name}\n"
+                f"agent {point.agent} has the highest lower bound\n{short(x(point))} {name}\n"
                 f"rate {point.raw:.0%}, lower bound {point.lower:.0%}"
             )
             drawing.add("circle", {"class": "dot", "cx": at, "cy": y, "r": 2.6}, tip=tip)
@@ -102,8 +102,10 @@ def holdout(report: Report) -> Drawing | None:
     if report.found is None or report.found.missing or not report.found.comparison.first.n:
         return None
     pairs = report.found.comparison
-    rows = [("seed", pairs.first, "seed"), (f"best ({report.best})", pairs.second, "")]
-    control = report.found.control
+    rows = [("seed", pairs.first, "seed")]
+    if not report.found.itself:
+        rows.append((f"best ({report.best})", pairs.second, ""))
+    control = None if report.found.itself else report.found.control
     if control and control.attempts > 1:
         rows.append((f"seed × {control.attempts}", control.pairs.first, "seed"))
     drawing = Drawing("rates on the holdout tasks with 95 % intervals", 640, 70 + 34 * len(rows))
@@ -147,7 +149,7 @@ def operators(report: Report) -> Drawing | None:
         at = middle + mark / (100 * reach) * width / 2
         drawing.line(at, top, at, foot, "grid" if mark else "axis")
         drawing.text(at, foot + 16, points(mark / 100).split()[0] if mark else "0", "soft", 11, "middle")
-    drawing.text(middle, foot + 36, "own rate minus the best parent's, in points", "soft", 12, "middle")
+    drawing.text(middle, foot + 36, "own rate minus the better parent's, in points", "soft", 12, "middle")
     for number, (line, gain) in enumerate(zip(lines, gains, strict=True)):
         y = top + 30 * number + 15
         drawing.text(left - 12, y + 4, one_line(line.operator, 24), "", 12, "end")

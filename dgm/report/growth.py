@@ -10,25 +10,27 @@ from dgm.show.safe import one_line
 from dgm.show.words import counted
 from dgm.stats.better import JUDGED
 
-BEST_OF_A_MOMENT = (
-    "The best agent of each moment: the one with the highest rate that it exceeds with a probability of 99 % (lower "
-    "bound, on the search tasks). A dot marks a change of the best agent. A bound falls when the best agent fails, and "
-    "its plain rate jumps after few evaluations: that is why nobody should trust it."
+LEADER_OF_A_MOMENT = (
+    "The highest lower bound of any agent at each moment, on the search tasks: one is 99 % sure that its rate is "
+    "higher. A dot marks where another agent takes the lead. A bound falls when its agent fails, and a plain rate "
+    "jumps after few evaluations: that is why nobody should trust it. The leader of a moment need not be the best "
+    "agent (★), which is the one that the policy recommends."
 )
 HOW_TO_READ = (
     "Each mark is an agent, its children to the right. Its area is the number of verdicts on its clade (itself and all "
-    "its descendants), its shade their rate: the clade's metaproductivity, CMP. The line of the best agent is thick."
+    "its descendants), its shade their rate: the clade's metaproductivity, CMP. The star is the best agent: the one "
+    "that the policy recommends. Its line is thick."
 )
 HANDS_ON = "Point at an agent to read about it; zoom with the buttons or with Ctrl and the wheel, and drag."
 BIASED = (
-    f"Gain: own rate minus the best parent's, of children with at least {JUDGED} verdicts. Parents are chosen for "
+    f"Gain: own rate minus the better parent's, of children with at least {JUDGED} verdicts. Parents are chosen for "
     "high rates, so gains are biased down, for all operators alike."
 )
 BUTTONS = (("in", "+", "zoom in"), ("out", "−", "zoom out"), ("all", "whole", "show the whole tree"))
 
 
 def progress(report: Report) -> Section:
-    """How good the best agent of each moment was believed to be."""
+    """The highest lower bound of each moment."""
     drawn = (
         (figures.progress_evaluations(report), "over evaluations"),
         (
@@ -42,7 +44,7 @@ def progress(report: Report) -> Section:
     ]
     if not pictures:
         return Section("progress", "Progress", [lead("No evaluation yet.")])
-    return Section("progress", "Progress", [lead(BEST_OF_A_MOMENT), h("div", {"class": "grid"}, *pictures)])
+    return Section("progress", "Progress", [lead(LEADER_OF_A_MOMENT), h("div", {"class": "grid"}, *pictures)])
 
 
 def tree(report: Report) -> Section:

@@ -69,6 +69,8 @@ class Findings:
     """What the search's spend buys without a search."""
     examined: int = 0
     """Agents of the run beside its seed that have a verdict on one of these tasks."""
+    itself: bool = False
+    """Whether the best agent is the seed: then there is nothing to compare, and only the seed's tally is shown."""
 
     @property
     def ungraded(self) -> int:
@@ -100,6 +102,7 @@ def findings(run: Run, agent: Agent) -> Findings | None:
             sum(_missing(exam, entered) for entered in {seed, best}),
             control_findings(exam, agent, control_of(run)),
             _examined(exam, seed),
+            seed == best,
         )
 
 
@@ -160,6 +163,12 @@ def verdict(found: Findings | None, best: AgentId, run: str, *, simulated: bool 
             f"({more} does it).",
         )
     pairs = found.comparison
+    if found.missing and best == 0:
+        return Verdict(
+            answer,
+            f"Nothing is shown yet: the search recommends the seed itself, which has a verdict on {pairs.first.n} of "
+            f"{found.tasks} holdout tasks ({more} goes on).",
+        )
     if found.missing:
         return Verdict(
             answer,
@@ -190,8 +199,8 @@ def repeated(found: Findings) -> str:
 
 
 def holdout_record(found: Findings) -> dict[str, Any]:
-    """The examination for programs; of one that is not complete the counts alone."""
-    pairs, whole = found.comparison, not found.missing
+    """The examination for programs; where it is not complete, or the best agent is the seed, the counts alone."""
+    pairs, whole = found.comparison, not found.missing and not found.itself
     return {
         "tasks": found.tasks,
         "missing": found.missing,

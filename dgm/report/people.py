@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from dgm.archive.run import Run
-from dgm.domain import AgentId, Tally, Usage
+from dgm.domain import SEED, AgentId, Tally, Usage
 from dgm.report.control import absent, examining, sentences
 from dgm.report.ending import saving_text
 from dgm.report.headline import (
@@ -23,42 +23,46 @@ from dgm.report.headline import (
 from dgm.search.cache_saving import cache_saving
 from dgm.search.exam import Comparison
 from dgm.search.summary import chosen_record, models_of
+from dgm.show.best import RECOMMENDED, bound_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.words import interval_text, mcnemar_text, tally_text, usage_lines, usage_text
+from dgm.show.words import BEST, interval_text, mcnemar_text, tally_text, usage_lines, usage_text
 from dgm.simulate import PLAN as SIMULATION
 
 
 def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
     """The search."""
-    lines = [
-        line(Span("on the search tasks (chosen on these, so they flatter the best agent):", Tone.STRONG))
-    ]
-    for name, agent in (("seed", AgentId(0)), ("best", best)):
-        own = run.tree.own(agent)
-        lines.append(
-            line("  ", Span(name, Tone.KEY), f"  agent {agent:<4} {tally_text(own):<12} ", _dim(own))
-        )
-    if chosen := chosen_record(run, best):
-        lines.append(
-            line(
-                f"  best agent's rate: naive {chosen['rate']:.0%}, corrected for choosing the best of "
-                f"{chosen['evaluated']}: {chosen['corrected_rate']:.0%}"
-            )
-        )
-    made = run.tree.agents[best]
-    last = one_line(made.rationale, 80) if made.parents else "none; it is the seed"
-    return [
-        *lines,
-        line(f"  best agent's last step: {last}"),
+    spent = [
         line(f"  spent on the search: {usage_text(run.tree.spend)}"),
         *map(_plain, usage_lines(run.tree.spend_by, "    ")),
         *([line(f"  {saving}")] if (saving := saving_text(cache_saving(run))) else []),
     ]
+    if best == SEED:
+        return [line(Span("on the search tasks:", Tone.STRONG)), _own(run, "seed", SEED, best), *spent]
+    lines = [
+        line(Span("on the search tasks (chosen on these, so they flatter the best agent):", Tone.STRONG)),
+        _own(run, "seed", SEED, best),
+        _own(run, "best", best, best),
+    ]
+    if chosen := chosen_record(run, best):
+        lines.append(
+            line(
+                f"  best agent's rate: naive {chosen['rate']:.0%}, corrected for having been chosen "
+                f"among {chosen['evaluated']}: {chosen['corrected_rate']:.0%}"
+            )
+        )
+    last = one_line(run.tree.agents[best].rationale, 80)
+    return [*lines, line(f"  best agent's last step: {last}"), *spent]
+
+
+def _own(run: Run, name: str, agent: AgentId, best: AgentId) -> Line:
+    own = run.tree.own(agent)
+    star = f"  {BEST} {bound_text(own)}; {RECOMMENDED}" if agent == best else ""
+    return line("  ", Span(name, Tone.KEY), f"  agent {agent:<4} {tally_text(own):<12} ", _dim(own), star)
 
 
 def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> Sequence[Line]:
-    """The examination."""
+    """The examination; where the best agent is the seed, its tally alone."""
     if SIMULATION in run.config:
         return [
             line(Span("holdout tasks: none, for a simulated run has no benchmark to evaluate on", Tone.DIM))
@@ -71,17 +75,19 @@ def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> Sequence[L
     title = f"on {pairs.first.n} holdout tasks, which nothing in the search has seen (95 % Wilson intervals):"
     if found.missing:
         title = f"{verdict(found, best, run.name).sentence} So far:"
-    lines = [line(Span(title, Tone.STRONG))]
-    for name, agent, tally, usage in (
-        ("seed", 0, pairs.first, found.seed),
-        ("best", best, pairs.second, found.best),
-    ):
-        lines.append(_candidate(name, agent, tally, usage, interval=not found.missing))
+    candidates = [("seed", SEED, pairs.first, found.seed), ("best", best, pairs.second, found.best)]
+    lines = [
+        line(Span(title, Tone.STRONG)),
+        *(
+            _candidate(name, agent, tally, usage, interval=not found.missing)
+            for name, agent, tally, usage in candidates[: 1 if found.itself else 2]
+        ),
+    ]
     spent = [
         line(f"  spent on the holdout tasks: {usage_text(found.spend)}"),
         *map(_plain, usage_lines(found.by, "    ")),
     ]
-    if found.missing:
+    if found.missing or found.itself:
         return [*lines, *spent]
     changed = f"{len(pairs.gained)} gained, {len(pairs.lost)} lost; {mcnemar_text(pairs.p, pairs.mid_p)}"
     return [

@@ -84,7 +84,11 @@ def tree_picture(report: Report) -> Drawing:
         _mark(drawing, form, (x, y, radius), kind, _tip(member, node))
         if node.agent == report.best:
             star = _star(x, y - radius - 9, 7)
-            drawing.add("path", {"class": "star", "d": star}, tip=f"agent {node.agent}: the best agent")
+            drawing.add(
+                "path",
+                {"class": "star", "d": star},
+                tip=f"agent {node.agent}: the best agent, which the policy recommends",
+            )
         if labelled or node.agent in on_line:
             kind = "strong halo" if node.agent in on_line else "soft halo"
             if member.children > node.hidden:
@@ -230,7 +234,7 @@ def _entries(scale: Scale) -> Iterator[_Entry]:
             radius = scale.size(Tally(verdicts))
             said = counted(verdicts, "verdict")
             yield _Entry(2 * radius + 5 + _length(said), partial(_sized, radius, said))
-    said = f"best agent ({BEST}), its line thick"
+    said = f"best agent ({BEST}, recommended), its line thick"
     yield _Entry(18 + _length(said), partial(_starred, said))
     for operator, form in scale.shapes.items() if len(scale.shapes) > 1 else ():
         said = one_line(operator, 24)

@@ -14,6 +14,7 @@ from dgm.report.facts import gather
 from dgm.report.figures import holdout
 from dgm.report.headline import WORDS as WORDS_OF
 from dgm.report.headline import Answer, Findings, holdout_record, verdict
+from dgm.report.opening import opening_lines
 from dgm.report.page import page
 from dgm.report.people import holdout_lines, search_lines
 from dgm.search.exam import Comparison, paired
@@ -62,7 +63,7 @@ def test_the_best_agents_rate_is_corrected_for_the_choice(searched) -> None:
     assert 0.4 < found["corrected_rate"] < 0.65  # 0.4 is the rate of all together
     said = text(search_lines(searched, AgentId(2)))
     share = f"{found['corrected_rate']:.0%}"
-    assert f"best agent's rate: naive 70%, corrected for choosing the best of 4: {share}" in said
+    assert f"best agent's rate: naive 70%, corrected for having been chosen among 4: {share}" in said
 
 
 def test_nothing_is_corrected_where_there_was_no_choice(searched, tmp_path: Path) -> None:
@@ -210,6 +211,42 @@ def test_a_search_that_recommends_its_seed_says_so() -> None:
     found = verdict(findings(twenty(0, 0, 4)), AgentId(0), "run")
     assert found.answer is Answer.NOT_SHOWN
     assert found.sentence.startswith("The search recommends the seed itself")
+
+
+def test_a_report_begins_with_the_answer_the_difference_and_the_cost(searched) -> None:
+    better, much, cost, blank = map(plain, opening_lines(searched, findings(twenty(14, 1, 3)), AgentId(2)))
+    assert better.startswith("better?       On 20 holdout tasks")
+    assert "it is better than the seed" in better
+    assert much.startswith("by how much?  +65 points on the holdout tasks, 95 % interval +")
+    assert cost.startswith("at what cost? 0.0000 USD, ")
+    assert "for 40 evaluations and 4 new agents" in cost
+    assert blank == ""
+
+
+def test_before_an_examination_the_difference_is_that_of_the_search_and_said_to_flatter(searched) -> None:
+    better, much, *_ = map(plain, opening_lines(searched, None, AgentId(2)))
+    assert "Nothing is shown yet" in better
+    assert "not known yet; on the search tasks +40 points (7/10 70% 40–89% against 3/10 30% 11–60%)" in much
+    assert "flatters" in much
+
+
+def test_the_seed_is_not_compared_with_itself(searched) -> None:
+    same = replace(findings(twenty(0, 0, 4)), itself=True)
+    said = text(
+        [
+            *opening_lines(searched, same, AgentId(0)),
+            *search_lines(searched, AgentId(0)),
+            *holdout_lines(searched, same, AgentId(0)),
+        ]
+    )
+    assert (
+        "by nothing: the best agent is the seed, which resolves 3/10 30% 11–60% of the search tasks" in said
+    )
+    for comparison in ("best  agent", "gained", "difference", "McNemar", "power", "ontrol", "corrected"):
+        assert comparison not in said
+    document = holdout_record(same)
+    assert document["seed"]["n"] == 20
+    assert document["mcnemar_p"] is document["difference"] is document["power"] is document["control"] is None
 
 
 @pytest.mark.parametrize(
