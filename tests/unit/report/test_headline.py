@@ -214,20 +214,34 @@ def test_a_search_that_recommends_its_seed_says_so() -> None:
 
 
 def test_a_report_begins_with_the_answer_the_difference_and_the_cost(searched) -> None:
-    better, much, cost, blank = map(plain, opening_lines(searched, findings(twenty(14, 1, 3)), AgentId(2)))
-    assert better.startswith("better?       On 20 holdout tasks")
-    assert "it is better than the seed" in better
-    assert much.startswith("by how much?  +65 points on the holdout tasks, 95 % interval +")
-    assert cost.startswith("at what cost? 0.0000 USD, ")
-    assert "for 40 evaluations and 4 new agents" in cost
-    assert blank == ""
+    lines = list(map(plain, opening_lines(searched, findings(twenty(14, 1, 3)), AgentId(2))))
+    assert lines[0].startswith("better?       yes: 17 of 20 holdout tasks, the seed 4 (McNemar p = 0.00")
+    assert lines[1].startswith("by how much?  +65 points on the holdout tasks, +")
+    assert lines[1].endswith(" with 95 % confidence")
+    assert lines[2].startswith("at what cost? 0.0000 USD, 0 tokens, ")
+    assert lines[3:] == [""]
+    assert all(len(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "missing", "said"),
+    [
+        (4, 1, 0, "not shown: 10 of 20 holdout tasks, the seed 7"),
+        (0, 9, 0, "no, it is worse: 6 of 20"),
+        (9, 0, 3, "not known: 20 of 20 holdout tasks done (dgm report searched --holdout goes on)"),
+    ],
+)
+def test_the_answer_says_no_more_than_the_test_shows(searched, gained, lost, missing, said: str) -> None:
+    found = findings(twenty(gained, lost, 6), missing)
+    assert said in plain(opening_lines(searched, found, AgentId(2))[0])
 
 
 def test_before_an_examination_the_difference_is_that_of_the_search_and_said_to_flatter(searched) -> None:
     better, much, *_ = map(plain, opening_lines(searched, None, AgentId(2)))
-    assert "Nothing is shown yet" in better
-    assert "not known yet; on the search tasks +40 points (7/10 70% 40–89% against 3/10 30% 11–60%)" in much
-    assert "flatters" in much
+    assert (
+        better == "better?       not known: no holdout task was tried (dgm report searched --holdout does it)"
+    )
+    assert much == "by how much?  +40 points on the search tasks, which flatter: 40–89% against 11–60%"
 
 
 def test_the_seed_is_not_compared_with_itself(searched) -> None:
