@@ -36,7 +36,7 @@ from dgm.meta.registry import open_operators
 from dgm.models.choose import drawing_of, open_models
 from dgm.models.dry_run import DryRun
 from dgm.paths import asset
-from dgm.policies.registry import open_policy, refuse_idle
+from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
@@ -47,6 +47,7 @@ from dgm.search.control import Examination, enter_control
 from dgm.search.endless import refuse_endless
 from dgm.search.exam import FOLDER, enter
 from dgm.search.foreman import Foreman
+from dgm.search.goals import open_goals, refuse_unreachable
 from dgm.search.loop import Search, Surroundings
 from dgm.search.model_checks import prices_of
 from dgm.search.supply import Lent
@@ -108,6 +109,17 @@ def check_settings(settings: Settings) -> None:
     open_policy(settings, needs_of(settings))
     refuse_idle(settings.policy)
     seed_source(settings.seed_agent)
+
+
+def check_goals(budget: Budget, settings: Settings, parts: Parts) -> None:
+    """Make sure that the ends that a session asks for can be reached.
+
+    Raises:
+        UserError: one cannot.
+    """
+    # A policy of somebody else's may try a task more than once.
+    if settings.policy.name in POLICIES:
+        refuse_unreachable(budget, len(parts.benchmark.tasks(Split.SEARCH)))
 
 
 def create(folder: Path, settings: Settings, parts: Parts) -> Run:
@@ -351,7 +363,7 @@ async def search(run: Run, settings: Settings, parts: Parts, on_event: OnEvent) 
     """A search that is ready to go; ``on_event`` hears of every event that it records."""
     policy = open_policy(settings, needs_of(settings))
     async with laboratory(run, settings, parts, on_event) as worker:
-        around = Surroundings(on_event, Lent(worker.gateway))
+        around = Surroundings(on_event, Lent(worker.gateway), goals=open_goals(run))
         yield Search(
             Foreman(run, settings, registry.needs_of(worker.operators)), policy, worker, settings, around
         )

@@ -247,3 +247,7 @@ class Budget:
     """Wall time over all of the run's sessions."""
     expansion_cost: float = 0.0
     """Evaluations of the budget that one expansion takes, whatever comes of it."""
+    score: float | None = None
+    """Lower bound of the best agent at which the search has reached its goal, above 0 and below 1."""
+    patience: int | None = None
+    """Graded evaluations without a better recommendation after which the search ends."""

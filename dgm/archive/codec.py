@@ -293,6 +293,8 @@ def _run_body(event: RunStarted) -> dict[str, Any]:
         "tokens": limits.tokens,
         "seconds": limits.seconds,
         **({"expansion_cost": limits.expansion_cost} if limits.expansion_cost else {}),
+        **({} if limits.score is None else {"score": limits.score}),
+        **({} if limits.patience is None else {"patience": limits.patience}),
     }
     flips = {"flips": True} if event.flips else {}
     control = {"control": astuple(event.control)} if event.control else {}
@@ -308,6 +310,8 @@ def _read_run(_action: ActionId, body: Body) -> Event:
         budget.get("tokens"),
         budget.get("seconds"),
         budget.get("expansion_cost", 0.0),
+        budget.get("score"),
+        budget.get("patience"),
     )
     control = Control(*body["control"]) if body.get("control") else None
     return RunStarted(

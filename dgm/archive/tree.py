@@ -152,6 +152,16 @@ class Tree(Genealogy):
         """From first to last event of each session, summed; the time between sessions is not counted."""
         return self._watch.seconds
 
+    @property
+    def session_began(self) -> float:
+        """Unix time at which the last session began; 0 before the first event."""
+        return self._watch.began
+
+    @property
+    def last_at(self) -> float:
+        """Unix time of the last event; 0 before the first one."""
+        return self._watch.last
+
     def spend_of(self, action: ActionId) -> Usage:
         """What the model calls of one action took, over all its tries."""
         return self.model_calls.of(action)

@@ -16,6 +16,16 @@ class Watch:
         """From first to last event of each session, summed."""
         return self._closed + self._last - self._start
 
+    @property
+    def began(self) -> float:
+        """Unix time at which the last session began; 0 before the first event."""
+        return self._start
+
+    @property
+    def last(self) -> float:
+        """Unix time of the last event; 0 before the first one."""
+        return self._last
+
     def begin(self, at: float) -> None:
         """Begin a session; what was between the last one and this does not count."""
         self._closed = self.seconds

@@ -28,6 +28,27 @@ class Amount(click.FloatRange):
         return number
 
 
+class Share(click.FloatRange):
+    """A number above 0 and below 1, or a percentage such as ``60%``."""
+
+    name = "share"
+
+    def __init__(self) -> None:
+        super().__init__(min=0.0, min_open=True, max=1.0, max_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        text = str(value).strip()
+        try:
+            number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            self.fail(f"'{text}' is no number; write 0.6 or 60%", param, ctx)
+        if not 0 < number < 1:
+            hint = f"; {number:g}% is {number / 100:g}" if 1 < number < 100 and "%" not in text else ""
+            self.fail(f"'{text}' is not between 0 and 1{hint}", param, ctx)
+        return number
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 run_argument = click.argument("run_name", metavar="RUN")
 agent_argument = click.argument("agent_name", metavar="AGENT")

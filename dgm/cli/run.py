@@ -14,7 +14,7 @@ from dgm import assemble
 from dgm.archive.events import RunChanged
 from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.run import Run
-from dgm.cli.arguments import Amount, as_json, run_argument
+from dgm.cli.arguments import Amount, Share, as_json, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluation import placed
@@ -54,6 +54,16 @@ EXIT = {
 def budget_options(command: Any) -> Any:
     """The limits that ``run`` and ``resume`` both take."""
     for option in (
+        click.option(
+            "--patience",
+            type=click.IntRange(min=1),
+            help="End when no better agent was recommended in this many evaluations.",
+        ),
+        click.option(
+            "--until-score",
+            type=Share(),
+            help="End when the lower bound of the best agent's rate on the search tasks reaches this (0.6 or 60%).",
+        ),
         click.option("--max-hours", type=Amount(), help="Wall time, over all sessions of the run."),
         click.option(
             "--max-usd",
@@ -97,6 +107,7 @@ def run(
         )
     parts = assemble.parts_of(settings)
     assemble.check_settings(settings)
+    assemble.check_goals(settings.budget.budget(), settings, parts)
     settings = _with_models(settings)
     refuse_endless(settings.budget.budget(), settings)
     _rehearse_seed(settings, parts)
@@ -155,6 +166,8 @@ def resume(
         budget = _budget(assemble.budget_of(opened, settings), flags)
         refuse_endless(budget, settings)
         parts = _parts_again(opened, settings, event)
+        budget = _budget(assemble.budget_of(opened, settings), flags)
+        assemble.check_goals(budget, settings, parts)
         checks = _check_again(settings, opened)
         withdrawn = graded_after_refusals(opened) if regrade else ()
         assemble.reopen(opened, budget, parts, [*([event] if event else ()), *withdrawn])
@@ -234,7 +247,7 @@ def _checked(name: str) -> str:
 
 
 def _dotted(flags: dict[str, Any]) -> dict[str, Any]:
-    names = {"policy": "policy.name"} | {
+    names = {"policy": "policy.name", "until_score": "budget.until_score", "patience": "budget.patience"} | {
         f"max_{limit}": f"budget.{limit}" for limit in ("evaluations", "agents", "usd", "tokens", "hours")
     }
     return {names.get(key, key): value for key, value in flags.items()}
@@ -254,6 +267,8 @@ def _budget(before: Budget, flags: dict[str, Any]) -> Budget:
         given.get("tokens", before.tokens),
         seconds,
         before.expansion_cost,
+        given.get("until_score", before.score),
+        given.get("patience", before.patience),
     )
 
 
@@ -277,7 +292,7 @@ def _go(made: Run, settings: Settings, parts: assemble.Parts, as_json: bool) -> 
 def _say_next(made: Run, over: Ending) -> None:
     next_step = (
         f"look with: dgm tree {made.name}"
-        if over.reason is Reason.GOAL
+        if over.reason in (Reason.GOAL, Reason.STANDSTILL)
         else f"resume with: dgm resume {made.name}"
     )
     # The words of a provider or an agent may stand in the message.

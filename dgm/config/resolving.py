@@ -14,6 +14,8 @@ from dgm.config.settings import Settings
 from dgm.errors import UserError
 
 KeyPath = tuple[str, ...]
+_NO_LIMITS = ("budget.until_score", "budget.patience")
+"""Settings of the section ``budget`` whose flags do not begin with ``--max-``."""
 
 
 def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, Any]) -> Settings:
@@ -42,7 +44,7 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     for key, value in flags.items():
         if value is not None:
             _assign(merged, tuple(key.split(".")), value)
-            limit = "max-" if key.startswith("budget.") else ""
+            limit = "max-" if key.startswith("budget.") and key not in _NO_LIMITS else ""
             origin[key] = f"--{limit}{key.rpartition('.')[2].replace('_', '-')}"
     settings = validated(merged, origin)
     check_together(settings, origin)

@@ -12,7 +12,10 @@ DEFAULT_EVALUATIONS = 160
 
 
 class BudgetSettings(Section):
-    """Limits of the whole run; a missing one is no limit, but a run without any ends after 160 evaluations."""
+    """Limits of the whole run; a missing one is no limit, but a run without any ends after 160 evaluations.
+
+    ``agents``, ``until_score`` and ``patience`` alone are no limits in this sense.
+    """
 
     evaluations: Count | None = None
     """Graded evaluations."""
@@ -26,13 +29,28 @@ class BudgetSettings(Section):
     """Wall time over all sessions of the run."""
     expansion_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Evaluations of the budget that one expansion takes; 0: only evaluations count, as in arXiv:2510.21614."""
+    until_score: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """End when the lower bound of the best agent's rate on the search tasks reaches this share, such as 0.6."""
+    patience: Count | None = None
+    """End when no better agent was recommended in this many graded evaluations (``docs/ends.md``)."""
+    confirm_above_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Ask on a terminal before a search may spend more than this; without it nobody is asked."""
 
     def budget(self) -> Budget:
         """The same as a domain value."""
         seconds = None if self.hours is None else self.hours * 3600
         limited = any(limit is not None for limit in (self.evaluations, self.usd, self.tokens, seconds))
         evaluations = self.evaluations if limited else DEFAULT_EVALUATIONS
-        return Budget(evaluations, self.agents, self.usd, self.tokens, seconds, self.expansion_cost)
+        return Budget(
+            evaluations,
+            self.agents,
+            self.usd,
+            self.tokens,
+            seconds,
+            self.expansion_cost,
+            self.until_score,
+            self.patience,
+        )
 
 
 class PolicySettings(Section):

@@ -29,6 +29,8 @@ FLAGS: Mapping[str, str] = {
     "budget.usd": "--max-usd",
     "budget.tokens": "--max-tokens",
     "budget.hours": "--max-hours",
+    "budget.until_score": "--until-score",
+    "budget.patience": "--patience",
 }
 """Settings with an option of their own; all others go by ``--set``."""
 ALWAYS = ("benchmark", "model", "seed")

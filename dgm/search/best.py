@@ -42,7 +42,12 @@ def rate_best(tree: Tree, agent: AgentId) -> Best:
 
 
 def best_of(run: Run) -> AgentId:
-    """Return the agent that the run recommends now; the run must have one.
+    """Return the agent that the run recommends now; the run must have one."""
+    return best_in(run, run.tree)
+
+
+def best_in(run: Run, tree: Tree) -> AgentId:
+    """Return the agent that the run's policy recommends in ``tree``, a fold of the run's log up to any moment.
 
     A run that names no policy, or one that is a plug-in that is not installed here, is read as ``hgm`` would read it.
     """
@@ -52,6 +57,6 @@ def best_of(run: Run) -> AgentId:
     said = {"name": UNNAMED, **run.config.get("settings", {}).get("policy", {})}
     policy = PolicySettings(**{key: said[key] for key in ("name", "recommendation", "alpha") if key in said})
     try:
-        return best_agent(policy, run.tree)
+        return best_agent(policy, tree)
     except UserError:
-        return best_belief(run.tree)
+        return best_belief(tree)

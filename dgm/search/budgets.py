@@ -27,6 +27,7 @@ class Reason(StrEnum):
     """Why a session of a run ended."""
 
     GOAL = "goal reached"
+    STANDSTILL = "no better agent"
     LIMIT = "budget spent"
     NOTHING_LEFT = "nothing left to do"
     STOPPED = "stopped"

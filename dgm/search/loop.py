@@ -22,6 +22,7 @@ from dgm.archive.events import (
     RunStopped,
     TaskGraded,
 )
+from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Evaluation, Outcome, Stillborn, Verdict
 from dgm.errors import Infrastructure
@@ -30,6 +31,7 @@ from dgm.protocols import Policy
 from dgm.search.asked import refuse_nonsense
 from dgm.search.budgets import NO_ROOM, Ending, Reason, ending, room_for, room_for_evaluation
 from dgm.search.dead_ends import dead_end
+from dgm.search.goals import Goals
 from dgm.search.orders import Overseer, Performer
 from dgm.search.patience import Patience
 from dgm.search.supply import ENDLESS, Supply
@@ -56,6 +58,8 @@ class Surroundings:
     """Unix time, as the log has it."""
     answers_s: float = 1.0
     """How often it is looked whether a person has answered for a child that waits."""
+    goals: Goals | None = None
+    """The ends beside the budget; None: there are none."""
 
 
 NOTHING_AROUND = Surroundings()
@@ -80,6 +84,7 @@ class Search:
         self._patience = Patience(settings.limits.failures_in_a_row, settings.limits.tries, around.clock)
         self._supply = around.supply
         self._now, self._answers_s = around.now, around.answers_s
+        self._goals = around.goals
         self._last_at = around.now()
         """Of the last event."""
         self._running: dict[ActionId, asyncio.Task[None]] = {}
@@ -164,10 +169,15 @@ class Search:
             return self._stop
         if self._supply.refused:
             return Ending(Reason.REFUSED, self._supply.refused)
-        stuck = dead_end(self._foreman.tree, self._settings.limits.stillborn_in_a_row)
-        if stuck:
-            return Ending(Reason.CANNOT_GO_ON, f"{stuck.message}; what may help: {stuck.may_help}")
-        return ending(self._foreman.tree, self._supply.spent) or self._out_of_time()
+        tree = self._foreman.tree
+        reached = self._goals.ending(tree) if self._goals is not None else None
+        return reached or self._dead_end(tree) or ending(tree, self._supply.spent) or self._out_of_time()
+
+    def _dead_end(self, tree: Tree) -> Ending | None:
+        stuck = dead_end(tree, self._settings.limits.stillborn_in_a_row)
+        if stuck is None:
+            return None
+        return Ending(Reason.CANNOT_GO_ON, f"{stuck.message}; what may help: {stuck.may_help}")
 
     def _out_of_time(self) -> Ending | None:
         """While nothing happens but that children wait, no event says how late it is."""
@@ -298,6 +308,8 @@ class Search:
     def _append(self, event: Event) -> None:
         recorded = self._foreman.append(event)
         self._last_at = recorded.at
+        if self._goals is not None:
+            self._goals.passed(self._foreman.tree)
         self._on_event(recorded)
 
     def _catch_up(self) -> None:

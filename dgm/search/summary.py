@@ -63,6 +63,8 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
             "usd": tree.budget.usd,
             "tokens": tree.budget.tokens,
             "seconds": tree.budget.seconds,
+            "until_score": tree.budget.score,
+            "patience": tree.budget.patience,
             **_expansions(run),
         },
         "seconds": round(tree.wall_seconds, 1),
