@@ -25,7 +25,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             Command(
                 "list", "dgm.cli.runs:list_", "List all runs: state, age, best agent, spend, budget left."
             ),
-            Command("status", "dgm.cli.control:status", "Say how far a search is and what it has spent."),
+            Command("status", "dgm.cli.status:status", "Say how far a search is and what it has spent."),
             Command("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
         ),
     ),

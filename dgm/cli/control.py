@@ -1,40 +1,17 @@
-"""``dgm status`` and ``dgm stop``: what a search is doing, and how to end it in good order."""
+"""``dgm stop``: end a search in good order."""
 
 import os
 import signal
 import socket
-import sys
 import time
 
 import click
 
 from dgm.archive.finding import find_run
-from dgm.archive.history import LIVING, state, writer
-from dgm.cli.arguments import as_json, open_run, run_argument
+from dgm.archive.history import writer
+from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import console, emit_json
 from dgm.errors import UserError
-from dgm.search.summary import run_summary
-from dgm.show.status import status_lines
-from dgm.show.terminal import write
-
-
-@click.command()
-@run_argument
-@click.option("--watch", is_flag=True, help="Print again every two seconds until the run ends.")
-@as_json
-def status(run_name: str, watch: bool, as_json: bool) -> None:
-    """Say how far a search is, what it has spent, and which agent is best: the one that the policy recommends."""
-    with open_run(run_name) as run:
-        while True:
-            if as_json:
-                emit_json(run_summary(run))
-            else:
-                write(status_lines(run))
-            if not watch or state(run) not in LIVING:
-                return
-            sys.stdout.flush()
-            time.sleep(2.0)
-            run.follow()
 
 
 @click.command()

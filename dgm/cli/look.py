@@ -18,6 +18,7 @@ from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run
 from dgm.cli.output import emit_json, show_patch
 from dgm.cli.transcript import find_attempt, show_transcript
 from dgm.domain import Agent, AgentId, Evaluation, Usage
+from dgm.errors import UserError
 from dgm.search.best import Best, best_of, find_best
 from dgm.search.summary import account_record, agent_record, by_record, run_summary, spend_record
 from dgm.show.agents import root_text, states_of

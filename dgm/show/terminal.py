@@ -43,16 +43,19 @@ def write(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = F
     """
     out = sys.stdout if stream is None else stream
     width = shutil.get_terminal_size().columns if crop and out.isatty() else None
-    coloured = colours(out)
-    wide = speaks_utf8(out)
     first = True
     for each in lines:
         shown = each if width is None else cropped(each, width)
-        text = with_colours(shown) if coloured else plain(shown)
-        out.write((text if wide else _ascii(text, out)) + "\n")
+        out.write(styled(shown, out) + "\n")
         if first:
             out.flush()
             first = False
+
+
+def styled(shown: Line, stream: TextIO) -> str:
+    """Return a line as ``write`` writes it to the stream, without its end."""
+    text = with_colours(shown) if colours(stream) else plain(shown)
+    return text if speaks_utf8(stream) else _ascii(text, stream)
 
 
 def colours(stream: TextIO) -> bool:
