@@ -74,6 +74,17 @@ class Progress:
         elif not self._quiet:
             print_line(time.strftime("%H:%M:%S  ") + plain(told))
 
+    def announce(self, text: str) -> None:
+        """Show one line that stays: above the panel; on stderr where nothing else is printed."""
+        if self.live is not None:
+            from rich.text import Text
+
+            self.live.console.print(Text(text))
+        elif self._quiet:
+            sys.stderr.write(text + "\n")
+        else:
+            self.say(text)
+
     def __rich__(self) -> "RenderableType":
         from rich.panel import Panel
         from rich.text import Text

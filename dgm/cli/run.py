@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dgm import assemble
-from dgm.archive.events import RunChanged
+from dgm.archive.events import Recorded, RunChanged
 from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, Share, as_json, run_argument
@@ -21,6 +21,7 @@ from dgm.cli.evaluation import placed
 from dgm.cli.model_check import check_and_tell, check_run
 from dgm.cli.output import emit_json
 from dgm.cli.progress import Progress, listen_for_signals, progress
+from dgm.cli.spending import FirstCosts, confirm_spending, tell_prices, yes_option
 from dgm.config import Settings, resolve
 from dgm.domain import SEED, Budget
 from dgm.errors import Infrastructure, UserError
@@ -93,9 +94,15 @@ def budget_options(command: Any) -> Any:
 @click.option("--name", help="Name of the run, a folder under ./archive or $DGM_ARCHIVE.")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any setting, by dotted name.")
 @budget_options
+@yes_option
 @as_json
 def run(
-    config: Path | None, name: str | None, assignments: tuple[str, ...], as_json: bool, **flags: Any
+    config: Path | None,
+    name: str | None,
+    assignments: tuple[str, ...],
+    yes: bool,
+    as_json: bool,
+    **flags: Any,
 ) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = placed(resolve(config, assignments, _dotted(flags)))
@@ -110,8 +117,10 @@ def run(
     assemble.check_goals(settings.budget.budget(), settings, parts)
     settings = _with_models(settings)
     refuse_endless(settings.budget.budget(), settings)
+    confirm_spending(settings, settings.budget.budget(), 0.0, yes=yes)
     _rehearse_seed(settings, parts)
     checks = check_and_tell(settings)
+    tell_prices(settings)
     with assemble.create(folder, settings, parts) as made:
         if name is None:
             sys.stderr.write(f"name: {chosen} (in {folder.parent})\n")
@@ -136,6 +145,7 @@ def run(
     help="'refused': perform again what was graded unresolved after the model had been refused to the agent.",
 )
 @budget_options
+@yes_option
 @as_json
 def resume(
     run_name: str,
@@ -143,6 +153,7 @@ def resume(
     assignments: tuple[str, ...],
     benchmark: str | None,
     regrade: str | None,
+    yes: bool,
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -168,6 +179,7 @@ def resume(
         parts = _parts_again(opened, settings, event)
         budget = _budget(assemble.budget_of(opened, settings), flags)
         assemble.check_goals(budget, settings, parts)
+        confirm_spending(settings, budget, opened.tree.spend.usd, yes=yes)
         checks = _check_again(settings, opened)
         withdrawn = graded_after_refusals(opened) if regrade else ()
         assemble.reopen(opened, budget, parts, [*([event] if event else ()), *withdrawn])
@@ -309,7 +321,13 @@ def _childless(made: Run, over: Ending) -> str:
 
 
 async def _search(made: Run, settings: Settings, parts: assemble.Parts, shown: Progress) -> Ending:
-    async with assemble.search(made, settings, parts, shown.event) as search:
+    costs = FirstCosts(made, settings, shown.announce)
+
+    def hear(recorded: Recorded) -> None:
+        shown.event(recorded)
+        costs.event(recorded)
+
+    async with assemble.search(made, settings, parts, hear) as search:
         shown.attach(search)
         listen_for_signals(search, shown)
         return await search.go()

@@ -70,6 +70,9 @@ def within(dgm, run, server, limit, *command):
     assert server.answered == calls
     checked, *said = done.stderr.splitlines()
     assert ": answers (a check of " in checked
+    if command[0] == "run":
+        priced = said.pop(0)
+        assert priced.startswith(f"price: {INPUT:g} USD per million tokens in, {OUTPUT:g} out (")
     assert len(said) == 1, said
     assert "the budget is spent: " in said[0]
     assert f"resume with: dgm resume {run.name}" in said[0]

@@ -1,0 +1,139 @@
+"""Says what a search will cost, before it starts and after its first evaluations; asks where a person wants it."""
+
+import sys
+from collections.abc import Callable
+
+import click
+
+from dgm.archive.events import Recorded, TaskGraded
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import Budget
+from dgm.errors import UserError
+from dgm.search.costs import most_of_evaluation, most_of_run, priced_models, solver_price, tries_of
+from dgm.search.forecast import Reach, reach_of
+from dgm.show.safe import one_line
+from dgm.show.times import duration
+from dgm.show.words import counted, usd_text
+
+TRIES = 2
+"""Graded evaluations after which their cost is told."""
+
+yes_option = click.option(
+    "--yes", is_flag=True, help="Do not ask, also where more may be spent than budget.confirm_above_usd."
+)
+
+
+def tell_prices(settings: Settings) -> None:
+    """Say on stderr what the model that works on tasks costs, and what one evaluation can cost at most."""
+    solver = solver_price(settings)
+    if solver is None:
+        return
+    name, price = solver
+    most = most_of_evaluation(settings, price)
+    sys.stderr.write(
+        f"price: {price.rates.input:g} USD per million tokens in, {price.rates.output:g} out ({one_line(name, 80)}); "
+        f"by the limits of the run one evaluation costs at most about {money_text(most)} USD; what it really costs "
+        f"is told after {TRIES} evaluations\n"
+    )
+
+
+def confirm_spending(settings: Settings, budget: Budget, spent_usd: float, *, yes: bool) -> None:
+    """Ask on a terminal whether a session may spend more than ``budget.confirm_above_usd``; elsewhere ask nobody.
+
+    Raises:
+        UserError: the answer is no.
+    """
+    if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    asked = question(settings, budget, spent_usd)
+    if asked and not click.confirm(asked, default=False, err=True):
+        raise UserError(
+            "not confirmed: nothing was begun, and nothing was spent; set --max-usd to spend less"
+        )
+
+
+def question(settings: Settings, budget: Budget, spent_usd: float) -> str:
+    """Return what a person is asked before a session; empty where it can spend no more than may be spent unasked.
+
+    Args:
+        settings: of the run.
+        budget: of the session.
+        spent_usd: in earlier sessions.
+    """
+    above = settings.budget.confirm_above_usd
+    try:
+        if above is None or not priced_models(settings):
+            return ""
+    except UserError:
+        # That a model has no price is told by the check of the models, before anything costs.
+        return ""
+    most = most_of_run(settings, budget, spent_usd)
+    limit = f"budget.confirm_above_usd = {above:g}"
+    if most is None:
+        return f"no --max-usd bounds what this costs{_worst(settings, budget)} ({limit}); go on?"
+    return f"this may cost up to {money_text(most)} USD ({limit}); go on?" if most > above else ""
+
+
+def _worst(settings: Settings, budget: Budget) -> str:
+    solver = solver_price(settings)
+    if solver is None or budget.evaluations is None:
+        return ""
+    usd = budget.evaluations * most_of_evaluation(settings, solver[1])
+    return f", and {counted(budget.evaluations, 'evaluation')} alone can cost {money_text(usd)} USD at worst"
+
+
+class FirstCosts:
+    """Tells once what the first evaluations cost, and how far the budget goes at that price."""
+
+    def __init__(self, run: Run, settings: Settings, tell: Callable[[str], None]) -> None:
+        """Tell at once where the run was graded often enough in earlier sessions.
+
+        Args:
+            run: open to write, in its new session.
+            settings: of the session.
+            tell: shows one line.
+        """
+        self._run, self._workers, self._tell = run, settings.workers, tell
+        self._wanted = bool(priced_models(settings))
+        self._tell_if_known()
+
+    def event(self, recorded: Recorded) -> None:
+        """Take note of an event that the run's tree has read."""
+        if self._wanted and isinstance(recorded.event, TaskGraded):
+            self._tell_if_known()
+
+    def _tell_if_known(self) -> None:
+        tree = self._run.tree
+        if not self._wanted or tree.evaluations < TRIES:
+            return
+        self._wanted = False
+        reach = reach_of(tries_of(self._run), tree.budget, tree.spend.usd, tree.evaluations, self._workers)
+        self._tell(forecast_text(reach, tree.budget, tree.spend.usd, self._workers))
+
+
+def forecast_text(reach: Reach, budget: Budget, spent_usd: float, workers: int) -> str:
+    """Return the forecast by a few tries as one line."""
+    said = (
+        f"forecast: about {money_text(reach.usd)} USD an evaluation by {counted(reach.tries, 'try', 'tries')}"
+    )
+    if reach.evaluations is None or reach.seconds is None:
+        return f"{said}; nothing limits how many there will be"
+    time = f"{duration(reach.seconds)} with {counted(workers, 'worker')}"
+    if reach.by == "usd" and budget.usd is not None:
+        left = f"{money_text(max(0.0, budget.usd - spent_usd))} of {usd_text(budget.usd)} USD"
+        much = f"{left} are left and last for some {counted(reach.evaluations, 'evaluation')}, {time}"
+    else:
+        usd = money_text(reach.evaluations * reach.usd)
+        much = f"the {counted(reach.evaluations, 'evaluation')} that are left take about {usd} USD, {time}"
+    return f"{said}; {much} (making children comes on top)"
+
+
+def money_text(usd: float) -> str:
+    """Return an amount with two digits after the point, or with two that are not zero: ``12.40``, ``0.0025``."""
+    if usd >= 0.1 or usd <= 0.0:
+        return f"{usd:,.2f}"
+    digits = 1
+    while digits < 12 and round(usd, digits) * 10**digits < 9.5:
+        digits += 1
+    return f"{usd:.{digits}f}"

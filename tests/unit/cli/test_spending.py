@@ -1,0 +1,183 @@
+"""What a search will cost: told before it starts and after two evaluations, asked where a person wants to be asked."""
+
+import pytest
+
+from dgm.cli.main import main
+from dgm.cli.spending import FirstCosts, confirm_spending, forecast_text, money_text, question, tell_prices
+from dgm.config import resolve
+from dgm.domain import Budget
+from dgm.search.forecast import Try, reach_of
+from tests.unit.paid_run import PaidRun
+
+MODEL = "openai-compatible/m"
+
+
+def settings(*assignments):
+    price = f'models.prices."{MODEL}"={{input=3, output=15}}'
+    return resolve(None, [f"model={MODEL}", price, *assignments], {})
+
+
+def test_prices_are_told_before_the_start(capsys):
+    tell_prices(settings())
+    said = capsys.readouterr().err
+    assert said.startswith(f"price: 3 USD per million tokens in, 15 out ({MODEL}); ")
+    assert "one evaluation costs at most about 27.36 USD" in said
+    tell_prices(resolve(None, ["model=offline"], {}))
+    assert capsys.readouterr().err == ""
+
+
+ABOVE = "budget.confirm_above_usd=5"
+
+
+@pytest.mark.parametrize(
+    ("assignments", "budget", "spent", "asked"),
+    [
+        ([], Budget(usd=20.0), 0.0, ""),
+        ([ABOVE], Budget(usd=5.0), 0.0, ""),
+        ([ABOVE], Budget(usd=20.0), 15.0, ""),
+        (
+            [ABOVE],
+            Budget(usd=20.0),
+            2.0,
+            "this may cost up to 18.00 USD (budget.confirm_above_usd = 5); go on?",
+        ),
+        ([ABOVE], Budget(evaluations=10, tokens=100_000), 0.0, ""),
+        (
+            [ABOVE],
+            Budget(evaluations=10),
+            0.0,
+            (
+                "no --max-usd bounds what this costs, and 10 evaluations alone can cost 273.60 USD at worst "
+                "(budget.confirm_above_usd = 5); go on?"
+            ),
+        ),
+        (
+            [ABOVE],
+            Budget(seconds=10.0),
+            0.0,
+            "no --max-usd bounds what this costs (budget.confirm_above_usd = 5); go on?",
+        ),
+        ([ABOVE, "model=offline"], Budget(evaluations=10), 0.0, ""),
+        ([ABOVE, "model=openai/gpt-unheard-of"], Budget(evaluations=10), 0.0, ""),
+    ],
+)
+def test_what_a_person_is_asked(assignments, budget, spent, asked):
+    assert question(settings(*assignments), budget, spent) == asked
+
+
+def test_off_a_terminal_nobody_is_asked(capsys):
+    confirm_spending(settings(ABOVE), Budget(usd=20.0), 0.0, yes=False)
+    assert capsys.readouterr() == ("", "")
+
+
+TWO = [Try(0.03, 60.0), Try(0.05, 100.0)]
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        (
+            Budget(usd=20.0),
+            (
+                "19.90 of 20.00 USD are left and last for some 497 evaluations, 1 h 22 min with 8 workers "
+                "(making children comes on top)"
+            ),
+        ),
+        (
+            Budget(evaluations=12),
+            (
+                "the 10 evaluations that are left take about 0.40 USD, 1 min 40 s with 8 workers "
+                "(making children comes on top)"
+            ),
+        ),
+        (Budget(seconds=60.0), "nothing limits how many there will be"),
+    ],
+)
+def test_the_forecast_by_two_tries(budget, said):
+    reach = reach_of(TWO, budget, 0.1, 2, 8)
+    assert (
+        forecast_text(reach, budget, 0.1, 8) == f"forecast: about 0.040 USD an evaluation by 2 tries; {said}"
+    )
+
+
+def test_the_costs_are_told_once_after_two_graded_evaluations(tmp_path):
+    made = PaidRun(tmp_path / "run")
+    told = []
+    costs = FirstCosts(made.run, settings(), told.append)
+
+    def hear():
+        costs.event(list(made.run.store.read())[-1])
+
+    made.evaluated(0, 0, calls=3)
+    hear()
+    # What is still under way costs, and is not part of an evaluation that was graded.
+    made.child(0, calls=9)
+    hear()
+    assert told == []
+    made.evaluated(0, 1, calls=5)
+    hear()
+    assert len(told) == 1
+    assert told[0].startswith("forecast: about 0.040 USD an evaluation by 2 tries; 0.33 of 0.50 USD are left")
+    made.evaluated(1, 0, calls=1)
+    hear()
+    assert len(told) == 1
+    # A later session knows them from the beginning.
+    FirstCosts(made.run, settings(), told.append)
+    assert told[1].startswith("forecast: about 0.030 USD an evaluation by 3 tries; ")
+    made.run.close()
+
+
+def test_a_free_model_has_no_forecast_of_costs(tmp_path):
+    made = PaidRun(tmp_path / "run")
+    made.evaluated(0, 0, calls=1)
+    made.evaluated(0, 1, calls=1)
+    FirstCosts(made.run, resolve(None, ["model=offline"], {}), pytest.fail)
+    made.run.close()
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [
+        (0.0, "0.00"),
+        (0.04, "0.040"),
+        (0.0025, "0.0025"),
+        (0.1, "0.10"),
+        (12.4, "12.40"),
+        (4377.6, "4,377.60"),
+    ],
+)
+def test_amounts_have_two_digits(usd, text):
+    assert money_text(usd) == text
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--until-score", "62"], "'62' is not between 0 and 1; 62% is 0.62"),
+        (["--until-score", "120%"], "'120%' is not between 0 and 1"),
+        (["--until-score", "nan"], "'nan' is not between 0 and 1"),
+        (["--until-score", "high"], "'high' is no number; write 0.6 or 60%"),
+        (["--patience", "0"], "--patience"),
+    ],
+)
+def test_ends_that_make_no_sense_are_refused_in_one_line(given, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
+    for command in (["run"], ["resume", "none"]):
+        with pytest.raises(SystemExit) as left:
+            main([*command, *given])
+        out, err = capsys.readouterr()
+        assert (left.value.code, out, len(err.splitlines())) == (2, "", 1)
+        assert said in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_status_is_repeated_block_by_block_off_a_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
+    made = PaidRun(tmp_path / "run")
+    made.run.close()
+    for more in ([], ["--json"]):
+        with pytest.raises(SystemExit) as left:
+            main(["status", "run", "--watch", *more])
+        assert left.value.code == 0
+        out = capsys.readouterr().out
+        assert out.startswith("{") and out.count("\n") == 1 if more else "last event" in out
