@@ -14,10 +14,12 @@ WINDOW_S = 1_800.0
 ENOUGH = 10
 """Steps that should have ended in it; up to the beginning of the session it is widened until they have."""
 _OF_ACTION = "SELECT seq, at, kind FROM events WHERE action = ? ORDER BY seq"
+# The seed's birth is of action 0; a child that a person decided on ended when it was proposed.
 _RECENT = """
 SELECT count(*),
     sum(kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'),
-    sum(kind IN ('agent_born', 'agent_stillborn', 'child_proposed')),
+    sum(action > 0 AND kind IN ('agent_born', 'agent_stillborn', 'child_proposed')
+        AND coalesce(json_extract(body, '$.decided'), '') = ''),
     sum(CASE WHEN kind IN ('model_called', 'call_booked', 'model_learned')
         THEN coalesce(json_extract(body, '$.usage[1]'), 0) + coalesce(json_extract(body, '$.usage[2]'), 0) END),
     sum(CASE WHEN kind IN ('model_called', 'call_booked', 'model_learned')

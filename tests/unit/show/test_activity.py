@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.events import RunStarted, RunStopped
+from dgm.archive.events import AgentStillborn, ChildProposed, RunStarted, RunStopped
 from dgm.archive.run import Run
 from dgm.cli.status import StatusReader
-from dgm.domain import SEED, AgentId, Budget, Evaluate, TaskId
+from dgm.domain import SEED, AgentId, Born, Budget, Evaluate, Expand, Stillborn, TaskId
 from dgm.search.activity import read_activity
 from dgm.search.activity_record import activity_record
 from dgm.search.best import find_best
@@ -77,6 +77,7 @@ def test_rates_and_the_forecast_are_those_of_the_session(paid: PaidRun) -> None:
     found = record(paid.run, 3600.0)
     # Two graded evaluations and three ended expansions (two births, one stillbirth) after the beginning.
     assert found["rates"]["evaluations_per_hour"] == pytest.approx(2, rel=0.01)
+    assert found["rates"]["expansions_per_hour"] == pytest.approx(3, rel=0.01)
     assert found["rates"]["usd_per_hour"] == pytest.approx(spent.usd, rel=0.01)
     assert found["rates"]["tokens_per_second"] == pytest.approx(spent.tokens / 3600, rel=0.01)
     money = found["forecast"]["by_budget"]["usd"]
@@ -86,6 +87,30 @@ def test_rates_and_the_forecast_are_those_of_the_session(paid: PaidRun) -> None:
     line = next(each for each in map(plain, activity_lines(found, living=True)) if "forecast" in each)
     assert "of 0.50 USD: " in line
     assert line.endswith("ends the run first")
+
+
+def test_a_seed_and_two_verdicts_are_too_little(tmp_path: Path) -> None:
+    made = PaidRun(tmp_path / "run")
+    made.evaluated(0, 0, calls=1)
+    made.evaluated(0, 1, calls=1)
+    assert record(made.run, 60.0)["rates"] is None
+    made.stillborn(0, calls=1)
+    assert record(made.run, 60.0)["rates"] is not None
+    made.run.close()
+
+
+def test_a_child_that_a_person_decides_on_ended_once(tmp_path: Path) -> None:
+    made = PaidRun(tmp_path / "run")
+    for task in (0, 1):
+        made.evaluated(0, task, calls=1)
+    action = made.start(Expand((SEED,), "self-edit"))
+    commit = made.run.tree.agents[0].commit
+    made.run.append(ChildProposed(action, Born((SEED,), "self-edit", commit, "better")))
+    made.run.append(
+        AgentStillborn(action, Stillborn((SEED,), "self-edit", "approve", "no", decided="a person"))
+    )
+    assert record(made.run, 3600.0)["rates"]["expansions_per_hour"] == pytest.approx(1, rel=0.01)
+    made.run.close()
 
 
 def test_a_new_session_is_not_predicted_from_an_old_one(paid: PaidRun) -> None:
