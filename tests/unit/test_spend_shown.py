@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from dgm.archive.events import RunPaused, RunStopped
 from dgm.archive.history import state
 from dgm.archive.run import Run
-from dgm.cli.control import status
 from dgm.cli.look import show
 from dgm.cli.report import report
+from dgm.cli.status import status
 from dgm.domain import ActionId, AgentId
 from dgm.policies.best_belief import best_belief
 from dgm.search.exam import FOLDER, enter

@@ -23,7 +23,7 @@ def resolved(line: str) -> Settings:
     context = cli.run.make_context("run", words)
     flags = dict(context.params)
     assignments = flags.pop("assignments")
-    for key in ("config", "name", "as_json"):
+    for key in ("config", "name", "yes", "as_json"):
         flags.pop(key)
     seen.update(cli._dotted(flags))
     return resolve(None, assignments, seen)
@@ -41,6 +41,7 @@ def resolved(line: str) -> Settings:
             "operator": "self-edit+module",
         },
         {"policy": {"name": "lineage", "alpha": 0.7, "gate": "hgm"}},
+        {"budget": {"until_score": 0.62, "patience": 40, "confirm_above_usd": 5.0}},
         {"operator": "self-edit+module", "operators": {"weights": {"self-edit": 2.0, "module": 0.5}}},
         {
             "models": {
