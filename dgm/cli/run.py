@@ -177,7 +177,6 @@ def resume(
         budget = _budget(assemble.budget_of(opened, settings), flags)
         refuse_endless(budget, settings)
         parts = _parts_again(opened, settings, event)
-        budget = _budget(assemble.budget_of(opened, settings), flags)
         assemble.check_goals(budget, settings, parts)
         confirm_spending(settings, budget, opened.tree.spend.usd, yes=yes)
         checks = _check_again(settings, opened)

@@ -111,7 +111,7 @@ def budget_taken(tree: Tree) -> str:
 def _never_runs_out(tree: Tree) -> bool:
     """Whether only money or tokens limit the run, and a good many steps have taken nothing of them."""
     budget = tree.budget
-    if budget.evaluations is not None or budget.seconds is not None:
+    if budget.evaluations is not None or budget.seconds is not None or budget.patience is not None:
         return False
     taken = [
         used

@@ -1,7 +1,8 @@
 """Budgets that can never run out, and so end no run: money with models that cost nothing.
 
 Without a limit of evaluations, money, tokens or time a run gets a limit of evaluations (``BudgetSettings.budget``), so
-a limit of agents alone needs nothing here. With a limit of agents a run ends when every agent has tried every task.
+a limit of agents alone needs nothing here. With a limit of agents a run ends when every agent has tried every task, with
+patience when nothing better is recommended any more.
 """
 
 from collections.abc import Mapping
@@ -23,14 +24,14 @@ def refuse_endless(budget: Budget, settings: Settings) -> None:
     Raises:
         UserError: only money limits the run, and no model of it costs any; or as ``prices_of``.
     """
-    others = (budget.evaluations, budget.agents, budget.tokens, budget.seconds)
+    others = (budget.evaluations, budget.agents, budget.tokens, budget.seconds, budget.patience)
     if budget.usd is None or any(limit is not None for limit in others):
         return
     prices = prices_of(settings)
     if not any(map(_costs, prices.values())):
         raise UserError(
             f"--max-usd {budget.usd:g}: never runs out, for {_who(prices)} nothing; "
-            "add --max-evaluations, --max-tokens or --max-hours"
+            "add --max-evaluations, --max-tokens, --max-hours or --patience"
         )
 
 
