@@ -14,6 +14,8 @@ from dgm.paths import asset
 from dgm.protocols import Benchmark, SandboxEngine
 
 DEFAULTS = BenchmarksSettings()
+HERE = Path()
+"""The working folder, where a relative path begins unless a caller says otherwise."""
 
 
 def _swebench(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Benchmark:
@@ -57,8 +59,12 @@ def open_suite(
     return opened[0] if len(opened) == 1 else MixedBenchmark(opened)
 
 
-def parts(name: str) -> Sequence[str]:
+def parts(name: str, folder: Path = HERE) -> Sequence[str]:
     """The names between the ``+``; a path that has a ``+`` of its own stays whole where it exists.
+
+    Args:
+        name: what users call a benchmark.
+        folder: where a relative path begins.
 
     Raises:
         UserError: nothing stands before, behind or between them.
@@ -66,7 +72,7 @@ def parts(name: str) -> Sequence[str]:
     words = name.split("+")
     found: list[str] = []
     while words:
-        long = [n for n in range(len(words), 1, -1) if _place("+".join(words[:n])).exists()]
+        long = [n for n in range(len(words), 1, -1) if _place("+".join(words[:n]), folder).exists()]
         taken = long[0] if long else 1
         found.append("+".join(words[:taken]))
         words = words[taken:]
@@ -93,26 +99,30 @@ def _local(name: str) -> bool:
     return any((folder / "suite.toml").is_file() for folder in (asset("benchmarks", name), _place(name)))
 
 
-def absolute(name: str) -> str:
+def absolute(name: str, folder: Path = HERE) -> str:
     """What users call a benchmark, with the files and folders in it found again from any other folder.
+
+    Args:
+        name: what users call it.
+        folder: where a relative path begins.
 
     Raises:
         UserError: nothing stands before, behind or between two ``+``.
     """
-    return "+".join(map(_absolute, parts(name)))
+    return "+".join(_absolute(part, folder) for part in parts(name, folder))
 
 
-def absolute_subset(name_or_file: str) -> str:
+def absolute_subset(name_or_file: str, folder: Path = HERE) -> str:
     """A subset's name, or its file as it is found again from any other folder."""
     from dgm.benchmarks import swebench_subsets
 
-    file = Path(name_or_file).expanduser()
+    file = folder / Path(name_or_file).expanduser()
     return name_or_file if name_or_file in swebench_subsets.names() or not file.is_file() else _whole(file)
 
 
-def _absolute(name: str) -> str:
+def _absolute(name: str, folder: Path) -> str:
     kind, colon, rest = name.partition(":")
-    place = _place(name)
+    place = _place(name, folder)
     if colon and kind in KINDS:
         # An empty rest stands for what is shipped; the names of data sets go before files of theirs.
         there = place.is_dir() if kind == "polyglot" else place.is_file() and rest not in _data_sets()
@@ -132,9 +142,9 @@ def _whole(path: Path) -> str:
     return str(path.resolve() if path.is_dir() else path.parent.resolve() / path.name)
 
 
-def _place(name: str) -> Path:
+def _place(name: str, folder: Path = HERE) -> Path:
     kind, colon, rest = name.partition(":")
-    return Path(rest if colon and kind in KINDS else name).expanduser()
+    return folder / Path(rest if colon and kind in KINDS else name).expanduser()
 
 
 def _open(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Benchmark:

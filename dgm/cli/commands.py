@@ -21,6 +21,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
         (
             Command("run", "dgm.cli.run:run", "Start a search for better agents."),
             Command("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
+            Command("sweep", "dgm.cli.sweep:sweep", "Perform many runs: variants of settings × seeds."),
             Command("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
             Command(
                 "list", "dgm.cli.runs:list_", "List all runs: state, age, best agent, spend, budget left."
@@ -57,7 +58,10 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ),
     (
         "Compare",
-        (Command("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),),
+        (
+            Command("compare", "dgm.cli.compare:compare", "Compare runs in pairs, and draw their curves."),
+            Command("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),
+        ),
     ),
     (
         "Use",

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, find_agent, open_run, run_argument
 from dgm.cli.export_targets import alone, whole_run
@@ -105,7 +106,8 @@ def _source(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
     with writing(target):
         source = run.checkout(agent.id, target)
     if as_json:
-        emit_json({"agent": agent.id, "commit": agent.commit, "folder": str(target), "files": len(source)})
+        record = {"agent": agent.id, "commit": agent.commit, "folder": str(target), "files": len(source)}
+        emit_json({**identity_of(run).record(), **record})
         return
     sys.stdout.write(f"agent {agent.id} ({len(source)} files) is in {target}\n")
 
@@ -122,6 +124,7 @@ def _predictions(run: Run, agent: Agent, file: Path, evaluation: str | None, *, 
     if as_json:
         emit_json(
             {
+                **identity_of(run).record(),
                 "agent": agent.id,
                 "model_name_or_path": model,
                 "file": str(file),

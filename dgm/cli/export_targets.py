@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.cli.output import emit_json
 from dgm.domain import Agent
@@ -26,13 +27,20 @@ def whole_run(run: Run, what: str, target: Path, *, as_json: bool) -> None:
         UserError: nothing can be written there, or not in that format.
         ArchiveCorrupt: something in the run is damaged.
     """
-    _say(_WRITERS[what](run, target), as_json=as_json)
+    record, line = _WRITERS[what](run, target)
+    _say(({**identity_of(run).record(), **record}, line), as_json=as_json)
 
 
 def alone(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
     """Writes an agent as a new folder that runs by itself; raises as ``whole_run``."""
     count = write_standalone(run, agent, target)
-    record = {"agent": agent.id, "commit": agent.commit, "folder": str(target), "files": count}
+    record = {
+        **identity_of(run).record(),
+        "agent": agent.id,
+        "commit": agent.commit,
+        "folder": str(target),
+        "files": count,
+    }
     named = "" if model_of(run) else " --model NAME"
     how = f'python3 {target / "run.py"} --repo PATH{named} "what is to be done"'
     _say(

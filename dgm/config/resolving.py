@@ -31,7 +31,7 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     """
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
-    for path, value in _leaves(_read(file) if file else {}):
+    for path, value in leaves(_read(file) if file else {}):
         _assign(merged, path, value)
         origin[".".join(path)] = str(file)
     for text in assignments:
@@ -49,6 +49,40 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     settings = validated(merged, origin)
     check_together(settings, origin)
     return settings
+
+
+def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
+    """Return the settings of several nested tables, later ones winning.
+
+    Args:
+        layers: the name of each table's source, for messages, and the table.
+
+    Raises:
+        UserError: a key is unknown, or a value does not fit, alone or with another.
+    """
+    merged: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for source, table in layers:
+        for path, value in leaves(table):
+            _assign(merged, path, value)
+            origin[".".join(path)] = source
+    settings = validated(merged, origin)
+    check_together(settings, origin)
+    return settings
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file.
+
+    Raises:
+        UserError: there is no such file, or it is no TOML.
+    """
+    return _read(file)
+
+
+def key_path(key: str) -> KeyPath:
+    """Return the parts of a dotted key; a part with dots of its own is quoted, as in TOML."""
+    return _path(key)
 
 
 def validated(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
@@ -95,10 +129,11 @@ def _read(file: Path) -> dict[str, Any]:
         raise UserError(f"{file}: not valid TOML: {error}") from error
 
 
-def _leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[KeyPath, Any]]:
+def leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[KeyPath, Any]]:
+    """Yield each value of a nested table that is no table, with the keys that lead to it."""
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from _leaves(value, (*prefix, name))
+            yield from leaves(value, (*prefix, name))
         else:
             yield (*prefix, name), value
 

@@ -8,11 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dgm.archive.git_process import run_git
+from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId
 from dgm.errors import UserError
 from dgm.export.fresh import new_folder
 from dgm.search.best import best_of
+from dgm.show.safe import one_line
 
 _CONFIG = """[core]
 \trepositoryformatversion = 0
@@ -43,6 +45,7 @@ def write_repository(run: Run, target: Path) -> AgentId:
         for part in ("objects/pack", "objects/info", "refs/heads", "refs/tags", "info"):
             (git / part).mkdir(parents=True)
         (git / "config").write_text(_CONFIG)
+        (git / "description").write_text(f"{one_line(str(identity_of(run)), 400)}\n", encoding="utf-8")
         (git / "HEAD").write_text(f"ref: refs/heads/agents/{best}\n")
         _copy_objects(run, agents, git)
         (git / "packed-refs").write_text(_refs(agents))

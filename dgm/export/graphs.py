@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.archive.events import AgentBorn
 from dgm.archive.graph import to_networkx
+from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.errors import UserError
 from dgm.export.fresh import new_file, suffix_of
@@ -47,10 +48,13 @@ def graph_of(run: Run) -> "DiGraph[int]":
 
     A node's attributes: ``label``, ``commit``, ``operator``, ``aim``, ``rationale``, ``decided`` (who let it be born,
     where that was asked), ``born_at`` (Unix time), ``depth``, ``children``, ``own_resolved``, ``own_unresolved``,
-    ``clade_resolved``, ``clade_unresolved``, ``best``, ``lineage``. An empty text is left out.
+    ``clade_resolved``, ``clade_unresolved``, ``best``, ``lineage``. An empty text is left out. The graph has ``run``,
+    ``policy`` and ``seed``.
     """
     tree = run.tree
     graph = to_networkx(tree, best_of(run))
+    for name, value in identity_of(run).record().items():
+        graph.graph[name] = _safe(value) if isinstance(value, str) else value
     for born, at in _births(run):
         node = graph.nodes[int(born.id)]
         own = tree.own(born.id)
@@ -90,6 +94,10 @@ def _graphml(graph: "DiGraph[int]", _run: Run) -> bytes:
 def _gexf(graph: "DiGraph[int]", run: Run) -> bytes:
     from networkx import write_gexf
 
+    # The format has no attributes of a graph but its name, so that each node carries them, too.
+    graph.graph["name"] = _safe(str(identity_of(run)))
+    for _, node in graph.nodes(data=True):
+        node.update({name: graph.graph[name] for name in ("run", "policy", "seed")})
     buffer = io.BytesIO()
     write_gexf(graph, buffer)
     last = max((recorded.at for recorded in run.store.read(run.tree.seq - 1, 1)), default=0.0)
@@ -100,7 +108,7 @@ def _gexf(graph: "DiGraph[int]", run: Run) -> bytes:
 
 def _dot(graph: "DiGraph[int]", _run: Run) -> bytes:
     """Not by networkx, whose writer needs another package; crossovers are diamonds, the best lineage is thick."""
-    lines = ["digraph archive {", "  node [shape=ellipse];"]
+    lines = ["digraph archive {", f"  graph [{_attributes(graph.graph)}];", "  node [shape=ellipse];"]
     for number, node in graph.nodes(data=True):
         drawn: dict[str, Any] = {}
         if graph.in_degree(number) != 1:

@@ -6,6 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.archive.snapshots import write_folder
 from dgm.domain import Agent, Tally
@@ -88,7 +89,7 @@ def _origin(run: Run, agent: Agent, contract: Contract, model: str) -> dict[str,
         "command": contract.command,
         "requires": contract.requires,
         "model": model_of(run),
-        "run": run.name,
+        **identity_of(run).beside_seed_agent(),
         "agent": agent.id,
         "commit": agent.commit,
         "parents": agent.parents,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from dgm.archive.run import Run
 from dgm.errors import UserError
@@ -31,16 +31,21 @@ def write_table(run: Run, table: Table, target: Path) -> int:
         return write(table.columns, table.rows(run), draft)
 
 
-def _csv(columns: Columns, rows: Iterable[tuple[Cell, ...]], draft: Path) -> int:
+def write_csv(columns: Columns, rows: Iterable[tuple[Cell, ...]], file: TextIO) -> int:
+    """Write a head and rows as CSV, texts neutralised; returns the number of rows."""
     count = 0
-    with draft.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(name for name, _ in columns)
-        kinds = [kind for _, kind in columns]
-        for row in rows:
-            writer.writerow(_csv_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True))
-            count += 1
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(name for name, _ in columns)
+    kinds = [kind for _, kind in columns]
+    for row in rows:
+        writer.writerow(_csv_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True))
+        count += 1
     return count
+
+
+def _csv(columns: Columns, rows: Iterable[tuple[Cell, ...]], draft: Path) -> int:
+    with draft.open("w", encoding="utf-8", newline="") as file:
+        return write_csv(columns, rows, file)
 
 
 def _csv_cell(cell: Cell, kind: Kind) -> Cell:

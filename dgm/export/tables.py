@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from dgm.archive.accounts import Accounts
 from dgm.archive.events import CallBooked, Event, ModelCalled, ModelLearned, TaskGraded
+from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.archive.spend import CHECK_ROLE
 from dgm.domain import NO_ACTION, ActionId, AgentId
@@ -35,12 +36,28 @@ class Kind(StrEnum):
     """Seconds since 1970; in CSV as ISO 8601 in UTC, in Parquet as a timestamp in microseconds."""
 
 
+OF_RUN = (("run", Kind.TEXT), ("policy", Kind.TEXT), ("seed", Kind.WHOLE))
+"""The first columns of every table, so that those of many runs can be joined."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns, and the rows of a run for them."""
 
-    columns: Sequence[tuple[str, Kind]]
-    rows: Callable[[Run], Iterator[tuple[Cell, ...]]]
+    own: Sequence[tuple[str, Kind]]
+    """Columns behind ``OF_RUN``."""
+    own_rows: Callable[[Run], Iterator[tuple[Cell, ...]]]
+
+    @property
+    def columns(self) -> Sequence[tuple[str, Kind]]:
+        """All columns."""
+        return (*OF_RUN, *self.own)
+
+    def rows(self, run: Run) -> Iterator[tuple[Cell, ...]]:
+        """Yield the rows of a run, each with the run's name, policy and seed."""
+        whose = identity_of(run)
+        for row in self.own_rows(run):
+            yield (whose.run, whose.policy, whose.seed, *row)
 
 
 def _evaluations(run: Run) -> Iterator[tuple[Cell, ...]]:

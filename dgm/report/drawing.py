@@ -73,12 +73,13 @@ class Drawing:
             {"role": "img", "aria-label": self.title}, [_on_page(shape) for shape in self.shapes]
         )
 
-    def file(self) -> bytes:
-        """For a file of its own."""
+    def file(self, about: str = "") -> bytes:
+        """For a file of its own; ``about`` says which run or runs it is from."""
         size = {"width": self.width, "height": self.height}
         known: dict[str, Value] = {"xmlns": "http://www.w3.org/2000/svg", **size}
         paper = h("rect", {"width": self.width, "height": self.height, "fill": "#fff"})
-        shapes = [h("title", {}, self.title), h("style", {}, Html(STYLE)), paper]
+        described = [h("desc", {}, about)] if about else []
+        shapes = [h("title", {}, self.title), *described, h("style", {}, Html(STYLE)), paper]
         return self._whole(known, [*shapes, *map(_in_file, self.shapes)]).encode() + b"\n"
 
     def _whole(self, attributes: Mapping[str, Value], shapes: Sequence[Html]) -> Html:

@@ -208,6 +208,7 @@ def write(report: Report, folder: Path) -> Sequence[Path]:
     """
     check_folder(folder, "--figures")
     drawn = {name: figure(report) for name, figure in FIGURES.items()}
-    files = {folder / f"{name}.svg": drawing.file() for name, drawing in drawn.items() if drawing}
+    about = f"run {report.run['run']}, policy {report.run['policy']}, seed {report.run['seed']}"
+    files = {folder / f"{name}.svg": drawing.file(about) for name, drawing in drawn.items() if drawing}
     write_all_durably(files)
     return list(files)

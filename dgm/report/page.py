@@ -77,7 +77,7 @@ def _header(report: Report) -> Html:
             h("bdi", {}, one_line(run["benchmark"], 160)),
             " with ",
             h("bdi", {}, one_line(run["model"], 200)),
-            f", policy {one_line(run['policy'], 60)}; {dates} UTC; ",
+            f", policy {one_line(run['policy'], 60)}, seed {run['seed']}; {dates} UTC; ",
             f"{one_line(_state(run['state']), 160)}",
         ),
         *_notes(report),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.report.curve import Point
 from dgm.report.facts import Report
@@ -23,7 +24,7 @@ def record(run: Run, report: Report, operators: list[dict[str, Any]]) -> dict[st
     """One document; ``operators`` are their records."""
     seed, best = run.tree.agents[0], run.tree.agents[report.best]
     return {
-        "run": run.name,
+        **identity_of(run).beside_seed_agent(),
         "state": report.run["state"],
         "note": report.note,
         "answer": report.verdict.answer.value,

@@ -1,0 +1,178 @@
+"""What ``dgm compare`` prints: a table of the runs, what is paired with what, and what to think of it."""
+
+from collections.abc import Iterator, Sequence
+
+from dgm.archive.history import LIVING
+from dgm.cli.sweep_rows import usd_said
+from dgm.comparison.grouping import Grouping, differing
+from dgm.comparison.pairs import FEW, SEARCH, SeedPairs, TaskPairs
+from dgm.comparison.subjects import Subject
+from dgm.domain import Tally
+from dgm.experiments.naming import NamedRuns
+from dgm.report.headline import difference_record
+from dgm.show.safe import Side, cells, fit, one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import BEST, counted, interval_text, mcnemar_text, tally_text
+
+_WIDEST = 40
+_SHOWN = 12
+"""Pairs of which the values are printed."""
+_KEPT = 160
+
+
+def comparison_lines(
+    subjects: Sequence[Subject],
+    grouping: Grouping | None,
+    tasks: Sequence[TaskPairs],
+    seeds: Sequence[SeedPairs],
+    notes: Sequence[str],
+) -> Iterator[Line]:
+    """Yield the whole for people."""
+    suite = one_line(subjects[0].facts["benchmark"], 80)
+    yield line(
+        Span(f"{counted(len(subjects), 'run')} on {suite}", Tone.STRONG),
+        f"; {BEST} is the agent that a run's policy recommends, with its own lower bound",
+    )
+    yield from table_lines(_run_rows(subjects))
+    if grouping and len(grouping.groups) > 1:
+        yield from _seed_lines(grouping, seeds)
+    elif tasks:
+        yield from _task_lines(tasks)
+    for note in notes:
+        yield line(Span("note  ", Tone.KEY), one_line(note, 400))
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[Line]:
+    """Yield rows with aligned columns; the first is the head, and the first column stands to the left."""
+    widths = [min(_WIDEST, max(cells(row[column]) for row in rows)) for column in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        pieces = [
+            fit(cell, width, Side.LEFT if column in (0, 1) else Side.RIGHT)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield line(Span("  ".join(pieces), Tone.KEY if number == 0 else Tone.PLAIN))
+
+
+def notes_on(named: NamedRuns, subjects: Sequence[Subject], grouping: Grouping | None) -> Sequence[str]:
+    """Return what a reader has to know before relying on the comparison."""
+    notes = []
+    if named.not_begun:
+        notes.append(f"not begun yet and left out: {', '.join(named.not_begun)}")
+    open_yet = [each.name for each in subjects if each.facts["state"] in (*LIVING, "interrupted", "stopped")]
+    if open_yet:
+        notes.append(f"not over yet, as they stand now: {', '.join(open_yet)}")
+    if bare := [each.name for each in subjects if not each.curve]:
+        notes.append(f"without a verdict, so in no curve and no pair by score: {', '.join(bare)}")
+    also = [key for key in differing(subjects) if grouping is None or key != grouping.by]
+    if also:
+        notes.append(
+            f"settings that differ between these runs: {'; '.join(_values(subjects, key) for key in also)}"
+        )
+    if any("offline" in each.facts["models"].values() for each in subjects):
+        notes.append("offline model: a repair program, not a language model; scores are a demonstration")
+    return notes
+
+
+def _values(subjects: Sequence[Subject], key: str) -> str:
+    values = dict.fromkeys(str(each.settings.get(key)) for each in subjects)
+    return f"{key} ({one_line(', '.join(values), _KEPT)})"
+
+
+def _run_rows(subjects: Sequence[Subject]) -> Sequence[Sequence[str]]:
+    rows = [
+        ["run", "state", "policy", "seed", "evaluations", "agents", "USD", f"{BEST} best", "95 %", "bound"],
+    ]
+    examined = any(each.holdout_tally for each in subjects)
+    for each in subjects:
+        facts, best = each.facts, each.facts["best"]
+        own = Tally(best["own"]["resolved"], best["own"]["unresolved"])
+        rows.append(
+            [
+                each.name,
+                facts["state"],
+                each.identity.policy,
+                str(each.identity.seed),
+                str(facts["evaluations"]["graded"]),
+                str(facts["agents"]),
+                usd_said(facts),
+                f"{best['id']}: {tally_text(own)}",
+                interval_text(own) or "–",
+                f"{best['lower_bound']:.2f}",
+            ]
+        )
+    if examined:
+        rows[0].append("holdout")
+        for row, each in zip(rows[1:], subjects, strict=True):
+            row.append(tally_text(each.holdout_tally or Tally()))
+    return rows
+
+
+def _seed_lines(grouping: Grouping, seeds: Sequence[SeedPairs]) -> Iterator[Line]:
+    what = "the same seed" + "".join(f" and {key}" for key in grouping.paired_by[1:])
+    yield line()
+    yield line(
+        Span(f"grouped by {grouping.by}", Tone.STRONG),
+        f"; a pair is two runs of {what}, one of each group; intervals are 95 % (bootstrap over pairs)",
+    )
+    before: tuple[str, str] | None = None
+    for found in seeds:
+        if (found.first, found.second) != before:
+            before = (found.first, found.second)
+            first, second = one_line(found.first, _KEPT), one_line(found.second, _KEPT)
+            yield line(Span(f"{second} minus {first}", Tone.STRONG))
+        yield line(f"  {found.measure}: {_difference(found)}")
+        if found.pairs:
+            yield line(Span(f"    {_each(found)}", Tone.DIM))
+
+
+def _difference(found: SeedPairs) -> str:
+    if found.mean is None:
+        return "no pair: no seed has a run with a verdict in both groups"
+    said = f"{found.mean:+.3f} on average over {counted(len(found.pairs), 'pair')}"
+    if found.interval is None:
+        return f"{said}; one pair says nothing of the spread"
+    low, high = found.interval
+    rough = "; so few pairs make a rough interval" if len(found.pairs) < FEW else ""
+    return f"{said}, interval {low:+.3f} to {high:+.3f}{rough}"
+
+
+def _each(found: SeedPairs) -> str:
+    shown = list(found.pairs.items())[:_SHOWN]
+    texts = [f"{'/'.join(key)}: {one:.2f} → {two:.2f}" for key, (one, two) in shown]
+    more = [f"and {len(found.pairs) - _SHOWN} more"] if len(found.pairs) > _SHOWN else []
+    return one_line("seed " + ", ".join([*texts, *more]), 600)
+
+
+def _task_lines(tasks: Sequence[TaskPairs]) -> Iterator[Line]:
+    yield line()
+    yield line(
+        Span(f"each run against {one_line(tasks[0].first.name, _KEPT)}", Tone.STRONG),
+        "; a pair is one task that the best agents of both runs have a verdict on (first attempts)",
+    )
+    for each in tasks:
+        found = each.found
+        yield line(Span(f"{one_line(each.second.name, _KEPT)}", Tone.STRONG), f"  {_on_tasks(each)}")
+        if found.gained or found.lost:
+            yield line(f"    gained {len(found.gained)}, lost {len(found.lost)}; {_test(each)}")
+    if any(each.tasks == SEARCH for each in tasks):
+        yield line(
+            "on search tasks both agents were chosen for their verdicts on these very tasks, which flatters; "
+            "dgm report RUN --holdout examines each on tasks that it never saw"
+        )
+
+
+def _on_tasks(each: TaskPairs) -> str:
+    found = each.found
+    if not found.first.n:
+        return f"{each.tasks}: no task that both have a verdict on"
+    one, two = tally_text(found.first), tally_text(found.second)
+    record = difference_record(found)
+    said = f"{each.tasks}: {two} against {one}"
+    if record and record["interval"]:
+        low, high = record["interval"]
+        said += f", difference {record['mean']:+.2f} (95 % {low:+.2f} to {high:+.2f}, bootstrap over tasks)"
+    return said
+
+
+def _test(each: TaskPairs) -> str:
+    return mcnemar_text(each.found.p, each.found.mid_p)

@@ -1,0 +1,144 @@
+"""What a person sees while a sweep is performed: a live table on a terminal, else a line for each start and end."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dgm.archive.run import Run
+from dgm.cli.output import console
+from dgm.cli.sweep_rows import ended_text, how_it_went, run_line
+from dgm.errors import DgmError
+from dgm.experiments.performing import Moment, Sweep, Told
+from dgm.experiments.standing import Stage, standing_of
+from dgm.experiments.sweep_plan import PlannedRun
+from dgm.show.spans import plain
+from dgm.show.terminal import speaks_utf8
+from dgm.show.words import clock, counted
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+RECENT = 5
+"""Runs that ended last, of which the live table keeps a line."""
+EVERY_S = 2.0
+
+
+class SweepProgress:
+    """Hears of every start and end of a run; prints a line each, or keeps what the live table shows."""
+
+    def __init__(self, name: str, runs: Sequence[PlannedRun], *, quiet: bool) -> None:
+        self._name = name
+        self._runs = runs
+        self._quiet = quiet
+        self._began = time.monotonic()
+        self._recent: list[str] = []
+        self._shown: list[str] = []
+        self._open: dict[str, Run] = {}
+        self._sweep: Sweep | None = None
+        self.live: Live | None = None
+
+    def attach(self, sweep: Sweep) -> None:
+        """Show this sweep."""
+        self._sweep = sweep
+
+    def told(self, told: Told) -> None:
+        """Show that something happened to a run."""
+        if self._sweep is None:
+            return
+        if told.moment is Moment.ENDED:
+            self._close(told.run.name)
+            text = ended_text(told.run, self._sweep.standings[told.run.name], told.failure)
+        else:
+            text = f"{told.run.name}  {told.moment.value}"
+        self._say(text)
+
+    def say_stopping(self, *, again: bool) -> None:
+        """Show that the sweep is being stopped."""
+        running = counted(len(self._sweep.running) if self._sweep else 0, "run")
+        self._say(
+            "stopping at once" if again else f"stopping: waiting for {running} (once more to stop at once)"
+        )
+
+    async def watch(self) -> None:
+        """Read every two seconds how far the running runs are, where a live table shows it."""
+        while self.live is not None:
+            self._refresh()
+            await asyncio.sleep(EVERY_S)
+
+    def close(self) -> None:
+        """Close the runs that are being read."""
+        for name in list(self._open):
+            self._close(name)
+        if self.live is not None:
+            self._refresh()
+
+    def __rich__(self) -> "RenderableType":
+        from rich.panel import Panel
+        from rich.text import Text
+
+        # Drawn by a thread of its own, so nothing of a run is read here.
+        lines = [f"time  {clock(time.monotonic() - self._began)}", *self._shown, "", *self._recent]
+        text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+        return Panel(text, title=f"sweep {self._name}", title_align="left")
+
+    def _say(self, text: str) -> None:
+        if self.live is not None:
+            self._recent = [*self._recent, text][-RECENT:]
+            self._refresh()
+        elif not self._quiet:
+            text = text if speaks_utf8(sys.stdout) else text.encode("ascii", "replace").decode()
+            sys.stdout.write(time.strftime("%H:%M:%S  ") + text + "\n")
+            sys.stdout.flush()
+
+    def _refresh(self) -> None:
+        sweep = self._sweep
+        if sweep is None or not sweep.standings:
+            return
+        running = [run for run in self._runs if run.name in sweep.running]
+        for run in running:
+            self._read(sweep, run.name)
+        width = max(len(run.name) for run in self._runs)
+        self._shown = [
+            how_it_went(sweep),
+            "",
+            *(plain(run_line(run, sweep.standings[run.name], width, failed=False)) for run in running),
+        ]
+
+    def _read(self, sweep: Sweep, name: str) -> None:
+        folder = sweep.folder.run(name)
+        if not (folder / "run.json").exists():
+            return
+        try:
+            run = self._open.get(name)
+            if run is None:
+                run = self._open[name] = Run.open(folder)
+            run.follow()
+            found = standing_of(run)
+        except DgmError:
+            # What is damaged shows itself when the run's own process meets it.
+            self._close(name)
+            return
+        # Read between two sessions it may look over or cut off: its process says when it has ended.
+        sweep.standings[name] = type(found)(Stage.RUNNING, found.words, found.facts)
+
+    def _close(self, name: str) -> None:
+        if run := self._open.pop(name, None):
+            run.close()
+
+
+@contextmanager
+def sweep_progress(name: str, runs: Sequence[PlannedRun], *, quiet: bool) -> Iterator[SweepProgress]:
+    """Show a sweep's progress until the context ends; ``quiet`` prints nothing."""
+    shown = SweepProgress(name, runs, quiet=quiet)
+    if quiet or not sys.stdout.isatty():
+        yield shown
+        return
+    from rich.live import Live
+
+    with Live(shown, console=console(), refresh_per_second=4) as live:
+        shown.live = live
+        yield shown

@@ -1,0 +1,128 @@
+"""How a sweep stands, as lines for people and as a record for programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dgm.domain import Tally
+from dgm.experiments.performing import Sweep
+from dgm.experiments.standing import OVER, Stage, Standing
+from dgm.experiments.sweep_plan import PlannedRun
+from dgm.show.safe import Side, fit, one_line
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.words import BEST, counted, tally_text, usd_text
+
+_TONES = {
+    Stage.FINISHED: Tone.GOOD,
+    Stage.SPENT: Tone.WARN,
+    Stage.INTERRUPTED: Tone.WARN,
+    Stage.DAMAGED: Tone.BAD,
+    Stage.TO_COME: Tone.DIM,
+}
+_FAILED = "failed"
+_STATE, _NUMBER, _BEST = 14, 11, 24
+
+
+def sweep_lines(
+    runs: Sequence[PlannedRun], standings: Mapping[str, Standing], failures: Mapping[str, str]
+) -> Iterator[Line]:
+    """A line for each run below a head, and one more for each failure."""
+    width = max(len(run.name) for run in runs)
+    head = (
+        f"{'run':<{width}}  {'state':<{_STATE}}{'evaluations':>{_NUMBER}}{'agents':>8}  "
+        f"{BEST + ' best agent':<{_BEST}}{'bound':>5}{'USD':>9}"
+    )
+    yield line(Span(head, Tone.KEY))
+    for run in runs:
+        yield run_line(run, standings[run.name], width, failed=run.name in failures)
+    for name, why in failures.items():
+        yield line(Span(f"{one_line(name, 100)} failed: {one_line(why, 400)}", Tone.BAD))
+
+
+def run_line(run: PlannedRun, standing: Standing, width: int, *, failed: bool) -> Line:
+    """A run's name, state, counts, best agent with its lower bound, and spend."""
+    state = _FAILED if failed else standing.stage.value
+    tone = Tone.BAD if failed else _TONES.get(standing.stage, Tone.PLAIN)
+    pieces = [Span(f"{run.name:<{width}}  "), Span(f"{state:<{_STATE}}", tone)]
+    if facts := standing.facts:
+        goal = facts["budget"]["evaluations"]
+        graded = f"{facts['evaluations']['graded']}" + (f"/{goal}" if goal else "")
+        best, bound = best_text(facts)
+        pieces.append(
+            Span(
+                f"{graded:>{_NUMBER}}{facts['agents']:>8}  {fit(best, _BEST)}{bound:>5}"
+                f"{fit(usd_said(facts), 9, Side.RIGHT)}"
+            )
+        )
+    return line(*pieces)
+
+
+def best_text(facts: Mapping[str, Any]) -> tuple[str, str]:
+    """``7: 11/20 55%`` and ``0.30``, the own lower bound; dashes where there is no verdict yet."""
+    best = facts["best"]
+    if not best:
+        return "–", "–"
+    own = Tally(best["own"]["resolved"], best["own"]["unresolved"])
+    return f"{best['id']}: {tally_text(own)}", f"{best['lower_bound']:.2f}"
+
+
+def usd_said(facts: Mapping[str, Any]) -> str:
+    """What a run has spent."""
+    usd = facts["spend"]["usd"]
+    return f"{usd:.4f}" if usd < 100 else f"{usd:.0f}"
+
+
+def ended_text(run: PlannedRun, standing: Standing, failure: str) -> str:
+    """One line about a run whose process has ended."""
+    facts = standing.facts
+    how = f"failed ({one_line(failure, 300)})" if failure else one_line(standing.words, 200) or "not begun"
+    if not facts:
+        return f"{run.name}  {how}"
+    best, bound = best_text(facts)
+    done = counted(facts["evaluations"]["graded"], "evaluation")
+    return f"{run.name}  {how}: {done}, best agent {best} (lower bound {bound}), {usd_said(facts)} USD"
+
+
+def how_it_went(made: Sweep) -> str:
+    """``4 runs done, 1 failed, 1 to come``, and what the sweep's money has no room for."""
+    found: dict[str, int] = {}
+    for run in made.runs:
+        stage = made.standings[run.name].stage
+        name = _FAILED if run.name in made.failures else "done" if stage in OVER else stage.value
+        found[name] = found.get(name, 0) + 1
+    said = ", ".join(f"{count} {name}" for name, count in found.items())
+    left = made.unaffordable
+    if left and made.max_usd is not None and not made.stopping:
+        said += f"; max_usd = {usd_text(made.max_usd)} of the sweep has no room for {counted(len(left), 'more run')}"
+    return f"of {counted(len(made.runs), 'run')}: {said}"
+
+
+def sweep_record(made: Sweep, name: str) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "sweep": name,
+        "folder": str(made.folder.folder),
+        "max_usd": made.max_usd,
+        "usd": round(sum(standing.usd for standing in made.standings.values()), 6),
+        "runs": [_record(run, made) for run in made.runs],
+    }
+
+
+def _record(run: PlannedRun, made: Sweep) -> dict[str, Any]:
+    standing, failure = made.standings[run.name], made.failures.get(run.name)
+    facts = standing.facts
+    return {
+        "run": run.name,
+        "variant": run.variant,
+        "seed": run.seed,
+        "policy": run.settings.policy.name,
+        "folder": str(made.folder.run(run.name)),
+        "log": str(made.folder.log(run.name)),
+        "stage": standing.stage.value,
+        "state": standing.words,
+        "failure": failure,
+        "agents": facts["agents"] if facts else 0,
+        "evaluations": facts["evaluations"]["graded"] if facts else 0,
+        "best": facts["best"] if facts else None,
+        "usd": facts["spend"]["usd"] if facts else 0.0,
+        "tokens": facts["spend"]["tokens"] if facts else 0,
+    }

@@ -1,0 +1,1 @@
+"""Runs held against each other: what each came to, paired differences, and the curves of their best agents."""

@@ -1,0 +1,116 @@
+"""Paired differences: of two runs over the same tasks, of two groups of runs over the same seeds."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from dgm.comparison.grouping import Grouping, PairKey
+from dgm.comparison.subjects import Subject
+from dgm.domain import TaskId, Verdict
+from dgm.report.curve import Point
+from dgm.search.exam import Comparison, paired
+from dgm.stats import paired_bootstrap
+
+SEARCH, HOLDOUT = "search tasks", "holdout tasks"
+FEW = 6
+"""Fewer pairs than this: an interval from them is rough, and says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPairs:
+    """The recommended agents of two runs on the tasks that both have a verdict on."""
+
+    first: Subject
+    second: Subject
+    tasks: str
+    """``SEARCH`` or ``HOLDOUT``."""
+    found: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class SeedPairs:
+    """A measure of two groups of runs, pair by pair."""
+
+    measure: str
+    first: str
+    """The group that is taken off."""
+    second: str
+    pairs: Mapping[PairKey, tuple[float, float]]
+    """What the runs of a pair have in common → the first's and the second's value; empty without a pair."""
+    mean: float | None
+    """Of the second's values minus the first's; None without a pair."""
+    interval: tuple[float, float] | None
+    """95 %, by the bootstrap over pairs; None of fewer than two."""
+
+
+def pair_tasks(subjects: Sequence[Subject]) -> Sequence[TaskPairs]:
+    """Compare each run with the first, task by task; on the holdout tasks where both were examined on them."""
+    first = subjects[0]
+    found = []
+    for second in subjects[1:]:
+        if first.holdout is not None and second.holdout is not None:
+            found.append(TaskPairs(first, second, HOLDOUT, _on_tasks(first.holdout, second.holdout)))
+        found.append(TaskPairs(first, second, SEARCH, _on_tasks(first.search, second.search)))
+    return found
+
+
+def pair_seeds(grouping: Grouping) -> Sequence[SeedPairs]:
+    """Compare each group of runs with the first, pair by pair, in each measure that some pair has."""
+    names = list(grouping.groups)
+    least = common_evaluations([each for members in grouping.groups.values() for each in members])
+    measures: dict[str, Callable[[Subject], float | None]] = {"holdout rate": _holdout_rate}
+    if least:
+        measures[f"lower bound at {least} evaluations"] = lambda each: point_at(each.curve, least).lower
+        measures[f"rate on search tasks at {least} evaluations"] = lambda each: (
+            point_at(each.curve, least).raw
+        )
+    found = []
+    for second in names[1:]:
+        for measure, value in measures.items():
+            pairs = _pairs(grouping, names[0], second, value)
+            if pairs or measure != "holdout rate":
+                found.append(_compared(measure, names[0], second, pairs))
+    return found
+
+
+def common_evaluations(subjects: Sequence[Subject]) -> int:
+    """Return the evaluations that every run has that has any; 0 where none has."""
+    return min((each.curve[-1].evaluations for each in subjects if each.curve), default=0)
+
+
+def point_at(curve: Sequence[Point], evaluations: int) -> Point:
+    """Return the best agent after so many evaluations; the first one known where there was none yet."""
+    return curve[max(0, bisect_right(curve, evaluations, key=lambda point: point.evaluations) - 1)]
+
+
+def _on_tasks(one: Mapping[TaskId, Verdict | None], two: Mapping[TaskId, Verdict | None]) -> Comparison:
+    return paired([(task, verdict, two.get(task)) for task, verdict in one.items()])
+
+
+def _holdout_rate(subject: Subject) -> float | None:
+    tally = subject.holdout_tally
+    return tally.rate if tally else None
+
+
+def _pairs(
+    grouping: Grouping, first: str, second: str, value: Callable[[Subject], float | None]
+) -> Mapping[PairKey, tuple[float, float]]:
+    sides = [
+        {
+            grouping.keys[each.name]: found
+            for each in grouping.groups[name]
+            if each.curve and (found := value(each)) is not None
+        }
+        for name in (first, second)
+    ]
+    return {key: (one, sides[1][key]) for key, one in sides[0].items() if key in sides[1]}
+
+
+def _compared(
+    measure: str, first: str, second: str, pairs: Mapping[PairKey, tuple[float, float]]
+) -> SeedPairs:
+    differences = [two - one for one, two in pairs.values()]
+    mean = fmean(differences) if differences else None
+    interval = paired_bootstrap(differences) if len(differences) > 1 else None
+    return SeedPairs(measure, first, second, pairs, mean, interval)

@@ -1,0 +1,109 @@
+"""What is read of each run that is compared; nothing here asks how runs are held against each other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dgm.archive.identity import RunIdentity, identity_of
+from dgm.archive.run import Run
+from dgm.config.resolving import leaves
+from dgm.domain import Agent, Tally, TaskId, Verdict
+from dgm.errors import UserError
+from dgm.report.curve import Point, curve
+from dgm.report.headline import exists, findings
+from dgm.search.best import best_of
+from dgm.search.evaluating import PLAN as EVALUATION
+from dgm.search.exam import FOLDER, candidate
+from dgm.search.run_settings import settings_of
+from dgm.search.summary import run_facts
+
+POINTS = 10_000
+"""Points of a curve at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A run as it is compared."""
+
+    identity: RunIdentity
+    variant: str | None
+    """Its name in its sweep; None of a run that no sweep named."""
+    settings: Mapping[str, Any]
+    """By dotted key, as they are now."""
+    benchmark: str
+    """Version of the suite, a hash of its content."""
+    facts: Mapping[str, Any]
+    """``run_facts``."""
+    search: Mapping[TaskId, Verdict | None]
+    """First verdicts of the recommended agent on the search tasks."""
+    holdout: Mapping[TaskId, Verdict | None] | None
+    """The same on the holdout tasks; None where its examination is not complete."""
+    curve: Sequence[Point]
+    """Empty where there is no verdict yet."""
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.identity.run
+
+    @property
+    def holdout_tally(self) -> Tally | None:
+        """What the recommended agent resolved of the holdout tasks; None where nothing of it was graded."""
+        verdicts = list((self.holdout or {}).values())
+        tally = Tally(verdicts.count(Verdict.RESOLVED), verdicts.count(Verdict.UNRESOLVED))
+        return tally if tally.n else None
+
+
+def read_subject(run: Run, variant: str | None) -> Subject:
+    """Read what is compared of a run.
+
+    Args:
+        run: as far as its tree has read the log.
+        variant: its name in its sweep.
+
+    Raises:
+        UserError: it is no search, or has no agent yet.
+    """
+    if EVALUATION in run.config or run.folder.name == FOLDER:
+        raise UserError(f"{run.folder}: an evaluation or examination, not a search; name the run itself")
+    if not run.tree.agents:
+        raise UserError(f"run {run.name} has no agent yet; wait until its seed is born, or leave it out")
+    best = run.tree.agents[best_of(run)]
+    return Subject(
+        identity_of(run),
+        variant,
+        {".".join(path): value for path, value in leaves(settings_of(run).model_dump(mode="json"))},
+        run.config["versions"]["benchmark"],
+        run_facts(run, best.id),
+        dict(run.tree.verdicts(best.id)),
+        _holdout(run, best),
+        curve(run, POINTS),
+    )
+
+
+def check_comparable(subjects: Sequence[Subject]) -> None:
+    """Check that all runs were judged by the same tasks.
+
+    Raises:
+        UserError: two were not; names them.
+    """
+    first = subjects[0]
+    for other in subjects[1:]:
+        if other.benchmark != first.benchmark:
+            raise UserError(
+                f"{first.name} and {other.name} were judged by different suites "
+                f"({_suite(first)} and {_suite(other)}): their scores do not compare; compare runs on one suite"
+            )
+
+
+def _suite(subject: Subject) -> str:
+    return f"{subject.facts['benchmark']}, version {subject.benchmark[:12]}"
+
+
+def _holdout(run: Run, agent: Agent) -> Mapping[TaskId, Verdict | None] | None:
+    found = findings(run, agent) if exists(run) else None
+    if found is None or not found.tasks or found.missing:
+        return None
+    with Run.open(run.folder / FOLDER) as exam:
+        entered = candidate(exam, agent)
+        return None if entered is None else dict(exam.tree.verdicts(entered))

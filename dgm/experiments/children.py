@@ -1,0 +1,122 @@
+"""A run of a sweep as a process of its own, so that a crash of one leaves the others."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from dgm.archive.history import writer
+from dgm.errors import Infrastructure
+
+LOOK_S = 1.0
+"""How often a run that another process writes is looked at."""
+_TAIL = 20_000
+"""Bytes of a log that its last line is looked for in."""
+
+
+class Child(Protocol):
+    """A process that performs a run."""
+
+    def stop(self) -> None:
+        """Ask it to end in good order; asked again, it ends at once."""
+        ...
+
+    async def wait(self) -> int | None:
+        """Return its exit code when it has ended; None where it is not known."""
+        ...
+
+
+Start = Callable[[Sequence[str], Path], Awaitable[Child]]
+"""Starts ``dgm`` with words, its output appended to a file."""
+
+
+class Process:
+    """A process that this one started."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    def stop(self) -> None:
+        """Ask it to end in good order; asked again, it ends at once."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+
+    async def wait(self) -> int | None:
+        """Return its exit code when it has ended."""
+        return await self._process.wait()
+
+
+class Stranger:
+    """A process that an earlier session of the sweep, or a person, started, and that writes the run still."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def stop(self) -> None:
+        """Ask it to end in good order; asked again, it ends at once. A process of another host is not reached."""
+        holder = writer(self._folder)
+        if holder and is_written_here(self._folder):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(holder[0], signal.SIGTERM)
+
+    async def wait(self) -> int | None:
+        """Return None when nobody writes the run any more."""
+        while is_written_here(self._folder):
+            await asyncio.sleep(LOOK_S)
+        return None
+
+
+async def start_dgm(words: Sequence[str], log: Path) -> Process:
+    """Start ``dgm`` with these words; its output is appended to ``log``.
+
+    The process is in a session of its own: neither a Ctrl-C at the terminal nor the terminal's end reaches it.
+
+    Raises:
+        Infrastructure: it cannot be started, or the log cannot be written.
+    """
+    try:
+        with log.open("ab") as output:
+            return Process(
+                await asyncio.create_subprocess_exec(
+                    *_program(),
+                    *words,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                    # Both streams go to one file, in the order in which they were written.
+                    env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                )
+            )
+    except OSError as error:
+        raise Infrastructure(
+            error.errno, f"{log}: dgm {words[0]} cannot be started: {error.strerror}"
+        ) from error
+
+
+def last_words(log: Path) -> str:
+    """Return the last line of a log that is not empty, as it is; empty where there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def is_written_here(folder: Path) -> bool:
+    """Return whether a process of this machine writes the run in a folder."""
+    holder = writer(folder)
+    return holder is not None and holder[1] == socket.gethostname()
+
+
+def _program() -> Sequence[str]:
+    # As this process found its modules: "python -m dgm" looks in the working folder, the command "dgm" does not.
+    here = sys.path[0] in ("", str(Path.cwd()))
+    return (sys.executable, *([] if here else ["-P"]), "-m", "dgm")

@@ -1,0 +1,167 @@
+"""Performs the runs of a sweep, some at once, until all are over, the money is given away, or a person stops it."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dgm.errors import Infrastructure
+from dgm.experiments.children import Child, Start, Stranger, is_written_here, last_words, start_dgm
+from dgm.experiments.standing import OVER, Stage, Standing, standing_at
+from dgm.experiments.sweep_folder import SweepFolder
+from dgm.experiments.sweep_plan import PlannedRun
+
+
+class Moment(StrEnum):
+    """What a listener hears of."""
+
+    BEGUN = "begun"
+    RESUMED = "resumed"
+    FOUND = "found running"
+    """Another process is at it already; it is waited for."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One thing that happened to one run."""
+
+    moment: Moment
+    run: PlannedRun
+    failure: str = ""
+    """Why its process ended before the run did; empty where it did not. Words of a program: not neutralised."""
+
+
+Listener = Callable[[Told], None]
+
+
+@dataclass(slots=True)
+class Sweep:
+    """The runs of a sweep while they are performed."""
+
+    runs: Sequence[PlannedRun]
+    folder: SweepFolder
+    at_once: int
+    max_usd: float | None
+    listen: Listener
+    start: Start = start_dgm
+    standings: dict[str, Standing] = field(default_factory=dict)
+    """How far each run was when it was looked at last."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """Why the processes of runs ended before the runs did, in this session."""
+    stopping: bool = False
+    _children: dict[str, Child] = field(default_factory=dict)
+    _tasks: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
+
+    def look(self) -> Mapping[str, Standing]:
+        """Read how far each run is."""
+        for run in self.runs:
+            self.standings[run.name] = standing_at(self.folder.run(run.name))
+        return self.standings
+
+    @property
+    def running(self) -> Sequence[str]:
+        """The names of the runs that are performed now."""
+        return list(self._tasks)
+
+    @property
+    def unaffordable(self) -> Sequence[PlannedRun]:
+        """Runs that are not over, were not tried in this session, and that the sweep's money has no room for."""
+        return [run for run in self._waiting() if not self._fits(run)]
+
+    async def perform(self) -> None:
+        """Perform what is not over; those that were begun come first. Call ``look`` before."""
+        while True:
+            self._start_some()
+            if not self._tasks:
+                return
+            await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED)
+            for name in [name for name, task in self._tasks.items() if task.done()]:
+                self._tasks.pop(name).result()
+
+    def stop(self) -> None:
+        """Start nothing new and ask every run to end in good order; asked again, they end at once."""
+        self.stopping = True
+        for child in self._children.values():
+            child.stop()
+
+    def _start_some(self) -> None:
+        for run in self._waiting():
+            if self.stopping or len(self._tasks) >= self.at_once:
+                return
+            if self._fits(run):
+                self._tasks[run.name] = asyncio.create_task(self._perform(run))
+
+    def _waiting(self) -> Sequence[PlannedRun]:
+        """Runs that are to be started, those that were begun first."""
+        left = [
+            run
+            for run in self.runs
+            if run.name not in self._tasks
+            and run.name not in self.failures
+            and self.standings[run.name].stage not in (*OVER, Stage.DAMAGED)
+        ]
+        return sorted(left, key=lambda run: self.standings[run.name].stage is Stage.TO_COME)
+
+    def _fits(self, run: PlannedRun) -> bool:
+        """Whether the sweep's money covers the run's own limit beside what others have spent or may spend yet."""
+        if self.max_usd is None or self.standings[run.name].stage is not Stage.TO_COME:
+            # What was begun is counted with its limit already.
+            return True
+        others = sum(self._claim(other) for other in self.runs if other is not run)
+        return others + (run.settings.budget.usd or 0.0) <= self.max_usd * (1 + 1e-9)
+
+    def _claim(self, run: PlannedRun) -> float:
+        """What of the sweep's money a run has spent or may spend yet."""
+        standing = self.standings[run.name]
+        if standing.stage in OVER or standing.stage is Stage.DAMAGED:
+            return standing.usd
+        if standing.stage is Stage.TO_COME and run.name not in self._tasks:
+            return 0.0
+        own = run.settings.budget.usd or 0.0
+        return standing.usd if standing.limit_usd is None and not own else (standing.limit_usd or own)
+
+    async def _perform(self, run: PlannedRun) -> None:
+        """Perform one run until its process ends, waiting for another's first."""
+        where = self.folder.run(run.name)
+        if is_written_here(where):
+            await self._wait(run, Moment.FOUND, Stranger(where))
+            if self.stopping or self.standings[run.name].stage in OVER:
+                return
+        begun = self.standings[run.name].stage is not Stage.TO_COME
+        words = ["resume", str(where.absolute())] if begun else run.command()
+        log = self.folder.log(run.name)
+        try:
+            child = await self.start(words, log)
+        except Infrastructure as error:
+            self.failures[run.name] = str(error)
+            self.listen(Told(Moment.ENDED, run, str(error)))
+            return
+        await self._wait(run, Moment.RESUMED if begun else Moment.BEGUN, child)
+
+    async def _wait(self, run: PlannedRun, moment: Moment, child: Child) -> None:
+        self._children[run.name] = child
+        if self.stopping:
+            child.stop()
+        self.listen(Told(moment, run))
+        code = await child.wait()
+        del self._children[run.name]
+        standing = self.standings[run.name] = standing_at(self.folder.run(run.name))
+        failure = "" if self.stopping or code is None else self._failure(run, standing, code)
+        if failure:
+            self.failures[run.name] = failure
+        if moment is not Moment.FOUND or standing.stage in OVER:
+            self.listen(Told(Moment.ENDED, run, failure))
+
+    def _failure(self, run: PlannedRun, standing: Standing, code: int) -> str:
+        if standing.stage in OVER and code in (0, _LIMIT):
+            return ""
+        if standing.stage is Stage.DAMAGED or code == 0:
+            return standing.words
+        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        said = last_words(self.folder.log(run.name)) if code > 0 else ""
+        return f"{how}: {said}" if said else how
+
+
+_LIMIT = 3
+"""The exit code of ``dgm run`` where a budget was spent before the goal."""

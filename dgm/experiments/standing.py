@@ -1,0 +1,85 @@
+"""How far a run of a sweep is, as its own log says it: whether it is to be begun, resumed, waited for or left alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, assert_never
+
+from dgm.archive.history import LIVING
+from dgm.archive.run import Run
+from dgm.errors import DgmError
+from dgm.search.budgets import Reason
+from dgm.search.summary import run_summary
+
+
+class Stage(StrEnum):
+    """What is to be done with a run."""
+
+    TO_COME = "to come"
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    """It was stopped, its process died, or what is around it failed: it can be resumed."""
+    FINISHED = "finished"
+    SPENT = "budget spent"
+    """Finished, at a limit before its goal."""
+    DAMAGED = "damaged"
+    """It cannot be read."""
+
+
+OVER = (Stage.FINISHED, Stage.SPENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A run at one moment."""
+
+    stage: Stage
+    words: str = ""
+    """The run's own state, or what is wrong with it."""
+    facts: Mapping[str, Any] | None = None
+    """``run_summary``; None of a run that is to come or damaged."""
+
+    @property
+    def usd(self) -> float:
+        """What it has spent."""
+        return float(self.facts["spend"]["usd"]) if self.facts else 0.0
+
+    @property
+    def limit_usd(self) -> float | None:
+        """What it may spend, as its last session says."""
+        limit = self.facts["budget"]["usd"] if self.facts else None
+        return None if limit is None else float(limit)
+
+
+def standing_at(folder: Path) -> Standing:
+    """Return how far the run in a folder is."""
+    if not (folder / "run.json").exists():
+        return Standing(Stage.TO_COME)
+    try:
+        with Run.open(folder) as run:
+            return standing_of(run)
+    except DgmError as error:
+        return Standing(Stage.DAMAGED, str(error))
+
+
+def standing_of(run: Run) -> Standing:
+    """Return how far an open run is, as far as its tree has read the log."""
+    facts = run_summary(run)
+    return Standing(_stage(facts["state"]), facts["state"], facts)
+
+
+def _stage(state: str) -> Stage:
+    if state in LIVING:
+        return Stage.RUNNING
+    if state not in list(Reason):
+        return Stage.INTERRUPTED
+    match reason := Reason(state):
+        case Reason.GOAL | Reason.NOTHING_LEFT:
+            return Stage.FINISHED
+        case Reason.LIMIT:
+            return Stage.SPENT
+        case Reason.STOPPED | Reason.OUTAGE | Reason.REFUSED:
+            return Stage.INTERRUPTED
+        case _:
+            assert_never(reason)

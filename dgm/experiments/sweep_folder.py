@@ -1,0 +1,99 @@
+"""What is kept of a sweep beside its runs: which runs are its, and what each process said. Nothing is derived from it.
+
+``ARCHIVE/NAME/sweep.json`` lists the runs, which lie beside that folder as any other; ``ARCHIVE/NAME/RUN.log`` is the
+output of a run's processes.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgm.archive.durable import make_folder, write_durably
+from dgm.archive.finding import archive_folders
+from dgm.archive.lock import WriterLock
+from dgm.errors import ArchiveCorrupt, UserError
+from dgm.experiments.sweep_plan import PlannedRun
+
+FILE = "sweep.json"
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A run of a sweep, begun or not."""
+
+    run: str
+    variant: str
+    """Empty where the sweep's file has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFolder:
+    """The folder of a sweep in an archive folder."""
+
+    archive: Path
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """Where its record and its logs lie."""
+        return self.archive / self.name
+
+    def run(self, name: str) -> Path:
+        """Return the folder of one of its runs, which need not exist."""
+        return self.archive / name
+
+    def log(self, run: str) -> Path:
+        """Return the file that the output of a run's processes is appended to."""
+        return self.folder / f"{run}.log"
+
+    def lock(self) -> WriterLock:
+        """Make the folder if it is missing, and keep other processes from performing the same sweep.
+
+        Raises:
+            UserError: a run has this name, or the folder cannot be written.
+            ArchiveBusy: another process performs it.
+        """
+        if (self.folder / "run.json").exists():
+            raise UserError(f"{self.folder}: a run has the sweep's name; give the sweep another one")
+        try:
+            make_folder(self.folder)
+        except OSError as error:
+            raise UserError(f"{self.folder}: cannot be made: {error.strerror}") from error
+        return WriterLock(self.folder / "sweep.lock")
+
+    def write(self, file: Path, runs: Sequence[PlannedRun]) -> None:
+        """Record which runs are the sweep's."""
+        record = {
+            "format": _FORMAT,
+            "name": self.name,
+            "file": str(file.absolute()),
+            "runs": [{"run": run.name, "variant": run.variant, "seed": run.seed} for run in runs],
+        }
+        write_durably(self.folder / FILE, json.dumps(record, indent=2).encode() + b"\n")
+
+    def members(self) -> Sequence[Member]:
+        """Return the sweep's runs, begun or not, in the order of its file.
+
+        Raises:
+            ArchiveCorrupt: the record is not what dgm wrote.
+        """
+        file = self.folder / FILE
+        try:
+            record = json.loads(file.read_bytes())
+            return [Member(str(run["run"]), str(run["variant"])) for run in record["runs"]]
+        except OSError as error:
+            raise UserError(f"{file}: cannot be read: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise ArchiveCorrupt(
+                f"{file}: not what dgm wrote ({error}); repeat the dgm sweep command"
+            ) from error
+
+
+def find_sweep(name: str) -> SweepFolder | None:
+    """Return the sweep of this name in one of the archive folders, if there is one."""
+    if "/" in name:
+        return None
+    sweeps = (SweepFolder(folder, name) for folder in archive_folders())
+    return next((sweep for sweep in sweeps if (sweep.folder / FILE).is_file()), None)
