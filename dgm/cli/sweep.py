@@ -55,7 +55,7 @@ def sweep(file: Path, at_once: int | None, dry_run: bool, as_json: bool) -> int:
         return 0
     runs = settle_models(runs, _with_model)
     _check_begun(planned, folder, runs)
-    _check_parts(runs)
+    _check_parts(file, runs)
     lock = folder.lock()
     try:
         folder.write(file, runs)
@@ -97,13 +97,16 @@ def _check_begun(sweep: SweepFile, folder: SweepFolder, runs: Sequence[PlannedRu
             check_unchanged(sweep.file, planned, run)
 
 
-def _check_parts(runs: Sequence[PlannedRun]) -> None:
+def _check_parts(file: Path, runs: Sequence[PlannedRun]) -> None:
     """Open each benchmark in its sandbox once, before anything starts; raises as ``assemble.parts_of``."""
     seen: list[tuple[Any, ...]] = []
     for run in runs:
         key = (run.settings.sandbox, run.settings.benchmark, run.settings.benchmarks)
         if key not in seen:
-            assemble.parts_of(run.settings)
+            try:
+                assemble.parts_of(run.settings)
+            except UserError as error:
+                raise UserError(f"{file}: run {run.name}: {error}") from error
             seen.append(key)
 
 

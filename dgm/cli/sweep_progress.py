@@ -12,7 +12,7 @@ from dgm.cli.output import console
 from dgm.cli.sweep_rows import ended_text, how_it_went, run_line
 from dgm.errors import DgmError
 from dgm.experiments.performing import Moment, Sweep, Told
-from dgm.experiments.standing import Stage, standing_of
+from dgm.experiments.standing import Stage, Standing, standing_of
 from dgm.experiments.sweep_plan import PlannedRun
 from dgm.show.spans import plain
 from dgm.show.terminal import speaks_utf8
@@ -38,6 +38,7 @@ class SweepProgress:
         self._recent: list[str] = []
         self._shown: list[str] = []
         self._open: dict[str, Run] = {}
+        self._seen: dict[str, Standing] = {}
         self._sweep: Sweep | None = None
         self.live: Live | None = None
 
@@ -105,10 +106,12 @@ class SweepProgress:
         self._shown = [
             how_it_went(sweep),
             "",
-            *(plain(run_line(run, sweep.standings[run.name], width, failed=False)) for run in running),
+            *(plain(run_line(run, self._seen[run.name], width, failed=False)) for run in running),
         ]
 
     def _read(self, sweep: Sweep, name: str) -> None:
+        # Kept apart from what the sweep decides by: between two looks a run may be over, or be cut off.
+        self._seen.setdefault(name, Standing(Stage.RUNNING))
         folder = sweep.folder.run(name)
         if not (folder / "run.json").exists():
             return
@@ -122,8 +125,7 @@ class SweepProgress:
             # What is damaged shows itself when the run's own process meets it.
             self._close(name)
             return
-        # Read between two sessions it may look over or cut off: its process says when it has ended.
-        sweep.standings[name] = type(found)(Stage.RUNNING, found.words, found.facts)
+        self._seen[name] = Standing(Stage.RUNNING, found.words, found.facts)
 
     def _close(self, name: str) -> None:
         if run := self._open.pop(name, None):

@@ -87,7 +87,8 @@ def how_it_went(made: Sweep) -> str:
     found: dict[str, int] = {}
     for run in made.runs:
         stage = made.standings[run.name].stage
-        name = _FAILED if run.name in made.failures else "done" if stage in OVER else stage.value
+        name = "done" if stage in OVER else stage.value
+        name = _FAILED if run.name in made.failures else "running" if run.name in made.running else name
         found[name] = found.get(name, 0) + 1
     said = ", ".join(f"{count} {name}" for name, count in found.items())
     left = made.unaffordable

@@ -4,6 +4,7 @@ import io
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from statistics import fmean
 
 from dgm.comparison.subjects import Subject
@@ -27,12 +28,12 @@ COLUMNS = (
     ("seconds", Kind.NUMBER),
     ("group", Kind.TEXT),
 )
-"""``agent`` is the best one after so many evaluations, ``score`` its rate on the search tasks until then."""
+"""``agent`` is the one recommended after so many evaluations, ``score`` its rate on the search tasks until then."""
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#7f7f7f")
 """Colours that are told apart by everyone: M. Okabe and K. Ito, Color Universal Design (2008); grey for yellow."""
 DASHES = (None, "7 3", "2 3", "8 3 2 3")
 """Of the second, third and fourth eight groups."""
-WIDTH, PANEL, LEFT, TOP, FOOT = 860, 260, 48, 46, 52
+WIDTH, PANEL, LEFT, TOP, FOOT = 860, 260, 48, 52, 52
 POINTS = 400
 """Of a mean curve at most."""
 
@@ -46,7 +47,7 @@ class CurveGroup:
 
 
 def curve_rows(lines: Sequence[CurveGroup], *, grouped: bool) -> Iterator[tuple[Cell, ...]]:
-    """Yield a row for each moment at which a run's best agent, or what is known of it, changed."""
+    """Yield a row for each moment of each run's curve."""
     for line in lines:
         for subject in line.subjects:
             own = subject.identity
@@ -74,7 +75,7 @@ def curve_csv(lines: Sequence[CurveGroup], *, grouped: bool) -> tuple[bytes, int
 
 
 def curve_picture(lines: Sequence[CurveGroup]) -> Drawing:
-    """Draw the lower bound of each run's best agent over evaluations and over money; of groups the mean, thick.
+    """Draw the lower bound of each run's recommended agent over evaluations and over money; of groups the mean, thick.
 
     Where no run spent money, tokens stand in its place.
     """
@@ -86,10 +87,10 @@ def curve_picture(lines: Sequence[CurveGroup]) -> Drawing:
     )
     legend = (len(lines) + 1) // 2
     drawing = Drawing("the best agents of several runs", WIDTH, TOP + PANEL + FOOT + 18 * legend + 8)
-    drawing.text(LEFT, 20, "Lower bound of the best agent's rate on the search tasks", "strong", 13)
+    drawing.text(LEFT, 20, "Lower bound of the recommended agent's rate on the search tasks", "strong", 13)
     said = "thin: one run; thick: mean of the runs of a group, as far as all of them go"
     if any(len(line.subjects) > 1 for line in lines):
-        drawing.text(WIDTH - 16, 20, said, "soft", 11, "end")
+        drawing.text(LEFT, 36, said, "soft", 11)
     width = (WIDTH - 2 * LEFT - 56) / 2
     _panel(drawing, lines, "evaluations", lambda point: point.evaluations, (LEFT, width))
     _panel(drawing, lines, *unit, (LEFT + width + 64, width))
@@ -133,7 +134,10 @@ def _panel(
 ) -> None:
     """Draw axes and every line; ``place`` is the panel's left edge and its width."""
     ends = [x(subject.curve[-1]) for line in lines for subject in line.subjects if subject.curve]
-    axes = Axes(place[0], TOP, place[1], PANEL - 16, max(ends, default=0))
+    highest = max(
+        (point.lower for line in lines for each in line.subjects for point in each.curve), default=1
+    )
+    axes = Axes(place[0], TOP, place[1], PANEL - 16, max(ends, default=0), max(0.2, ceil(5 * highest) / 5))
     axes.draw(drawing, name)
     for number, line in enumerate(lines):
         several = len(line.subjects) > 1

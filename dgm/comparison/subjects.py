@@ -6,19 +6,17 @@ from typing import Any
 
 from dgm.archive.identity import RunIdentity, identity_of
 from dgm.archive.run import Run
+from dgm.comparison.moments import recommendations
 from dgm.config.resolving import leaves
 from dgm.domain import Agent, Tally, TaskId, Verdict
 from dgm.errors import UserError
-from dgm.report.curve import Point, curve
+from dgm.report.curve import Point
 from dgm.report.headline import exists, findings
 from dgm.search.best import best_of
 from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.exam import FOLDER, candidate
 from dgm.search.run_settings import settings_of
 from dgm.search.summary import run_facts
-
-POINTS = 10_000
-"""Points of a curve at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Subject:
     holdout: Mapping[TaskId, Verdict | None] | None
     """The same on the holdout tasks; None where its examination is not complete."""
     curve: Sequence[Point]
-    """Empty where there is no verdict yet."""
+    """The recommended agent of each moment; empty where there is no verdict yet."""
 
     @property
     def name(self) -> str:
@@ -77,7 +75,7 @@ def read_subject(run: Run, variant: str | None) -> Subject:
         run_facts(run, best.id),
         dict(run.tree.verdicts(best.id)),
         _holdout(run, best),
-        curve(run, POINTS),
+        recommendations(run),
     )
 
 

@@ -31,7 +31,7 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     """
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
-    for path, value in leaves(_read(file) if file else {}):
+    for path, value in _leaves(_read(file) if file else {}):
         _assign(merged, path, value)
         origin[".".join(path)] = str(file)
     for text in assignments:
@@ -63,7 +63,7 @@ def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for source, table in layers:
-        for path, value in leaves(table):
+        for path, value in _leaves(table):
             _assign(merged, path, value)
             origin[".".join(path)] = source
     settings = validated(merged, origin)
@@ -71,13 +71,18 @@ def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
     return settings
 
 
-def read_toml(file: Path) -> dict[str, Any]:
+def read_settings_file(file: Path) -> dict[str, Any]:
     """Return the tables of a TOML file.
 
     Raises:
         UserError: there is no such file, or it is no TOML.
     """
     return _read(file)
+
+
+def leaves(table: Mapping[str, Any]) -> Iterable[tuple[KeyPath, Any]]:
+    """Return each value of a nested table that is no table, with the keys that lead to it."""
+    return _leaves(table)
 
 
 def key_path(key: str) -> KeyPath:
@@ -129,11 +134,10 @@ def _read(file: Path) -> dict[str, Any]:
         raise UserError(f"{file}: not valid TOML: {error}") from error
 
 
-def leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[KeyPath, Any]]:
-    """Yield each value of a nested table that is no table, with the keys that lead to it."""
+def _leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[KeyPath, Any]]:
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from leaves(value, (*prefix, name))
+            yield from _leaves(value, (*prefix, name))
         else:
             yield (*prefix, name), value
 

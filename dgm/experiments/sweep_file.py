@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ValidationError
 
 from dgm.config import Settings
-from dgm.config.resolving import KeyPath, key_path, leaves, read_toml
+from dgm.config.resolving import KeyPath, key_path, leaves, read_settings_file
 from dgm.config.section import Count, Positive, Section
 from dgm.errors import UserError
 
@@ -97,7 +97,7 @@ def read_sweep(file: Path) -> SweepFile:
     Raises:
         UserError: there is no such file, it is no TOML, or the first thing in it that is wrong.
     """
-    tables = read_toml(file)
+    tables = read_settings_file(file)
     _check_tables(file, tables)
     section = _read_section(file, tables.get("sweep", {}))
     name = file.stem if section.name is None else section.name
@@ -130,7 +130,8 @@ def _read_section(file: Path, table: Mapping[str, Any]) -> SweepSection:
     try:
         return SweepSection.model_validate(table)
     except ValidationError as error:
-        first = error.errors()[0]
+        # A misspelt name is what makes another one miss.
+        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
         key = str(first["loc"][0])
         if first["type"] == "extra_forbidden":
             near = difflib.get_close_matches(key, SweepSection.model_fields, 1)

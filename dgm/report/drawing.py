@@ -99,13 +99,14 @@ def _in_file(shape: Shape) -> Html:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """A field of a drawing in which x runs from 0 to ``x_max`` and y from 0 to 1."""
+    """A field of a drawing in which x runs from 0 to ``x_max`` and y, a share, from 0 to ``y_max``."""
 
     left: float
     top: float
     width: float
     height: float
     x_max: float
+    y_max: float = 1.0
 
     def x(self, value: float) -> float:
         """In pixels."""
@@ -113,15 +114,15 @@ class Axes:
 
     def y(self, share: float) -> float:
         """In pixels."""
-        return self.top + self.height * (1 - share)
+        return self.top + self.height * (1 - share / self.y_max)
 
     def draw(self, drawing: Drawing, x_name: str) -> None:
         """Lines at each quarter, ticks below, and the name of x."""
         foot = self.top + self.height
         for quarter in range(5):
-            y = self.y(quarter / 4)
+            y = self.y(self.y_max * quarter / 4)
             drawing.line(self.left, y, self.left + self.width, y, "axis" if quarter == 0 else "grid")
-            drawing.text(self.left - 6, y + 4, f"{25 * quarter}%", "soft", 10, "end")
+            drawing.text(self.left - 6, y + 4, f"{number(25 * quarter * self.y_max)}%", "soft", 10, "end")
         for tick in ticks(self.x_max):
             drawing.line(self.x(tick), foot, self.x(tick), foot + 4, "axis")
             drawing.text(self.x(tick), foot + 15, short(tick), "soft", 10, "middle")

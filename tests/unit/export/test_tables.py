@@ -116,3 +116,12 @@ def test_without_pyarrow_one_line_says_what_to_install(paid_folder, tmp_path, mo
 def test_a_name_with_another_end_is_refused(paid_folder, tmp_path) -> None:
     with Run.open(paid_folder) as run, pytest.raises(UserError, match=r"end it with \.csv or \.parquet"):
         write_table(run, SPEND, tmp_path / "t.xls")
+
+
+@pytest.mark.parametrize("table", [EVALUATIONS, SPEND])
+def test_every_row_carries_run_policy_and_seed(paid_folder, tmp_path, table) -> None:
+    with Run.open(paid_folder) as run:
+        write_table(run, table, tmp_path / "t.csv")
+    frame = READERS[".csv"](tmp_path / "t.csv")
+    assert list(frame.columns[:3]) == ["run", "policy", "seed"]
+    assert frame[["run", "policy", "seed"]].drop_duplicates().values.tolist() == [["paid", "lineage", 0]]

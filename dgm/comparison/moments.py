@@ -1,0 +1,48 @@
+"""Which agent a run recommended at each moment: its own policy is asked again about the tree as it was then.
+
+The curve of a report follows the highest lower bound, which is cheap for any log; runs of different policies are held
+against each other by what each would have handed out.
+"""
+
+from collections.abc import Sequence
+
+from dgm.archive.events import TaskGraded
+from dgm.archive.run import Run
+from dgm.archive.tree import Tree
+from dgm.domain import Verdict
+from dgm.report.curve import Point
+from dgm.search.best import best_in
+from dgm.stats import lower_bound
+
+MOST = 300
+"""Moments at most; a recommendation takes some milliseconds where there are many agents."""
+
+
+def recommendations(run: Run, most: int = MOST) -> Sequence[Point]:
+    """Return the recommended agent after each evaluation, or after every so many where there are more than ``most``.
+
+    The last point is the run as far as its tree has read the log. Empty where there is no verdict yet. A verdict that
+    was withdrawn later counts until then, as it did for the search.
+    """
+    every = -(-run.tree.evaluations // most) or 1
+    tree, points, graded = Tree(), list[Point](), 0
+    for recorded in run.store.read(0, run.tree.seq):
+        tree.apply(recorded)
+        event = recorded.event
+        if isinstance(event, TaskGraded) and event.outcome.verdict is not Verdict.INVALID:
+            graded += 1
+            if graded % every == 0:
+                points.append(_point(run, tree, points))
+    if graded:
+        points.append(_point(run, tree, points))
+    return points
+
+
+def _point(run: Run, tree: Tree, before: Sequence[Point]) -> Point:
+    best = best_in(run, tree)
+    own = tree.own(best)
+    # Verdicts that are withdrawn take evaluations away; a curve goes on from left to right.
+    evaluations = max(tree.evaluations, before[-1].evaluations if before else 0)
+    return Point(
+        evaluations, tree.spend.usd, tree.spend.tokens, tree.wall_seconds, best, own.rate, lower_bound(own)
+    )
