@@ -70,7 +70,7 @@ def _setting(subjects: Sequence[Subject], by: str) -> str:
             return key
     if inside := [key for key in known if key.startswith(f"{by}.")]:
         raise UserError(f"--group-by {by}: a section of the settings; name one of it, such as {inside[0]}")
-    near = difflib.get_close_matches(by, [VARIANT, *known], 1, 0.5)
+    near = difflib.get_close_matches(by, [VARIANT, "policy", *known], 1, 0.5)
     hint = f" (did you mean '{near[0]}'?)" if near else "; for example policy, or operator"
     raise UserError(f"--group-by {by}: there is no such setting{hint}")
 

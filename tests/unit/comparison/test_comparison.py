@@ -94,7 +94,7 @@ def test_two_runs_that_nothing_tells_apart_are_refused(subject):
 @pytest.mark.parametrize(
     ("by", "said"),
     [
-        ("polcy", r"no such setting \(did you mean 'policy"),
+        ("polcy", r"no such setting \(did you mean 'policy'"),
         ("budget", "a section of the settings; name one of it, such as budget.evaluations"),
         ("variant", "run a is of no sweep"),
     ],
