@@ -45,7 +45,7 @@ def panel_lines(tree: Tree, names: Mapping[AgentId, str], best: Best | None) -> 
         lines.append(line(_key("waiting"), Span(f"{who} for you (dgm approve)", Tone.WARN)))
     if best:
         lines.append(line(_key("best"), Span(f"{BEST} {best_text(best)}", Tone.MARK)))
-        lines.append(line(_key(""), Span(STAR_MEANS, Tone.DIM)))
+        lines.append(line(Span(f"  {STAR_MEANS}", Tone.DIM)))
     return [*lines, *_examined(tree, names)]
 
 

@@ -1,8 +1,8 @@
 """Budgets that can never run out, and so end no run: money with models that cost nothing.
 
 Without a limit of evaluations, money, tokens or time a run gets a limit of evaluations (``BudgetSettings.budget``), so
-a limit of agents alone needs nothing here. With a limit of agents a run ends when every agent has tried every task, with
-patience when nothing better is recommended any more.
+a limit of agents alone needs nothing here. With a limit of agents a run ends when every agent has tried every task,
+with patience when nothing better is recommended any more.
 """
 
 from collections.abc import Mapping
