@@ -118,7 +118,8 @@ def solve(
 
 def cost(usage: Usage) -> str:
     """What the agent took, in a few words."""
-    return f"{usage.calls} model calls, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
+    calls = "1 model call" if usage.calls == 1 else f"{usage.calls} model calls"
+    return f"{calls}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
 
 
 def keep(repo: Path, patch: bytes) -> Path:
@@ -167,10 +168,14 @@ def _agreed(repo: Path, changed: Sequence[str]) -> bool:
     """What the user says; where nobody answers, that is no: the change has been shown, and nothing is lost."""
     files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
     try:
-        return click.confirm(f"Apply this change to {neutral(str(repo))} ({files})?", default=False)
+        agreed = click.confirm(f"Apply this change to {neutral(str(repo))} ({files})?", default=False)
+        if not sys.stdin.isatty():
+            # Nobody typed the end of the line.
+            sys.stdout.write("\n")
     except click.Abort:
         sys.stdout.write("\nnobody answered (--yes applies without asking)\n")
         return False
+    return agreed
 
 
 def _ending(repo: Path, work: Work, applied: bool, kept: Path | None) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import AgentFault, Infrastructure
+from dgm.search.leaving import read_large
 from tests.docker.conftest import Inside
 
 MB = 1024 * 1024
@@ -181,3 +182,23 @@ def test_a_closed_sandbox_takes_and_gives_nothing(inside: Inside, runner):
         runner.run(closed.put({"f": Entry(b"x")}, "/work"))
     with pytest.raises(Infrastructure, match="closed"):
         runner.run(closed.get("/work", limit_bytes=MB))
+
+
+def test_the_fix_is_read_where_a_build_is_too_large(inside: Inside):
+    """The folder is beyond its limit: tracked and small files come, what git ignores and the artefact do not."""
+    before = {"code.py": Entry(b"1\n"), ".gitignore": Entry(b"*.o\n")}
+    script = "echo 2 >code.py; echo n >new.py; touch a.o; head -c 20000000 /dev/zero >big; ln -s code.py link"
+
+    async def work(sandbox):
+        with pytest.raises(AgentFault, match="more than"):
+            await round_trip(before, script)(sandbox)
+        return await read_large(sandbox, "/work/there", before, (), MB)
+
+    files, left_out = inside(work)
+    assert files == {
+        **before,
+        "code.py": Entry(b"2\n"),
+        "new.py": Entry(b"n\n"),
+        "link": Entry(b"code.py", 0o120000),
+    }
+    assert left_out == {"big": 20_000_000}
