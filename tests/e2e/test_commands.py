@@ -207,10 +207,8 @@ def test_solve_asks_before_it_changes_anything(dgm, searched, repository, tmp_pa
 
 def test_solve_for_scripts(dgm, searched, repository, tmp_path, monkeypatch):
     monkeypatch.setitem(dgm.environment, "XDG_STATE_HOME", str(tmp_path))
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
     (repository / "pricing.py").write_bytes((repository / "pricing.py").read_bytes().replace(b"\n", b"\r\n"))
     (repository / ".gitattributes").write_text("*.py text filter=none\n")
-    subprocess.run(["git", *identity, "commit", "-qam", "dos"], cwd=repository, check=True)
     words = ["solve", "--agent", "small:seed", "--repo", repository, "--sandbox", "bubblewrap"]
     answer = dgm.json(*words, PROBLEM)
     assert not answer["applied"]
