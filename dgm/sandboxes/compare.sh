@@ -48,7 +48,6 @@ compare() {
 cd "$folder" || fail 71
 compare rev-parse --quiet --verify 'HEAD^{commit}' || fail 70
 # A new file of this size could never be part of the patch, and git needs room.
-export limit repository
 find . -type f -size +"$((limit / 32))k" -exec sh -c '
     for file; do
         git -c "safe.directory=*" cat-file -e "HEAD:${file#./}" 2>/dev/null && continue
@@ -90,12 +89,6 @@ for room in "$((32 * limit))" "$((limit / 2))" 0; do
         --ignore-submodules=none --src-prefix=a/ --dst-prefix=b/ HEAD >"$place/patch" || exit 72
     [ "$(wc -c <"$place/patch")" -le "$limit" ] && break
 done
-# Whole lines only: the patch follows.
-LC_ALL=C
-left=4000
-cat "$place/notes" "$place/more" | while IFS= read -r line; do
-    left=$((left - ${#line} - 1))
-    [ "$left" -ge 0 ] || break
-    printf '%s\n' "$line"
-done >&3
+# Whole lines only: what is cut off within one would be taken for a part of the patch.
+cat "$place/notes" "$place/more" | sort -rn -t " " -k 4,4 | cut -c 1-180 | head -n 20 >&3
 cat "$place/patch" >&3

@@ -110,9 +110,15 @@ def left_out_note(left_out: Mapping[str, int]) -> str:
     if not left_out:
         return ""
     largest = sorted(left_out, key=lambda name: -left_out[name])
-    names = ", ".join(name[-NAME_LIMIT:] for name in largest[:NAMED]) + (" …" if len(largest) > NAMED else "")
+    names = ", ".join(_printable(name[-NAME_LIMIT:]) for name in largest[:NAMED]) + (
+        " …" if len(largest) > NAMED else ""
+    )
     files = "1 new file" if len(largest) == 1 else f"{len(largest)} new files"
     return f"left out of the patch: {files} of {sum(left_out.values()):,} bytes ({names})"
+
+
+def _printable(name: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in name)
 
 
 def _too_long(diff: bytes, limit_bytes: int) -> AgentFault:

@@ -173,6 +173,17 @@ def test_a_build_in_an_image_costs_no_fix(image):
     assert left_out == {"out.bin": 200_000_000, "middle.bin": 30_000}
 
 
+def test_names_of_artefacts_never_become_a_part_of_the_patch(image):
+    tree, baseline = image
+    many = {f"{'deep/' * 40}{n}\ndiff --git a/x b/x\n": os.urandom(3_000 + n) for n in range(30)}
+    write(tree, {**FIX, **many})
+    large(tree / "out\ndiff --git", 200_000_000)
+    patch, left_out = asyncio.run(patch_of(Here(), str(tree), baseline, 2_000, ()))
+    assert applied(BEFORE, patch).keys() == BEFORE.keys()
+    assert patch.startswith(b"diff --git a/pkg/code.py")
+    assert len(left_out) <= 20 and left_out["out?diff --git"] == 200_000_000
+
+
 def test_what_an_agent_checks_out_again_is_what_was_there(tmp_path):
     write(tmp_path, {".gitattributes": b"* text=auto\n*.cfg filter=x ident\n", "dos.txt": b"a\r\nb\r\n"})
     write(tmp_path, {"x.cfg": b"$Id: as it was $\r\n"})
