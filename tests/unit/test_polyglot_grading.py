@@ -90,6 +90,14 @@ def graded(root, text, engine=None, **more):
     return asyncio.run(opened.grade(TASK, patch(start, {**start, **files}), {}))
 
 
+def test_a_prediction_of_crlf_with_a_bom_is_resolved_with_a_note(tmp_path):
+    opened = benchmark(Folder(tmp_path))
+    patch = b"\xef\xbb\xbf" + opened.reference(TASK).strip().replace(b"\n", b"\r\n")
+    grade = asyncio.run(opened.grade(TASK, patch, {}))
+    assert grade.verdict is Verdict.RESOLVED
+    assert grade.reason.endswith("tests pass; the lines of the patch ended in CR LF and were read without CR")
+
+
 def test_reference_passes_and_stub_fails(tmp_path):
     assert asyncio.run(benchmark(Folder(tmp_path / "a")).verify(TaskId("python-toll-road"), {})) == []
     grade = graded(tmp_path / "b", GOOD.read_text())

@@ -116,6 +116,13 @@ def test_reference_is_resolved(suite):
     assert len(graded.passed) == 4
 
 
+def test_a_prediction_of_crlf_with_a_bom_is_resolved_with_a_note(suite):
+    patch = b"\xef\xbb\xbf" + suite.reference(TASK).strip().replace(b"\n", b"\r\n")
+    graded = grade(suite, patch)
+    assert graded.verdict is Verdict.RESOLVED
+    assert graded.reason == "all 4 tests pass; the lines of the patch ended in CR LF and were read without CR"
+
+
 @pytest.mark.parametrize("patch", [b"", b"\n \n"])
 def test_empty_patch_is_unresolved_without_a_sandbox(tmp_path, patch):
     suite = SuiteBenchmark(make_suite(tmp_path / "tiny"), NoEngine())
