@@ -107,8 +107,8 @@ def help_text() -> str:
     lines += [
         "",
         "Options:",
-        "  --version  Print the version.",
-        "  --help     Print this. Every command has a --help of its own.",
+        "  --version   Print the version.",
+        "  -h, --help  Print this. Every command has a --help of its own.",
         "",
         f"Start with: dgm doctor, then {FIRST}",
     ]

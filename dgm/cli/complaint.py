@@ -1,13 +1,14 @@
 """What the program says when something went wrong: one line on stderr, and an exit code."""
 
+import contextlib
 import logging
-import os
 import sys
 from importlib.metadata import entry_points
 from traceback import walk_tb
 
 import click
 
+from dgm.cli.streams import lost_output
 from dgm.errors import DgmError, UserError
 from dgm.show.safe import neutral
 
@@ -40,9 +41,8 @@ def complain(error: BaseException) -> int:
         case DgmError():
             _say(str(error))
             return FAILED
-        case BrokenPipeError():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return FAILED
+        case OSError() if lost_output():
+            return FAILED  # said when the streams are closed
         case BaseExceptionGroup():
             return complain(error.exceptions[0])
         case _:
@@ -69,4 +69,5 @@ def _in_plug_in(error: BaseException) -> str:
 def _say(text: str) -> None:
     # What it quotes may be an agent's, or a file's that an agent wrote.
     line = neutral(" ".join(text.split("\n")))
-    sys.stderr.write(f"dgm: {line}\n")
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"dgm: {line}\n")

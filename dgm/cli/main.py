@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from dgm.cli.commands import COMMANDS, help_text
+from dgm.cli.streams import close_streams, open_streams
 
 if TYPE_CHECKING:
     import click
@@ -18,31 +19,30 @@ HELP = ("--help", "-h")
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the program and exits the process."""
-    words = sys.argv[1:] if arguments is None else arguments
-    if not words or words[0] in HELP:
-        sys.stdout.write(help_text() + "\n")
-        sys.exit(0)
-    if words[0] == VERSION:
-        from dgm import __version__
-
-        sys.stdout.write(f"dgm {__version__}\n")
-        sys.exit(0)
-    sys.exit(_run(words))
+    open_streams()
+    sys.exit(close_streams(_answer(sys.argv[1:] if arguments is None else arguments)))
 
 
-def _run(words: list[str]) -> int:
-    from dgm.cli.complaint import complain
-    from dgm.cli.signals import interruptible
-
-    # The browser's library puts the terminal right by itself, and has nothing else to put away.
-    asked = nullcontext() if words[0] == "browse" else interruptible()
+def _answer(words: list[str]) -> int:
     try:
-        with asked:
-            command = _find(words[0])
-            result = command.main(words[1:], prog_name=f"dgm {words[0]}", standalone_mode=False)
+        if not words or words[0] in HELP:
+            sys.stdout.write(help_text() + "\n")
+            return 0
+        if words[0] == VERSION:
+            from dgm import __version__
+
+            sys.stdout.write(f"dgm {__version__}\n")
+            return 0
+        from dgm.cli.invoking import invoke
+        from dgm.cli.signals import interruptible
+
+        # The browser's library puts the terminal right by itself, and has nothing else to put away.
+        with nullcontext() if words[0] == "browse" else interruptible():
+            return invoke(_find(words[0]), words[1:], f"dgm {words[0]}")
     except BaseException as error:  # noqa: BLE001  (the program's edge: everything becomes a line and a code)
+        from dgm.cli.complaint import complain
+
         return complain(error)
-    return result if isinstance(result, int) else 0
 
 
 def _find(name: str) -> "click.Command":

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dgm.show.ascii import INSTEAD
 from dgm.show.diffs import Patch
 from dgm.show.safe import neutral
 from dgm.show.terminal import colours, speaks_utf8, write
@@ -37,5 +38,5 @@ def show_patch(patch: bytes) -> None:
     else:
         text = neutral(patch.decode("utf-8", "replace"))
         if not speaks_utf8(sys.stdout):
-            text = text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
+            text = text.encode(sys.stdout.encoding, INSTEAD).decode(sys.stdout.encoding)
         sys.stdout.write(text)

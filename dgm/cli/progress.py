@@ -72,7 +72,7 @@ class Progress:
         if self.live is not None:
             self._recent = [*self._recent, told][-RECENT:]
         elif not self._quiet:
-            print_line(time.strftime("%H:%M:%S  ") + plain(told))
+            self._print(time.strftime("%H:%M:%S  ") + plain(told))
 
     def announce(self, text: str) -> None:
         """Show one line that stays: above the panel; on stderr where nothing else is printed."""
@@ -83,7 +83,16 @@ class Progress:
         elif self._quiet:
             sys.stderr.write(text + "\n")
         else:
-            self.say(text)
+            self.say(line(text))
+
+    def _print(self, text: str) -> None:
+        try:
+            print_line(text)
+        except OSError:
+            # The command says why when it prints its result.
+            self._quiet = True
+            if self._search is not None:
+                self._search.ask_to_stop("stopped because its output can no longer be written")
 
     def __rich__(self) -> "RenderableType":
         from rich.panel import Panel

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
+from dgm.show.ascii import with_marks
 from dgm.show.spans import Line, Tone, cropped, plain
 
 _SGR: Mapping[Tone, str] = {
@@ -27,7 +28,6 @@ _SGR: Mapping[Tone, str] = {
     Tone.CODE_BUILTIN: "36",
     Tone.CODE_DECORATOR: "33",
 }
-_TWINS = str.maketrans("★◆●✎⏸†✓✗·█░…–│├└─→↓▸⠤‹»", "*+oew!vx.#.~-||`->v>-<>")
 
 
 def write(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = False) -> None:
@@ -55,7 +55,7 @@ def write(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = F
 def styled(shown: Line, stream: TextIO) -> str:
     """Return a line as ``write`` writes it to the stream, without its end."""
     text = with_colours(shown) if colours(stream) else plain(shown)
-    return text if speaks_utf8(stream) else _ascii(text, stream)
+    return text if draws_marks(stream) else _ascii(text, stream)
 
 
 def colours(stream: TextIO) -> bool:
@@ -68,6 +68,22 @@ def speaks_utf8(stream: TextIO) -> bool:
     return (stream.encoding or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
 
 
+def wants_ascii(environment: Mapping[str, str]) -> bool:
+    """Whether a person has chosen the locale ``C`` or ``POSIX``, whose terminals have ASCII only.
+
+    Python writes UTF-8 in that locale, and says so in ``LC_CTYPE`` where that was not set.
+    """
+    chosen = environment.get("LC_ALL") or environment.get("LC_CTYPE") or ""
+    if chosen in ("", "C.UTF-8", "C.utf8", "UTF-8") and not environment.get("LC_ALL"):
+        chosen = environment.get("LANG", "")
+    return chosen in ("C", "POSIX")
+
+
+def draws_marks(stream: TextIO) -> bool:
+    """Whether marks such as ``★`` and lines of boxes are shown there as they are; else as ASCII."""
+    return speaks_utf8(stream) and not wants_ascii(os.environ)
+
+
 def with_colours(shown: Line) -> str:
     """The line with the escape sequences of its tones."""
     return "".join(
@@ -77,4 +93,4 @@ def with_colours(shown: Line) -> str:
 
 def _ascii(text: str, stream: TextIO) -> str:
     encoding = stream.encoding or "ascii"
-    return text.translate(_TWINS).encode(encoding, "replace").decode(encoding)
+    return with_marks(text).encode(encoding, "replace").decode(encoding)

@@ -1,0 +1,45 @@
+"""Performs one click command: ``-h`` is ``--help`` everywhere, and help is readable on every terminal."""
+
+import sys
+
+import click
+
+from dgm.show.ascii import with_words
+from dgm.show.terminal import draws_marks
+
+HELP_NAMES = ["-h", "--help"]
+
+
+class _Formatter(click.HelpFormatter):
+    def getvalue(self) -> str:
+        """The help, in ASCII where standard output has no more; click itself would write UTF-8 there."""
+        text = super().getvalue()
+        return text if draws_marks(sys.stdout) else with_words(text)
+
+
+class _Context(click.Context):
+    formatter_class = _Formatter
+
+
+def invoke(command: click.Command, words: list[str], name: str) -> int:
+    """Perform a command and return its exit code.
+
+    Args:
+        command: with all commands below it.
+        words: what follows its name.
+        name: as it was typed, for its messages.
+
+    Raises:
+        click.exceptions.Exit: it ends with a code of its own, as ``--help`` does.
+    """
+    _prepare(command)
+    with command.make_context(name, list(words), help_option_names=HELP_NAMES) as context:
+        result = command.invoke(context)
+    return result if isinstance(result, int) else 0
+
+
+def _prepare(command: click.Command) -> None:
+    command.context_class = _Context
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _prepare(inner)

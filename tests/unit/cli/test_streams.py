@@ -1,0 +1,108 @@
+"""Output that is full, closed or left by its reader, and terminals that lack characters."""
+
+import os
+import pty
+import subprocess
+import sys
+import termios
+
+import pytest
+
+from dgm.archive.events import RunStarted
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import Budget
+
+DGM = f"{sys.executable} -m dgm"
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    """An archive with a run that has begun, whose log is longer than the buffer of a pipe."""
+    folder = tmp_path_factory.mktemp("archive")
+    record = {"id": "x", "settings": Settings().model_dump(mode="json"), "versions": {"benchmark": "1"}}
+    with Run.create(folder / "begun", {**record, "name": "begun", "created": 0.0, "sandbox": "none"}) as run:
+        for number in range(2_000):
+            run.append(RunStarted(Budget(evaluations=number + 1), (), resumed=number > 0))
+    return folder
+
+
+def shell(command, archive, **variables):
+    environment = {**os.environ, "DGM_ARCHIVE": str(archive), **variables}
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("words", ["--help", "status begun", "log begun --json", "tree -h"])
+def test_a_full_disk_is_said_in_one_line(words, archive):
+    done = shell(f"{DGM} {words} > /dev/full", archive)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "dgm: the output cannot be written: No space left on device\n",
+    )
+
+
+@pytest.mark.parametrize("words", ["log begun", "log begun --json"])
+def test_a_reader_that_has_gone_hears_nothing(words, archive):
+    done = shell(f"{DGM} {words} | head -1", archive)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert len(done.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [("status begun >&-", 0), ("status begun <&- >&- 2>&-", 0), ("nothing 2>&-", 2)]
+)
+def test_closed_streams_lead_nowhere(words, code, archive):
+    done = shell(f"{DGM} {words}", archive)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+def test_a_file_is_never_opened_in_place_of_a_closed_stream():
+    script = "import os, sys; from dgm.cli.streams import open_streams; open_streams()\n"
+    script += f"file = open({os.devnull!r}); os.write(2, str(file.fileno() > 2).encode())"
+    done = subprocess.run(
+        ["bash", "-c", f'{sys.executable} -c "$0" <&- >&-', script], capture_output=True, check=True
+    )
+    assert done.stderr == b"True"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_help_and_messages_use_what_the_encoding_has(encoding, archive):
+    helped = shell(f"{DGM} run -h", archive, PYTHONIOENCODING=encoding)
+    assert "openai/..., anthropic/..." in helped.stdout
+    wrong = shell(f"{DGM} status 'ru…n→★'", archive, PYTHONIOENCODING=encoding)
+    assert wrong.returncode == 2
+    assert "'ru...n->*'" in wrong.stderr
+
+
+def shown_on_a_terminal(words, **variables):
+    ours, theirs = pty.openpty()
+    settings = termios.tcgetattr(theirs)
+    settings[1] &= ~termios.OPOST
+    termios.tcsetattr(theirs, termios.TCSANOW, settings)
+    environment = {**os.environ, "TERM": "dumb", **variables}
+    environment.pop("LC_ALL", None)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dgm", *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    said = b""
+    try:
+        while chunk := os.read(ours, 10_000):
+            said += chunk
+    except OSError:
+        pass  # what a terminal says when nobody is on its other end
+    os.close(ours)
+    assert process.wait(60) == 0, said
+    return said.decode()
+
+
+def test_a_terminal_in_the_locale_c_is_shown_ascii():
+    assert "..." in (said := shown_on_a_terminal(["--help"], LANG="C"))
+    assert said.isascii()
+    assert "…" in shown_on_a_terminal(["--help"], LANG="C.UTF-8")
