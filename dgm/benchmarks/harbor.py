@@ -11,7 +11,6 @@ import json
 import math
 import re
 import shutil
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from dgm.benchmarks.dockerfiles import Dockerfile, read_dockerfile
 from dgm.benchmarks.workspaces import write_folder
 from dgm.domain import Entry
 from dgm.errors import UserError
+from dgm.toml_files import read_toml
 
 DEPTH = 4
 """How far below the given folder tasks are looked for."""
@@ -176,10 +176,7 @@ def _import(folder: Path, target: Path, image: str, split: str) -> list[str]:
 
 def _settings(folder: Path) -> dict[str, Any]:
     file = folder / "task.toml"
-    try:
-        settings: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: not TOML: {error}") from error
+    settings = read_toml(file)
     for section in ("metadata", "task", *_KNOWN):
         if not isinstance(settings.setdefault(section, {}), dict):
             raise UserError(f"{file}: {section}: {settings[section]!r} is not a table")

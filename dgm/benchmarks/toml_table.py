@@ -2,12 +2,12 @@
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dgm.errors import UserError
+from dgm.toml_files import NotToml, parse_toml, toml_text
 
 T = TypeVar("T")
 _NAMES: Mapping[type, str] = {
@@ -38,12 +38,12 @@ class Table:
             UserError: it is missing or no TOML; the message names file and line.
         """
         try:
-            text = file.read_text(encoding="utf-8")
-            return cls(file, text, tomllib.loads(text))
+            data = file.read_bytes()
+            return cls(file, toml_text(data), parse_toml(data))
         except FileNotFoundError:
             raise UserError(f"{file}: missing") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UserError(f"{file}: not TOML: {error}") from error
+        except NotToml as error:
+            raise UserError(f"{file}: {error}") from error
         except OSError as error:
             raise UserError(f"{file}: cannot be read: {error.strerror or error}") from error
 

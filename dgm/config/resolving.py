@@ -10,8 +10,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dgm.config.combining import check_together, overlap
+from dgm.config.places import placed_beside
 from dgm.config.settings import Settings
 from dgm.errors import UserError
+from dgm.toml_files import read_toml
 
 KeyPath = tuple[str, ...]
 _NO_LIMITS = ("budget.until_score", "budget.patience")
@@ -22,7 +24,7 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     """Settings from all sources, later ones winning.
 
     Args:
-        file: a TOML file, or None.
+        file: a TOML file, or None. Paths in it are relative to its folder; all others to the working directory.
         assignments: ``a.b=c`` texts; the value is read as TOML, or as plain text where it is none.
         flags: dotted key → value; None values are ignored.
 
@@ -32,7 +34,7 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for path, value in _leaves(_read(file) if file else {}):
-        _assign(merged, path, value)
+        _assign(merged, path, placed_beside(path, value, file.parent) if file else value)
         origin[".".join(path)] = str(file)
     for text in assignments:
         key, found, value = text.partition("=")
@@ -124,14 +126,9 @@ def _known(section: type[BaseModel], prefix: str) -> Iterable[str]:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UserError(f"{file}: no such settings file") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: cannot be read as settings: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{file}: not valid TOML: {error}") from error
+    if not file.exists():
+        raise UserError(f"{file}: no such settings file")
+    return read_toml(file)
 
 
 def _leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[KeyPath, Any]]:

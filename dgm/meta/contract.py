@@ -5,7 +5,6 @@ The full text of the contract is ``archive/seed/README.md``.
 
 import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -13,6 +12,7 @@ from typing import Any
 
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
+from dgm.toml_files import NotToml, parse_toml
 
 FILE = "agent.toml"
 _BOUND = r"[<>=!~]=?=? *[A-Za-z0-9.*+!]+"
@@ -60,9 +60,9 @@ def read_contract(source: Snapshot) -> Contract:
     if FILE not in source:
         raise AgentFault("contract", f"no {FILE} at the top of the agent's folder")
     try:
-        table = tomllib.loads(source[FILE].data.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise AgentFault("contract", f"{FILE}: not valid TOML: {error}") from error
+        table = parse_toml(source[FILE].data)
+    except NotToml as error:
+        raise AgentFault("contract", f"{FILE}: {error}") from error
     agent = table.get("agent")
     if not isinstance(agent, dict):
         raise AgentFault("contract", f"{FILE}: no [agent] table")

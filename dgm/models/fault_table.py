@@ -1,13 +1,14 @@
 """The one table that says whose fault a refusal is (``faults.toml``), and which of its rows a refusal fits."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from dgm.toml_files import read_toml
 
 TABLE = Path(__file__).with_name("faults.toml")
 
@@ -108,7 +109,7 @@ class Row:
 @lru_cache(maxsize=1)
 def rows() -> tuple[Row, ...]:
     """Return the table, in the order in which it decides."""
-    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    table = read_toml(TABLE)
     return tuple(_row(entry) for entry in table["row"])
 
 

@@ -6,7 +6,6 @@ budgets is left to ``dgm.gateway.ledger``.
 
 import difflib
 import ipaddress
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 from dgm.config import PriceSettings
 from dgm.domain import Usage
 from dgm.errors import UserError
+from dgm.toml_files import read_toml
 
 TABLE = Path(__file__).with_name("pricing.toml")
 COMPATIBLE = "openai-compatible/"
@@ -132,7 +132,7 @@ class Prices:
             compatible_url: ``settings.models.compatible.base_url``; at a loopback address its models cost nothing
                 unless they are priced.
         """
-        table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+        table = read_toml(TABLE)
         as_of = table.pop("as_of")
         rows = {name: _price(row) for name, row in table.items()}
         dated = {

@@ -6,7 +6,6 @@ image's tag says exactly what it was made of.
 
 import difflib
 import hashlib
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from dgm.errors import UserError
 from dgm.paths import asset
 from dgm.protocols import Mount, SandboxSpec
+from dgm.toml_files import read_toml
 
 _LIMITS: Mapping[str, type] = {"cpus": float, "memory_mb": int, "pids": int, "disk_mb": int, "user": int}
 _LISTS: Mapping[str, Sequence[str]] = {"bootstrap": ["packages"], "bubblewrap": ["commands", "files"]}
@@ -104,10 +104,7 @@ def _load(name: str, folder: Path, above: tuple[str, ...]) -> Recipe:
         raise UserError(f"unknown sandbox image {name!r}{wanted_by}: there is no {settings_file}{hint}")
     if name in above:
         raise UserError(f"{here / 'Dockerfile'}: recipes stand on each other: {' → '.join([*above, name])}")
-    try:
-        settings = tomllib.loads(settings_file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{settings_file}: not valid TOML: {error}") from error
+    settings = read_toml(settings_file)
     recipe = Recipe(name, here, "", bases=_bases(here / "Dockerfile"), **_checked(settings, settings_file))
     below = [_load(other, folder, (*above, name)) for other in recipe.stands_on]
     own = here / _TOOLS

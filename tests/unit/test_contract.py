@@ -35,7 +35,7 @@ def test_the_shipped_seed_keeps_the_contract():
             b'[agent]\ncomand = ["x"]\ncheck = ["true"]',
             r"unknown key 'agent.comand' \(did you mean 'command'\?\)",
         ),
-        (b"\xff", "not valid TOML"),
+        (b"\xff", r"not UTF-8 \(byte 0xff at line 1\)"),
         (GOOD + b"parts = 3", r"agent\.parts must be a table of lists"),
         (GOOD + b'[agent.parts]\nlop = ["x"]', r"unknown key 'agent\.parts\.lop' \(did you mean 'loop'\?\)"),
         (GOOD + b"[agent.parts]\nloop = []", r"agent\.parts\.loop must be a list of non-empty strings"),

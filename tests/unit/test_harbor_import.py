@@ -180,7 +180,7 @@ def test_one_task_alone_can_be_imported(folder, tmp_path):
         (lambda folder: (folder / "suite.toml").write_text(""), "is a suite of dgm's own already"),
         (shutil.rmtree, "no such folder"),
         (lambda folder: [(task / "steps").mkdir() for task in folder.iterdir()], "none of 3 tasks can be imported"),
-        (lambda folder: (folder / SALES / "task.toml").write_text("= ="), r"task\.toml: not TOML"),
+        (lambda folder: (folder / SALES / "task.toml").write_text("= ="), r"task\.toml: not valid TOML"),
         (lambda folder: (folder / LIMIT / "task.toml").write_text("agent = 3"), "agent: 3 is not a table"),
     ],
 )  # fmt: skip

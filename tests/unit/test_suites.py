@@ -69,7 +69,7 @@ def test_version_does_not_depend_on_bytecode_or_the_reference(folder):
             r"fail_to_pass: 'double' is not a test id",
         ),
         ("timeout_s = -1\nkind", "kind", r"timeout_s: -1.0 must be above 0"),
-        ("= = =", "split =", r"task\.toml: not TOML"),
+        ("= = =", "split =", r"task\.toml: not valid TOML"),
     ],
 )
 def test_mistake_in_a_task_names_file_key_and_remedy(folder, wrong, right, message):

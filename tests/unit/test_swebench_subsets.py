@@ -73,7 +73,7 @@ def test_every_shipped_subset_names_its_source():
         ('search = "all"', "'all' is none of rest"),
         ('search = "rest"\nholdout = "rest"', "both search and holdout are 'rest'"),
         ("search = [1]", "1 is not a text"),
-        ("search = [", "not TOML"),
+        ("search = [", "not valid TOML"),
     ],
 )
 def test_a_mistake_is_told_with_file_and_line(tmp_path, instances, text, problem):

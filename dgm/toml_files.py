@@ -1,0 +1,61 @@
+"""Reads TOML as editors leave it: with or without a byte order mark, with line ends of any kind."""
+
+import codecs
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from dgm.errors import UserError
+
+_OTHERS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+
+
+class NotToml(ValueError):
+    """What is wrong with a text, in a few words."""
+
+
+def toml_text(data: bytes) -> str:
+    """Return the text of a TOML file, with line feeds as its line ends.
+
+    Raises:
+        NotToml: it is not UTF-8.
+    """
+    for mark, name in _OTHERS.items():
+        if data.startswith(mark):
+            raise NotToml(f"it is {name}; save it as UTF-8")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise NotToml(
+            f"not UTF-8 (byte 0x{data[error.start]:02x} at line {line}); save it as UTF-8"
+        ) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def parse_toml(data: bytes) -> dict[str, Any]:
+    """Return the table that a TOML file holds.
+
+    Raises:
+        NotToml: it is not UTF-8, or no TOML.
+    """
+    try:
+        return tomllib.loads(toml_text(data))
+    except tomllib.TOMLDecodeError as error:
+        raise NotToml(f"not valid TOML: {error}") from error
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Return the table that a TOML file on disk holds.
+
+    Raises:
+        UserError: it cannot be read, or is no TOML; the message names it.
+    """
+    try:
+        return parse_toml(file.read_bytes())
+    except NotToml as error:
+        raise UserError(f"{file}: {error}") from error
+    except FileNotFoundError as error:
+        raise UserError(f"{file}: missing") from error
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror or error}") from error
