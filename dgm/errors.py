@@ -45,6 +45,10 @@ class BudgetExhausted(DgmError):
     """A budget of the run is spent."""
 
 
+class PluginFault(DgmError):
+    """An installed plug-in does not keep what its protocol promises; the message names it."""
+
+
 class AgentFault(DgmError):
     """An agent left something that cannot be used (too large, not a file tree, …): data, not an incident.
 

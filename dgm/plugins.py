@@ -1,16 +1,23 @@
 """Finds a policy, operator, model or benchmark by name: the built-in ones first, then installed entry points.
 
 A distribution offers one with an entry point in the group ``dgm.policies``, ``dgm.operators``, ``dgm.models`` or
-``dgm.benchmarks`` whose name is what users type (``docs/library.md``).
+``dgm.benchmarks`` whose name is what users type (``docs/library.md``). A plug-in that fails is named with its file and
+line.
 """
 
 import difflib
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from traceback import walk_tb
+from types import FrameType
 from typing import Any
 
-from dgm.errors import UserError
+from dgm.errors import PluginFault, UserError
+
+SHOWN = 80
+"""Characters shown of a value that does not fit."""
 
 
 def find(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN401  (whatever the plug-in names)
@@ -42,11 +49,156 @@ def installed(group: str) -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=f"dgm.{group}")}
 
 
+def make(group: str, name: str, *given: object, **named: object) -> Any:  # noqa: ANN401  (whatever the plug-in makes)
+    """Call an installed plug-in with what its kind is called with.
+
+    Raises:
+        UserError: it cannot be loaded, or cannot be called so. What it raises itself passes.
+    """
+    factory = find(group, name, {})
+    try:
+        return factory(*given, **named)
+    except TypeError as error:
+        if _frames(error):
+            raise
+        raise UserError(
+            f"{named_point(group, name)} cannot be called with what it is given: {error}"
+        ) from error
+
+
+def check_shape(group: str, name: str, made: object, shape: Mapping[str, int | None]) -> None:
+    """Make sure that an object of a plug-in has what its protocol asks for.
+
+    Args:
+        group: the kind in the plural.
+        name: of the plug-in; an object of dgm itself, which no plug-in names, is not looked at.
+        made: what the plug-in made.
+        shape: attribute → how many arguments it is called with; None where it is no method.
+
+    Raises:
+        UserError: something is missing, or takes other arguments.
+    """
+    if name not in installed(group):
+        return
+    kind = type(made).__name__
+    missing = [attribute for attribute in shape if not hasattr(made, attribute)]
+    if missing:
+        raise UserError(f"{named_point(group, name)}{_place(made)}: {kind} has no {', '.join(missing)}")
+    for attribute, count in shape.items():
+        if count is not None and not _takes(getattr(made, attribute), count):
+            wanted = "1 argument" if count == 1 else f"{count} arguments"
+            place = _place(getattr(made, attribute)) or _place(made)
+            raise UserError(f"{named_point(group, name)}{place}: {kind}.{attribute} must take {wanted}")
+
+
+def check_answer(answer: object, kind: type, what: str) -> None:
+    """Make sure that what a plug-in answers is of the type that its protocol names.
+
+    Args:
+        answer: what it returned.
+        kind: what it should be.
+        what: who was asked, for the message: ``operator 'x': make``.
+
+    Raises:
+        PluginFault: it is something else.
+    """
+    if not isinstance(answer, kind):
+        shown = repr(answer)[:SHOWN]
+        raise PluginFault(f"{what} returned {shown}, which is no {kind.__name__}; a fault of a plug-in")
+
+
+def blame(error: BaseException) -> str:
+    """Return which installed plug-in an error came up in, with file and line; empty where in none.
+
+    Where it passed through several functions of plug-ins, the innermost one is named.
+    """
+    frames = _frames(error)
+    if not frames:
+        return ""
+    frame, line = frames[-1]
+    places = {
+        frame.f_globals.get("__name__"): {one.f_code.co_qualname.partition(".")[0] for one, _ in frames}
+    }
+    return f"{_whose(frame, places)}, {frame.f_code.co_filename}:{line}"
+
+
+def named_point(group: str, name: str) -> str:
+    """How an installed plug-in is called in messages."""
+    point = installed(group)[name]
+    where = point.dist.name if point.dist else "an unknown distribution"
+    return f"plug-in '{name}' among the {group.replace('_', ' ')} ({point.value}, of {where})"
+
+
+def _whose(frame: FrameType, places: Mapping[Any, set[str]]) -> str:
+    module = str(frame.f_globals.get("__name__", ""))
+    package = module.partition(".")[0]
+    points = [(g, point) for g, point in _points() if point.module.partition(".")[0] == package]
+    functions = places.get(module, set())
+    exact = [
+        each for each in points if each[1].module == module and each[1].attr.partition(".")[0] in functions
+    ]
+    found = exact or points
+    if len(found) == 1 or exact:
+        group, point = found[0]
+        return named_point(group.removeprefix("dgm."), point.name)
+    names = ", ".join(sorted({f"'{point.name}'" for _, point in found}))
+    return f"one of the plug-ins {names}"
+
+
+def _frames(error: BaseException) -> Sequence[tuple[FrameType, int]]:
+    """Where an error passed through packages of plug-ins, the innermost place last."""
+    packages = {point.module.partition(".")[0] for _, point in _points()} - {"dgm"}
+    return [
+        (frame, line)
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] in packages
+    ]
+
+
+def _points() -> Iterator[tuple[str, EntryPoint]]:
+    points = entry_points()
+    for group in points.groups:
+        if group.startswith("dgm."):
+            yield from ((group, point) for point in points.select(group=group))
+
+
 def _loaded(group: str, point: EntryPoint) -> Any:  # noqa: ANN401  (whatever the plug-in names)
     try:
         return point.load()
-    except (ImportError, AttributeError, SyntaxError) as error:
-        where = point.dist.name if point.dist else "an unknown distribution"
-        raise UserError(
-            f"plug-in '{point.name}' among the {group} ({point.value}, of {where}) cannot be loaded: {error}"
-        ) from error
+    except (Exception, SystemExit) as error:  # a module may raise anything when it is imported
+        said = _error_text(error)
+        raise UserError(f"{named_point(group, point.name)} cannot be loaded: {said}") from error
+
+
+def _error_text(error: BaseException) -> str:
+    """The error with its type, and the innermost place in a file that is neither Python's import system nor dgm."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}: SyntaxError: {error.msg}"
+    own = ("importlib", "dgm")
+    places = [
+        f"{frame.f_code.co_filename}:{line}: "
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in own
+    ]
+    return f"{places[-1] if places else ''}{type(error).__name__}: {error}"
+
+
+def _takes(method: object, count: int) -> bool:
+    if not callable(method):
+        return False
+    try:
+        inspect.signature(method).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:
+        return True  # compiled, and says nothing of its arguments
+    return True
+
+
+def _place(thing: object) -> str:
+    """``, file:line`` of a function, or of the class of an object."""
+    source: Any = thing if inspect.isroutine(thing) else type(thing)
+    try:
+        return f", {inspect.getsourcefile(source)}:{inspect.getsourcelines(source)[1]}"
+    except (OSError, TypeError):
+        return ""

@@ -38,6 +38,17 @@ EXAMPLES: Mapping[str, str] = {
     "polyglot": "polyglot:FOLDER",
 }
 
+SHAPE: Mapping[str, int | None] = {
+    "name": None,
+    "version": None,
+    "tasks": 1,
+    "task": 1,
+    "workspace": 1,
+    "again": 3,
+    "grade": 3,
+}
+"""What a plug-in's benchmark has, with how many arguments it is called."""
+
 
 def open_suite(
     name_or_path: str, engine: SandboxEngine, settings: BenchmarksSettings = DEFAULTS
@@ -157,7 +168,9 @@ def _open(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Ben
         if (folder / "suite.toml").is_file():
             return SuiteBenchmark(folder, engine)
     if name in plugins.installed("benchmarks"):
-        return cast("Benchmark", plugins.find("benchmarks", name, {})(engine))
+        made = plugins.make("benchmarks", name, engine)
+        plugins.check_shape("benchmarks", name, made, SHAPE)
+        return cast("Benchmark", made)
     if name in KINDS:
         raise UserError(f"benchmark {name!r}: say which, as in {EXAMPLES[name]} (see dgm benchmark list)")
     if colon:

@@ -2,16 +2,18 @@
 
 import contextlib
 import logging
+import os
 import sys
-from importlib.metadata import entry_points
-from traceback import walk_tb
+import traceback
 
 import click
 
 from dgm.cli.streams import lost_output
 from dgm.errors import DgmError, UserError
+from dgm.plugins import blame
 from dgm.show.safe import neutral
 
+DEBUG = "DGM_DEBUG"
 FAILED = 1
 USAGE = 2
 LIMIT = 3
@@ -19,7 +21,17 @@ INTERRUPTED = 130
 
 
 def complain(error: BaseException) -> int:
-    """Prints one line for ``error`` and returns the exit code; a fault of dgm's own keeps its traceback."""
+    """Prints one line for ``error`` and returns the exit code.
+
+    A fault of dgm's own keeps its traceback, and with the environment variable ``DGM_DEBUG`` every error does.
+    """
+    if _debugging() and not isinstance(error, SystemExit | click.exceptions.Exit):
+        with contextlib.suppress(OSError):
+            traceback.print_exception(error)
+    return _complain(error)
+
+
+def _complain(error: BaseException) -> int:
     match error:
         case SystemExit(code=code):
             return code if isinstance(code, int) else FAILED
@@ -44,26 +56,19 @@ def complain(error: BaseException) -> int:
         case OSError() if lost_output():
             return FAILED  # said when the streams are closed
         case BaseExceptionGroup():
-            return complain(error.exceptions[0])
+            return _complain(error.exceptions[0])
         case _:
-            where = _in_plug_in(error)
-            whose = f"a fault of a plug-in, {where}" if where else "a fault of dgm itself"
-            logging.getLogger(__name__).critical("this is %s", whose, exc_info=error)
-            report = "" if where else " (please report it)"
-            _say(f"{whose}: {type(error).__name__}: {error}{report}")
+            where = blame(error)
+            whose = f"a fault of a plug-in: {where}" if where else "a fault of dgm itself"
+            if not where and not _debugging():
+                logging.getLogger(__name__).critical("this is %s", whose, exc_info=error)
+            hint = f"{DEBUG}=1 shows the traceback" if where else "please report it"
+            _say(f"{whose}: {type(error).__name__}: {error} ({hint})")
             return FAILED
 
 
-def _in_plug_in(error: BaseException) -> str:
-    """Where in an installed plug-in the error came up, or passed through last; empty where in none."""
-    groups = (group for group in entry_points().groups if group.startswith("dgm."))
-    packages = {point.module.partition(".")[0] for group in groups for point in entry_points(group=group)}
-    places = [
-        f"{frame.f_code.co_filename}:{line}"
-        for frame, line in walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] in packages - {"dgm"}
-    ]
-    return places[-1] if places else ""
+def _debugging() -> bool:
+    return os.environ.get(DEBUG, "") not in ("", "0")
 
 
 def _say(text: str) -> None:

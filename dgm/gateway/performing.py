@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 from dgm.domain import ActionId, Usage
-from dgm.errors import BudgetExhausted, Infrastructure, ProviderRefuses, ProviderWaits
+from dgm.errors import BudgetExhausted, Infrastructure, PluginFault, ProviderRefuses, ProviderWaits
 from dgm.gateway.calls import Call, JobEnded
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger, WorstCase
@@ -30,6 +30,7 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
+from dgm.plugins import blame, check_answer
 from dgm.protocols import Journal, Model, WireModel
 
 log = logging.getLogger(__name__)
@@ -139,8 +140,9 @@ class Caller:
             failure.__cause__ = error
         except Exception as error:
             # A fault of a model or of the journal must never be scored as the agent's.
-            log.exception("action %d, call %d failed", lease.action, ordinal)
-            failure = Infrastructure(f"{type(error).__name__}: {error}")
+            failure = _fault(error)
+            if not isinstance(failure.__cause__, PluginFault):
+                log.exception("action %d, call %d failed", lease.action, ordinal)
         failure = Infrastructure(f"action {lease.action}, call {ordinal}: {failure}")
         lease.fail(failure)
         raise failure
@@ -176,6 +178,7 @@ class Caller:
             began = time.monotonic()
             try:
                 said = await _own_form(lease).reply(asked)
+                check_answer(said, Reply, f"model '{lease.model.name}': reply")
             except RequestRefused as refusal:
                 # Kept as a reply: whoever repeats this action must hear the same.
                 said = Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
@@ -349,3 +352,16 @@ def _less(new: Usage, old: Usage) -> Usage:
         new.written_tokens - old.written_tokens,
         new.reasoning_tokens - old.reasoning_tokens,
     )
+
+
+def _fault(error: Exception) -> Infrastructure:
+    """A failure of what answers; one of a plug-in is named, and has a ``PluginFault`` as its cause."""
+    if isinstance(error, PluginFault):
+        fault = error
+    elif whose := blame(error):
+        fault = PluginFault(f"{whose}: {type(error).__name__}: {error}")
+    else:
+        return Infrastructure(f"{type(error).__name__}: {error}")
+    failure = Infrastructure(str(fault))
+    failure.__cause__ = fault
+    return failure

@@ -6,7 +6,7 @@ from typing import cast
 from dgm.config import Settings
 from dgm.meta.making import Making
 from dgm.meta.prompts import Prompts
-from dgm.plugins import find
+from dgm.plugins import check_shape, find, make
 from dgm.protocols import Needing, Needs, Operator
 
 BUILTIN = {
@@ -45,6 +45,9 @@ def needs_of(operators: Mapping[str, Operator]) -> Mapping[str, Needs]:
 
 
 def _opened(name: str, making: Making) -> Operator:
-    make = find("operators", name, BUILTIN)
-    made = make(making) if name in BUILTIN else make(image=making.image, time_limit_s=making.time_limit_s)
+    if name in BUILTIN:
+        return cast("Operator", find("operators", name, BUILTIN)(making))
+    find("operators", name, BUILTIN)  # names the built-in ones where there is none of that name
+    made = make("operators", name, image=making.image, time_limit_s=making.time_limit_s)
+    check_shape("operators", name, made, {"name": None, "make": 2})
     return cast("Operator", made)

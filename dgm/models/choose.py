@@ -18,7 +18,7 @@ from dgm.models.drawing import Choice, Drawing
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
 from dgm.models.providers import ANTHROPIC, OPENAI, PROVIDERS, Provider, open_connection, provider_of
-from dgm.plugins import find
+from dgm.plugins import check_shape, find, make
 from dgm.protocols import LentModel, Model
 
 if TYPE_CHECKING:
@@ -106,7 +106,9 @@ class _Opener:
         if name in BUILTIN:
             return cast("Model", find("models", name, BUILTIN)())
         if any(point.name == name for point in entry_points(group="dgm.models")):
-            return cast("Model", find("models", name, {})(self._settings))
+            made = make("models", name, self._settings)
+            check_shape("models", name, made, {"name": None, "reply": 1, "check": 0, "close": 0})
+            return cast("Model", made)
         raise UserError(_unknown(name, self._settings))
 
     def _hosted(self, provider: Provider, name: str) -> LentModel:

@@ -7,7 +7,7 @@ from dgm.archive.tree import Tree
 from dgm.config import PolicySettings, Settings
 from dgm.domain import AgentId
 from dgm.errors import UserError
-from dgm.plugins import find
+from dgm.plugins import check_shape, find, make
 from dgm.policies.composed import Composed, Composition
 from dgm.policies.operators import operator_rule, whole
 from dgm.policies.rules import EvaluationRule, Gate, Kit, OneOperator, ParentRule, Recommendation, TaskRule
@@ -77,6 +77,17 @@ RECOMMENDATIONS = {
 }
 READS_ALPHA = "hgm"
 """The one built-in part that reads ``policy.alpha``; a gate."""
+POLICY: Mapping[str, int | None] = {"name": None, "keeps_state": None, "next": 2, "observe": 1}
+"""What a whole policy has, with how many arguments it is called."""
+Shape = Mapping[str, int | None]
+PARTS: Mapping[str, tuple[str, Mapping[str, str], Shape]] = {
+    "gate": ("gates", GATES, {"expands": 2}),
+    "parent": ("parent_rules", PARENT_RULES, {"parents": 2}),
+    "evaluation": ("evaluation_rules", EVALUATION_RULES, {"target": 2}),
+    "task": ("task_rules", TASK_RULES, {"task": 3}),
+    "recommendation": ("recommendations", RECOMMENDATIONS, {"recommend": 1}),
+}
+"""Setting → the kind of part in the plural, the built-in ones, and what each has, with how many arguments."""
 NEEDLESS: Mapping[str, Needs] = {}
 
 
@@ -102,25 +113,18 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
         return whole(_whole_policy(settings.policy.name, found, kit), kit.operator, settings, needs)
     kit.operators = operator_rule(settings, needs, kit)
     names = _composition(settings.policy, found)
-    gate: Gate = _part("gate", "gates", names.gate, GATES)(kit)
-    parent: ParentRule = _part("parent", "parent_rules", names.parent, PARENT_RULES)(kit)
-    evaluation: EvaluationRule = _part("evaluation", "evaluation_rules", names.evaluation, EVALUATION_RULES)(
-        kit
-    )
-    task: TaskRule = _part("task", "task_rules", names.task, TASK_RULES)(kit)
-    _part("recommendation", "recommendations", names.recommendation, RECOMMENDATIONS)
+    gate: Gate = _part("gate", names.gate, kit)
+    parent: ParentRule = _part("parent", names.parent, kit)
+    evaluation: EvaluationRule = _part("evaluation", names.evaluation, kit)
+    task: TaskRule = _part("task", names.task, kit)
+    _find_part("recommendation", names.recommendation)
     composed = Composed(settings.policy.name, kit, gate, parent, evaluation, task)
     return FirstChildInTime(composed, kit.operators or OneOperator(kit.operator))
 
 
 def _whole_policy(name: str, found: Any, kit: Kit) -> Policy:  # noqa: ANN401  (whatever the plug-in names)
-    policy = found(kit) if callable(found) else found
-    missing = [part for part in ("name", "keeps_state", "next", "observe") if not hasattr(policy, part)]
-    if missing:
-        raise UserError(
-            f"policy.name: the plug-in '{name}' is neither a Composition nor makes a Policy: "
-            f"{type(policy).__name__} has no {', '.join(missing)}"
-        )
+    policy = make("policies", name, kit) if callable(found) else found
+    check_shape("policies", name, policy, POLICY)
     return cast("Policy", policy)
 
 
@@ -162,13 +166,23 @@ def best_agent(policy: PolicySettings, tree: Tree) -> AgentId:
     found = find("policies", policy.name, POLICIES)
     own = found if isinstance(found, Composition) else Composition("", "", "")
     name = policy.recommendation or own.recommendation
-    rule: Recommendation = _part("recommendation", "recommendations", name, RECOMMENDATIONS)(
-        Kit(alpha=policy.alpha)
-    )
+    rule: Recommendation = _part("recommendation", name, Kit(alpha=policy.alpha))
     return rule.recommend(tree)
 
 
-def _part(setting: str, group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN401  (whatever it names)
+def _part(setting: str, name: str, kit: Kit) -> Any:  # noqa: ANN401  (any part)
+    """A part, made from the kit; one of a plug-in is checked."""
+    group, builtin, shape = PARTS[setting]
+    found = _find_part(setting, name)
+    if name in builtin:
+        return found(kit)
+    part = make(group, name, kit)
+    check_shape(group, name, part, shape)
+    return part
+
+
+def _find_part(setting: str, name: str) -> Any:  # noqa: ANN401  (whatever it names)
+    group, builtin, _ = PARTS[setting]
     try:
         return find(group, name, builtin)
     except UserError as error:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from dgm.domain import Digest, Snapshot, TaskId, Verdict
 from dgm.meta.evidence import circumstances, conversation_text
+from dgm.plugins import check_answer
 from dgm.protocols import Completed, Grade, InImage, Job, JobKind, Work, Workbench
 from dgm.search.equipment import Equipment
 from dgm.search.leaving import fitting, left_out_note
@@ -45,6 +46,7 @@ class Attempt:
                 work = replace(work, patch=whole.patch, left_out={**work.left_out, **whole.left_out})
             await asyncio.to_thread(self._keep_work, work)
             grade = await benchmark.grade(task.id, work.patch, self.by.spec.labels)
+            check_answer(grade, Grade, f"benchmark '{benchmark.name}': grade")
             traces["tests"] = await asyncio.to_thread(self.by.keep, grade.log)
             traces["failures"] = await asyncio.to_thread(self.by.keep, grade.shown)
             # A workspace that stands in the image cannot be put back as an agent left it.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dgm.domain import Born, Cost, Digest, Stillborn
 from dgm.errors import AgentFault
+from dgm.plugins import check_answer
 from dgm.protocols import Proposal
 from dgm.search.allowance import Allowance
 from dgm.search.briefing import Briefing
@@ -53,6 +54,7 @@ class Expanding:
         bench = self.by.bench(order.id, allowance=Allowance(self.by.settings.limits))
         try:
             proposal = await operator.make(brief, bench)
+            check_answer(proposal, Proposal, f"operator '{order.action.operator}': make")
         except AgentFault:
             traces |= await asyncio.to_thread(briefing.read, order.id, brief, bench.heard)
             raise

@@ -84,22 +84,53 @@ def broken(kit):
     return kit.nothing
 
 number = 3
+
+class Deaf:
+    name, keeps_state = "deaf", False
+    def __init__(self, kit):
+        pass
+    def next(self, tree):
+        pass
+    def observe(self, event):
+        pass
+
+class Wanting:
+    def __init__(self, kit, more):
+        pass
+"""
+MODULES = {
+    "odd_plugin": PACKAGE,
+    "odd_syntax": "def\n",
+    "odd_zero": "\n1 / 0\n",
+    "odd_gone": "import odd_missing\n",
+    "odd_exits": "raise SystemExit(3)\n",
+}
+POINTS = """[dgm.policies]
+half = odd_plugin:half
+broken = odd_plugin:broken
+number = odd_plugin:number
+deaf = odd_plugin:Deaf
+wanting = odd_plugin:Wanting
+syntax = odd_syntax:x
+zero = odd_zero:x
+gone = odd_gone:x
+absent = odd_absent:x
+exits = odd_exits:x
 """
 
 
 @pytest.fixture
 def plugged(tmp_path, monkeypatch):
     """An installed package with policies that are none."""
-    (tmp_path / "odd_plugin.py").write_text(PACKAGE)
-    (tmp_path / "odd_syntax.py").write_text("def\n")
+    for name, text in MODULES.items():
+        (tmp_path / f"{name}.py").write_text(text)
     made = tmp_path / "odd_plugin-1.dist-info"
     made.mkdir()
     (made / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-plugin\nVersion: 1\n")
-    points = "half = odd_plugin:half\nbroken = odd_plugin:broken\nnumber = odd_plugin:number\n"
-    (made / "entry_points.txt").write_text(f"[dgm.policies]\n{points}syntax = odd_syntax:x\n")
+    (made / "entry_points.txt").write_text(POINTS)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
-    for name in ("odd_plugin", "odd_syntax"):
+    for name in MODULES:
         sys.modules.pop(name, None)
 
 
@@ -108,7 +139,19 @@ def plugged(tmp_path, monkeypatch):
     [
         ("half", "Half has no keeps_state, next, observe"),
         ("number", "int has no name, keeps_state, next, observe"),
-        ("syntax", "cannot be loaded: invalid syntax"),
+        (
+            "syntax",
+            r"odd_syntax:x, of odd-plugin\) cannot be loaded: .*/odd_syntax\.py:1: SyntaxError: invalid syntax",
+        ),
+        ("zero", r"cannot be loaded: .*/odd_zero\.py:2: ZeroDivisionError: division by zero"),
+        ("gone", r"cannot be loaded: .*/odd_gone\.py:1: ModuleNotFoundError: No module named 'odd_missing'"),
+        ("absent", "cannot be loaded: ModuleNotFoundError: No module named 'odd_absent'"),
+        ("exits", r"cannot be loaded: .*/odd_exits\.py:1: SystemExit: 3"),
+        (
+            "deaf",
+            r"\(odd_plugin:Deaf, of odd-plugin\), .*/odd_plugin\.py:17: Deaf\.next must take 2 arguments",
+        ),
+        ("wanting", r"cannot be called with what it is given: .*__init__\(\) missing 1 required positional"),
     ],
 )
 def test_a_plug_in_that_is_no_policy_is_one_line(plugged, name, said):
@@ -116,13 +159,20 @@ def test_a_plug_in_that_is_no_policy_is_one_line(plugged, name, said):
         open_policy(Settings(policy={"name": name}))
 
 
-def test_a_fault_in_a_plug_in_is_not_called_one_of_dgm(plugged, capsys):
+def test_a_fault_in_a_plug_in_is_not_called_one_of_dgm(plugged, capsys, monkeypatch):
     with pytest.raises(AttributeError) as raised:
         open_policy(Settings(policy={"name": "broken"}))
     assert complain(raised.value) == FAILED
-    line = capsys.readouterr().err.splitlines()[-1]
-    assert "a fault of a plug-in" in line
-    assert "odd_plugin.py:9: AttributeError" in line
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert (
+        "a fault of a plug-in: plug-in 'broken' among the policies (odd_plugin:broken, of odd-plugin), "
+        in said
+    )
+    assert "odd_plugin.py:9: AttributeError" in said
+    monkeypatch.setenv("DGM_DEBUG", "1")
+    complain(raised.value)
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_a_fault_of_dgm_is_called_one(capsys):
