@@ -271,7 +271,7 @@ def seed_source(where: str | None) -> Snapshot:
             source = _cloned(str(where))
         read_contract(source)
     except AgentFault as error:
-        raise UserError(f"{where or 'seed'}: not an agent: {error} (see archive/seed/README.md)") from error
+        raise UserError(f"{where or 'seed'}: not an agent: {error} (see dgm docs agents)") from error
     return source
 
 

@@ -196,7 +196,7 @@ def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: 
     needed = [*(["start.patch"] if record.repo else []), *(["solution.patch"] if unit else [])]
     for name in needed:
         if not (folder / name).is_file():
-            raise UserError(f"{folder / name}: missing; every such task has one (see benchmarks/README.md)")
+            raise UserError(f"{folder / name}: missing; every such task has one (see dgm docs suites)")
 
 
 def _dockerfile(folder: Path, table: Table) -> str:
@@ -211,7 +211,7 @@ def _dockerfile(folder: Path, table: Table) -> str:
 def _problem(folder: Path) -> str:
     found = [name for name in PROBLEMS if (folder / name).is_file()]
     if not found:
-        raise UserError(f"{folder / 'problem.md'}: missing; every task has one (see benchmarks/README.md)")
+        raise UserError(f"{folder / 'problem.md'}: missing; every task has one (see dgm docs suites)")
     if len(found) > 1:
         raise UserError(f"{folder}: has both {' and '.join(found)}; keep one")
     return found[0]

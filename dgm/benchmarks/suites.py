@@ -210,7 +210,7 @@ def suite_names() -> Sequence[str]:
 
 def _folders(place: Path) -> Sequence[str]:
     if not place.is_dir():
-        raise UserError(f"{place}: missing; a suite has a folder tasks/ (see benchmarks/README.md)")
+        raise UserError(f"{place}: missing; a suite has a folder tasks/ (see dgm docs suites)")
     return sorted(entry.name for entry in place.iterdir() if entry.is_dir() and entry.name[0] not in "._")
 
 

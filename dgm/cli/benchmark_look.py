@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dgm.protocols import Benchmark, InImage
 
 NAMED = (
-    ("FOLDER", "a folder with a suite.toml (benchmarks/README.md says how to make one)"),
+    ("FOLDER", "a folder with a suite.toml (dgm docs suites says how to make one)"),
     ("swebench:lite | verified | full | multilingual", "SWE-bench, from Hugging Face"),
     ("swebench:FILE", "instances in SWE-bench's format: JSON, JSONL or Parquet"),
     ("polyglot:FOLDER | polyglot:GIT_URL", "exercises in the layout of Aider's polyglot benchmark"),

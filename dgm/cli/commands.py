@@ -85,6 +85,11 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
                 "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
             ),
             Command("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
+            Command("settings", "dgm.cli.settings:settings", "Print every setting: type, default, meaning."),
+            Command("docs", "dgm.cli.docs:docs", "Print a page of the documentation."),
+            Command(
+                "completion", "dgm.cli.completion:completion", "Print a script that lets your shell complete."
+            ),
             Command("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
         ),
     ),
@@ -103,7 +108,7 @@ def help_text() -> str:
     ]
     for title, group in SECTIONS:
         lines += ["", f"{title}:"]
-        lines += [f"  {command.name:<9} {command.summary}" for command in group]
+        lines += [f"  {command.name:<10} {command.summary}" for command in group]
     lines += [
         "",
         "Options:",

@@ -3,6 +3,7 @@
 Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 budget spent before the goal, 130 interrupted.
 """
 
+import os
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 VERSION = "--version"
 HELP = ("--help", "-h")
+COMPLETE = "_DGM_COMPLETE"
+"""Set by the scripts of ``dgm completion``: a shell asks what may follow."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -25,6 +28,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _answer(words: list[str]) -> int:
     try:
+        if COMPLETE in os.environ:
+            from dgm.cli.completing import answer
+
+            return answer()
         if not words or words[0] in HELP:
             sys.stdout.write(help_text() + "\n")
             return 0

@@ -15,7 +15,7 @@ from dgm.show.ascii import INSTEAD
 from dgm.show.terminal import wants_ascii
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer  # type: ignore[attr-defined]  # from Python 3.12 on
+    from typing_extensions import Buffer
 
 FAILED = 1
 _MODES = ("r", "w", "w")
@@ -26,7 +26,7 @@ class _File(io.FileIO):
 
     lost: OSError | None = None
 
-    def write(self, data: "Buffer", /) -> int | None:
+    def write(self, data: "Buffer", /) -> int:
         try:
             return super().write(data)
         except OSError as error:

@@ -57,7 +57,7 @@ class PolicySettings(Section):
     """Which step comes next."""
 
     name: str = "lineage"
-    """One of those that ``docs/policies.md`` lists, or the name of an installed plug-in."""
+    """One of those that ``dgm docs policies`` describes, or the name of an installed plug-in."""
     gate: str | None = None
     """Expand or evaluate; default: the policy's own. So with each of the following."""
     parent: str | None = None
@@ -136,7 +136,9 @@ class ProviderSettings(Section):
     waiting: Count = 2_000
     """Calls that wait for their turn; one more fails."""
     requests_per_minute: Count | None = None
+    """Calls that are begun within a minute; further ones wait."""
     tokens_per_minute: Count | None = None
+    """Tokens that calls may take within a minute, by what is set aside for each; further calls wait."""
     timeout_s: Positive = 600.0
     """Without a byte from the provider."""
     tries: Count = 8
@@ -187,7 +189,9 @@ class PriceSettings(Section):
     """What a model costs, in USD per million tokens; 0 is a price."""
 
     input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """Input that no cache held."""
     output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """Output, reasoning included."""
     cached_input: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Input that the provider's cache held; default: as ``input``."""
     cache_write: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
@@ -294,6 +298,7 @@ class PolyglotSettings(Section):
         "python",
         "rust",
     )
+    """Languages whose exercises are taken."""
     attempts: Annotated[int, Field(ge=1, le=2)] = 1
     """2: a second try sees the output of the first one's tests (Aider's protocol); 1: as in arXiv:2505.22954."""
     passing_stubs: bool = False

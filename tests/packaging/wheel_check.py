@@ -22,6 +22,7 @@ SHIPPED = (
     "dgm/meta/prompts/self-edit.md",
     "dgm/models/pricing.toml",
     "dgm/gateway/launcher.py",
+    "dgm/_assets/docs/models.md",
     "dgm/py.typed",
 )
 PROBE = """
@@ -35,6 +36,8 @@ assert "agent.toml" in seed_source(None)
 assert "starter" in suite_names()
 assert "python" in recipes.names()
 assert Prices.load({}).rows
+from dgm.cli.docs import FURTHER, find_pages
+assert {"models", "policies", *FURTHER} <= set(find_pages())
 """
 
 

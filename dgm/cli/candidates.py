@@ -1,0 +1,255 @@
+"""The words that an argument or the value of an option may be: runs, agents, settings, suites, policies."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+AGENTS = 200
+"""Agents offered; of more, the youngest."""
+KINDS_BY_METAVAR: Mapping[str, str] = {
+    "RUN": "runs",
+    "RUN_OR_FILE": "runs",
+    "AGENT": "agents",
+    "OTHER": "agents",
+    "ID": "agents",
+    "RUN AGENT": "run_and_agents",
+    "RUN:AGENT": "run_colon_agent",
+    "KEY=VALUE": "settings",
+    "RECIPE": "recipes",
+    "PAGE": "pages",
+    "MODEL": "models",
+    "TASK": "tasks",
+}
+KINDS_BY_NAME: Mapping[str, str] = {
+    "benchmark": "suites",
+    "model": "models",
+    "policy": "policies",
+    "policies": "policies",
+    "operator": "operators",
+    "sandbox": "sandboxes",
+    "kind": "kinds",
+    "seed_agent": "folders",
+    "name": "suites",
+    "task": "tasks",
+    "task_ids": "tasks",
+    "families": "families",
+    "family": "families",
+    "predictions": "files",
+}
+"""Of parameters whose metavar says nothing."""
+SANDBOXES = ("auto", "docker", "bubblewrap")
+SETTING_KINDS: Mapping[str, str] = {
+    "benchmark": "suites",
+    "model": "models",
+    "models.solve": "models",
+    "models.improve": "models",
+    "models.diagnose": "models",
+    "operator": "operators",
+    "policy.name": "policies",
+    "policy.gate": "gates",
+    "policy.parent": "parent_rules",
+    "policy.evaluation": "evaluation_rules",
+    "policy.task": "task_rules",
+    "policy.recommendation": "recommendations",
+    "benchmarks.swebench.subset": "subsets",
+}
+PLUGGED = {
+    "policies",
+    "operators",
+    "models",
+    "gates",
+    "parent_rules",
+    "evaluation_rules",
+    "task_rules",
+    "recommendations",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One word that fits."""
+
+    value: str
+    help: str = ""
+    kind: str = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is typed."""
+
+    typed: str
+    """The beginning of the word."""
+    given: Mapping[str, Any]
+    """The line's other arguments, by the parameter's name."""
+    outline: Mapping[str, Any]
+
+
+def kind_of(parameter: Mapping[str, Any]) -> str:
+    """Return what a parameter of the outline takes; empty where nothing is known of it."""
+    if parameter["flag"]:
+        return ""
+    metavar = parameter["metavar"].replace("…", "").strip("[] ")
+    found = KINDS_BY_METAVAR.get(metavar)
+    if found is None and (metavar in ("", parameter["name"].upper()) or parameter["option"]):
+        found = KINDS_BY_NAME.get(parameter["name"])
+    # The name of a new run is nobody's to offer.
+    return "" if found == "suites" and parameter["option"] and parameter["name"] == "name" else found or ""
+
+
+def candidates(kind: str, asked: Asked) -> Sequence[Candidate]:
+    """Return the words of a kind that begin with what is typed."""
+    source = _SOURCES.get(kind)
+    found = source(asked) if source else _named(kind, asked)
+    return [each for each in found if each.value.startswith(asked.typed) or each.kind in ("file", "dir")]
+
+
+def _runs(asked: Asked) -> Iterator[Candidate]:
+    from dgm.archive.finding import EXAMPLE, archive_folders, runs_in
+
+    names = dict.fromkeys(path.name for folder in archive_folders() for path in runs_in(folder))
+    for name in names:
+        yield Candidate(name, "run")
+    yield Candidate(EXAMPLE, "the run that comes with dgm")
+    if _is_path(asked.typed):
+        yield Candidate(asked.typed, kind="file")
+
+
+def _agents(asked: Asked) -> Iterator[Candidate]:
+    run = next((asked.given[name] for name in ("run_name", "run") if asked.given.get(name)), None)
+    if run:
+        yield from _agents_of(str(run))
+
+
+def _agents_of(run: str) -> Iterator[Candidate]:
+    from dgm.archive.finding import find_run
+
+    yield Candidate("best", "the agent that the policy recommends")
+    yield Candidate("seed", "agent 0")
+    log = find_run(run) / "events.db"
+    with contextlib.closing(
+        sqlite3.connect(f"{log.absolute().as_uri()}?mode=ro", uri=True, timeout=1.0)
+    ) as opened:
+        query = "SELECT id, operator, rationale FROM agents ORDER BY id DESC LIMIT ?"
+        rows = opened.execute(query, (AGENTS,)).fetchall()
+    for agent, operator, rationale in reversed(rows):
+        yield Candidate(str(agent), f"{operator}: {rationale}")
+
+
+def _run_and_agents(asked: Asked) -> Iterator[Candidate]:
+    """``[RUN AGENT…]``: the first word is a run, the others are its agents."""
+    given = asked.given.get("names") or ()
+    yield from _agents_of(str(given[0])) if given else _runs(asked)
+
+
+def _run_colon_agent(asked: Asked) -> Iterator[Candidate]:
+    run, colon, _ = asked.typed.rpartition(":")
+    if colon:
+        yield from (replace(each, value=f"{run}:{each.value}") for each in _agents_of(run))
+    else:
+        yield from (
+            Candidate(f"{each.value}:", each.help, "part") for each in _runs(asked) if each.kind == "plain"
+        )
+
+
+def _settings(asked: Asked) -> Iterator[Candidate]:
+    name, equals, typed = asked.typed.partition("=")
+    rows = asked.outline["settings"]
+    if not equals:
+        seen = set[str]()
+        for row in rows:
+            value = row["name"] if row["name"].endswith(".") else row["name"] + ("." if row["table"] else "=")
+            if value not in seen:
+                seen.add(value)
+                yield Candidate(value, row["help"], "part")
+        return
+    choices: list[str] = next((row["choices"] for row in rows if row["name"] == name), [])
+    inner = Asked(typed, asked.given, asked.outline)
+    values = candidates(SETTING_KINDS[name], inner) if name in SETTING_KINDS else map(Candidate, choices)
+    yield from (replace(each, value=f"{name}={each.value}") for each in values)
+
+
+def _suites(asked: Asked) -> Iterator[Candidate]:
+    from dgm.paths import asset
+
+    before, _, typed = asked.typed.rpartition("+")
+    before = f"{before}+" if before else ""
+    for name in _folders_with(asset("benchmarks"), "suite.toml"):
+        yield Candidate(before + name, "suite")
+    for name in asked.outline["names"]["data_sets"]:
+        yield Candidate(f"{before}swebench:{name}", "SWE-bench")
+    yield Candidate(f"{before}polyglot:", "exercises in a folder or a git repository", "part")
+    for name in _plugged("benchmarks"):
+        yield Candidate(before + name, "plug-in")
+    for name in _folders_with(Path(), "suite.toml"):
+        yield Candidate(before + name, "folder")
+    if _is_path(typed) or typed.partition(":")[1]:
+        yield Candidate(typed, kind="dir" if not typed.startswith("swebench:") else "file")
+
+
+def _operators(asked: Asked) -> Iterator[Candidate]:
+    """Several are joined by ``+``; none is offered twice."""
+    before = asked.typed.rpartition("+")[0]
+    taken = before.split("+") if before else []
+    for each in _named("operators", asked):
+        if each.value not in taken:
+            yield replace(each, value="+".join([*taken, each.value]))
+
+
+def _tasks(asked: Asked) -> Iterator[Candidate]:
+    """Of the suite that the line names, where it is a folder of tasks."""
+    from dgm.paths import asset
+
+    suite = str(asked.given.get("name") or asked.given.get("benchmark") or "starter")
+    for folder in (asset("benchmarks", suite), Path(suite)):
+        yield from (Candidate(name) for name in _folders_with(folder / "tasks", "task.toml"))
+
+
+def _pages() -> Iterator[Candidate]:
+    from dgm.cli.docs import find_pages
+
+    yield from map(Candidate, find_pages())
+
+
+def _named(kind: str, asked: Asked) -> Iterator[Candidate]:
+    """What is built in, and what plug-ins add."""
+    yield from map(Candidate, asked.outline["names"].get(kind, ()))
+    if kind in PLUGGED:
+        yield from (Candidate(name, "plug-in") for name in _plugged(kind))
+
+
+def _plugged(group: str) -> Iterable[str]:
+    from importlib.metadata import entry_points
+
+    return sorted(point.name for point in entry_points(group=f"dgm.{group}"))
+
+
+def _folders_with(folder: Path, file: str) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(folder)):  # noqa: PTH208  (names are wanted)
+            if (folder / name / file).is_file():
+                yield name
+
+
+def _is_path(typed: str) -> bool:
+    return typed.startswith((".", "~")) or "/" in typed
+
+
+_SOURCES: Mapping[str, Callable[[Asked], Iterable[Candidate]]] = {
+    "runs": _runs,
+    "agents": _agents,
+    "run_and_agents": _run_and_agents,
+    "run_colon_agent": _run_colon_agent,
+    "settings": _settings,
+    "suites": _suites,
+    "operators": _operators,
+    "tasks": _tasks,
+    "pages": lambda _: _pages(),
+    "sandboxes": lambda _: map(Candidate, SANDBOXES),
+    "folders": lambda asked: [Candidate(asked.typed, kind="dir")],
+    "files": lambda asked: [Candidate(asked.typed, kind="file")],
+}

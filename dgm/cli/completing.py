@@ -1,0 +1,131 @@
+"""Answers a shell that completes a command line: a row a candidate, ``kind TAB value TAB help``; never an error.
+
+click finds out which word is asked for (options, their values, arguments, commands); the words themselves come from
+``candidates``. Kinds: ``plain``, ``part`` (more follows without a blank), ``file`` and ``dir`` (the shell's own).
+"""
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem, ShellComplete, split_arg_string
+
+from dgm.cli.candidates import Asked, candidates, kind_of
+from dgm.cli.invoking import HELP_NAMES
+from dgm.cli.outline import Outline, read_outline
+
+SHELL, LINE, BREAKS = "_DGM_COMPLETE", "DGM_LINE", "DGM_BREAKS"
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_UNFIT = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def answer(environment: Mapping[str, str] = os.environ) -> int:
+    """Print the candidates for the line that the environment holds; whatever goes wrong, there are none."""
+    # An interrupt counts too: a shell may end a completion that it no longer wants.
+    with contextlib.suppress(BaseException), open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
+        with contextlib.redirect_stderr(nowhere):
+            rows = complete(environment.get(LINE, ""), read_outline())
+        breaks = environment.get(BREAKS, "") if environment.get(SHELL) == "bash" else ""
+        cut = _before_break(_last_word(environment.get(LINE, "")), breaks)
+        for kind, value, words in rows:
+            shown = value[cut:] if kind in ("plain", "part") else value
+            sys.stdout.write(f"{kind}\t{shown}\t{words}\n")
+        sys.stdout.flush()
+    return 0
+
+
+def complete(line: str, outline: Outline) -> list[tuple[str, str, str]]:
+    """Return kind, whole word and help of every candidate.
+
+    Args:
+        line: what is typed, up to the cursor.
+        outline: of the commands.
+    """
+    words = _words(line)
+    last = words.pop() if words else ""
+    before = ""
+    option, equals, value = last.partition("=")
+    if equals and option.startswith("--"):
+        # The option's value is asked for; the shell replaces the whole word.
+        words, last, before = [*words, option], value, f"{option}="
+    items = ShellComplete(_program(outline), {"help_option_names": HELP_NAMES}, "dgm", SHELL).get_completions(
+        words[1:], last
+    )
+    rows = [(item.type, before + str(item.value or ""), _short(item.help)) for item in items]
+    return [row for row in rows if not _UNFIT.search(row[1])]
+
+
+def _words(line: str) -> list[str]:
+    """The words of the line; the last one, which may be empty, is the one that is typed."""
+    words = split_arg_string(line)
+    while words and _ASSIGNMENT.match(words[0]):
+        words.pop(0)
+    return [*words, ""] if not line or (line[-1].isspace() and not line.endswith("\\ ")) else words
+
+
+def _last_word(line: str) -> str:
+    words = _words(line)
+    return words[-1] if words else ""
+
+
+def _before_break(word: str, breaks: str) -> int:
+    """How many characters of a word bash takes for words of their own, because of ``=`` and ``:``."""
+    return max((word.rfind(sign) + 1 for sign in "=:" if sign in breaks), default=0)
+
+
+def _short(text: str | None) -> str:
+    return _UNFIT.sub(" ", (text or "").strip())[:100]
+
+
+def _program(outline: Outline) -> click.Group:
+    program = click.Group(
+        "dgm", params=[click.Option(["--version"], is_flag=True, help="Print the version.")]
+    )
+    for name, described in outline["commands"].items():
+        program.add_command(_command(name, described, outline))
+    return program
+
+
+def _command(name: str, described: Mapping[str, Any], outline: Outline) -> click.Command:
+    params = [_parameter(each, outline) for each in described["params"]]
+    if not described["commands"]:
+        return click.Command(name, params=params, short_help=described["help"])
+    group = click.Group(name, params=params, short_help=described["help"])
+    for inner, each in described["commands"].items():
+        group.add_command(_command(inner, each, outline))
+    return group
+
+
+def _parameter(described: Mapping[str, Any], outline: Outline) -> click.Parameter:
+    kind = kind_of(described)
+
+    def offer(context: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem[str]]:
+        given = _given(context)
+        found = candidates(kind, Asked(typed, given, outline))
+        return [CompletionItem(each.value, each.kind, each.help) for each in found]
+
+    decls, many = [described["name"], *described["decls"]], described["many"]
+    given: dict[str, Any] = {"required": False, "shell_complete": offer if kind else None}
+    if described["choices"]:
+        given["type"] = click.Choice(described["choices"])
+        given["shell_complete"] = None
+    elif described["path"] and not kind:
+        given["type"] = click.Path(file_okay=described["path"] == "file")
+    if not described["option"]:
+        return click.Argument([described["name"]], nargs=-1 if many else 1, **given)
+    if described["flag"]:
+        return click.Option(decls, is_flag=True, help=described["help"])
+    return click.Option(decls, multiple=many, help=described["help"], **given)
+
+
+def _given(context: click.Context | None) -> Mapping[str, Any]:
+    """What the line gives so far, also to the commands above."""
+    given: dict[str, Any] = {}
+    while context is not None:
+        given = {**context.params, **given}
+        context = context.parent
+    return given

@@ -1,0 +1,139 @@
+"""What completion needs to know of all commands and settings, kept in the user's cache.
+
+Importing every command takes seconds; reading this takes milliseconds. It is made anew when dgm changes.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dgm.paths import cache_folder
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+SOURCES = ("cli", "config", "policies", "meta", "models", "archive", "benchmarks", "simulate")
+"""Packages of which a change may change what is completed."""
+Outline = Mapping[str, Any]
+
+
+def read_outline() -> Outline:
+    """Return the outline of this version of dgm; made where the cache has none that fits."""
+    try:
+        file = cache_folder("completion") / f"{_version()}.json"
+        return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    except (OSError, ValueError):
+        outline = make_outline()
+        _keep(outline)
+        return outline
+
+
+def make_outline() -> Outline:
+    """Return the outline, from the commands and the records themselves."""
+    from importlib import import_module
+
+    from dgm.cli.commands import COMMANDS
+
+    commands = {}
+    for name, command in COMMANDS.items():
+        module, _, attribute = command.target.partition(":")
+        commands[name] = {**_command(getattr(import_module(module), attribute)), "help": command.summary}
+    return {"commands": commands, "settings": _settings(), "names": _names()}
+
+
+def _version() -> str:
+    """A digest of which files dgm is made of; editors and installers change a file's time."""
+    digest = hashlib.sha256(str(_PACKAGE).encode())
+    for name in SOURCES:
+        with os.scandir(_PACKAGE / name) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                if entry.is_file():
+                    status = entry.stat()
+                    digest.update(f"{name}/{entry.name} {status.st_mtime_ns} {status.st_size}\n".encode())
+    return digest.hexdigest()[:20]
+
+
+def _keep(outline: Outline) -> None:
+    """Write the outline into the cache in place of older ones; without a cache it is made again each time."""
+    try:
+        folder = cache_folder("completion")
+        handle, written = tempfile.mkstemp(dir=folder, suffix=".new")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(outline, file)
+        older = list(folder.glob("*.json"))
+        Path(written).replace(folder / f"{_version()}.json")
+        for file_ in older:
+            file_.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def _command(command: Any) -> dict[str, Any]:
+    inner = getattr(command, "commands", None) or {}
+    shown = {name: each for name, each in inner.items() if not each.hidden}
+    return {
+        "help": command.get_short_help_str(100),
+        "params": [_parameter(each) for each in command.params if not getattr(each, "hidden", False)],
+        "commands": {name: _command(each) for name, each in shown.items()},
+    }
+
+
+def _parameter(parameter: Any) -> dict[str, Any]:
+    option = parameter.param_type_name == "option"
+    kind = type(parameter.type).__name__
+    path = "" if kind != "Path" else "dir" if not parameter.type.file_okay else "file"
+    return {
+        "option": option,
+        "name": parameter.name,
+        "decls": [*parameter.opts, *parameter.secondary_opts],
+        "flag": option and parameter.is_flag,
+        "many": parameter.nargs == -1 or parameter.multiple,
+        "required": parameter.required,
+        "metavar": parameter.metavar or "",
+        "help": (getattr(parameter, "help", "") or "").partition("\n")[0],
+        "choices": [str(choice) for choice in getattr(parameter.type, "choices", ())],
+        "path": path,
+    }
+
+
+def _settings() -> list[dict[str, Any]]:
+    from dgm.config.listing import NAME, listed_settings
+
+    return [
+        {
+            "name": row.name.partition(NAME)[0] if NAME in row.name else row.name,
+            "choices": list(row.choices),
+            "help": row.meaning,
+            "table": row.type == "table",
+        }
+        for row in listed_settings()
+    ]
+
+
+def _names() -> dict[str, list[str]]:
+    """The names of what is built in, by kind; plug-ins are looked for when they are asked for."""
+    from dgm.archive.codec import KINDS
+    from dgm.benchmarks import swebench_subsets
+    from dgm.benchmarks.swebench_rows import DATA_SETS
+    from dgm.meta.registry import BUILTIN as OPERATORS
+    from dgm.models.choose import AUTO
+    from dgm.models.choose import BUILTIN as MODELS
+    from dgm.models.pricing import Prices
+    from dgm.policies.registry import PARTS, POLICIES
+    from dgm.sandboxes import recipes
+    from dgm.simulate.families import FAMILIES
+
+    found: dict[str, Iterable[str]] = {
+        "policies": POLICIES,
+        "operators": OPERATORS,
+        "models": [AUTO, *MODELS, *Prices.load({}).rows],
+        "kinds": KINDS,
+        "recipes": recipes.names(),
+        "data_sets": DATA_SETS,
+        "subsets": swebench_subsets.names(),
+        "families": FAMILIES,
+        **{group: builtin for group, builtin, _ in PARTS.values()},
+    }
+    return {kind: list(names) for kind, names in found.items()}

@@ -1,0 +1,108 @@
+"""``dgm settings``: every setting with its type, default and meaning, and the environment variables beside them."""
+
+import difflib
+import fnmatch
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+import click
+
+from dgm.cli.arguments import as_json
+from dgm.cli.output import emit_json
+from dgm.config.listing import Listed, ListedSection, listed_sections
+from dgm.config.variables import VARIABLES, Variable
+from dgm.errors import UserError
+from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.terminal import write
+
+WIDTH = 100
+"""Columns of the text where the output is no terminal."""
+
+
+@click.command()
+@click.argument("pattern", metavar="[PATTERN]", required=False, default="")
+@as_json
+def settings(pattern: str, as_json: bool) -> None:
+    """Print every setting: its name for --set and for a TOML file, type, default and meaning.
+
+    PATTERN is a part of a name, such as limits or usd, or a name with * and ?; where no name has it, the meanings are
+    searched. Environment variables that dgm reads are listed below the settings.
+    """
+    sections, variables = _matching(pattern)
+    if as_json:
+        rows = [asdict(setting) for section in sections for setting in section.settings]
+        emit_json({"settings": rows, "variables": [variable._asdict() for variable in variables]})
+        return
+    write(_lines(sections, variables))
+
+
+def _matching(pattern: str) -> tuple[Sequence[ListedSection], Sequence[Variable]]:
+    """What the pattern names; else what it is said of.
+
+    Raises:
+        UserError: nothing.
+    """
+    everything = listed_sections()
+    for by_meaning in (False, True):
+        sections = [
+            ListedSection(section.name, section.meaning, kept)
+            for section in everything
+            if (kept := tuple(one for one in section.settings if _fits(pattern, one, by_meaning)))
+        ]
+        variables = [one for one in VARIABLES if _fits(pattern, one, by_meaning)]
+        if sections or variables:
+            return sections, variables
+    names = [setting.name for section in everything for setting in section.settings]
+    last = {name.rpartition(".")[2]: name for name in names}
+    near = [*difflib.get_close_matches(pattern, names, 3), *difflib.get_close_matches(pattern, last, 3)]
+    full = list(dict.fromkeys(last.get(name, name) for name in near))[:3]
+    hint = f"nearest: {', '.join(full)}" if full else "dgm settings lists all"
+    raise UserError(f"no setting matches '{pattern}' ({hint})")
+
+
+def _fits(pattern: str, what: Listed | Variable, by_meaning: bool) -> bool:
+    text, wanted = (what.meaning if by_meaning else what.name).casefold(), pattern.casefold()
+    if any(sign in wanted for sign in "*?["):
+        return not by_meaning and fnmatch.fnmatchcase(text, wanted)
+    return wanted in text
+
+
+def _lines(sections: Sequence[ListedSection], variables: Sequence[Variable]) -> Iterator[Line]:
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    for number, section in enumerate(sections):
+        if number:
+            yield line()
+        yield line(
+            Span(f"[{section.name}]" if section.name else "at the top", Tone.STRONG), f"  {section.meaning}"
+        )
+        for setting in section.settings:
+            yield line("  ", Span(setting.name, Tone.KEY), f"  {setting.type}, {_default(setting)}")
+            yield from _wrapped(setting.meaning, width)
+    if variables:
+        if sections:
+            yield line()
+        yield line(
+            Span("environment variables", Tone.STRONG), "  secrets and places; never part of a run's settings"
+        )
+    for variable in variables:
+        yield line("  ", Span(variable.name, Tone.KEY))
+        yield from _wrapped(variable.meaning, width)
+
+
+def _wrapped(text: str, width: int) -> Iterator[Line]:
+    for part in textwrap.wrap(text, max(width - 6, 20), break_on_hyphens=False):
+        yield line("      ", part)
+
+
+def _default(setting: Listed) -> str:
+    if setting.required:
+        return "must be given"
+    if setting.default is None:
+        return "not set"
+    if isinstance(setting.default, float):
+        return f"default {setting.default:g}"
+    return f"default {json.dumps(setting.default, ensure_ascii=False)}"
