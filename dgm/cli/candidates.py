@@ -104,7 +104,11 @@ def kind_of(parameter: Mapping[str, Any]) -> str:
 def candidates(kind: str, asked: Asked) -> Sequence[Candidate]:
     """Return the words of a kind that begin with what is typed."""
     source = _SOURCES.get(kind)
-    found = source(asked) if source else _named(kind, asked)
+    found: list[Candidate] = []
+    # A run that is damaged, or a folder that may not be read, ends the list, and nothing else.
+    with contextlib.suppress(Exception):
+        for each in source(asked) if source else _named(kind, asked):
+            found.append(each)  # noqa: PERF402  (keeps what came before a fault)
     return [each for each in found if each.value.startswith(asked.typed) or each.kind in ("file", "dir")]
 
 
@@ -187,8 +191,12 @@ def _suites(asked: Asked) -> Iterator[Candidate]:
         yield Candidate(before + name, "plug-in")
     for name in _folders_with(Path(), "suite.toml"):
         yield Candidate(before + name, "folder")
-    if _is_path(typed) or typed.partition(":")[1]:
-        yield Candidate(typed, kind="dir" if not typed.startswith("swebench:") else "file")
+    kind, colon, rest = typed.partition(":")
+    sets = asked.outline["names"]["data_sets"]
+    if kind == "swebench" and rest and not any(name.startswith(rest) for name in sets):
+        yield Candidate(typed, kind="file")
+    elif (colon and kind == "polyglot") or _is_path(typed):
+        yield Candidate(typed, kind="dir")
 
 
 def _operators(asked: Asked) -> Iterator[Candidate]:

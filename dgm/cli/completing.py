@@ -47,6 +47,9 @@ def complete(line: str, outline: Outline) -> list[tuple[str, str, str]]:
     """
     words = _words(line)
     last = words.pop() if words else ""
+    command = next((word for word in words[1:] if not word.startswith("-")), None)
+    if command is not None and command not in outline["commands"]:
+        return []
     before = ""
     option, equals, value = last.partition("=")
     if equals and option.startswith("--"):

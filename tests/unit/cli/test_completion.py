@@ -14,7 +14,7 @@ from dgm.cli import completing
 from dgm.cli.candidates import kind_of
 from dgm.cli.completing import BREAKS, LINE, SHELL, answer, complete
 from dgm.cli.outline import make_outline, read_outline
-from tests.unit.archive_writer import small
+from tests.unit.paid_run import small
 
 ROOT = Path(__file__).parents[3]
 
