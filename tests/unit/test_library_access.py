@@ -9,8 +9,8 @@ from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.opening import open_suite
 from dgm.domain import AgentId
-from dgm.errors import UserError
-from dgm.plugins import find
+from dgm.errors import PluginFault, UserError
+from dgm.plugins import check_answer, find
 from tests.unit.paid_run import PaidRun, small
 from tests.unit.test_suites import NoEngine
 
@@ -122,3 +122,11 @@ def test_a_plugin_that_cannot_be_loaded_is_one_line(plugin) -> None:
         UserError, match=r"plug-in 'broken' among the policies \(acme_policies:Broken, of acme\)"
     ):
         find("policies", "broken", {})
+
+
+def test_an_answer_of_another_type_is_the_plug_ins_fault() -> None:
+    check_answer(3, int, "model 'x': reply")
+    with pytest.raises(
+        PluginFault, match=r"^model 'x': reply returned 'three', which is no int; a fault of a plug-in$"
+    ):
+        check_answer("three", int, "model 'x': reply")
