@@ -3,6 +3,7 @@
 What they say of the search is for ``dgm.search.dead_ends`` to judge.
 """
 
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,3 +53,9 @@ class Deaths:
 def may_mend(settings: Mapping[str, Any]) -> bool:
     """Return whether a change of settings, nested as in ``RunChanged``, may end what children died of."""
     return any(section in settings for section in _MENDING)
+
+
+def forget_all(barren: "array[int]") -> None:
+    """Begin the count of every agent's stillborn children anew."""
+    for agent in range(len(barren)):
+        barren[agent] = 0

@@ -16,7 +16,7 @@ from typing import Any
 
 from dgm.archive.approvals import Waiting
 from dgm.archive.clades import add_news
-from dgm.archive.deaths import CANNOT_GO_ON, Deaths, may_mend
+from dgm.archive.deaths import CANNOT_GO_ON, Deaths, forget_all, may_mend
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -242,13 +242,13 @@ class Tree(Genealogy):
                 self.flips.counts = event.flips
                 self.deaths.forget()
                 if self.stop_reason == CANNOT_GO_ON:
-                    self._let_all_try_again()
+                    forget_all(self.barren)
                 self.budget, self.tasks, self.stop_reason, self.paused = budget, tasks, "", ""
                 self._watch.begin(recorded.at)
             case RunChanged(settings):
                 self.changes.append((recorded.seq, settings))
                 if may_mend(settings):
-                    self._let_all_try_again()
+                    forget_all(self.barren)
             case RunPaused(reason):
                 self.paused = reason
             case RunStopped(reason):
@@ -331,13 +331,10 @@ class Tree(Genealogy):
             add_news([agent.parents for agent in self._agents], own, before, clade)
 
     def _add_to_clades(self, agent: AgentId, resolved: int, unresolved: int) -> None:
-        column = self.clade_resolved
-        others = self.clade_unresolved
-        column[agent] += resolved
-        others[agent] += unresolved
-        for ancestor in self.ancestors(agent):
-            column[ancestor] += resolved
-            others[ancestor] += unresolved
+        column, others = self.clade_resolved, self.clade_unresolved
+        for one in (agent, *self.ancestors(agent)):
+            column[one] += resolved
+            others[one] += unresolved
 
     def _born(self, event: AgentBorn) -> None:
         if event.id != len(self._agents) or any(parent >= event.id for parent in event.parents):
@@ -353,10 +350,6 @@ class Tree(Genealogy):
         self.deaths.forget()
         if event.parents:
             self.barren[event.parents[0]] = 0
-
-    def _let_all_try_again(self) -> None:
-        for agent in range(len(self.barren)):
-            self.barren[agent] = 0
 
     def _counters(self) -> "Sequence[array[int]]":
         return (

@@ -75,11 +75,11 @@ def _stage(state: str) -> Stage:
     if state not in list(Reason):
         return Stage.INTERRUPTED
     match reason := Reason(state):
-        case Reason.GOAL | Reason.NOTHING_LEFT:
+        case Reason.GOAL | Reason.STANDSTILL | Reason.NOTHING_LEFT:
             return Stage.FINISHED
         case Reason.LIMIT:
             return Stage.SPENT
-        case Reason.STOPPED | Reason.OUTAGE | Reason.REFUSED:
+        case Reason.STOPPED | Reason.OUTAGE | Reason.REFUSED | Reason.CANNOT_GO_ON | Reason.ENDLESS:
             return Stage.INTERRUPTED
         case _:
             assert_never(reason)
