@@ -108,7 +108,7 @@ def help_text() -> str:
     ]
     for title, group in SECTIONS:
         lines += ["", f"{title}:"]
-        lines += [f"  {command.name:<10} {command.summary}" for command in group]
+        lines += [f"  {command.name:<11} {command.summary}" for command in group]
     lines += [
         "",
         "Options:",
