@@ -68,7 +68,7 @@ class Growth:
 
     def grow(self, agents: int) -> None:
         """Up to so many agents, without asking the policy, and drawing conclusions at the end only."""
-        posterior = self.policy._gate._fold.posterior
+        posterior = self.policy._policy._gate._fold.posterior
         posterior.graded = posterior.record
         while len(self.tree.agents) < agents:
             n = len(self.tree.agents)

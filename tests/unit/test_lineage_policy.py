@@ -198,7 +198,10 @@ def test_asking_leaves_no_trace():
         quiet.observe(event)
     assert len(log.tree.agents) > 5
     assert asked.next(log.tree, Random(5)) == quiet.next(log.tree, Random(5))
-    assert asked._gate._fold.posterior.beliefs.states == quiet._gate._fold.posterior.beliefs.states
+    assert (
+        asked._policy._gate._fold.posterior.beliefs.states
+        == quiet._policy._gate._fold.posterior.beliefs.states
+    )
 
 
 def test_invalid_verdicts_say_nothing():
