@@ -35,11 +35,11 @@ def test_what_expansions_took_is_told(run_of, cost, priced):
     assert graded + cost * expansions == 30
     text = f"{graded} evaluations and {expansions} expansions{priced} took the budget of 30 evaluations"
     assert f"budget       {text}" in map(plain, status_lines(run))
-    assert f"budget       {text}" in map(plain, panel_lines(run.tree, {}))
+    assert f"budget       {text}" in map(plain, panel_lines(run.tree, {}, None))
 
 
 def test_nothing_changes_where_expansions_take_nothing(run_of):
     run = run_of(0.0)
     assert not {"expansion_cost", "expansions"} & set(run_summary(run)["budget"])
-    lines = [*map(plain, status_lines(run)), *map(plain, panel_lines(run.tree, {}))]
+    lines = [*map(plain, status_lines(run)), *map(plain, panel_lines(run.tree, {}, None))]
     assert not any(line.startswith("budget") for line in lines)

@@ -15,7 +15,7 @@ def test_every_limit_has_a_bar(tmp_path: Path) -> None:
     with begin(tmp_path / "run") as run:
         run.append(RunStarted(Budget(4, 8, 2.0, 60, 100.0), (TaskId("a"),)))
         evaluate(run, "it")
-        shown = [plain(each) for each in panel_lines(run.tree, {})]
+        shown = [plain(each) for each in panel_lines(run.tree, {}, None)]
     assert shown[:4] == [
         "evaluations  █████░░░░░░░░░░░░░░░ 1 of 4 25%",
         "agents       ██░░░░░░░░░░░░░░░░░░ 1 of 8 12%; stillborn 0, invalid 0",
@@ -31,7 +31,7 @@ def test_what_has_no_limit_is_a_number(tmp_path: Path) -> None:
     with begin(tmp_path / "run") as run:
         run.append(RunStarted(Budget(), (TaskId("a"),)))
         child(run)
-        shown = [plain(each) for each in panel_lines(run.tree, {})]
+        shown = [plain(each) for each in panel_lines(run.tree, {}, None)]
     assert shown[:2] == ["evaluations  0", "agents       2; stillborn 0, invalid 0"]
     assert not any("█" in each or "░" in each for each in shown)
     assert plain(time_line(61.0, None, "")) == "time         1:01"

@@ -54,7 +54,7 @@ def test_a_part_of_a_name_finds_its_settings():
         "[limits]  Bounds on a single action.\n  limits.calls  whole number from 1, default 80\n"
     )
     assert "policy." not in said
-    found = json.loads(asked("*_usd", "--json"))
+    found = json.loads(asked("limits.*_usd", "--json"))
     assert [row["name"] for row in found["settings"]] == ["limits.child_usd"]
     assert found["variables"] == []
 
