@@ -123,9 +123,8 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
 
 
 def _whole_policy(name: str, found: Any, kit: Kit) -> Policy:  # noqa: ANN401  (whatever the plug-in names)
-    if not callable(found):
-        policy = found
-    else:
+    policy = found
+    if callable(found):
         policy = found(kit) if name in POLICIES else make("policies", name, kit)
     check_shape("policies", name, policy, POLICY)
     return cast("Policy", policy)
