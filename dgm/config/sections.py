@@ -100,7 +100,7 @@ class LimitSettings(Section):
     """Wall time of an agent that edits its own source."""
     check_s: Positive = 10.0
     """Processor time of an agent's self-check, and of each dry run of it. The clock may show three times as much, at
-    least 30 s, and four times that at a second try."""
+    least 30 s, and twice that at a second try."""
     patch_bytes: Count = 2_000_000
     """A larger patch is the agent's fault, not kept and not graded."""
     workspace_bytes: Count = 128_000_000

@@ -2,7 +2,7 @@
 
 What is bounded is processor time (``limits.check_s``), which a busy machine does not lengthen. An agent that uses it up
 is at fault. Behind it are bounds by the clock, for an agent that waits: one that reaches the first may have been kept
-waiting by the machine, so it is tried again with four times as much. Where that is over too, a program that does
+waiting by the machine, so it is tried again with twice as much. Where that is over too, a program that does
 nothing is run: if the machine runs it at once, the agent waits for something that does not come, and is at fault; else
 nothing is known of the agent (``Infrastructure``).
 """
@@ -13,7 +13,7 @@ from typing import TypeVar
 from dgm.errors import Infrastructure
 from dgm.protocols import Completed, OpenSandbox, SandboxSpec
 
-FIRST, LEAST_S, MORE = 3.0, 30.0, 4.0
+FIRST, LEAST_S, MORE = 3.0, 30.0, 2.0
 """The first bound by the clock is so many times the processor time, at least so many seconds; the second so many times
 the first."""
 RESPONDS_S = 5.0

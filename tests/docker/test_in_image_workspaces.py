@@ -83,13 +83,13 @@ def spec(tag, **given):
 
 
 def left(engine, tag, script, limit_bytes=100_000, **limits):
-    """What a shell script printed in the workdir, and the patch of what it left."""
+    """What a shell script printed in the workdir, the patch of what it left, and what was too large for it."""
 
     async def work():
         async with engine.open(spec(tag, **limits)) as sandbox:
             done = await sandbox.exec(["sh", "-c", script], timeout_s=30, cwd="/testbed")
-            patch = await patch_of(sandbox, "/testbed", "/opt/dgm/baseline.git", limit_bytes)
-            return done.output.decode("utf-8", "replace"), patch
+            patch, left_out = await patch_of(sandbox, "/testbed", "/opt/dgm/baseline.git", limit_bytes)
+            return done.output.decode("utf-8", "replace"), patch, left_out
 
     return asyncio.run(work())
 
@@ -111,7 +111,7 @@ def applied(engine, tag, patch, question):
 
 
 def test_the_workspace_is_a_clean_repository_of_one_commit(engine, tag):
-    said, patch = left(
+    said, patch, _ = left(
         engine,
         tag,
         "git status --porcelain; git log --all --format=%s; git tag; git remote; git branch --format='%(refname)'; "
@@ -130,7 +130,7 @@ def test_nothing_of_the_history_is_left(engine, tag):
         "--batch --buffer | grep -ac FUTURE; git reflog; "
         "find / -xdev -path /proc -prune -o -name ORIG_HEAD -print 2>/dev/null; ls -a /testbed/.git /opt/dgm"
     )
-    said, _ = left(engine, tag, search)
+    said, *_ = left(engine, tag, search)
     assert said.count(" commit ") == 1
     assert "\n0\n" in said
     assert "ORIG_HEAD" not in said and "packed-refs" not in said
@@ -142,7 +142,7 @@ def test_a_patch_holds_every_kind_of_change(engine, tag):
         "printf '\\0\\1\\2' > new.bin; mkdir 'a b'; printf 'x' > 'a b/\u00e4\nc'; mv kept.log moved.txt; "
         "printf 'noise' > ignored.log; mkdir tests/__pycache__; printf 'x' > tests/__pycache__/a.pyc"
     )
-    _, patch = left(engine, tag, script)
+    _, patch, _ = left(engine, tag, script)
     assert b"ignored.log" not in patch and b"__pycache__" not in patch
     state = (
         "cat pkg/code.py moved.txt 'a b'/*; ls -l run.sh; readlink link; ls crlf.txt kept.log; od -c new.bin"
@@ -153,7 +153,7 @@ def test_a_patch_holds_every_kind_of_change(engine, tag):
 
 
 def test_line_ends_and_keywords_stay_as_they_are(engine, tag):
-    _, patch = left(engine, tag, "printf 'three\\r\\n' >> crlf.txt; printf 'c = $Id: 5 $\\n' >> setup.cfg")
+    _, patch, _ = left(engine, tag, "printf 'three\\r\\n' >> crlf.txt; printf 'c = $Id: 5 $\\n' >> setup.cfg")
     assert b"\n+three\r\n" in patch and b"+c = $Id: 5 $" in patch and b"-one" not in patch
 
 
@@ -198,7 +198,7 @@ TRICKS = {
 
 @pytest.mark.parametrize("trick", TRICKS)
 def test_no_trick_hides_or_forges_a_change(engine, tag, trick):
-    _, patch = left(engine, tag, f"printf 'VALUE = 9\\n' > pkg/code.py; {TRICKS[trick]}")
+    _, patch, _ = left(engine, tag, f"printf 'VALUE = 9\\n' > pkg/code.py; {TRICKS[trick]}")
     expected = b"+lie" if trick == "running" else b"+VALUE = 9"
     assert b"-VALUE = 1\n" + expected + b"\n" in patch
     named = {line.split()[-1] for line in patch.splitlines() if line.startswith(b"diff --git")}
@@ -208,48 +208,53 @@ def test_no_trick_hides_or_forges_a_change(engine, tag, trick):
 def test_a_nested_repository_counts_as_its_files(engine, tag):
     commit = "git add -A && git -c user.name=a -c user.email=b commit -qm x"
     script = f"git init -q lib && cd lib && echo inner > file && {commit}"
-    _, patch = left(engine, tag, script)
+    _, patch, _ = left(engine, tag, script)
     assert b"+inner" in patch and b"Subproject" not in patch and b".git/" not in patch
 
 
 def test_an_own_gitignore_hides_only_what_is_new(engine, tag):
-    _, patch = left(engine, tag, "echo '*' > .gitignore; echo new > new.txt; echo 'VALUE = 4' > pkg/code.py")
+    _, patch, _ = left(
+        engine, tag, "echo '*' > .gitignore; echo new > new.txt; echo 'VALUE = 4' > pkg/code.py"
+    )
     assert b"+VALUE = 4" in patch and b"new.txt" not in patch
 
 
 def test_the_baseline_cannot_be_written(engine, tag):
-    said, patch = left(
+    said, patch, _ = left(
         engine, tag, "echo x > /opt/dgm/baseline.git/HEAD; rm -rf /opt/dgm/work; echo 1 > new.txt"
     )
     assert "Read-only file system" in said
     assert b"+1\n" in patch
 
 
-def test_a_huge_patch_is_refused(engine, tag):
+def test_a_huge_change_is_refused_and_a_huge_new_file_is_left_out(engine, tag):
     with pytest.raises(AgentFault, match="more than 1000 bytes"):
-        left(engine, tag, "seq 5000 > numbers.txt", limit_bytes=1000)
+        left(engine, tag, "seq 5000 > pkg/code.py", limit_bytes=1000)
+    _, patch, left_out = left(engine, tag, "seq 5000 > numbers.txt", limit_bytes=1000)
+    assert (patch, left_out) == (b"", {"numbers.txt": 23893})
 
 
 def test_a_full_sandbox_still_gives_its_patch(engine, tag):
     script = "echo 'VALUE = 5' > pkg/code.py; head -c 200M /dev/zero > /tmp/fill"
-    _, patch = left(engine, tag, script)
+    _, patch, _ = left(engine, tag, script)
     assert b"+VALUE = 5" in patch
 
 
-def test_more_than_git_can_hold_is_the_agents_fault(engine, tag):
-    script = "head -c 40M /dev/urandom > noise.bin"
-    with pytest.raises(AgentFault, match=r"/testbed cannot be compared|more than"):
-        left(engine, tag, script, disk_mb=64)
+def test_more_than_git_can_hold_costs_no_fix(engine, tag):
+    script = "echo 'VALUE = 7' > pkg/code.py; head -c 40M /dev/urandom > noise.bin"
+    _, patch, left_out = left(engine, tag, script, disk_mb=64)
+    assert b"+VALUE = 7" in patch
+    assert left_out == {"noise.bin": 40 << 20}
 
 
 def test_a_fork_bomb_does_not_stop_the_comparison(engine, tag):
     bomb = "echo 'VALUE = 6' > pkg/code.py; (setsid sh -c 'b() { b | b & }; b' >/dev/null 2>&1 &) ; sleep 1"
-    _, patch = left(engine, tag, bomb, pids=40)
+    _, patch, _ = left(engine, tag, bomb, pids=40)
     assert b"+VALUE = 6" in patch
 
 
 def test_commands_of_the_image_are_found(engine, tag):
-    said, _ = left(engine, tag, "echo $PATH; command -v python3")
+    said, *_ = left(engine, tag, "echo $PATH; command -v python3")
     assert said.splitlines() == [
         "/opt/dgm/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/more/bin",
         "/usr/bin/python3",
@@ -304,7 +309,7 @@ def test_a_folder_that_the_image_lacks_is_named(engine, tag):
 
 
 def test_the_copy_is_bounded(engine, tag):
-    said, _ = left(engine, tag, "head -c 500M /dev/zero > big; stat -c %s big; rm big", memory_mb=512)
+    said, *_ = left(engine, tag, "head -c 500M /dev/zero > big; stat -c %s big; rm big", memory_mb=512)
     assert 60_000_000 < int(said.splitlines()[-1]) < 80_000_000
 
 
@@ -327,7 +332,7 @@ def test_files_that_an_image_made_executable_are_ordinary_again(engine):
     build(engine, name, setup)
     tag = derive(engine.client, name).tag
     try:
-        said, patch = left(engine, tag, "ls -l a.py; git ls-files -s")
+        said, patch, _ = left(engine, tag, "ls -l a.py; git ls-files -s")
     finally:
         for each in (tag, name):
             engine.client.images.remove(each, force=True)

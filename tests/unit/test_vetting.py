@@ -165,7 +165,7 @@ def test_a_failing_check_is_fatal(check):
     ("how", "said"),
     [
         ({"out_of_processor": True}, "took more than 1 s of processor time (limits.check_s)"),
-        ({"seconds": 120.2}, "did not end within 120 s, at a second try: it waits for something"),
+        ({"seconds": 60.2}, "did not end within 60 s, at a second try: it waits for something"),
     ],
 )
 def test_what_a_child_ran_out_of_is_told_and_what_it_printed_is_kept(how, said):

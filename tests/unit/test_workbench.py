@@ -177,9 +177,9 @@ def test_a_self_check_runs_with_the_packages_and_no_model():
     ("ends", "last", "waited"),
     [
         ([BURNT], BURNT, [30]),
-        ([BY_CLOCK, GOOD], GOOD, [30, 120]),
-        ([BY_CLOCK, BURNT], BURNT, [30, 120]),
-        ([BY_CLOCK, BY_CLOCK], BY_CLOCK, [30, 120, 5]),
+        ([BY_CLOCK, GOOD], GOOD, [30, 60]),
+        ([BY_CLOCK, BURNT], BURNT, [30, 60]),
+        ([BY_CLOCK, BY_CLOCK], BY_CLOCK, [30, 60, 5]),
     ],
 )
 def test_a_self_check_that_only_the_clock_ended_is_tried_again_with_more_time(ends, last, waited):
@@ -212,7 +212,7 @@ def test_a_dry_run_has_the_time_of_a_self_check():
     job = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/agent", 6.0, processor_s=15.0)
     assert asyncio.run(place.bench().work(job)).completed == GOOD
     limits = [json.loads(given["stdin"])["time_limit_s"] for _, given in place.ran]
-    assert (limits, {given["processor_s"] for _, given in place.ran}) == ([45.0, 180.0], {15.0})
+    assert (limits, {given["processor_s"] for _, given in place.ran}) == ([45.0, 90.0], {15.0})
 
 
 def test_a_source_without_a_contract_is_not_checked():
