@@ -23,6 +23,8 @@ CHOPPED = 3
 """Blank lines of context that may be missing at the end of a patch; GNU patch makes up as many."""
 TIMEOUT_S = 240
 HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+NAMES = re.compile(rb"(?:diff --git|---|\+\+\+|Index:|(?:rename|copy) (?:from|to)) ")
+OUTSIDE = re.compile(rb"(?:^|[\s\"])/|//|(?:^|[\s\"/])(?:\.\.|\.git)(?:[\s\"/]|$)", re.IGNORECASE)
 ESCAPED = re.compile(rb"\\([0-7]{3}|.)")
 ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r"}
 NO_NEWLINE = b"\\ No newline at end of file"
@@ -67,7 +69,7 @@ def main(patch: Path, workdir: Path) -> str:
     fitted, notes = fit(data, workdir)
     if fitted != data and not git_apply(fitted, workdir):
         return "applied " + "; ".join(notes)
-    if gnu_patch(patch, workdir):
+    if not leads_out(data) and gnu_patch(patch, workdir):
         return f"applied it fits only by patch --fuzz={FUZZ}"
     return "refused " + refusal
 
@@ -101,6 +103,19 @@ def git_apply(patch: bytes, workdir: Path) -> str:
         return ""
     lines = [line for line in done.stdout.decode("utf-8", "replace").split("\n") if line.strip()]
     return lines[0][:300] if lines else "git apply failed"
+
+
+def leads_out(patch: bytes) -> bool:
+    """Whether a file is named that git would not touch: an absolute path, one with ``..``, or one in ``.git``.
+
+    GNU patch would cut the first to a path in the workdir, and write into the last.
+    """
+    for section in parsed(patch):
+        for line in section.header:
+            found = NAMES.match(line)
+            if found and OUTSIDE.search(line[found.end() :].replace(b"/dev/null", b"")):
+                return True
+    return False
 
 
 def gnu_patch(patch: Path, workdir: Path) -> bool:

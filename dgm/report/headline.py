@@ -215,7 +215,7 @@ def holdout_record(found: Findings) -> dict[str, Any]:
         "power": power_record(pairs) if whole else None,
         "shown_better": answer_of(found) is Answer.BETTER,
         "examined": found.examined,
-        "control": control.record(found.control) if found.control and whole else None,
+        "control": control.record(found.control) if found.control and not found.missing else None,
         "spend": {
             **spend_record(found.spend),
             "by": by_record(found.by),

@@ -99,7 +99,10 @@ def statement_body(reader: Reader, task: TaskId, tries: Sequence[Try]) -> Body:
     said = _of_benchmark(reader, task)
     where = "from the benchmark"
     if said is None:
-        said, where = _of_conversations(reader, tries), "as an agent was told it; the benchmark is not here"
+        said, where = (
+            _of_conversations(reader, tries),
+            "as an agent was told it; the benchmark is not here, or has changed",
+        )
     title = heading(one_line(task, 200), Span(f"  {where}" if said else "", Tone.DIM))
     if said is None:
         why = "the benchmark does not lie on this machine, or has changed, and no conversation is kept that tells it"

@@ -86,7 +86,7 @@ def within(dgm, run, server, limit, *command):
 def test_one_action_never_crosses_its_own_limit(dgm, server):
     run = dgm.archive / "money-action"
     most = ("--set", "limits.usd=0.05", "--set", "limits.output_tokens=800")
-    dgm(*words(run.name, server, OPENAI, "--max-evaluations", 2, "--workers", 2, *most))
+    dgm(*words(run.name, server, OPENAI, "--max-evaluations", 2, "--workers", 2, *most), code=1)
     by_action = rows(run, "select action, sum(usd) from spend group by action")
     assert by_action
     assert all(usd <= 0.05 for _, usd in by_action)
