@@ -73,7 +73,7 @@ def test_a_changed_image_is_prepared_again(engine, store, prepared):
     build(engine, names[0], "git init -q /testbed; echo new > /testbed/new.txt")
     assert store.prepare(names[0], tags[0])
     assert not store.prepare(names[0], tags[0])
-    said, _ = left(engine, tags[0], "ls")
+    said, *_ = left(engine, tags[0], "ls")
     assert said == "new.txt\n"
     assert not store.has(outdated[0])
     engine.client.images.remove(outdated[1])
