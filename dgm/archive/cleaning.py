@@ -17,7 +17,7 @@ from dgm.errors import DgmError, UserError
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What was found in one run, and why nothing was looked for or not all was removed."""
+    """Files of one run that can be removed, and the reason where the run was left alone or a file stayed."""
 
     folder: Path
     found: Sequence[Leftover] = ()

@@ -120,7 +120,7 @@ class CallBooked:
 
 @dataclass(frozen=True, slots=True)
 class ModelLearned:
-    """What a model can and cannot do, as known from now on: a check found it out, or a refusal said so."""
+    """A model's abilities from now on, learned from a check or from a refusal."""
 
     model: str
     abilities: Mapping[str, Any]

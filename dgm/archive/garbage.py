@@ -1,4 +1,4 @@
-"""What a run no longer needs, and what dead processes left beside it: found first, removed when asked.
+"""Find, and remove when asked, files that a run no longer needs and files that dead processes left beside it.
 
 Nothing that an event names is ever found, nothing behind a link, and nothing under a name that dgm does not give. That
 nobody writes the run is for the caller to see to.
@@ -48,7 +48,7 @@ _PARTS = frozenset(
     }
     | {"traces", "holdout", "approvals", "checks.json"}
 )
-"""What a run's folder consists of, other than runs in it."""
+"""Names of the parts of a run's folder, without the runs that it holds."""
 _PACKING = frozenset({"run", "pack"})
 _HEX = re.compile(r"[0-9a-f]+")
 _PRUNABLE = re.compile(r"([0-9a-f]{40}) (?:commit|tree|blob|tag)")
@@ -70,7 +70,7 @@ def nested_runs(folder: Path) -> list[Path]:
 
 
 def own_part(path: Path) -> bool:
-    """Whether dgm put a name into a run's folder: a part of the run, a run of its own, or what was not finished."""
+    """Return whether dgm makes such a name in a run's folder: for a part, a run within it, or an unfinished file."""
     if path.name in _PARTS or _UNFINISHED.fullmatch(path.name):
         return True
     return _is_folder(path) and (path / "run.json").is_file()

@@ -131,7 +131,7 @@ def _holds(pid: int, lock: Path) -> bool:
 
 
 def _is_link_to(opened: Path, wanted: str) -> bool:
-    """Whether an entry of ``/proc/PID/fd`` links to the file; False if it was closed meanwhile."""
+    """Return whether an entry of ``/proc/PID/fd`` links to the file; False if it was closed meanwhile."""
     try:
         return str(opened.readlink()) == wanted
     except FileNotFoundError:

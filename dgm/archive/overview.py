@@ -50,7 +50,7 @@ class Overview:
     id: str
     """The run's own, the same wherever a copy of it lies; empty where it has none."""
     config: dict[str, Any] = field(repr=False)
-    """As frozen when the run was made."""
+    """``run.json``, which does not change after the run's start."""
     created: float
     """Unix time; 0 where the run does not say."""
     events: int
@@ -76,7 +76,7 @@ class Overview:
 
     @property
     def state(self) -> str:
-        """As ``dgm.archive.history.state`` says it."""
+        """Return the run's state in the words of ``dgm.archive.history.state``."""
         if self.stop_reason:
             return self.stop_reason
         if self.writer is None:

@@ -196,7 +196,7 @@ def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
 
 
 def applied(files: Snapshot, patch: bytes) -> Snapshot:
-    """What a patch makes of a snapshot, byte for byte: nothing of attributes or configuration has a say.
+    """Return a snapshot with a patch applied, byte for byte: git's attributes and configuration are ignored.
 
     Raises:
         ArchiveCorrupt: it does not apply; one line.

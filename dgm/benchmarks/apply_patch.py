@@ -106,7 +106,7 @@ def git_apply(patch: bytes, workdir: Path) -> str:
 
 
 def leads_out(patch: bytes) -> bool:
-    """Whether a file is named that git would not touch: an absolute path, one with ``..``, or one in ``.git``.
+    """Return whether the patch names a file that git refuses: an absolute path, one with ``..``, or one in ``.git``.
 
     GNU patch would cut the first to a path in the workdir, and write into the last.
     """
@@ -242,7 +242,7 @@ class Placing:
         return sorted(places, key=lambda at: (abs(at - guess), at < guess))
 
     def new_lines(self, body: list[tuple[bytes, bytes]], at: int) -> tuple[list[bytes], bool]:
-        """What stands in the place of the hunk's old lines; whether ends of lines had to be changed."""
+        """Return the lines that replace the hunk's old ones, and whether line ends had to be changed."""
         old = [text for sign, text in body if sign != b"+"]
         differ = any(
             crlf(text) != crlf(self.lines[at + n]) for n, text in enumerate(old) if text.endswith(b"\n")
@@ -265,7 +265,7 @@ class Placing:
 
 
 def crlf(line: bytes) -> bool:
-    """Whether the line ends as on Windows."""
+    """Return whether the line ends in CR LF."""
     return line.endswith(b"\r\n")
 
 
