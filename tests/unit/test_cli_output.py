@@ -1,7 +1,6 @@
 """What reaches the terminal: patches, complaints, help."""
 
 import os
-import pty
 import subprocess
 import sys
 
@@ -11,24 +10,14 @@ import pytest
 from dgm.cli.commands import COMMANDS, help_text
 from dgm.cli.complaint import complain
 from dgm.errors import ArchiveBusy, Infrastructure, UserError
+from tests.unit.on_a_terminal import shown_on_a_terminal
 
 
 @pytest.mark.parametrize("line", ["+" + "word " * 40 + "the_end", "+" + "x" * 200 + "the_end"])
 def test_the_end_of_a_long_line_of_a_patch_is_shown_on_a_narrow_terminal(line):
-    ours, theirs = pty.openpty()
     code = f"from dgm.cli.output import show_patch; show_patch({line.encode()!r} + b'\\x1b[31m')"
-    environment = {**os.environ, "TERM": "dumb", "COLUMNS": "40"}
-    shown = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=environment)
-    os.close(theirs)
-    said = b""
-    try:
-        while chunk := os.read(ours, 10_000):
-            said += chunk
-    except OSError:
-        pass  # what a terminal says when nobody is on its other end
-    os.close(ours)
-    assert shown.wait(60) == 0, said
-    flat = "".join(piece.strip() for piece in said.decode().splitlines())
+    said = shown_on_a_terminal([sys.executable, "-c", code], {**os.environ, "TERM": "dumb", "COLUMNS": "40"})
+    flat = "".join(piece.strip() for piece in said.splitlines())
     assert flat.replace(" ", "") == line.replace(" ", "") + "\\x1b[31m"
 
 

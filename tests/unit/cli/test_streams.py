@@ -1,10 +1,8 @@
 """Output that is full, closed or left by its reader, and terminals that lack characters."""
 
 import os
-import pty
 import subprocess
 import sys
-import termios
 
 import pytest
 
@@ -12,6 +10,7 @@ from dgm.archive.events import RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Budget
+from tests.unit.on_a_terminal import shown_on_a_terminal
 
 DGM = f"{sys.executable} -m dgm"
 
@@ -80,29 +79,13 @@ def test_help_and_messages_use_what_the_encoding_has(encoding, archive):
     assert "'ru...n->*'" in wrong.stderr
 
 
-def shown_on_a_terminal(words, **variables):
-    ours, theirs = pty.openpty()
-    settings = termios.tcgetattr(theirs)
-    settings[1] &= ~termios.OPOST
-    termios.tcsetattr(theirs, termios.TCSANOW, settings)
+def help_in(**variables):
     environment = {**os.environ, "TERM": "dumb", **variables}
     environment.pop("LC_ALL", None)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dgm", *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
-    )
-    os.close(theirs)
-    said = b""
-    try:
-        while chunk := os.read(ours, 10_000):
-            said += chunk
-    except OSError:
-        pass  # what a terminal says when nobody is on its other end
-    os.close(ours)
-    assert process.wait(60) == 0, said
-    return said.decode()
+    return shown_on_a_terminal([sys.executable, "-m", "dgm", "--help"], environment)
 
 
 def test_a_terminal_in_the_locale_c_is_shown_ascii():
-    assert "..." in (said := shown_on_a_terminal(["--help"], LANG="C"))
+    assert "..." in (said := help_in(LANG="C"))
     assert said.isascii()
-    assert "…" in shown_on_a_terminal(["--help"], LANG="C.UTF-8")
+    assert "…" in help_in(LANG="C.UTF-8")

@@ -2,14 +2,13 @@
 
 import io
 import os
-import pty
-import subprocess
 import sys
 
 import pytest
 
 from dgm.show.spans import Span, Tone, cropped, line, plain
 from dgm.show.terminal import write
+from tests.unit.on_a_terminal import shown_on_a_terminal
 
 LINES = [line(Span("★ 12", Tone.MARK), "  own 5/12  "), line("日本語 wide")]
 CODE = """
@@ -21,20 +20,9 @@ write([line(Span("12", Tone.STRONG), "  ", "x" * 60), line(Span("gone", Tone.BAD
 
 
 def on_a_terminal(code: str, **environment: str) -> str:
-    ours, theirs = pty.openpty()
     whole = {**os.environ, "TERM": "xterm", "COLUMNS": "40", **environment}
     whole.pop("NO_COLOR", None) if "NO_COLOR" not in environment else None
-    shown = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, env=whole)
-    os.close(theirs)
-    said = b""
-    try:
-        while chunk := os.read(ours, 10_000):
-            said += chunk
-    except OSError:
-        pass  # what a terminal says when nobody is on its other end
-    os.close(ours)
-    assert shown.wait(60) == 0, said
-    return said.decode().replace("\r\n", "\n")
+    return shown_on_a_terminal([sys.executable, "-c", code], whole)
 
 
 def test_a_terminal_gets_colours_and_lines_that_fit() -> None:
