@@ -227,11 +227,14 @@ class DockerSandbox:
             await self._kill_strays()
             return out_of_processor(output, seconds, used_s)
         kept = bytes(output.kept)
-        if exit_code is None or (seconds >= timeout_s and exit_code in (_KILLED, TIMED_OUT)):
+        late = seconds >= timeout_s and exit_code in (_KILLED, TIMED_OUT)
+        if exit_code is None or late:
             await self._kill_strays()
-            late = Completed(TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
-            return replace(late, processor_s=used_s)
-        out_of_memory = exit_code == _KILLED and await self._killed_for_memory()
+        # A busy engine takes its time to start a program: one that died of memory did not run out of time.
+        if exit_code is None or (late and not (exit_code == _KILLED and await self._memory_was_short())):
+            ended = Completed(TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
+            return replace(ended, processor_s=used_s)
+        out_of_memory = late or (exit_code == _KILLED and await self._killed_for_memory())
         done = Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
         return replace(done, processor_s=used_s)
 
@@ -344,14 +347,20 @@ class DockerSandbox:
         Raises:
             Infrastructure: the program was killed because the container is going away.
         """
+        short = await self._memory_was_short()
+        if short is not None:
+            return short
+        await asyncio.sleep(_SETTLES_S)
+        state = await called("look at a sandbox", lambda: self._client.api.inspect_container(self._id))
+        if not state["State"]["Running"]:
+            raise Infrastructure("the sandbox ended while a program ran in it")
+        return True
+
+    async def _memory_was_short(self) -> bool | None:
+        """Whether programs were killed for memory since it was last asked; None where that cannot be read."""
         output = Output(10_000)
-        code = await self._run(["cat", *_OOM_COUNTERS], {}, b"", output, _GRACE_S)
-        if code not in (0, 1):
-            await asyncio.sleep(_SETTLES_S)
-            state = await called("look at a sandbox", lambda: self._client.api.inspect_container(self._id))
-            if not state["State"]["Running"]:
-                raise Infrastructure("the sandbox ended while a program ran in it")
-            return True
+        if await self._run(["cat", *_OOM_COUNTERS], {}, b"", output, _GRACE_S) not in (0, 1):
+            return None
         counts = [line.split() for line in output.kept.decode("utf-8", "replace").splitlines()]
         kills = sum(int(fields[1]) for fields in counts if fields[:1] == ["oom_kill"])
         before, self._memory_kills = self._memory_kills, kills

@@ -229,6 +229,33 @@ def test_a_program_whose_end_the_engine_notes_late_did_not_run_out_of_time(engin
     assert (done.exit_code, done.timed_out, done.output) == (3, False, b"done\n")
 
 
+@pytest.mark.docker
+@pytest.mark.sandbox
+def test_a_program_that_dies_of_memory_while_the_engine_is_slow_did_not_run_out_of_time(
+    engine, runner, monkeypatch
+):
+    if not isinstance(engine, DockerEngine):
+        pytest.skip("bubblewrap's programs are this process's own children")
+    create = engine.client.api.exec_create
+
+    def slow(*args, **more):
+        time.sleep(3)
+        return create(*args, **more)
+
+    monkeypatch.setattr(engine.client.api, "exec_create", slow)
+    eat = "eaten = []\nwhile True: eaten.append(bytearray(b'x') * 20_000_000)"
+
+    async def work():
+        async with engine.open(spec(memory_mb=64)) as sandbox:
+            eater = await sandbox.exec(["python3", "-c", eat], timeout_s=2.5)
+            sleeper = await sandbox.exec(["sleep", "60"], timeout_s=2.5)
+        return eater, sleeper
+
+    eater, sleeper = runner.run(work())
+    assert (eater.out_of_memory, eater.timed_out, eater.exit_code) == (True, False, 137)
+    assert (sleeper.out_of_memory, sleeper.timed_out, sleeper.exit_code) == (False, True, 124)
+
+
 async def _copy(reader, writer):
     try:
         while data := await reader.read(65536):
