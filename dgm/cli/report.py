@@ -19,7 +19,7 @@ from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
 from dgm.cli.progress import progress
 from dgm.config import Settings
-from dgm.domain import Agent, AgentId, Split
+from dgm.domain import SEED, Agent, AgentId, Split
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.report.facts import Report, gather
 from dgm.report.figures import write
@@ -57,7 +57,8 @@ STDOUT = Path("-")
 @click.option(
     "--control/--no-control",
     default=None,
-    help="With --holdout: also let the seed try as often as the search's spend would have bought (default: yes).",
+    help="With --holdout: also let the seed try as often as the search's spend would have bought (default: yes, unless "
+    "the best agent is the seed).",
 )
 @click.option(
     "--control-attempts",
@@ -109,7 +110,8 @@ def report(
         settings = assemble.settings_of(run)
         if workers:
             settings = settings.model_copy(update={"workers": workers})
-        plan = control_of(run, control_attempts or MOST) if holdout and control is not False else None
+        controlled = holdout and _is_controlled(run, True if control_attempts else control)
+        plan = control_of(run, control_attempts or MOST) if controlled else None
         quiet = as_json or html == STDOUT
         over = _examine(run, settings, max_usd, plan, quiet=quiet) if holdout else None
         best = run.tree.agents[best_of(run)]
@@ -125,6 +127,11 @@ def report(
             _say(run, best.id, found, operators)
             sys.stdout.writelines(f"{each}\n" for each in written)
         return _code(over, found)
+
+
+def _is_controlled(run: Run, asked: bool | None) -> bool:
+    """Return whether the control is performed: as asked, else where the best agent is not the seed."""
+    return best_of(run) != SEED if asked is None else asked
 
 
 def _operators(run: Run) -> Sequence[OperatorLine]:

@@ -1,7 +1,8 @@
 """The second half of the page: the best agent's line, the tasks, the spend, the failures, and how to do it again."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dgm.archive.accounts import Purpose
 from dgm.domain import Usage, Verdict
@@ -203,6 +204,7 @@ def failures(report: Report) -> Section:
     found = report.failures
     dead = [(f"{operator}: {stage}", count) for (operator, stage), count in found.stillborn.items()]
     parts = [
+        *_dead_end(report.run["dead_end"]),
         *_kinds("Tasks not resolved, by reason", report.unresolved),
         *_kinds("Expansions without a child, by operator and stage", dead),
         *_kinds(
@@ -213,6 +215,23 @@ def failures(report: Report) -> Section:
     ]
     said = "# stands for a number." if parts else "Nothing went wrong."
     return Section("failures", "Failures by kind", [lead(said), *parts])
+
+
+def _dead_end(end: Mapping[str, Any] | None) -> list[Html]:
+    """Why the search could not go on; nothing of any other search."""
+    if end is None:
+        return []
+    stages = ", ".join(f"{count} {one_line(stage, 40)}" for stage, count in end["stages"].items())
+    said = (
+        f"Children that died in a row, none born between: {stages}. The last: {one_line(end['reason'], 300)}"
+    )
+    printed = "\n".join(one_line(text, 160) for text in end["output"]) or "nothing was printed"
+    return [
+        h("h3", {}, "The search could not go on"),
+        h("p", {"dir": "auto"}, said),
+        h("pre", {"class": "command"}, printed),
+        paragraph(f"What may help: {end['may_help']}."),
+    ]
 
 
 def _kinds(name: str, counts: Sequence[tuple[str, int]]) -> list[Html]:

@@ -73,3 +73,6 @@ def test_a_search_whose_children_all_die_ends_with_their_cause(dgm, tmp_path):
         1,
     )
     assert facts["dead_end"]["output"][0].startswith("the sum is ")
+    page = dgm("report", "dying", "--html", "-").stdout
+    assert "The search could not go on" in page
+    assert "What may help: more processor time for the self-check (limits.check_s)" in page

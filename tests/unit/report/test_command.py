@@ -132,3 +132,24 @@ def test_lost_traces_take_nothing_but_what_they_held(hostile_folder, tmp_path) -
     text = said(copy, "--html", tmp_path / "report.html")
     assert "not there: traces of evaluations and of agents' making (0 of" in text
     assert "operators:" in text
+
+
+@pytest.mark.parametrize(
+    ("best", "words", "performed"),
+    [
+        (0, (), False),
+        (0, ("--control",), True),
+        (0, ("--control-attempts", "2"), True),
+        (1, (), True),
+        (1, ("--no-control",), False),
+    ],
+)
+def test_the_seed_is_controlled_only_where_it_is_asked_for(
+    folder, monkeypatch, best, words, performed
+) -> None:
+    plans = []
+    monkeypatch.setattr("dgm.cli.report.best_of", lambda run: best)
+    monkeypatch.setattr("dgm.cli.report.check_performed", lambda run: None)
+    monkeypatch.setattr("dgm.cli.report._examine", lambda run, settings, usd, plan, quiet: plans.append(plan))
+    said(folder, "--holdout", *words)
+    assert [plan is not None for plan in plans] == [performed]
