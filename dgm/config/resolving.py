@@ -53,11 +53,12 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     return settings
 
 
-def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
+def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]], folder: Path) -> Settings:
     """Return the settings of several nested tables, later ones winning.
 
     Args:
         layers: the name of each table's source, for messages, and the table.
+        folder: that paths in them are relative to.
 
     Raises:
         UserError: a key is unknown, or a value does not fit, alone or with another.
@@ -66,7 +67,7 @@ def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
     origin: dict[str, str] = {}
     for source, table in layers:
         for path, value in _leaves(table):
-            _assign(merged, path, value)
+            _assign(merged, path, placed_beside(path, value, folder))
             origin[".".join(path)] = source
     settings = validated(merged, origin)
     check_together(settings, origin)

@@ -12,7 +12,6 @@ from dgm.archive.run import Run
 from dgm.config import Settings, as_made, validated
 from dgm.config.resolving import leaves, resolve_layers
 from dgm.errors import UserError
-from dgm.experiments.places import with_places
 from dgm.experiments.sweep_file import NAME, SweepFile, Variant
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -86,7 +85,7 @@ def check_unchanged(file: Path, planned: PlannedRun, run: Run) -> None:
 
 
 def _resolve(sweep: SweepFile, variant: Variant) -> Settings:
-    settings = with_places(resolve_layers(variant.layers), sweep.folder)
+    settings = resolve_layers(variant.layers, sweep.folder)
     try:
         assemble.check_settings(settings)
     except UserError as error:
