@@ -15,6 +15,8 @@ import pytest
 
 from tests.e2e.warm import WarmStart
 
+PATIENCE_S = 900
+"""Of whoever waits for a command: longer than any takes, however busy the machine."""
 COLD = {"run", "resume", "simulate"}
 """What searches is always a process from its first import on: with hashes and processes of its own."""
 
@@ -43,7 +45,7 @@ class Program:
         words = [*map(str, words)]
         imported = words[0] in self.started and self.warm.fits(self.variables)
         if imported and (code == 2 or words[0] not in COLD):
-            done = self.warm(words, self.variables, said=stdin, cwd=cwd, timeout_s=240)
+            done = self.warm(words, self.variables, said=stdin, cwd=cwd, timeout_s=PATIENCE_S)
         else:
             self.started.add(words[0])
             done = self._start(words, stdin, cwd)
@@ -60,7 +62,7 @@ class Program:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=PATIENCE_S,
             cwd=cwd,
             check=False,
         )
@@ -77,6 +79,7 @@ def dgm(tmp_path_factory):
         yield Program(tmp_path_factory.mktemp("archive"), warm)
 
 
+EVALUATIONS = 8
 SMALL = (
     "run",
     "--model",
@@ -88,7 +91,7 @@ SMALL = (
     "--workers",
     1,
     "--max-evaluations",
-    14,
+    EVALUATIONS,
 )
 """The search that most tests look at."""
 
@@ -103,7 +106,7 @@ def copy_of_run(run: Path, copy: Path) -> None:
 
 @pytest.fixture(scope="session")
 def searched(dgm, tmp_path_factory):
-    """A finished run of 14 evaluations in bubblewrap; made by the first of several test processes that wants it."""
+    """A finished run of ``EVALUATIONS`` in bubblewrap; made by the first of several test processes that wants it."""
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
     several = "PYTEST_XDIST_WORKER" in os.environ

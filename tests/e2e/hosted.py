@@ -15,7 +15,7 @@ from dgm.archive.run import Run
 from dgm.domain import ActionId
 from dgm.messages import Reply, Request, WireReply, WireRequest
 from dgm.wires import WIRES
-from tests.e2e.conftest import Program
+from tests.e2e.conftest import PATIENCE_S, Program
 from tests.wire_server import Kind, Rule, Script
 
 KEY = "sk-proj-Qz7XvT4nWb2Lm9RkYc3HsJd8Fg6Pa1Ue5"
@@ -111,7 +111,7 @@ def begun(program: Program, *words: str) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def until(holds: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 60.0) -> None:
+def until(holds: Callable[[], bool], process: subprocess.Popen[str], seconds: float = PATIENCE_S) -> None:
     """Waits for something that a command brings about."""
     deadline = time.monotonic() + seconds
     while not holds():

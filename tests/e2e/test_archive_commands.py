@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.e2e.conftest import copy_of_run
+from tests.e2e.conftest import EVALUATIONS, copy_of_run
 
 pytestmark = pytest.mark.sandbox
 
@@ -47,8 +47,8 @@ def test_an_unpacked_run_goes_on(dgm, searched, packed):
     unpacked = dgm.json("archive", "unpack", packed, dgm.archive / "unpacked")
     assert unpacked["run"] == "unpacked"
     assert unpacked["addresses"] == []
-    summary = dgm.json("resume", "unpacked", "--max-evaluations", 15)
-    assert summary["evaluations"]["graded"] == 15
+    summary = dgm.json("resume", "unpacked", "--max-evaluations", EVALUATIONS + 1)
+    assert summary["evaluations"]["graded"] == EVALUATIONS + 1
     checked = dgm.json("archive", "verify", "unpacked")["checked"]
     assert checked["exchanges"] == summary["spend"]["calls"]
 

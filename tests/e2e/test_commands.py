@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import copy_of_run
+from tests.e2e.conftest import EVALUATIONS, copy_of_run
 
 pytestmark = pytest.mark.sandbox
 
@@ -16,7 +16,7 @@ AGENT = {"id", "parents", "commit", "operator", "rationale", "own", "clade", "lo
 
 def test_run_prints_one_document(searched):
     assert searched["ended"] == "goal reached"
-    assert searched["evaluations"]["graded"] == 14
+    assert searched["evaluations"]["graded"] == EVALUATIONS
 
 
 def test_status_says_what_a_program_needs(dgm, searched):
@@ -25,9 +25,9 @@ def test_status_says_what_a_program_needs(dgm, searched):
     assert status["state"] == "goal reached"
     assert status["agents"] >= 4
     graded = status["evaluations"]
-    assert graded["resolved"] + graded["unresolved"] == graded["graded"] == 14
+    assert graded["resolved"] + graded["unresolved"] == graded["graded"] == EVALUATIONS
     assert set(status["spend"]) >= {"calls", "tokens", "usd"}
-    assert status["spend"]["calls"] > 14
+    assert status["spend"]["calls"] > EVALUATIONS
     assert set(status["best"]["own"]) == set(status["best"]["clade"]) == TALLY
 
 
@@ -41,7 +41,7 @@ def test_tree_show_and_lineage_agree(dgm, searched):
     shown = dgm.json("show", "small", "0")
     assert {key: shown[key] for key in AGENT} == {key: agents[0][key] for key in AGENT}
     assert len(shown["evaluations"]) == shown["own"]["n"]
-    assert agents[0]["clade"]["n"] == 14
+    assert agents[0]["clade"]["n"] == EVALUATIONS
 
 
 def test_lists_for_people(dgm, searched):
@@ -63,7 +63,7 @@ def test_plain_sql_reads_a_run(dgm, searched):
     import sqlite3
 
     with sqlite3.connect(dgm.archive / "small" / "events.db") as connection:
-        assert connection.execute("select count(*) from evaluations").fetchone() == (14,)
+        assert connection.execute("select count(*) from evaluations").fetchone() == (EVALUATIONS,)
 
 
 def test_export_gives_an_agent_that_passes_its_own_check(dgm, searched, tmp_path):
@@ -101,8 +101,8 @@ def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
 
 def test_resume_goes_on_with_a_larger_budget(dgm, searched):
     copy_of_run(dgm.archive / "small", dgm.archive / "longer")
-    summary = dgm.json("resume", "longer", "--max-evaluations", 17)
-    assert summary["evaluations"]["graded"] == 17
+    summary = dgm.json("resume", "longer", "--max-evaluations", EVALUATIONS + 1)
+    assert summary["evaluations"]["graded"] == EVALUATIONS + 1
     assert summary["ended"] == "goal reached"
 
 

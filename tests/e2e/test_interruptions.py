@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import SMALL, copy_of_run
+from tests.e2e.conftest import PATIENCE_S, SMALL, copy_of_run
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
@@ -58,7 +58,7 @@ def busy(dgm):
         yield start("busy", "--max-evaluations", 200)
 
 
-def wait_for(holds, seconds=60):
+def wait_for(holds, seconds=PATIENCE_S):
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it took too long"
@@ -76,7 +76,7 @@ def graded(run: Path) -> int:
 def test_ctrl_c_ends_in_good_order(dgm, started):
     process = started("once", "--max-evaluations", 60)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the group
-    _, errors = process.communicate(timeout=240)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert "resume with: dgm resume once" in errors
     status = dgm.json("status", "once")
@@ -92,7 +92,7 @@ def test_twice_stops_at_once_and_loses_nothing_recorded(dgm, started):
     process.send_signal(signal.SIGHUP)  # of a terminal that is closed: the same as Ctrl-C
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode in (0, 130)
     assert "dgm resume twice" in errors
     before = graded(dgm.archive / "twice")
@@ -115,7 +115,7 @@ def test_a_second_writer_is_refused_by_name(dgm, busy):
 def test_stop_is_asked_for_from_elsewhere(dgm, busy):
     assert dgm.json("status", "busy")["state"] == "running"
     assert dgm.json("stop", "busy")["pid"] == busy.pid
-    busy.communicate(timeout=240)
+    busy.communicate(timeout=PATIENCE_S)
     assert busy.returncode == 0
     assert dgm.json("status", "busy")["state"] == "stopped"
 
@@ -153,7 +153,7 @@ def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(dgm, started, tiny_dis
     with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(b"x" * 4096)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert "Traceback" not in errors
     assert "disk" in errors or "space" in errors
