@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from tests.e2e.conftest import PATIENCE_S
+
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 ASKING = ["gates.approve=true", "gates.flips=true", "vetting.probes=1"]
@@ -33,7 +35,7 @@ def bodies(folder, kind):
         log.close()
 
 
-def until(said, what, process=None, most_s=240):
+def until(said, what, process=None, most_s=PATIENCE_S):
     end = time.monotonic() + most_s
     while not what():
         assert time.monotonic() < end, f"not in {most_s} s: {said}"
@@ -74,7 +76,7 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
             search,
         )
         (asked, child, body), *_ = bodies(folder, "child_proposed")
-        until("the search goes on", lambda: after(folder, asked) >= 3, search)
+        until("the search goes on", lambda: after(folder, asked) >= 1, search)
         assert (folder / "approvals" / f"{child}.diff").read_bytes().startswith(b"diff --git ")
         assert "waiting      " in dgm("status", "asked").stdout
     finally:
@@ -85,7 +87,7 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
 
     assert "when the run goes on: dgm resume asked" in dgm("approve", "asked", "--yes", child).stdout
     others = [each["child"] for each in dgm.json("approve", "asked")["children"] if each["child"] != child]
-    dgm("resume", "asked", "--max-evaluations", graded + 4)
+    dgm("resume", "asked", "--max-evaluations", graded + 2)
     born = [each for _, action, each in bodies(folder, "agent_born") if action == child]
     assert [(each["id"], each["commit"], each["decided"]) for each in born] == [
         (1, body["commit"], "a person")
@@ -98,7 +100,7 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
     if waiting:
         no = [word for each in waiting for word in ("--no", each)]
         dgm("approve", "asked", *no, "--reason", "enough for today")
-        dgm("resume", "asked", "--max-evaluations", graded + 6)
+        dgm("resume", "asked", "--max-evaluations", graded + 3)
         dead = {action: each for _, action, each in bodies(folder, "agent_stillborn")}
         assert all(dead[each]["stage"] == "rejected" for each in waiting)
         assert all(dead[each]["reason"] == "enough for today" for each in waiting)
