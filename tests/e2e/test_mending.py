@@ -12,7 +12,7 @@ from tests.wire_server import Offline, WireServer
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 PROVIDER = PROVIDERS["openai-chat"]
-EVALUATIONS = 3
+EVALUATIONS = 2
 
 
 class Stubborn(Offline):
