@@ -260,7 +260,9 @@ def seen():
 
 @pytest.mark.sandbox
 @pytest.mark.slow
-@pytest.mark.parametrize(("provider", "evaluations"), [("openai", 4), ("anthropic", 2)])
+@pytest.mark.parametrize(
+    ("provider", "evaluations"), [("openai", 2), pytest.param("anthropic", 2, marks=pytest.mark.minutes)]
+)
 def test_a_search_under_faults_gives_the_same_archive(provider, evaluations, tmp_path):
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
