@@ -63,7 +63,7 @@ def told(path, written):
 
 
 @pytest.mark.parametrize("path", CHECKS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_whatever_arrives_passes_or_is_refused_in_one_line(path, data):
     written = (nearly(WELL_FORMED[path]) | JSON).map(lambda value: json.dumps(value).encode())
@@ -78,7 +78,7 @@ def test_well_formed_request_passes_and_is_not_changed(path):
 
 
 @pytest.mark.parametrize("path", CHECKS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_address_or_stored_data_is_refused_wherever_it_hides(path, data):
     body = copy.deepcopy(WELL_FORMED[path])

@@ -60,7 +60,7 @@ def agree(outline: Members, tree: Tree) -> None:
 
 
 @given(histories(), st.lists(st.sampled_from(Verdict), max_size=4))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_an_outline_is_the_tree(events: list[Event], verdicts: list[Verdict]) -> None:
     with stored(with_further_attempts(events, verdicts)) as store:
         outline, tree = Outline.read(store), Tree()

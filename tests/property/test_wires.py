@@ -163,7 +163,7 @@ def parsed_or_refused(wire, body):
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.path)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data())
 def test_whatever_arrives_is_parsed_or_refused_in_one_line(wire, data):
     written = (nearly(WELL_FORMED[wire.path]) | JSON).map(lambda value: json.dumps(value).encode())
@@ -181,7 +181,7 @@ def test_well_formed_request_is_parsed(wire):
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.path)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(reply=REPLIES, thinking=st.sampled_from(["", "summarized", "omitted"]))
 def test_whatever_a_model_says_is_told_in_whole_events(wire, reply, thinking):
     answer = Answer(

@@ -12,7 +12,7 @@ from dgm.simulate.families import COMMON, FAMILIES, OPERATORS, REPORTED, RESERVE
 from dgm.simulate.items import FULL, POOL
 from dgm.simulate.world import open_world
 
-SEEDS = range(100)
+SEEDS = range(30)
 FEW = range(12)
 
 
