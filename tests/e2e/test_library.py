@@ -11,7 +11,8 @@ import pytest
 
 from dgm.config import resolve
 from dgm.policies.registry import open_policy
-from tests.e2e.conftest import copy_of_run
+from tests.e2e.conftest import Program, copy_of_run
+from tests.e2e.warm import WarmStart
 
 pytestmark = pytest.mark.sandbox
 
@@ -110,7 +111,13 @@ def test_policies_for_simulations_are_listed_with_those_installed(dgm, site, tmp
     assert "cannot be loaded" in listed["torn"]
 
 
-def test_an_unknown_name_lists_what_is_installed(dgm, site):
+def test_an_unknown_name_lists_what_is_installed(dgm, site, tmp_path):
+    # One process imports what all of these commands need, the packages of the examples in reach.
+    with WarmStart() as warm:
+        unknown_names_list_what_is_installed(Program(tmp_path / "archive", warm, started={"run"}))
+
+
+def unknown_names_list_what_is_installed(dgm):
     for option, message in (
         ("--policy", "keen"),
         ("--operator", "advise"),
