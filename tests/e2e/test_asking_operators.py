@@ -57,7 +57,8 @@ def searched(folder, **model):
     return run
 
 
-@pytest.fixture(scope="module", params=["offline", "talkative"])
+# The offline model makes a child by every operator in test_markers.py too.
+@pytest.fixture(scope="module", params=[pytest.param("offline", marks=pytest.mark.minutes), "talkative"])
 def made(request, tmp_path_factory):
     """Which model it was, and the run."""
     if not shutil.which("bwrap"):

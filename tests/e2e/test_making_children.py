@@ -30,7 +30,8 @@ PLANS = {
 }
 
 
-@pytest.fixture(params=["offline", "talkative"])
+# The offline model makes a child by every operator in test_markers.py too.
+@pytest.fixture(params=[pytest.param("offline", marks=pytest.mark.minutes), "talkative"])
 def by(request, tmp_path, monkeypatch):
     """Makes a child of two specialists, and closes the run."""
     if not shutil.which("bwrap"):
