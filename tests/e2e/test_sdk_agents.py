@@ -12,7 +12,7 @@ KINDS = ("openai_chat", "openai_responses", "anthropic_messages")
 
 def search(dgm, kind, sandbox):
     words = ["run", "--model", "offline", "--name", f"{kind}-{sandbox}", "--seed-agent", AGENTS / kind]
-    limits = ["--max-evaluations", 2, "--max-agents", 1, "--seed", 1, "--workers", 1]
+    limits = ["--max-evaluations", 1, "--max-agents", 1, "--seed", 1, "--workers", 1]
     run = dgm.json(*words, *limits, "--sandbox", sandbox)
     evaluations = dgm.json("show", run["run"], "seed")["evaluations"]
     return run, [(e["task"], e["verdict"], e["reason"]) for e in evaluations]
@@ -25,9 +25,9 @@ def check(dgm, sandbox):
     assert len({str(evaluations) for _, evaluations in found.values()}) == 1
     assert len({run["spend"]["tokens"] for run in runs}) == 1
     for run in runs:
-        assert run["evaluations"]["graded"] == 2
+        assert run["evaluations"]["graded"] == 1
         assert run["evaluations"]["invalid"] == 0
-        assert run["spend"]["calls"] > 12
+        assert run["spend"]["calls"] > 5
         assert not dgm("log", run["run"], "--kind", "call_refused").stdout
 
 
@@ -37,6 +37,7 @@ def test_agents_on_the_vendors_packages_work_in_bubblewrap(dgm):
 
 
 @pytest.mark.docker
+@pytest.mark.minutes
 def test_agents_on_the_vendors_packages_work_in_docker(dgm):
     check(dgm, "docker")
 
