@@ -48,7 +48,9 @@ def spent(run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("provider", "limit"), [(OPENAI, 0.5), (ANTHROPIC, 0.25)], ids=["openai", "anthropic"]
+    ("provider", "limit"),
+    [(OPENAI, 0.25), pytest.param(ANTHROPIC, 0.25, marks=pytest.mark.minutes)],
+    ids=["openai", "anthropic"],
 )
 def test_many_workers_never_cross_the_limit(dgm, server, provider, limit):
     run = dgm.archive / f"money-{provider.section}"
