@@ -107,7 +107,7 @@ class Scaffold:
         return [message.text for message in messages if message.role is Role.ASSISTANT]
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(6))
 def test_the_seed_gets_a_change_of_the_catalogue_within_ten_steps(number, tmp_path):
     scaffold = Scaffold(tmp_path, seed())
     said = scaffold.improve(PROBLEM.format(number=number))
