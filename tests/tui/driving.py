@@ -44,7 +44,7 @@ def drive(
     asyncio.run(perform())
 
 
-async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) -> None:
+async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 300.0) -> None:
     """Waits until the run is read, nothing is being worked out, and all of it is drawn."""
     for _ in range(int(seconds / 0.05)):
         if browser.reader.settled:
@@ -64,7 +64,7 @@ async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) ->
     await pilot.pause(0.05)
 
 
-async def drawn(browser: Browser, pilot: Pilot[None], seconds: float = 30.0) -> None:
+async def drawn(browser: Browser, pilot: Pilot[None], seconds: float = 300.0) -> None:
     """Waits until the screen is drawn, whether or not the run has been read."""
     await _there(browser, pilot, seconds)
     # What is to be drawn anew is drawn by a timer.

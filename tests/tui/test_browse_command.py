@@ -43,7 +43,7 @@ class Typed:
         os.close(slave)
         self.seen = b""
 
-    def read(self, until: bytes, seconds: float = 60.0) -> bytes:
+    def read(self, until: bytes, seconds: float = 300.0) -> bytes:
         end = time.monotonic() + seconds
         while until not in self.seen and time.monotonic() < end:
             if select.select([self.master], [], [], 0.2)[0]:
@@ -55,7 +55,7 @@ class Typed:
 
     def code(self) -> int:
         try:
-            return self.process.wait(60)
+            return self.process.wait(300)
         finally:
             self.process.kill()
             os.close(self.master)

@@ -123,7 +123,7 @@ def test_a_comparison_is_read_to_its_end_while_the_run_goes_on(
 
     def slow(self: AgentRepository, before: str, after: str) -> bytes:
         begun.append(after)
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         return b""
 
     monkeypatch.setattr(AgentRepository, "diff", slow)

@@ -32,7 +32,7 @@ def while_read(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Held) -> N
     warm_up = Reader._warm_up
 
     def held(reader: Reader) -> None:
-        assert go_on.wait(30)
+        assert go_on.wait(300)
         warm_up(reader)
 
     monkeypatch.setattr(readers, "SMALL", 5)
@@ -209,7 +209,7 @@ def test_it_is_said_that_following_waits_for_a_question_to_the_tree(
         answer, asked = Event(), Event()
         thread = Thread(target=browser.reader.ask_tree, args=(lambda run: asked.set() or answer.wait(20),))
         thread.start()
-        assert asked.wait(20)
+        assert asked.wait(300)
         growing.born(0)
         browser.look()
         browser.look()
@@ -245,13 +245,13 @@ def test_a_run_is_not_closed_under_a_thread_that_asks_its_tree(example: Path) ->
 
     def question(run: Run) -> int:
         asked.set()
-        assert go_on.wait(30)
+        assert go_on.wait(300)
         return len(list(run.store.read(0, 5)))
 
     reader = Reader(example)
     with ThreadPoolExecutor(2) as threads:
         answer = threads.submit(reader.ask_tree, question)
-        assert asked.wait(30)
+        assert asked.wait(300)
         closed = threads.submit(reader.close)
         assert wait([closed], timeout=0.2).not_done
         go_on.set()

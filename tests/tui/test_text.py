@@ -89,7 +89,7 @@ def test_turning_a_diff_that_is_being_read_is_not_lost(
     diff = AgentRepository.diff
 
     def slow(self: AgentRepository, before: CommitId, after: CommitId) -> bytes:
-        assert go_on.wait(20)
+        assert go_on.wait(300)
         return diff(self, before, after)
 
     monkeypatch.setattr(AgentRepository, "diff", slow)

@@ -139,7 +139,7 @@ def test_asked_to_stop_it_leaves_the_children_waiting_for_the_next_session(run):
         while run.tree.evaluations < len(TASKS):
             await asyncio.sleep(0.01)
         made.ask_to_stop("as asked")
-        return await asyncio.wait_for(going, 60)
+        return await asyncio.wait_for(going, 300)
 
     assert asyncio.run(stopped()).reason is Reason.STOPPED
     put_answer(run.folder, ActionId(1), Answer(True))

@@ -28,7 +28,7 @@ CALLS = Reply(
 
 
 def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 60))
+    return asyncio.run(asyncio.wait_for(scenario, 300))
 
 
 def with_vendor(tmp_path, model, talk):

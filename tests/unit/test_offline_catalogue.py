@@ -43,7 +43,7 @@ def start(files: dict[str, str], folder: Path) -> subprocess.CompletedProcess[st
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
     command = [sys.executable, "-B", "-m", "agent", "--check"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize("kind", CATALOGUE, ids=lambda kind: kind.name)

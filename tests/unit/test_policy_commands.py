@@ -44,7 +44,7 @@ def test_an_interrupted_command_puts_away_what_it_has_before_the_program_says_so
     _wait_for(tmp_path / "began")
 
     os.killpg(program.pid, signal.SIGINT)
-    said, complaint = program.communicate(timeout=30)
+    said, complaint = program.communicate(timeout=300)
 
     assert (program.returncode, said, complaint) == (130, "", TOLD)
     assert (tmp_path / "put-away").exists()
@@ -57,14 +57,14 @@ def test_where_interrupts_are_ignored_the_command_ignores_them_as_well(tmp_path)
 
     os.killpg(program.pid, signal.SIGINT)
 
-    assert program.communicate(timeout=30) == ("whole\n", "")
+    assert program.communicate(timeout=300) == ("whole\n", "")
     assert program.returncode == 0
 
 
 def test_a_failed_command_is_named_and_ends_the_program(tmp_path):
     program = _started("raise SystemExit('no space left')", tmp_path)
 
-    said, complaint = program.communicate(timeout=30)
+    said, complaint = program.communicate(timeout=300)
 
     assert (program.returncode, said) == (1, "")
     assert complaint.splitlines()[0] == "no space left"
@@ -85,7 +85,7 @@ def _started(command: str, folder: Path, *through: str) -> subprocess.Popen[str]
 
 
 def _wait_for(path: Path) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 300
     while not path.exists():
         assert time.monotonic() < until, f"{path} never came"
         time.sleep(0.02)

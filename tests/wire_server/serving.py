@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tests.wire_server.app import Config, Record, WireApp, wire_app
 from tests.wire_server.faults import Kind
 
-START_S = 20.0
+START_S = 300.0
 
 
 class Reachable(H11Protocol):

@@ -11,7 +11,7 @@ from tests.unit.gateway_bench import ACTION, MemoryJournal, chat, client
 
 
 def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 60))
+    return asyncio.run(asyncio.wait_for(scenario, 300))
 
 
 def test_call_that_the_sudden_end_of_a_session_cuts_off_is_booked_at_its_worst_case(tmp_path):

@@ -21,7 +21,7 @@ SCHEMA = {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type":
 
 
 def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 60))
+    return asyncio.run(asyncio.wait_for(scenario, 300))
 
 
 def test_request_keeps_everything_that_it_holds(tmp_path):

@@ -19,7 +19,7 @@ SCHEMA = {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type":
 
 
 def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 60))
+    return asyncio.run(asyncio.wait_for(scenario, 300))
 
 
 def test_call_that_fails_is_booked_at_what_its_tries_were_billed(tmp_path):

@@ -19,7 +19,7 @@ from tests.unit.gateway_bench import ACTION, MemoryJournal, chat, client
 
 
 def run(scenario):
-    return asyncio.run(asyncio.wait_for(scenario, 60))
+    return asyncio.run(asyncio.wait_for(scenario, 300))
 
 
 def test_first_token_arrives_while_the_provider_still_writes_and_the_end_only_when_it_is_recorded(tmp_path):
