@@ -25,7 +25,7 @@ async def look_around(browser: Browser, pilot: Pilot[None]) -> None:
         assert not unsafe(browser)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("size", [WIDE, pytest.param(TINY, marks=pytest.mark.minutes)], ids=str)
 @pytest.mark.parametrize("tab", TABS)
 def test_an_agent(hostile_folder: Path, tab: str, size: tuple[int, int]) -> None:
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
