@@ -105,6 +105,8 @@ def test_import_says_what_did_not_come_along(dgm, tmp_path):
     assert "/app became /work/app" in said["remarks"]["limit-itself-is-left-out"][0]
 
 
+# CI searches it mixed with the imported one.
+@pytest.mark.minutes
 def test_suite_made_by_hand_is_searched(dgm, boxed):
     done = search(dgm, HANDMADE, "by-hand")
     assert done["evaluations"]["graded"] == 2
