@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dgm import __version__
+from dgm import __version__, references
 from dgm.archive.events import Control, Event, Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.opening import open_suite
+from dgm.benchmarks.opening import parts as benchmark_parts
 from dgm.benchmarks.statements import statement_of
 from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
@@ -60,6 +61,8 @@ OnEvent = Callable[[Recorded], None]
 IMAGE = "python"
 """Recipe of the sandboxes in which agents are checked and improve themselves."""
 SEED_BYTES = 20_000_000
+OBJECTS = "objects"
+"""Key of a run's configuration: kind → reference → version of what a program passed as an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +237,7 @@ def reopen(run: Run, budget: Budget, parts: Parts, mended: Sequence[Event] = ())
         UserError: the benchmark is not what it was when the run began.
     """
     check_benchmark(run, parts)
+    tell_of_changed_objects(run)
     settings = settings_of(run)
     _begin(run, settings, parts)
     # Behind the beginning of the session, as the time since the last one is nobody's.
@@ -305,7 +309,29 @@ def record_of(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, An
             "benchmark": parts.benchmark.version,
         },
         PROMPTS: shipped(),
+        **({OBJECTS: objects} if (objects := references.recorded(_references(settings))) else {}),
     }
+
+
+def _references(settings: Settings) -> Mapping[str, Sequence[str]]:
+    """Return the names in the settings that may be references, by kind."""
+    return {
+        "policies": [settings.policy.name],
+        "operators": settings.operator_names,
+        "benchmarks": benchmark_parts(settings.benchmark),
+    }
+
+
+def tell_of_changed_objects(run: Run) -> None:
+    """Warn where a policy, operator or benchmark that was passed as an object is not the one that the run began with.
+
+    Raises:
+        UserError: one cannot be imported again.
+    """
+    for group, versions in run.config.get(OBJECTS, {}).items():
+        for name, version in versions.items():
+            if references.digest_of(group, name) != version:
+                log.warning("%s: %s, one of its %s, has changed since the run began", run.name, name, group)
 
 
 def _started(settings: Settings, budget: Budget, benchmark: Benchmark, *, resumed: bool) -> RunStarted:

@@ -1,4 +1,4 @@
-"""Finds a policy, operator, model or benchmark by name: the built-in ones first, then installed entry points.
+"""Finds a policy, operator, model or benchmark by name: built-in ones, installed entry points, references.
 
 A distribution offers one with an entry point in the group ``dgm.policies``, ``dgm.operators``, ``dgm.models`` or
 ``dgm.benchmarks`` whose name is what users type (``docs/library.md``). A plug-in that fails is named with its file and
@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from dgm.errors import PluginFault, UserError
+from dgm.references import find_object, is_reference, make_object
 
 SHOWN = 80
 """Characters shown of a value that does not fit."""
@@ -37,6 +38,8 @@ def find(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN
     points = installed(group)
     if name in points:
         return _loaded(group, points[name])
+    if is_reference(name):
+        return find_object(group, name)
     known = sorted([*builtin, *points])
     near = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean '{near[0]}'? " if near else ""
@@ -50,11 +53,13 @@ def installed(group: str) -> Mapping[str, EntryPoint]:
 
 
 def make(group: str, name: str, *given: object, **named: object) -> Any:  # noqa: ANN401  (whatever the plug-in makes)
-    """Call an installed plug-in with what its kind is called with.
+    """Call an installed plug-in with what its kind is called with; an object behind a reference may take nothing.
 
     Raises:
         UserError: it cannot be loaded, or cannot be called so. What it raises itself passes.
     """
+    if name not in installed(group) and is_reference(name):
+        return make_object(find_object(group, name), *given, *named.values())
     factory = find(group, name, {})
     try:
         return factory(*given, **named)
@@ -71,14 +76,14 @@ def check_shape(group: str, name: str, made: object, shape: Mapping[str, int | N
 
     Args:
         group: the kind in the plural.
-        name: of the plug-in; an object of dgm itself, which no plug-in names, is not looked at.
+        name: of the plug-in, or a reference; an object of dgm itself is not looked at.
         made: what the plug-in made.
         shape: attribute → how many arguments it is called with; None where it is no method.
 
     Raises:
         UserError: something is missing, or takes other arguments.
     """
-    if name not in installed(group):
+    if name not in installed(group) and not is_reference(name):
         return
     kind = type(made).__name__
     missing = [attribute for attribute in shape if not hasattr(made, attribute)]
@@ -123,7 +128,9 @@ def blame(error: BaseException) -> str:
 
 
 def named_point(group: str, name: str) -> str:
-    """How an installed plug-in is called in messages."""
+    """How an installed plug-in, or an object behind a reference, is called in messages."""
+    if name not in installed(group):
+        return f"{name}, one of the {group.replace('_', ' ')}"
     point = installed(group)[name]
     where = point.dist.name if point.dist else "an unknown distribution"
     return f"plug-in '{name}' among the {group.replace('_', ' ')} ({point.value}, of {where})"

@@ -8,10 +8,11 @@ from dgm import plugins
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.toml_table import suggestion
-from dgm.config import BenchmarksSettings
+from dgm.config import BenchmarksSettings, Settings
 from dgm.errors import UserError
 from dgm.paths import asset
 from dgm.protocols import Benchmark, SandboxEngine
+from dgm.references import is_there
 
 DEFAULTS = BenchmarksSettings()
 HERE = Path()
@@ -131,6 +132,23 @@ def absolute_subset(name_or_file: str, folder: Path = HERE) -> str:
     return name_or_file if name_or_file in swebench_subsets.names() or not file.is_file() else _whole(file)
 
 
+def placed(settings: Settings) -> Settings:
+    """With benchmarks and subsets that are named by their paths found again from any other folder.
+
+    Raises:
+        UserError: the benchmark's name is none.
+    """
+    swebench = settings.benchmarks.swebench
+    subset = absolute_subset(swebench.subset) if swebench.subset else None
+    benchmarks = {"swebench": swebench.model_copy(update={"subset": subset})}
+    return settings.model_copy(
+        update={
+            "benchmark": absolute(settings.benchmark),
+            "benchmarks": settings.benchmarks.model_copy(update=benchmarks),
+        }
+    )
+
+
 def _absolute(name: str, folder: Path) -> str:
     kind, colon, rest = name.partition(":")
     place = _place(name, folder)
@@ -167,7 +185,7 @@ def _open(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Ben
     for folder in (shipped, path):
         if (folder / "suite.toml").is_file():
             return SuiteBenchmark(folder, engine)
-    if name in plugins.installed("benchmarks"):
+    if name in plugins.installed("benchmarks") or is_there("benchmarks", name):
         made = plugins.make("benchmarks", name, engine)
         plugins.check_shape("benchmarks", name, made, SHAPE)
         return cast("Benchmark", made)

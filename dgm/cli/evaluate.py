@@ -15,11 +15,12 @@ from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
+from dgm.benchmarks.opening import placed
 from dgm.cli.arguments import Amount, as_json, find_agent
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluate_predictions import grade_predictions
 from dgm.cli.evaluate_rows import Report, report_lines, report_record
-from dgm.cli.evaluation import DONE, chosen_tasks, finished, opened_evaluation, perform, placed, slug
+from dgm.cli.evaluation import DONE, chosen_tasks, finished, opened_evaluation, perform, slug
 from dgm.cli.model_check import check_run
 from dgm.cli.output import emit_json
 from dgm.config import Settings

@@ -13,8 +13,9 @@ from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders
 from dgm.archive.run import Run
+from dgm.benchmarks.opening import placed
 from dgm.cli.evaluate_rows import Report, report_lines, report_record
-from dgm.cli.evaluation import DONE, finished, opened_evaluation, perform, placed, slug
+from dgm.cli.evaluation import DONE, finished, opened_evaluation, perform, slug
 from dgm.cli.output import emit_json
 from dgm.config import Settings
 from dgm.domain import Split, Task, TaskId

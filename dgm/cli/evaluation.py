@@ -12,7 +12,6 @@ from typing import Any
 from dgm import assemble
 from dgm.archive.events import Recorded, RunStarted
 from dgm.archive.run import Run
-from dgm.benchmarks.opening import absolute, absolute_subset
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.evaluate_rows import Report
 from dgm.cli.model_check import check_and_tell
@@ -31,23 +30,6 @@ from dgm.show.words import counted
 DONE = Ending(Reason.NOTHING_LEFT, "all of it was done before")
 Open = Callable[[Callable[[Recorded], None]], AbstractAsyncContextManager[Search]]
 """Opens a search that tells of its events."""
-
-
-def placed(settings: Settings) -> Settings:
-    """With benchmarks and subsets that are named by their paths found again from any other folder.
-
-    Raises:
-        UserError: the benchmark's name is none.
-    """
-    swebench = settings.benchmarks.swebench
-    subset = absolute_subset(swebench.subset) if swebench.subset else None
-    benchmarks = {"swebench": swebench.model_copy(update={"subset": subset})}
-    return settings.model_copy(
-        update={
-            "benchmark": absolute(settings.benchmark),
-            "benchmarks": settings.benchmarks.model_copy(update=benchmarks),
-        }
-    )
 
 
 def chosen_tasks(benchmark: Benchmark, split: Split, names: Sequence[str]) -> Sequence[Task]:

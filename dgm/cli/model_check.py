@@ -41,6 +41,12 @@ def check_and_tell(settings: Settings, run: Run | None = None) -> Sequence[Check
     """
     known: Mapping[str, Mapping[str, Any]] = run.tree.model_facts.abilities if run else {}
     checks = asyncio.run(check_models(settings, known))
+    tell_checks(settings, checks)
+    return checks
+
+
+def tell_checks(settings: Settings, checks: Sequence[Checked]) -> None:
+    """Say on stderr what the checks of the models took and taught."""
     prices = prices_of(settings)
     for one in checks:
         usd = prices[one.model].cost(one.usage)
@@ -48,4 +54,3 @@ def check_and_tell(settings: Settings, run: Run | None = None) -> Sequence[Check
         sys.stderr.write(
             f"model {one.model}: answers (a check of {one.usage.tokens:,} tokens, {usd:.4f} USD){learned}\n"
         )
-    return checks

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dgm import assemble
+from dgm import assemble, examinations
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Control
 from dgm.archive.finding import find_run
@@ -19,11 +19,11 @@ from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
 from dgm.cli.progress import progress
 from dgm.config import Settings
-from dgm.domain import SEED, Agent, AgentId, Split
+from dgm.domain import SEED, AgentId
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.report.facts import Report, gather
 from dgm.report.figures import write
-from dgm.report.headline import Findings, exists, findings
+from dgm.report.headline import Findings, findings
 from dgm.report.opening import opening_lines
 from dgm.report.page import page
 from dgm.report.people import holdout_lines, note_line, search_lines
@@ -32,14 +32,12 @@ from dgm.report.targets import check_file, check_folder
 from dgm.report.traces import missing_traces
 from dgm.search.best import best_of
 from dgm.search.budgets import Ending, Reason
-from dgm.search.control import MOST, attempts_missing, control_of
-from dgm.search.exam import FOLDER, candidate
-from dgm.search.model_checks import note_checks
+from dgm.search.control import MOST, control_of
+from dgm.search.exam import FOLDER
 from dgm.show import terminal
 from dgm.show.operators import operator_lines, operator_records
 from dgm.show.safe import one_line
 from dgm.show.spans import Span, Tone, line
-from dgm.show.words import usd_text
 from dgm.simulate import check_performed
 
 STDOUT = Path("-")
@@ -201,49 +199,10 @@ def _examine(
     run: Run, settings: Settings, max_usd: float | None, plan: Control | None, *, quiet: bool
 ) -> Ending | None:
     """Does what is missing; None where nothing is, which then costs nothing and asks nobody."""
-    parts = assemble.parts_of(settings.model_copy(update={"sandbox": run.config["sandbox"]}))
-    if not parts.benchmark.tasks(Split.HOLDOUT):
-        raise UserError(
-            f"benchmark {parts.benchmark.name} has no holdout tasks; dgm evaluate asks other splits"
-        )
-    both = (run.tree.agents[0], run.tree.agents[best_of(run)])
-    agents = list({agent.id: agent for agent in both}.values())
-    spent = 0.0
-    if exists(run):
-        with Run.open(run.folder / FOLDER) as exam:
-            if _is_complete(exam, agents, parts, plan):
-                return None
-            spent = exam.tree.spend.usd
-    usd = _affordable(run, max_usd)
-    if usd is not None and usd <= spent:
-        return Ending(Reason.LIMIT, _used_up(run, max_usd, spent))
+    needed = examinations.find_needed(run, settings, max_usd, plan)
+    if needed is None or isinstance(needed, Ending):
+        return needed
     checks = check_and_tell(settings, run)
-    with assemble.open_exam(run, settings, parts) as exam, progress(exam, quiet=quiet) as shown:
-        assemble.begin_exam(exam, run, agents, usd, parts, plan)
-        note_checks(exam, settings, checks)
-        return asyncio.run(assemble.examine(exam, settings, parts, shown.event))
-
-
-def _affordable(run: Run, max_usd: float | None) -> float | None:
-    """What the examination may cost in all; None where nothing limits it."""
-    limit = run.tree.budget.usd
-    return max_usd if max_usd is not None or limit is None else limit - run.tree.spend.usd
-
-
-def _used_up(run: Run, max_usd: float | None, spent: float) -> str:
-    if max_usd is not None:
-        return f"they have cost {spent:.4f} USD already, of {usd_text(max_usd)} that they may"
-    return (
-        f"the run's limit of {usd_text(run.tree.budget.usd or 0)} USD leaves nothing for them "
-        f"({run.tree.spend.usd:.4f} are spent on the search, {spent:.4f} on them)"
-    )
-
-
-def _is_complete(exam: Run, agents: Sequence[Agent], parts: assemble.Parts, plan: Control | None) -> bool:
-    tasks = [task.id for task in parts.benchmark.tasks(Split.HOLDOUT)]
-    entered = [candidate(exam, agent) for agent in agents]
-    pairs = all(
-        identity is not None and all(exam.tree.verdict(identity, task) for task in tasks)
-        for identity in entered
-    )
-    return pairs and (plan is None or attempts_missing(exam, plan) == 0)
+    with assemble.open_exam(run, settings, needed.parts) as exam, progress(exam, quiet=quiet) as shown:
+        examinations.begin(exam, run, needed, settings, checks)
+        return asyncio.run(assemble.examine(exam, settings, needed.parts, shown.event))

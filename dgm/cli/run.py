@@ -1,48 +1,41 @@
 """``dgm run`` and ``dgm resume``: a search from the command line."""
 
 import asyncio
-import re
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dgm import assemble
-from dgm.archive.events import Recorded, RunChanged
-from dgm.archive.finding import archive_folders, find_run
+from dgm import assemble, sessions
+from dgm.archive.events import Recorded
+from dgm.archive.finding import find_run
 from dgm.archive.run import Run
+from dgm.benchmarks.opening import placed
 from dgm.cli.arguments import Amount, Share, as_json, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.consent import ask_to_spend
-from dgm.cli.evaluation import placed
-from dgm.cli.model_check import check_and_tell, check_run
+from dgm.cli.model_check import tell_checks
 from dgm.cli.output import emit_json
 from dgm.cli.progress import Progress, listen_for_signals, progress
 from dgm.cli.spending import FirstCosts, confirm_spending, tell_prices, yes_option
 from dgm.config import Settings, resolve
-from dgm.domain import SEED, Budget
+from dgm.domain import Budget
 from dgm.errors import Infrastructure, UserError
-from dgm.models.auto import settle
-from dgm.models.choose import AUTO, all_names
+from dgm.models.auto import Offer
 from dgm.protocols import Checked
 from dgm.search.budgets import Ending, Reason
-from dgm.search.endless import refuse_endless
-from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.evaluating import changed
-from dgm.search.mending import SETTABLE, change, graded_after_refusals
-from dgm.search.model_checks import note_checks
-from dgm.search.rehearsal import rehearse
+from dgm.search.loop import Search
+from dgm.search.mending import SETTABLE
 from dgm.search.summary import run_summary
 from dgm.show.safe import one_line
 from dgm.show.status import status_lines
 from dgm.show.terminal import write
 from dgm.show.words import counted
-from dgm.simulate import PLAN as SIMULATION
 
-RESERVED = ("seed", "example")
 EXIT = {
     Reason.LIMIT: LIMIT,
     Reason.OUTAGE: FAILED,
@@ -106,26 +99,14 @@ def run(
 ) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = placed(resolve(config, assignments, _dotted(flags)))
-    chosen = time.strftime("run-%Y%m%d-%H%M%S") if name is None else name
-    folder = next(archive_folders()) / _checked(chosen)
-    if folder.exists():
-        raise UserError(
-            f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name"
-        )
-    parts = assemble.parts_of(settings)
-    assemble.check_settings(settings)
-    assemble.check_goals(settings.budget.budget(), settings, parts)
-    settings = _with_models(settings)
-    refuse_endless(settings.budget.budget(), settings)
-    confirm_spending(settings, settings.budget.budget(), 0.0, yes=yes)
-    _rehearse_seed(settings, parts)
-    checks = check_and_tell(settings)
-    tell_prices(settings)
-    with assemble.create(folder, settings, parts) as made:
+    folder = sessions.new_folder(name)
+    watcher = Terminal(yes=yes)
+    prepared = asyncio.run(sessions.prepare(settings, watcher))
+    tell_prices(prepared.settings)
+    with sessions.create(folder, prepared) as made:
         if name is None:
-            sys.stderr.write(f"name: {chosen} (in {folder.parent})\n")
-        note_checks(made, settings, checks)
-        return _go(made, settings, parts, as_json)
+            sys.stderr.write(f"name: {folder.name} (in {folder.parent})\n")
+        return _go(made, prepared, watcher, as_json)
 
 
 @click.command()
@@ -164,97 +145,80 @@ def resume(
     """
     folder = find_run(run_name, write=True)
     with Run.open(folder, write=True) as opened:
-        if EVALUATION in opened.config:
-            raise UserError(
-                f"{opened.name}: is an evaluation, not a search; to go on, repeat its dgm evaluate command"
-            )
-        if SIMULATION in opened.config:
-            raise UserError(
-                f"{opened.name}: is simulated; to go on, repeat its dgm simulate --record command"
-            )
+        sessions.check_is_search(opened)
+        watcher = Terminal(yes=yes)
         settings = _mended(opened, assignments, benchmark)
-        event = change(assemble.settings_of(opened), settings)
         budget = _budget(assemble.budget_of(opened, settings), flags)
-        refuse_endless(budget, settings)
-        parts = _parts_again(opened, settings, event)
-        assemble.check_goals(budget, settings, parts)
-        confirm_spending(settings, budget, opened.tree.spend.usd, yes=yes)
-        checks = _check_again(settings, opened)
-        withdrawn = graded_after_refusals(opened) if regrade else ()
-        assemble.reopen(opened, budget, parts, [*([event] if event else ()), *withdrawn])
-        note_checks(opened, settings, checks)
-        if regrade:
-            sys.stderr.write(f"to be performed again: {counted(len(withdrawn), 'evaluation')}\n")
+        again = sessions.prepare_again(opened, settings, budget, watcher, regrade=regrade is not None)
+        prepared = asyncio.run(again)
         if workers is not None:
-            settings = settings.model_copy(update={"workers": workers})
-        return _go(opened, settings, parts, as_json)
+            prepared = replace(prepared, settings=prepared.settings.model_copy(update={"workers": workers}))
+        return _go(opened, prepared, watcher, as_json)
 
 
 def _mended(opened: Run, assignments: Sequence[str], benchmark: str | None) -> Settings:
-    """The settings of a run with what a person changes; ``auto`` becomes a model again."""
+    """Return the settings of a run with what a person changes."""
     before = assemble.settings_of(opened)
     after = (
         changed(before.model_dump(mode="json"), assignments, SETTABLE, "dgm resume")
         if assignments
         else before
     )
-    if benchmark:
-        after = placed(after.model_copy(update={"benchmark": benchmark}))
-    return _with_models(after)
+    return placed(after.model_copy(update={"benchmark": benchmark})) if benchmark else after
 
 
-def _parts_again(opened: Run, settings: Settings, event: RunChanged | None) -> assemble.Parts:
-    """What the run is performed with from here on; in another kind of sandbox the seed must show that it can start.
+class Terminal(sessions.Watcher):
+    """Tells and asks on the terminal."""
 
-    Raises:
-        UserError: no sandbox, no such benchmark or one of another content, or the seed cannot start.
-    """
-    elsewhere = event is not None and "sandbox" in event.settings
-    sandbox = settings.sandbox if elsewhere else opened.sandbox()
-    try:
-        parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox}))
-    except UserError as error:
-        if not Path(settings.benchmark).is_absolute() or Path(settings.benchmark).exists():
-            raise
-        hint = f"if it was moved, say where it is: dgm resume {opened.name} --benchmark PATH"
-        raise UserError(f"{error}; {hint}") from error
-    assemble.check_benchmark(opened, parts)
-    if elsewhere and opened.tree.agents:
-        asyncio.run(rehearse("the seed", opened.source(SEED), parts.engine, settings.limits))
-    return parts
+    def __init__(self, *, yes: bool) -> None:
+        """Ask nothing about money where ``yes`` was given."""
+        self._yes = yes
+        self._hear: Callable[[Recorded], None] = lambda _: None
+        self._shown: Progress | None = None
 
+    def may_use(self, offer: Offer) -> bool:
+        """Ask once for each provider; the answer is remembered."""
+        return ask_to_spend(offer)
 
-def _rehearse_seed(settings: Settings, parts: assemble.Parts) -> None:
-    """Find out whether the seed can start, before anything is asked of a provider; raises as ``rehearse``."""
-    name = settings.seed_agent or "the shipped seed"
-    source = assemble.seed_source(settings.seed_agent)
-    asyncio.run(rehearse(name, source, parts.engine, settings.limits))
+    def model_chosen(self, why: str) -> None:
+        """Say which model and why."""
+        sys.stderr.write(f"model: {why}\n")
 
+    def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
+        """Ask where the session may cost more than the person wants to be asked for."""
+        confirm_spending(settings, budget, spent_usd, yes=self._yes)
 
-def _with_models(settings: Settings) -> Settings:
-    """The settings with ``auto`` replaced by a model; says which and why."""
-    if AUTO not in all_names(settings):
-        return settings
-    settled, why = settle(settings, ask_to_spend)
-    sys.stderr.write(f"model: {why}\n")
-    return settled
+    def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
+        """Say what each check took."""
+        tell_checks(settings, checks)
 
-
-def _check_again(settings: Settings, run: Run) -> Sequence[Checked]:
-    """Check the models: a wrong key is found at once, a provider that is away is waited for by the search itself."""
-    try:
-        return check_run(settings, run)
-    except Infrastructure as error:
+    def model_away(self, error: Infrastructure) -> None:
+        """Say that the search will wait."""
         sys.stderr.write(f"{error}; the search will wait for it\n")
-        return ()
 
+    def withdrawn(self, evaluations: int) -> None:
+        """Say how many evaluations are performed again."""
+        sys.stderr.write(f"to be performed again: {counted(evaluations, 'evaluation')}\n")
 
-def _checked(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name) or name in RESERVED:
-        raise UserError(
-            f"--name '{name}': a run's name is made of letters, digits, '.', '_' and '-' (not {RESERVED})"
-        )
-    return name
+    def show(self, made: Run, settings: Settings, shown: Progress) -> None:
+        """Show events of a run from now on, and what its first evaluations cost."""
+        costs = FirstCosts(made, settings, shown.announce)
+
+        def hear(recorded: Recorded) -> None:
+            shown.event(recorded)
+            costs.event(recorded)
+
+        self._hear, self._shown = hear, shown
+
+    def begins(self, search: Search) -> None:
+        """Show the search; signals stop it in good order."""
+        if self._shown is not None:
+            self._shown.attach(search)
+            listen_for_signals(search, self._shown)
+
+    def event(self, recorded: Recorded) -> None:
+        """Show the event."""
+        self._hear(recorded)
 
 
 def _dotted(flags: dict[str, Any]) -> dict[str, Any]:
@@ -283,10 +247,11 @@ def _budget(before: Budget, flags: dict[str, Any]) -> Budget:
     )
 
 
-def _go(made: Run, settings: Settings, parts: assemble.Parts, as_json: bool) -> int:
+def _go(made: Run, prepared: sessions.Prepared, watcher: Terminal, as_json: bool) -> int:
     with progress(made, quiet=as_json) as shown:
+        watcher.show(made, prepared.settings, shown)
         try:
-            over = asyncio.run(_search(made, settings, parts, shown))
+            over = asyncio.run(sessions.perform(made, prepared, watcher))
         except asyncio.CancelledError:
             sys.stderr.write(
                 f"stopped at once; nothing recorded is lost; resume with: dgm resume {made.name}\n"
@@ -317,16 +282,3 @@ def _childless(made: Run, over: Ending) -> str:
         return ""
     stages = ", ".join(f"{count} {stage}" for stage, count in sorted(tree.stillborn.items()))
     return f"; no child was born: {sum(tree.stillborn.values()):,} stillborn ({stages})"
-
-
-async def _search(made: Run, settings: Settings, parts: assemble.Parts, shown: Progress) -> Ending:
-    costs = FirstCosts(made, settings, shown.announce)
-
-    def hear(recorded: Recorded) -> None:
-        shown.event(recorded)
-        costs.event(recorded)
-
-    async with assemble.search(made, settings, parts, hear) as search:
-        shown.attach(search)
-        listen_for_signals(search, shown)
-        return await search.go()

@@ -13,6 +13,7 @@ from dgm.policies.operators import operator_rule, whole
 from dgm.policies.rules import EvaluationRule, Gate, Kit, OneOperator, ParentRule, Recommendation, TaskRule
 from dgm.policies.seed_share import FirstChildInTime
 from dgm.protocols import Needs, Policy
+from dgm.references import is_reference, lent
 
 POLICIES = {
     "lineage": "dgm.policies.lineage:LINEAGE",
@@ -122,9 +123,26 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
     return FirstChildInTime(composed, kit.operators or OneOperator(kit.operator))
 
 
+def with_recommendation(policy: PolicySettings) -> PolicySettings:
+    """Return the settings with the recommendation of a composition that is named by reference.
+
+    A reader of the run, which does not import what the run names, finds the best agent by it.
+
+    Raises:
+        UserError: there is no policy of that name.
+    """
+    if policy.recommendation or not is_reference(policy.name):
+        return policy
+    found = find("policies", policy.name, POLICIES)
+    own = found if isinstance(found, Composition) else Composition("", "", "")
+    return policy.model_copy(update={"recommendation": own.recommendation})
+
+
 def _whole_policy(name: str, found: Any, kit: Kit) -> Policy:  # noqa: ANN401  (whatever the plug-in names)
     policy = found
-    if callable(found):
+    if is_reference(name):
+        policy = make("policies", name, kit)
+    elif callable(found):
         policy = found(kit) if name in POLICIES else make("policies", name, kit)
     check_shape("policies", name, policy, POLICY)
     return cast("Policy", policy)
@@ -165,7 +183,9 @@ def best_agent(policy: PolicySettings, tree: Tree) -> AgentId:
     Raises:
         UserError: the policy, or its recommendation, is a plug-in that is not installed.
     """
-    found = find("policies", policy.name, POLICIES)
+    # What only reads a run imports nothing that the run names.
+    unknown = is_reference(policy.name) and not lent("policies", policy.name)
+    found = None if unknown else find("policies", policy.name, POLICIES)
     own = found if isinstance(found, Composition) else Composition("", "", "")
     name = policy.recommendation or own.recommendation
     rule: Recommendation = _part("recommendation", name, Kit(alpha=policy.alpha))

@@ -42,6 +42,8 @@ def decisions(run: Run, policy: Policy | None = None, seed: int | None = None) -
         ArchiveCorrupt: an event cannot be read, or cannot follow what came before.
     """
     settings = assemble.settings_of(run)
+    if policy is None:
+        assemble.tell_of_changed_objects(run)
     if seed is not None:
         settings = settings.model_copy(update={"seed": seed})
     needs = assemble.needs_of(settings)
@@ -124,6 +126,7 @@ def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
         UserError: no sandbox or no such benchmark here, the benchmark has changed since, or the run is simulated.
     """
     check_performed(run)
+    assemble.tell_of_changed_objects(run)
     parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox or usual_sandbox(run)}))
     assemble.check_benchmark(run, parts)
     return Means(

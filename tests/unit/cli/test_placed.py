@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.cli.evaluation import placed
+from dgm.benchmarks.opening import placed
 from dgm.config import Settings
 
 

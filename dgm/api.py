@@ -1,0 +1,299 @@
+"""dgm from a program: ``dgm.evolve`` begins a search, ``dgm.open`` reads one and goes on with it.
+
+What ``dgm run``, ``resume``, ``status``, ``diff``, ``report`` and ``export`` do on the command line is here for
+programs, on the same path (``dgm.sessions``).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from dgm import assemble, examinations, references, sessions
+from dgm.archive.finding import find_run
+from dgm.archive.run import Run
+from dgm.benchmarks.opening import placed
+from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
+from dgm.config.resolving import key_path, resolve_layers
+from dgm.domain import SEED
+from dgm.domain import Budget as RunBudget
+from dgm.errors import UserError
+from dgm.policies.composed import Composition
+from dgm.protocols import Benchmark, Operator, Policy
+from dgm.results import ReportView, Results
+from dgm.search.best import best_of
+from dgm.search.budgets import Ending
+from dgm.search.control import MOST, control_of
+from dgm.search.evaluating import changed
+from dgm.search.mending import SETTABLE
+from dgm.search.model_checks import check_models
+from dgm.simulate import check_performed
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a search may take; without any limit it ends after 160 evaluations."""
+
+    usd: float | None = None
+    """Money for all model calls, failed work included."""
+    evaluations: int | None = None
+    """Graded evaluations."""
+    agents: int | None = None
+    """Members of the archive, the seed included."""
+    tokens: int | None = None
+    """Of all model calls."""
+    hours: float | None = None
+    """Wall time over all sessions."""
+    until_score: float | None = None
+    """End when the lower bound of the best agent's rate on the search tasks reaches this share."""
+    patience: int | None = None
+    """End when no better agent was recommended in this many evaluations."""
+
+
+class EvolveArguments(TypedDict, total=False):
+    """What ``evolve`` and ``evolve_async`` take; all have their usual value."""
+
+    seed_agent: str | Path | None
+    """A folder or git URL; None: the shipped one."""
+    benchmark: str | Path | Benchmark | None
+    """A name, a folder or an object; the starter suite unless it is given."""
+    model: str | None
+    policy: str | Policy | type | Composition | None
+    """A name, an object, or its class, which another process makes anew without arguments."""
+    operators: Sequence[str | Operator | type] | str | None
+    budget: Budget | None
+    workers: int | None
+    seed: int | None
+    """The number that all decisions follow from."""
+    sandbox: str | None
+    name: str | None
+    """Of the run's folder under ``./archive`` or ``$DGM_ARCHIVE``."""
+    settings: Mapping[str, Any] | None
+    """Any further setting by its dotted name (``dgm settings`` lists them)."""
+    allow_paid: bool
+    """Whether ``model="auto"`` may take one that costs money."""
+
+
+class ResumeArguments(TypedDict, total=False):
+    """What ``resume`` and ``resume_async`` take; all may be left out."""
+
+    budget: Budget | None
+    """Limits that replace the old ones; the others stay."""
+    workers: int | None
+    """For this session."""
+    benchmark: str | Path | None
+    """Where the same benchmark lies now."""
+    settings: Mapping[str, Any] | None
+    """``models.*``, ``limits.*``, ``workers`` or ``sandbox`` from here on."""
+    regrade: bool
+    """Whether verdicts on agents that were refused their model are reached anew."""
+
+
+class Evolution(Results):
+    """A search that can be read, reported on, and gone on with."""
+
+    def resume(self, *, on_event: OnEvent | None = None, **changes: Unpack[ResumeArguments]) -> "Evolution":
+        """Go on with the search, and return it as it is then; blocks, and ends on Ctrl-C, as ``evolve`` does.
+
+        Args:
+            on_event: is called with each event of the search, model calls left out, once it is on disk.
+            changes: see ``ResumeArguments``.
+
+        Raises:
+            UserError: what is wrong, before anything is spent.
+            ArchiveBusy: another process works on the run.
+        """
+        return block(lambda session: self._resume(session, **changes), on_event)
+
+    async def resume_async(
+        self, *, on_event: OnEvent | None = None, **changes: Unpack[ResumeArguments]
+    ) -> "Evolution":
+        """Go on with the search; nothing that was paid for is lost. As ``resume``."""
+        with in_python():
+            return await self._resume(ProgramWatcher(on_event), **changes)
+
+    async def _resume(
+        self,
+        session: ProgramWatcher,
+        *,
+        budget: Budget | None = None,
+        workers: int | None = None,
+        benchmark: str | Path | None = None,
+        settings: Mapping[str, Any] | None = None,
+        regrade: bool = False,
+    ) -> "Evolution":
+        with Run.open(find_run(str(self.folder), write=True), write=True) as run:
+            sessions.check_is_search(run)
+            before = assemble.settings_of(run)
+            after = changed(before.model_dump(mode="json"), _assigned(settings or {}), SETTABLE, "resume()")
+            if benchmark is not None:
+                after = placed(after.model_copy(update={"benchmark": str(benchmark)}))
+            limits = _replaced(assemble.budget_of(run, after), budget)
+            ready = await sessions.prepare_again(run, after, limits, session, regrade=regrade)
+            if workers is not None:
+                ready = replace(ready, settings=ready.settings.model_copy(update={"workers": workers}))
+            ending = await sessions.perform(run, ready, session)
+        return type(self).open(self.folder, ending)
+
+    def report(
+        self,
+        *,
+        holdout: bool = False,
+        max_usd: float | None = None,
+        control: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> ReportView:
+        """Return the report; blocks while the seed and the best agent work on the holdout tasks.
+
+        Args:
+            holdout: whether what is missing of that is performed first; what is there already costs nothing.
+            max_usd: what the examination may cost in all; None: what the run's own limit leaves.
+            control: whether the seed also gets the attempts that the search's spend would have bought.
+            on_event: is called with each event of the examination.
+
+        Raises:
+            UserError: the benchmark has no holdout tasks, or a model cannot be asked.
+        """
+        if holdout:
+            block(lambda session: self._examine(session, max_usd, control), on_event)
+        return super().report()
+
+    async def _examine(self, session: ProgramWatcher, max_usd: float | None, control: bool) -> Ending | None:
+        run = self.run
+        check_performed(run)
+        settings = assemble.settings_of(run)
+        plan = control_of(run, MOST) if control and best_of(run) != SEED else None
+        needed = examinations.find_needed(run, settings, max_usd, plan)
+        if needed is None or isinstance(needed, Ending):
+            return needed
+        checks = await check_models(settings, run.tree.model_facts.abilities)
+        with assemble.open_exam(run, settings, needed.parts) as exam:
+            examinations.begin(exam, run, needed, settings, checks)
+            return await assemble.examine(exam, settings, needed.parts, session.event)
+
+
+def evolve(*, on_event: OnEvent | None = None, **given: Unpack[EvolveArguments]) -> Evolution:
+    """Search for better agents, and return the run when it has ended; blocks, also where a loop runs (a notebook).
+
+    Ctrl-C once ends in good order: what is under way ends and is recorded. Twice stops at once, with
+    ``KeyboardInterrupt``; either way nothing recorded is lost, and ``resume`` goes on.
+
+    Args:
+        on_event: is called with each event of the search, model calls left out, once it is on disk.
+        given: see ``EvolveArguments``.
+
+    Raises:
+        UserError: what is wrong, before anything is spent.
+        Infrastructure: a sandbox or a model failed before the search began.
+    """
+    return block(lambda session: _evolve(session, **given), on_event)
+
+
+async def evolve_async(*, on_event: OnEvent | None = None, **given: Unpack[EvolveArguments]) -> Evolution:
+    """Search for better agents, and return the run when it has ended. As ``evolve``, without Ctrl-C."""
+    with in_python():
+        return await _evolve(ProgramWatcher(on_event), **given)
+
+
+def open(name: str | Path) -> Evolution:  # noqa: A001  (as gzip.open, tarfile.open)
+    """Open a run to read it and to go on with it.
+
+    Args:
+        name: its folder, its name under ``./archive`` or ``$DGM_ARCHIVE``, or a packed run.
+
+    Raises:
+        UserError: there is none.
+        ArchiveCorrupt: it is damaged.
+    """
+    return Evolution.open(name)
+
+
+async def _evolve(  # noqa: PLR0913  (all have their usual value)
+    session: ProgramWatcher,
+    *,
+    seed_agent: str | Path | None = None,
+    benchmark: str | Path | Benchmark | None = None,
+    model: str | None = None,
+    policy: str | Policy | type | Composition | None = None,
+    operators: Sequence[str | Operator | type] | str | None = None,
+    budget: Budget | None = None,
+    workers: int | None = None,
+    seed: int | None = None,
+    sandbox: str | None = None,
+    name: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    allow_paid: bool = False,
+) -> Evolution:
+    session.allow_paid = allow_paid
+    chosen = {
+        "seed_agent": None if seed_agent is None else str(seed_agent),
+        "benchmark": _name_of("benchmarks", benchmark),
+        "model": model,
+        "operator": _joined(operators),
+        "workers": workers,
+        "seed": seed,
+        "sandbox": sandbox,
+        **{f"policy.{part}": value for part, value in _policy(policy).items()},
+        **{f"budget.{limit}": value for limit, value in asdict(budget or Budget()).items()},
+        **(settings or {}),
+    }
+    table = _nested({key: value for key, value in chosen.items() if value is not None})
+    resolved = placed(resolve_layers([("dgm.evolve", table)], Path.cwd()))
+    folder = sessions.new_folder(name)
+    prepared = await sessions.prepare(resolved, session)
+    with sessions.create(folder, prepared) as run:
+        ending = await sessions.perform(run, prepared, session)
+    return Evolution.open(folder, ending)
+
+
+def _name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a path or any object)
+    if given is None or isinstance(given, str):
+        return given
+    return str(given) if isinstance(given, Path) else references.lend(group, given)
+
+
+def _joined(operators: Sequence[Any] | str | None) -> str | None:
+    if operators is None or isinstance(operators, str):
+        return operators
+    return "+".join(str(_name_of("operators", each)) for each in operators)
+
+
+def _policy(given: Any) -> Mapping[str, Any]:  # noqa: ANN401  (a name or any object)
+    """Return the settings of a policy; a composition is the usual policy with its parts exchanged."""
+    return asdict(given) if isinstance(given, Composition) else {"name": _name_of("policies", given)}
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted keys as tables; a table that is given stays one."""
+    table: dict[str, Any] = {}
+    for key, value in values.items():
+        *path, last = key_path(key)
+        place = table
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = {**place.get(last, {}), **value} if isinstance(value, Mapping) else value
+    return table
+
+
+def _assigned(settings: Mapping[str, Any]) -> Sequence[str]:
+    """Return settings as ``--set`` takes them."""
+    import json
+
+    return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+
+
+def _replaced(before: RunBudget, given: Budget | None) -> RunBudget:
+    """Return the budget with the limits that are given.
+
+    Raises:
+        UserError: one is not above 0.
+    """
+    limits = {key: value for key, value in asdict(given or Budget()).items() if value is not None}
+    for key, value in limits.items():
+        if value <= 0:
+            raise UserError(f"budget.{key} = {value}: a budget must be above 0")
+    if "hours" in limits:
+        limits["seconds"] = limits.pop("hours") * 3600
+    if "until_score" in limits:
+        limits["score"] = limits.pop("until_score")
+    return replace(before, **limits)

@@ -1,0 +1,123 @@
+"""Performs a session for a program: told of its events, stopped by Ctrl-C, with messages in Python's words."""
+
+import asyncio
+import re
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from dgm import sessions
+from dgm.archive.events import Recorded
+from dgm.errors import UserError
+from dgm.models.auto import Offer
+from dgm.search.loop import Search
+
+T = TypeVar("T")
+OnEvent = Callable[[Recorded], object]
+_PYTHON = (
+    (re.compile(r"--max-(\w+)"), r"budget.\1"),
+    (re.compile(r"--until-score"), "budget.until_score"),
+    (re.compile(r"--patience"), "budget.patience"),
+    (re.compile(r"--set (\S)"), r"settings \1"),
+    (re.compile(r"dgm resume (\S+) --benchmark PATH"), r'dgm.open("\1").resume(benchmark=PATH)'),
+    (re.compile(r"'?dgm resume ([\w.-]+)'?"), r'dgm.open("\1").resume()'),
+    (re.compile(r"--(name|model|seed|seed-agent|benchmark|sandbox|workers|policy|operator)\b"), r"\1"),
+)
+"""Flags and commands in messages → what a program writes."""
+
+
+class ProgramWatcher(sessions.Watcher):
+    """Tells a program's own function of events, and stops the search when the program is asked to."""
+
+    def __init__(self, on_event: OnEvent | None) -> None:
+        self._on_event = on_event
+        self._search: Search | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self.allow_paid = False
+
+    def may_use(self, offer: Offer) -> bool:
+        """Return whether the program allows what costs money."""
+        return self.allow_paid or super().may_use(offer)
+
+    def begins(self, search: Search) -> None:
+        """Stop the search in good order on Ctrl-C, where this is the main thread."""
+        self._search = search
+        if self.task is not None and threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.interrupt)
+
+    def event(self, recorded: Recorded) -> None:
+        """Tell the program."""
+        if self._on_event is not None:
+            self._on_event(recorded)
+
+    def interrupt(self) -> None:
+        """End in good order; the second time, or before the search goes on, at once."""
+        if self._search is not None and not self._search.stopping:
+            self._search.ask_to_stop("stopped as asked")
+        elif self.task is not None:
+            self.task.cancel()
+
+
+def block(work: Callable[[ProgramWatcher], Awaitable[T]], on_event: OnEvent | None) -> T:
+    """Perform the work and return what comes of it, in a thread of its own where a loop runs in this one."""
+    session = ProgramWatcher(on_event)
+
+    async def perform() -> T:
+        session.task = asyncio.current_task()
+        return await work(session)
+
+    with in_python():
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            try:
+                return asyncio.run(perform())
+            except asyncio.CancelledError:
+                raise KeyboardInterrupt from None
+        return _in_thread(perform, session)
+
+
+def _in_thread(perform: Callable[[], Awaitable[T]], session: ProgramWatcher) -> T:
+    done: list[T] = []
+    failed: list[BaseException] = []
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def watched() -> T:
+        loops.append(asyncio.get_running_loop())
+        return await perform()
+
+    def go() -> None:
+        try:
+            done.append(asyncio.run(watched()))
+        except BaseException as error:  # noqa: BLE001  (raised again by the thread that waits)
+            failed.append(error)
+
+    thread = threading.Thread(target=go, name="dgm")
+    thread.start()
+    while thread.is_alive():
+        try:
+            thread.join()
+        except KeyboardInterrupt:
+            for loop in loops:
+                loop.call_soon_threadsafe(session.interrupt)
+    if failed:
+        raise KeyboardInterrupt if isinstance(failed[0], asyncio.CancelledError) else failed[0]
+    return done[0]
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """Let messages name arguments instead of flags."""
+    try:
+        yield
+    except UserError as error:
+        raise type(error)(python_words(str(error))) from error
+
+
+def python_words(message: str) -> str:
+    """Return a message of the command line in the words of a program."""
+    for pattern, words in _PYTHON:
+        message = pattern.sub(words, message)
+    return message

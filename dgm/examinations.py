@@ -1,0 +1,93 @@
+"""What an examination of a run's best agent on the holdout tasks needs before it begins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgm import assemble
+from dgm.archive.events import Control
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import Agent, Split
+from dgm.errors import UserError
+from dgm.protocols import Checked
+from dgm.search.best import best_of
+from dgm.search.budgets import Ending, Reason
+from dgm.search.control import attempts_missing
+from dgm.search.exam import FOLDER, candidate
+from dgm.search.model_checks import note_checks
+from dgm.show.words import usd_text
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """An examination that has something left to do."""
+
+    agents: Sequence[Agent]
+    """The seed, and the best agent where that is another one."""
+    parts: assemble.Parts
+    usd: float | None
+    """What it may cost in all its sessions; None: nothing limits it."""
+    control: Control | None
+
+
+def find_needed(
+    run: Run, settings: Settings, max_usd: float | None, control: Control | None
+) -> Needed | Ending | None:
+    """Return what is to be done; an ending where there is no money for it; None where nothing is missing.
+
+    Args:
+        run: the search.
+        settings: of the run.
+        max_usd: what the examination may cost, earlier sessions included; None: what the run's own limit leaves.
+        control: the control of equal spend; None: without one.
+
+    Raises:
+        UserError: the benchmark has no holdout tasks, or is not here.
+    """
+    parts = assemble.parts_of(settings.model_copy(update={"sandbox": run.config["sandbox"]}))
+    if not parts.benchmark.tasks(Split.HOLDOUT):
+        raise UserError(
+            f"benchmark {parts.benchmark.name} has no holdout tasks; dgm evaluate asks other splits"
+        )
+    both = (run.tree.agents[0], run.tree.agents[best_of(run)])
+    agents = list({agent.id: agent for agent in both}.values())
+    spent = 0.0
+    if (run.folder / FOLDER / "run.json").exists():
+        with Run.open(run.folder / FOLDER) as exam:
+            if _is_complete(exam, agents, parts, control):
+                return None
+            spent = exam.tree.spend.usd
+    usd = _affordable(run, max_usd)
+    if usd is not None and usd <= spent:
+        return Ending(Reason.LIMIT, _used_up(run, max_usd, spent))
+    return Needed(agents, parts, usd, control)
+
+
+def begin(exam: Run, run: Run, needed: Needed, settings: Settings, checks: Sequence[Checked]) -> None:
+    """Enter the agents into the examination, and note what the checks of the models took."""
+    assemble.begin_exam(exam, run, needed.agents, needed.usd, needed.parts, needed.control)
+    note_checks(exam, settings, checks)
+
+
+def _affordable(run: Run, max_usd: float | None) -> float | None:
+    limit = run.tree.budget.usd
+    return max_usd if max_usd is not None or limit is None else limit - run.tree.spend.usd
+
+
+def _used_up(run: Run, max_usd: float | None, spent: float) -> str:
+    if max_usd is not None:
+        return f"they have cost {spent:.4f} USD already, of {usd_text(max_usd)} that they may"
+    return (
+        f"the run's limit of {usd_text(run.tree.budget.usd or 0)} USD leaves nothing for them "
+        f"({run.tree.spend.usd:.4f} are spent on the search, {spent:.4f} on them)"
+    )
+
+
+def _is_complete(exam: Run, agents: Sequence[Agent], parts: assemble.Parts, control: Control | None) -> bool:
+    tasks = [task.id for task in parts.benchmark.tasks(Split.HOLDOUT)]
+    entered = [candidate(exam, agent) for agent in agents]
+    pairs = all(
+        identity is not None and all(exam.tree.verdict(identity, task) for task in tasks)
+        for identity in entered
+    )
+    return pairs and (control is None or attempts_missing(exam, control) == 0)

@@ -1,0 +1,246 @@
+"""How a search begins and goes on: the one path of ``dgm run``, ``dgm resume`` and ``dgm.evolve``.
+
+A session is prepared before anything is written or paid for: settings, sandboxes, benchmark, the seed's own start, and
+one small call to each model. What a caller is told and asked on the way is a ``Watcher``'s.
+"""
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgm import assemble
+from dgm.archive.begun_checks import begin_checks, end_checks
+from dgm.archive.events import Event, Recorded
+from dgm.archive.finding import archive_folders
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import SEED, Budget
+from dgm.errors import Infrastructure, UserError
+from dgm.models.auto import Offer, settle
+from dgm.models.choose import AUTO, all_names
+from dgm.policies.registry import with_recommendation
+from dgm.protocols import Checked
+from dgm.search.budgets import Ending
+from dgm.search.endless import refuse_endless
+from dgm.search.evaluating import PLAN as EVALUATION
+from dgm.search.loop import Search
+from dgm.search.mending import change, graded_after_refusals
+from dgm.search.model_checks import check_models, note_checks, worst_of_checks
+from dgm.search.rehearsal import rehearse
+from dgm.simulate import PLAN as SIMULATION
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+RESERVED = ("seed", "example")
+
+
+class Watcher:
+    """What a session tells and asks whoever began it; as it stands, it says nothing and spends nothing unasked."""
+
+    def may_use(self, offer: Offer) -> bool:
+        """Return whether ``auto`` may take a model that costs money.
+
+        Raises:
+            UserError: it is not known, and nobody can be asked.
+        """
+        raise UserError(
+            f"{offer.key_variable} is set: name the model {offer.model} to use it (this costs money)"
+        )
+
+    def model_chosen(self, why: str) -> None:
+        """Hear which model ``auto`` stands for, and why."""
+
+    def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
+        """Agree to what the session may cost.
+
+        Raises:
+            UserError: nobody agrees.
+        """
+
+    def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
+        """Hear what the checks of the models took and taught."""
+
+    def model_away(self, error: Infrastructure) -> None:
+        """Hear that a model does not answer now, and that the search will wait for it."""
+
+    def withdrawn(self, evaluations: int) -> None:
+        """Hear how many verdicts are given up, to be reached anew."""
+
+    def begins(self, search: Search) -> None:
+        """Hear that a search is about to go on; it can be asked to stop from now on."""
+
+    def event(self, recorded: Recorded) -> None:
+        """Hear of an event that is on disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a session is performed with."""
+
+    settings: Settings
+    parts: assemble.Parts
+    checks: Sequence[Checked]
+
+
+async def prepare(settings: Settings, watcher: Watcher) -> Prepared:
+    """Look for all that can be wrong with a new search; nothing is written, and only the models' checks cost.
+
+    Args:
+        settings: with ``auto`` or a model's name; paths in them are absolute.
+        watcher: is told and asked.
+
+    Raises:
+        UserError: the first thing wrong.
+        Infrastructure: a sandbox or a model failed.
+    """
+    parts = assemble.parts_of(settings)
+    settings = settings.model_copy(update={"policy": with_recommendation(settings.policy)})
+    assemble.check_settings(settings)
+    assemble.check_goals(settings.budget.budget(), settings, parts)
+    settings = name_models(settings, watcher)
+    refuse_endless(settings.budget.budget(), settings)
+    watcher.confirm(settings, settings.budget.budget(), 0.0)
+    name = settings.seed_agent or "the shipped seed"
+    await rehearse(name, assemble.seed_source(settings.seed_agent), parts.engine, settings.limits)
+    checks = await check_models(settings)
+    watcher.models_checked(settings, checks)
+    return Prepared(settings, parts, checks)
+
+
+def new_folder(name: str | None) -> Path:
+    """Return where a new run of this name is made: in the first folder where runs are looked for.
+
+    Args:
+        name: None: one that says when it was made.
+
+    Raises:
+        UserError: it is no name, or there is something already.
+    """
+    chosen = time.strftime("run-%Y%m%d-%H%M%S") if name is None else name
+    if not NAME.fullmatch(chosen) or chosen in RESERVED:
+        raise UserError(
+            f"--name '{chosen}': a run's name is made of letters, digits, '.', '_' and '-' (not {RESERVED})"
+        )
+    folder = next(archive_folders()) / chosen
+    if folder.exists():
+        raise UserError(
+            f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name"
+        )
+    return folder
+
+
+def create(folder: Path, prepared: Prepared) -> Run:
+    """Make the run, open to write, with its seed as agent 0 and what the checks of its models took.
+
+    Raises:
+        UserError: the folder exists, or as ``assemble.create``.
+    """
+    made = assemble.create(folder, prepared.settings, prepared.parts)
+    note_checks(made, prepared.settings, prepared.checks)
+    return made
+
+
+async def prepare_again(
+    run: Run, settings: Settings, budget: Budget, watcher: Watcher, *, regrade: bool = False
+) -> Prepared:
+    """Look for all that can be wrong with a further session of a search, and note in its log that it goes on.
+
+    Args:
+        run: a search, open to write.
+        settings: from here on; what differs from the run's is recorded.
+        budget: of this session.
+        watcher: is told and asked.
+        regrade: whether verdicts on agents that were refused their model are withdrawn.
+
+    Raises:
+        UserError: the first thing wrong.
+        Infrastructure: a sandbox failed.
+    """
+    settings = name_models(settings, watcher)
+    event = change(assemble.settings_of(run), settings)
+    refuse_endless(budget, settings)
+    parts = await _parts_again(run, settings, changed="sandbox" in event.settings if event else False)
+    assemble.check_goals(budget, settings, parts)
+    watcher.confirm(settings, budget, run.tree.spend.usd)
+    checks = await _check_again(run, settings, watcher)
+    withdrawn: Sequence[Event] = graded_after_refusals(run) if regrade else ()
+    assemble.reopen(run, budget, parts, [*([event] if event else ()), *withdrawn])
+    note_checks(run, settings, checks)
+    if regrade:
+        watcher.withdrawn(len(withdrawn))
+    return Prepared(settings, parts, checks)
+
+
+async def perform(run: Run, prepared: Prepared, watcher: Watcher) -> Ending:
+    """Search until a budget is spent, nothing is left, or a stop is asked for.
+
+    Raises:
+        asyncio.CancelledError: stopped at once; nothing recorded is lost.
+    """
+    async with assemble.search(run, prepared.settings, prepared.parts, watcher.event) as search:
+        watcher.begins(search)
+        return await search.go()
+
+
+def check_is_search(run: Run) -> None:
+    """Make sure that a run can be gone on with as a search.
+
+    Raises:
+        UserError: it is an evaluation or simulated.
+    """
+    if EVALUATION in run.config:
+        raise UserError(
+            f"{run.name}: is an evaluation, not a search; to go on, repeat its dgm evaluate command"
+        )
+    if SIMULATION in run.config:
+        raise UserError(f"{run.name}: is simulated; to go on, repeat its dgm simulate --record command")
+
+
+def name_models(settings: Settings, watcher: Watcher) -> Settings:
+    """Return the settings with ``auto`` replaced by a model.
+
+    Raises:
+        UserError: only a model that costs money could be used, and the watcher does not know whether it may be.
+    """
+    if AUTO not in all_names(settings):
+        return settings
+    settled, why = settle(settings, watcher.may_use)
+    watcher.model_chosen(why)
+    return settled
+
+
+async def _parts_again(run: Run, settings: Settings, *, changed: bool) -> assemble.Parts:
+    """Return what the run is performed with from here on; in another kind of sandbox its seed must show that it starts.
+
+    Raises:
+        UserError: no sandbox, no such benchmark or one of another content, or the seed cannot start.
+    """
+    sandbox = settings.sandbox if changed else run.sandbox()
+    try:
+        parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox}))
+    except UserError as error:
+        if not Path(settings.benchmark).is_absolute() or Path(settings.benchmark).exists():
+            raise
+        hint = f"if it was moved, say where it is: dgm resume {run.name} --benchmark PATH"
+        raise UserError(f"{error}; {hint}") from error
+    assemble.check_benchmark(run, parts)
+    if changed and run.tree.agents:
+        await rehearse("the seed", run.source(SEED), parts.engine, settings.limits)
+    return parts
+
+
+async def _check_again(run: Run, settings: Settings, watcher: Watcher) -> Sequence[Checked]:
+    """Check the models: a wrong key is found at once, a provider that is away is waited for by the search itself."""
+    begin_checks(run.folder, worst_of_checks(settings))
+    try:
+        checks = await check_models(settings, run.tree.model_facts.abilities)
+    except UserError:
+        # Refused, or none was made.
+        end_checks(run.folder, counted=False)
+        raise
+    except Infrastructure as error:
+        watcher.model_away(error)
+        return ()
+    watcher.models_checked(settings, checks)
+    return checks

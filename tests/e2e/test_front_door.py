@@ -1,0 +1,113 @@
+"""``dgm.evolve`` and ``dgm.open``: a search from a program, its result, and how it goes on."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docker.hostile.suite import make as make_suite
+
+POLICY = """
+from dgm.domain import SEED, Evaluate, Expand
+
+class InTurn:
+    name, keeps_state = "in-turn", False
+
+    def next(self, tree, rng):
+        if tree.pending:
+            return None
+        newest = tree.agents[-1].id
+        untried = [task for task in tree.tasks if tree.verdict(newest, task) is None]
+        return Evaluate(newest, untried[0]) if untried else Expand((SEED,), "self-edit")
+
+    def observe(self, event):
+        pass
+"""
+PROGRAM = """
+import json, sys
+import dgm
+from in_turn import InTurn
+
+heard = []
+run = dgm.evolve(
+    benchmark=sys.argv[1],
+    model="offline",
+    policy=InTurn(),
+    operators=["self-edit"],
+    budget=dgm.Budget(evaluations=2),
+    sandbox="bubblewrap",
+    workers=1,
+    name="first",
+    settings={"limits.calls": 40},
+    on_event=heard.append,
+)
+assert run.state == "goal reached", run.ending
+assert [type(told.event).__name__ for told in heard].count("TaskGraded") == 2
+frame = run.evaluations.to_pandas()
+assert list(frame["policy"].unique()) == ["in_turn:InTurn"]
+assert len(frame) == 2 and len(run.agents) == 2
+best = run.best
+assert 0 < best.lower_bound < 1 and best.own.n >= 0
+assert [step.agent.id for step in run.agents[1].lineage] == [0, 1]
+assert run.agents[1].diff().startswith("diff --git")
+assert (run.agents[1].checkout("child") / "agent.toml").is_file()
+run.report().save("report.html")
+again = dgm.open("first").resume(budget=dgm.Budget(evaluations=3))
+assert (again.state, len(again.evaluations)) == ("goal reached", 3)
+assert dgm.replay.decisions(again.run).differing == 0
+print(json.dumps(again.status()["best"]))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where a program has searched with a policy of its own."""
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    place = tmp_path_factory.mktemp("program")
+    (place / "in_turn.py").write_text(POLICY)
+    (place / "program.py").write_text(PROGRAM)
+    suite = make_suite(place / "suite")
+    done = _python(place, "program.py", str(suite))
+    assert done.returncode == 0, done.stderr
+    (place / "best.json").write_text(done.stdout.splitlines()[-1])
+    return place
+
+
+def _python(folder: Path, *words: str, path: str = "") -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if name != "DGM_ARCHIVE"}
+    root = str(Path(__file__).parents[2])
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, (root, path)))
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.sandbox
+def test_a_program_searches_reads_and_goes_on(folder):
+    assert "The best agent" in (folder / "report.html").read_text()
+    assert json.loads((folder / "best.json").read_text())["agent"] in (0, 1)
+
+
+@pytest.mark.sandbox
+def test_commands_read_a_run_whose_policy_they_cannot_import(folder):
+    # -P: the working folder is not searched for modules.
+    said = _python(folder, "-P", "-m", "dgm", "status", "first", "--json")
+    assert said.returncode == 0, said.stderr
+    assert json.loads(said.stdout)["best"] == json.loads((folder / "best.json").read_text())
+    refused = _python(folder, "-P", "-m", "dgm", "replay", "first", "decisions")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("dgm: in_turn:InTurn, one of the policies, cannot be imported here")
+    replayed = _python(folder, "-P", "-m", "dgm", "replay", "first", "decisions", path=str(folder))
+    assert (replayed.returncode, "all identical" in replayed.stdout) == (0, True)
+
+
+@pytest.mark.sandbox
+def test_a_changed_policy_is_told_of_before_a_replay(folder, tmp_path):
+    (tmp_path / "in_turn.py").write_text(POLICY + "# changed\n")
+    said = _python(folder, "-P", "-m", "dgm", "replay", "first", "decisions", path=str(tmp_path))
+    assert "in_turn:InTurn, one of its policies, has changed since the run began" in said.stderr

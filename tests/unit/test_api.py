@@ -1,0 +1,125 @@
+"""The front door: what it imports, what it says, and how what it is given becomes settings."""
+
+import asyncio
+import subprocess
+import sys
+
+import pytest
+
+import dgm
+from dgm import references
+from dgm.api import _nested, _replaced
+from dgm.blocking import python_words
+from dgm.config import PolicySettings
+from dgm.domain import Budget as RunBudget
+from dgm.errors import UserError
+from dgm.policies.composed import Composition
+from dgm.policies.registry import with_recommendation
+
+MINE = Composition("hgm", "greedy", "hgm", recommendation="lineage")
+
+
+class Plain:
+    """A policy that never has anything to do."""
+
+    name, keeps_state = "plain", False
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def next(self, tree, rng):
+        self.asked.append(1)
+
+    def observe(self, event):
+        pass
+
+
+class Particular(Plain):
+    """One that cannot be made anew."""
+
+    def __init__(self, number) -> None:
+        super().__init__()
+
+
+def test_the_package_imports_nothing_of_itself():
+    code = "import sys, dgm; print([name for name in sys.modules if name.startswith('dgm.')], 'typing' in sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
+    if done.returncode == 0:  # -S: where the package is found without site-packages
+        assert done.stdout.split("]")[0] == "["
+    assert {"evolve", "evolve_async", "open", "Budget", "replay"} <= set(dir(dgm))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"budget": dgm.Budget(usd=-3)}, r"dgm\.evolve: budget\.usd = -3: input should be greater than 0"),
+        ({"settings": {"limits.cals": 3}}, r"dgm\.evolve: unknown setting 'limits\.cals'"),
+        ({"name": "no/name"}, r"^name 'no/name': a run's name is made of"),
+        ({"policy": "lineag", "sandbox": "bubblewrap"}, "did you mean 'lineage'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_python_before_anything_is_made(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DGM_ARCHIVE", raising=False)
+    with pytest.raises(UserError, match=said):
+        dgm.evolve(**words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_loop_that_runs_already_is_no_obstacle(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    async def in_a_notebook() -> None:
+        dgm.evolve(budget=dgm.Budget(usd=-3))
+
+    with pytest.raises(UserError, match="greater than 0"):
+        asyncio.run(in_a_notebook())
+
+
+def test_flags_and_commands_become_arguments():
+    said = "--max-usd 3: never runs out; add --patience or --until-score; go on with 'dgm resume a-1'"
+    assert python_words(said) == (
+        'budget.usd 3: never runs out; add budget.patience or budget.until_score; go on with dgm.open("a-1").resume()'
+    )
+
+
+def test_dotted_names_and_tables_meet():
+    assert _nested({"limits.calls": 3, "limits": {"tries": 2}, "model": "offline"}) == {
+        "limits": {"calls": 3, "tries": 2},
+        "model": "offline",
+    }
+
+
+def test_given_limits_replace_their_own():
+    before = RunBudget(evaluations=10, usd=2.0)
+    assert _replaced(before, dgm.Budget(usd=4, hours=2)) == RunBudget(evaluations=10, usd=4, seconds=7200)
+    with pytest.raises(UserError, match=r"budget\.usd = 0: a budget must be above 0"):
+        _replaced(before, dgm.Budget(usd=0))
+
+
+def test_an_object_is_made_anew_for_each_that_asks():
+    given = Plain()
+    reference = references.lend("policies", given)
+    assert reference == f"{__name__}:Plain"
+    one, other = (references.make_object(references.find_object("policies", reference)) for _ in range(2))
+    assert isinstance(one, Plain)
+    assert one is not other is not given
+
+
+def test_what_cannot_be_found_again_says_so():
+    for reference, said in (
+        ("__main__:Mine", "cannot be imported again"),
+        ("no_such_module:Mine", "put its folder on PYTHONPATH"),
+        ("os:abort", "is a function"),
+        (f"{__name__}:Missing", "cannot be imported here"),
+    ):
+        with pytest.raises(UserError, match=said):
+            references.find_object("operators", reference)
+    with pytest.raises(UserError, match="without its arguments"):
+        references.make_object(references.find_object("operators", f"{__name__}:Particular"))
+
+
+def test_a_reader_knows_the_recommendation_without_an_import():
+    named = with_recommendation(PolicySettings(name=f"{__name__}:MINE"))
+    assert named.recommendation == "lineage"
+    assert with_recommendation(PolicySettings(name="hgm")).recommendation is None
