@@ -7,11 +7,28 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
-    from dgm.api import Budget, Evolution, EvolveArguments, ResumeArguments, evolve, evolve_async, open  # noqa: A004  (as gzip.open)
+    from dgm.api import (
+        Budget,
+        Evolution,
+        EvolveArguments,
+        ResumeArguments,
+        evolve,
+        evolve_async,
+        open,  # noqa: A004  (as gzip.open)
+    )
 
 __version__ = "0.1.0"
-__all__ = ["Budget", "Evolution", "__version__", "evolve", "evolve_async", "open", "replay"]
-_PLACES = dict.fromkeys(("Budget", "Evolution", "evolve", "evolve_async", "open"), "dgm.api")
+__all__ = [
+    "Budget",
+    "Evolution",
+    "EvolveArguments",
+    "ResumeArguments",
+    "__version__",
+    "evolve",
+    "evolve_async",
+    "open",
+    "replay",
+]
 
 
 def __getattr__(name: str) -> object:
