@@ -50,7 +50,7 @@ EXPECTED = {
     "solve_binary_patch": ("unresolved", TESTS_FAIL),
     "solve_close_workdir": ("unresolved", TESTS_FAIL),
     "solve_deep_folders": ("unresolved", "the patch does not apply: error: deep/deep"),
-    # Where a busy machine is slow to hand out memory, its ten seconds are over first.
+    # Where a busy machine is slow to hand out memory, its time is over first.
     "solve_eat_memory": ("unresolved", r"empty patch \(the agent ran out of (memory|time)\)"),
     "solve_hollow_terabyte": ("unresolved", f"{NOTHING} .*left out of the patch: 1 new file"),
     "solve_leave_a_daemon": ("unresolved", f"{TESTS_FAIL}|{NOTHING}"),

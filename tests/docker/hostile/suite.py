@@ -21,8 +21,8 @@ name = "hostile"
 description = "one task"
 license = "Apache-2.0"
 [defaults]
-timeout_s = 10
-test_timeout_s = 6
+timeout_s = 20
+test_timeout_s = 12
 """,
     "repos/sums/sums/__init__.py": "def double(number):\n    return number * 2\n",
     "repos/sums/tests/__init__.py": "",
