@@ -57,7 +57,8 @@ class PolicySettings(Section):
     """Which step comes next."""
 
     name: str = "lineage"
-    """One of those that ``dgm docs policies`` describes, or the name of an installed plug-in."""
+    """One of those that ``dgm docs policies`` describes, or the name of an installed plug-in, or ``module:Class`` of
+    your own."""
     gate: str | None = None
     """Expand or evaluate; default: the policy's own. So with each of the following."""
     parent: str | None = None
