@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 1
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-docker test-all test-agents wheel-check perf policy-tables example pictures clean
+.PHONY: setup sandbox demo check test test-docker test-all test-agents wheel-check docs perf policy-tables example pictures clean
 
 setup: $(READY)
 
@@ -68,6 +68,12 @@ test-all: test test-docker
 # Programs of others, in virtual environments of their own (in the user's cache); the first time takes minutes.
 wheel-check: $(READY)
 	$(BIN)/python tests/packaging/wheel_check.py
+
+# The documentation as a site in dist/site; a link that leads nowhere ends it.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "look at dist/site/index.html"
 
 perf: $(READY) sandbox
 	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
