@@ -1,7 +1,7 @@
 """dgm from a program: ``dgm.evolve`` begins a search, ``dgm.open`` reads one and goes on with it.
 
 What ``dgm run``, ``resume``, ``status``, ``diff``, ``report`` and ``export`` do on the command line is here for
-programs, on the same path (``dgm.sessions``).
+programs, on the same path (``dgm.launch``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from dgm import assemble, examinations, references, sessions
+from dgm import assemble, examinations, launch, references
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import placed
@@ -123,16 +123,16 @@ class Evolution(Results):
         regrade: bool = False,
     ) -> "Evolution":
         with Run.open(find_run(str(self.folder), write=True), write=True) as run:
-            sessions.check_is_search(run)
+            launch.check_is_search(run)
             before = assemble.settings_of(run)
             after = changed(before.model_dump(mode="json"), _assigned(settings or {}), SETTABLE, "resume()")
             if benchmark is not None:
                 after = placed(after.model_copy(update={"benchmark": str(benchmark)}))
             limits = _replaced(assemble.budget_of(run, after), budget)
-            ready = await sessions.prepare_again(run, after, limits, session, regrade=regrade)
+            ready = await launch.prepare_again(run, after, limits, session, regrade=regrade)
             if workers is not None:
                 ready = replace(ready, settings=ready.settings.model_copy(update={"workers": workers}))
-            ending = await sessions.perform(run, ready, session)
+            ending = await launch.perform(run, ready, session)
         return type(self).open(self.folder, ending)
 
     def report(
@@ -239,10 +239,10 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     }
     table = _nested({key: value for key, value in chosen.items() if value is not None})
     resolved = placed(resolve_layers([("dgm.evolve", table)], Path.cwd()))
-    folder = sessions.new_folder(name)
-    prepared = await sessions.prepare(resolved, session)
-    with sessions.create(folder, prepared) as run:
-        ending = await sessions.perform(run, prepared, session)
+    folder = launch.new_folder(name)
+    prepared = await launch.prepare(resolved, session)
+    with launch.create(folder, prepared) as run:
+        ending = await launch.perform(run, prepared, session)
     return Evolution.open(folder, ending)
 
 

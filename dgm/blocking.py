@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from dgm import sessions
+from dgm import launch
 from dgm.archive.events import Recorded
 from dgm.errors import UserError
 from dgm.models.auto import Offer
@@ -28,7 +28,7 @@ _PYTHON = (
 """Flags and commands in messages → what a program writes."""
 
 
-class ProgramWatcher(sessions.Watcher):
+class ProgramWatcher(launch.Watcher):
     """Tells a program's own function of events, and stops the search when the program is asked to."""
 
     def __init__(self, on_event: OnEvent | None) -> None:

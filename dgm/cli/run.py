@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dgm import assemble, sessions
+from dgm import assemble, launch
 from dgm.archive.events import Recorded
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
@@ -99,11 +99,11 @@ def run(
 ) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = placed(resolve(config, assignments, _dotted(flags)))
-    folder = sessions.new_folder(name)
+    folder = launch.new_folder(name)
     watcher = Terminal(yes=yes)
-    prepared = asyncio.run(sessions.prepare(settings, watcher))
+    prepared = asyncio.run(launch.prepare(settings, watcher))
     tell_prices(prepared.settings)
-    with sessions.create(folder, prepared) as made:
+    with launch.create(folder, prepared) as made:
         if name is None:
             sys.stderr.write(f"name: {folder.name} (in {folder.parent})\n")
         return _go(made, prepared, watcher, as_json)
@@ -145,11 +145,11 @@ def resume(
     """
     folder = find_run(run_name, write=True)
     with Run.open(folder, write=True) as opened:
-        sessions.check_is_search(opened)
+        launch.check_is_search(opened)
         watcher = Terminal(yes=yes)
         settings = _mended(opened, assignments, benchmark)
         budget = _budget(assemble.budget_of(opened, settings), flags)
-        again = sessions.prepare_again(opened, settings, budget, watcher, regrade=regrade is not None)
+        again = launch.prepare_again(opened, settings, budget, watcher, regrade=regrade is not None)
         prepared = asyncio.run(again)
         if workers is not None:
             prepared = replace(prepared, settings=prepared.settings.model_copy(update={"workers": workers}))
@@ -167,7 +167,7 @@ def _mended(opened: Run, assignments: Sequence[str], benchmark: str | None) -> S
     return placed(after.model_copy(update={"benchmark": benchmark})) if benchmark else after
 
 
-class Terminal(sessions.Watcher):
+class Terminal(launch.Watcher):
     """Tells and asks on the terminal."""
 
     def __init__(self, *, yes: bool) -> None:
@@ -247,11 +247,11 @@ def _budget(before: Budget, flags: dict[str, Any]) -> Budget:
     )
 
 
-def _go(made: Run, prepared: sessions.Prepared, watcher: Terminal, as_json: bool) -> int:
+def _go(made: Run, prepared: launch.Prepared, watcher: Terminal, as_json: bool) -> int:
     with progress(made, quiet=as_json) as shown:
         watcher.show(made, prepared.settings, shown)
         try:
-            over = asyncio.run(sessions.perform(made, prepared, watcher))
+            over = asyncio.run(launch.perform(made, prepared, watcher))
         except asyncio.CancelledError:
             sys.stderr.write(
                 f"stopped at once; nothing recorded is lost; resume with: dgm resume {made.name}\n"
