@@ -26,6 +26,14 @@ with interruptible():
 """
 
 
+@pytest.fixture(autouse=True)
+def _heard():
+    """SIGHUP is not ignored here, also where the tests themselves were started by nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_command_is_interrupted(number: signal.Signals) -> None:
     before = signal.getsignal(number)
