@@ -1,4 +1,4 @@
-"""Puts the parts of a run together from its settings: the only module that knows them all."""
+"""Assembly of a run's parts from its settings; the only module that knows them all."""
 
 import asyncio
 import logging
@@ -67,21 +67,21 @@ OBJECTS = "objects"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a run is performed with."""
+    """The sandbox engine and the benchmark of a run."""
 
     engine: SandboxEngine
     benchmark: Benchmark
 
 
 def call_limits(limits: LimitSettings) -> CallLimits:
-    """What one action may ask of its model."""
+    """Return the limits on the model calls of one action."""
     return CallLimits(
         calls=limits.calls, tokens=limits.tokens, usd=limits.usd, output_tokens=limits.output_tokens
     )
 
 
 def parts_of(settings: Settings) -> Parts:
-    """The sandbox engine and the benchmark that the settings name.
+    """Return the sandbox engine and the benchmark that the settings name.
 
     Raises:
         UserError: there is no such engine or suite on this machine.
@@ -91,22 +91,22 @@ def parts_of(settings: Settings) -> Parts:
 
 
 def statement(run: Run, task: TaskId) -> str | None:
-    """The problem of a task as agents get it, from the run's benchmark; nothing is started or fetched for it.
+    """Return a task's problem as agents get it, from the run's benchmark; start and fetch nothing.
 
-    None where the benchmark does not lie on this machine, is not what it was when the run began, or has no such task.
+    None if the benchmark is not on this machine, has changed since the run began, or has no such task.
     """
     settings, version = settings_of(run), run.config["versions"]["benchmark"]
     return statement_of(settings.benchmark, version, task, settings.benchmarks)
 
 
 def check_settings(settings: Settings) -> None:
-    """Looks for what can be wrong with the settings of a new run before a model is asked for.
+    """Check the settings of a new run before any model is called.
 
     Raises:
-        UserError: there is no such policy or operator, a setting would do nothing, the seed is negative, or the
-            seed agent is none.
+        UserError: there is no such policy or operator, a setting would have no effect, the seed is negative, or
+            the seed agent is not an agent.
     """
-    # No bound of the setting itself, for runs that were begun without one are still to be read.
+    # The setting itself has no bound, because runs begun without one must stay readable.
     if settings.seed < 0:
         raise UserError(f"seed = {settings.seed}: expected a number from 0 on")
     open_policy(settings, needs_of(settings))
@@ -115,18 +115,18 @@ def check_settings(settings: Settings) -> None:
 
 
 def check_goals(budget: Budget, settings: Settings, parts: Parts) -> None:
-    """Make sure that the ends that a session asks for can be reached.
+    """Make sure that the goals of a session can be reached.
 
     Raises:
         UserError: one cannot.
     """
-    # A policy of somebody else's may try a task more than once.
+    # A third-party policy may try a task more than once.
     if settings.policy.name in POLICIES:
         refuse_unreachable(budget, len(parts.benchmark.tasks(Split.SEARCH)))
 
 
 def create(folder: Path, settings: Settings, parts: Parts) -> Run:
-    """Makes a new run with its seed agent as agent 0.
+    """Create a new run with its seed agent as agent 0.
 
     Raises:
         UserError: the seed agent cannot be used, the budget can never run out, or the folder exists.
@@ -142,7 +142,7 @@ def create(folder: Path, settings: Settings, parts: Parts) -> Run:
 
 
 def _begin(run: Run, settings: Settings, parts: Parts) -> None:
-    """Makes up for what a process did not come to that died while it made the run."""
+    """Finish creating a run whose creator died: append RunStarted and the seed's birth if missing."""
     if run.tree.seq == 0:
         run.append(_started(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     if not run.tree.agents:
@@ -150,7 +150,7 @@ def _begin(run: Run, settings: Settings, parts: Parts) -> None:
 
 
 def open_exam(run: Run, settings: Settings, parts: Parts) -> Run:
-    """The examination on the holdout split that belongs to a run; made where there is none, open to write."""
+    """Return a run's examination on the holdout split, open to write; create it if there is none."""
     folder = run.folder / FOLDER
     check_benchmark(run, parts)
     if not (folder / "run.json").exists():
@@ -159,9 +159,9 @@ def open_exam(run: Run, settings: Settings, parts: Parts) -> Run:
 
 
 async def examine(exam: Run, settings: Settings, parts: Parts, on_event: OnEvent) -> Ending:
-    """Lets the candidates of an examination work on every task that they have not worked on yet.
+    """Let the candidates of an examination work on every task that they have not worked on yet.
 
-    Then its control, where the session has one, makes the attempts that it may.
+    Then let its control, if the session has one, make its remaining attempts.
     """
     async with laboratory(exam, settings, parts, on_event) as worker:
         around = Surroundings(on_event, Lent(worker.gateway))
@@ -176,13 +176,13 @@ def begin_exam(
     parts: Parts,
     control: Control | None = None,
 ) -> None:
-    """Enters agents of a run into its examination on the holdout tasks.
+    """Enter agents of a run into its examination on the holdout tasks.
 
     Args:
         exam: from ``open_exam``.
         run: the search.
         agents: the seed first.
-        usd: what the examination may cost in all its sessions.
+        usd: limit on the examination's cost over all its sessions, in USD.
         parts: of the run.
         control: from ``control_of``; None: this session makes no attempts for the control of equal spend.
     """
@@ -196,12 +196,12 @@ def begin_exam(
 
 
 def settings_of(run: Run) -> Settings:
-    """Return the settings of a run as they are now; see ``dgm.search.run_settings``."""
+    """Return the current settings of a run; see ``dgm.search.run_settings``."""
     return run_settings.settings_of(run)
 
 
 def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
-    """The operators of a run, with the prompts that it was begun with.
+    """Return the operators of a run, with the prompts that it was begun with.
 
     Raises:
         UserError: one is a plug-in that is not installed.
@@ -211,7 +211,7 @@ def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
 
 
 def needs_of(settings: Settings) -> Mapping[str, Needs]:
-    """What the operators that the settings name need of the archive, by name.
+    """Return what the operators named in the settings need of the archive, by name.
 
     Raises:
         UserError: one is a plug-in that is not installed.
@@ -220,35 +220,35 @@ def needs_of(settings: Settings) -> Mapping[str, Needs]:
 
 
 def budget_of(run: Run, settings: Settings) -> Budget:
-    """The budget of the run's last session; the settings' where it has had none yet."""
+    """Return the budget of the run's last session, or the settings' budget if it has had none."""
     return run.tree.budget if run.tree.seq else settings.budget.budget()
 
 
 def reopen(run: Run, budget: Budget, parts: Parts, mended: Sequence[Event] = ()) -> None:
-    """Notes that a run goes on, within ``budget``.
+    """Record that a run continues, within ``budget``.
 
     Args:
         run: open to write.
         budget: of this session.
         parts: of the run.
-        mended: events of what is other from here on; they happen together with the new session.
+        mended: events of what changes from here on; they are appended together with the new session.
 
     Raises:
-        UserError: the benchmark is not what it was when the run began.
+        UserError: the benchmark has changed since the run began.
     """
     check_benchmark(run, parts)
     tell_of_changed_objects(run)
     settings = settings_of(run)
     _begin(run, settings, parts)
-    # Behind the beginning of the session, as the time since the last one is nobody's.
+    # After the start of the session, because the time since the last session is charged to nothing.
     run.append_many([_started(settings, budget, parts.benchmark, resumed=True), *mended])
 
 
 def check_benchmark(run: Run, parts: Parts) -> None:
-    """Checks that verdicts of now compare with the run's.
+    """Check that new verdicts are comparable with the run's.
 
     Raises:
-        UserError: the benchmark is not what it was when the run began.
+        UserError: the benchmark has changed since the run began.
     """
     before = run.config["versions"]["benchmark"]
     if parts.benchmark.version != before:
@@ -259,7 +259,7 @@ def check_benchmark(run: Run, parts: Parts) -> None:
 
 
 def seed_source(where: str | None) -> Snapshot:
-    """The source of the agent that a search starts from.
+    """Return the source of the agent that a search starts from.
 
     Args:
         where: a folder, a git repository (path or URL); None for the shipped seed.
@@ -280,7 +280,7 @@ def seed_source(where: str | None) -> Snapshot:
 
 
 def _folder_with_contract(folder: Path) -> Snapshot:
-    # Looked for first: a wrong path may name a folder too large to read.
+    # Check the contract first: a wrong path may name a folder too large to read.
     return from_folder(folder, limit_bytes=SEED_BYTES) if (folder / CONTRACT).is_file() else {}
 
 
@@ -296,7 +296,7 @@ def _cloned(where: str) -> Snapshot:
 
 
 def record_of(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, Any]:
-    """What a new run's ``run.json`` says."""
+    """Return the contents of a new run's ``run.json``."""
     return {
         "id": uuid.uuid4().hex[:16],
         "name": folder.name,
@@ -323,7 +323,7 @@ def _references(settings: Settings) -> Mapping[str, Sequence[str]]:
 
 
 def tell_of_changed_objects(run: Run) -> None:
-    """Warn where a policy, operator or benchmark that was passed as an object is not the one that the run began with.
+    """Warn if a policy, operator or benchmark that was passed as an object has changed since the run began.
 
     Raises:
         UserError: one cannot be imported again.
@@ -343,7 +343,7 @@ def _started(settings: Settings, budget: Budget, benchmark: Benchmark, *, resume
 async def laboratory(
     run: Run, settings: Settings, parts: Parts, on_event: OnEvent = lambda _: None
 ) -> AsyncIterator[Worker]:
-    """A worker with everything that it needs, and nothing left behind: the gateway and all sandboxes end with it."""
+    """Open a worker with everything that it needs; the gateway and all sandboxes end with it."""
     labels = {"dgm.run": run.config["id"], "dgm.host": socket.gethostname()}
     await parts.engine.reap(labels)
     models: dict[str, LentModel] = {**open_models(settings), "dry-run": DryRun()}
@@ -353,7 +353,7 @@ async def laboratory(
     for model in models.values():
         if isinstance(model, WireModel):
             model.adopt(journal, run.tree.model_facts.abilities.get(model.name))
-    # Only the writer of a run gets here, so a folder of the same name is a dead process's.
+    # Only the writer of a run gets here, so a folder of the same name belongs to a dead process.
     mine = f"dgm-gateway-{run.config['id']}-"
     for left in Path(tempfile.gettempdir()).glob(mine + "*"):
         shutil.rmtree(left, ignore_errors=True)
@@ -386,7 +386,7 @@ async def laboratory(
 
 @asynccontextmanager
 async def search(run: Run, settings: Settings, parts: Parts, on_event: OnEvent) -> AsyncIterator[Search]:
-    """A search that is ready to go; ``on_event`` hears of every event that it records."""
+    """Open a search that is ready to go; ``on_event`` hears every event that it records."""
     policy = open_policy(settings, needs_of(settings))
     async with laboratory(run, settings, parts, on_event) as worker:
         around = Surroundings(on_event, Lent(worker.gateway), goals=open_goals(run))

@@ -1,4 +1,4 @@
-"""What an examination of a run's best agent on the holdout tasks needs before it begins."""
+"""Preparation of an examination of a run's best agent on the holdout tasks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,22 +23,23 @@ class Needed:
     """An examination that has something left to do."""
 
     agents: Sequence[Agent]
-    """The seed, and the best agent where that is another one."""
+    """The seed, and the best agent if that is another one."""
     parts: assemble.Parts
     usd: float | None
-    """What it may cost in all its sessions; None: nothing limits it."""
+    """Limit on the cost over all its sessions, in USD; None: no limit."""
     control: Control | None
 
 
 def find_needed(
     run: Run, settings: Settings, max_usd: float | None, control: Control | None
 ) -> Needed | Ending | None:
-    """Return what is to be done; an ending where there is no money for it; None where nothing is missing.
+    """Return the examination still needed, an ending if there is no money for it, or None if nothing is missing.
 
     Args:
         run: the search.
         settings: of the run.
-        max_usd: what the examination may cost, earlier sessions included; None: what the run's own limit leaves.
+        max_usd: limit on the examination's cost in USD, earlier sessions included; None: the rest of the run's
+            own limit.
         control: the control of equal spend; None: without one.
 
     Raises:
@@ -64,7 +65,7 @@ def find_needed(
 
 
 def begin(exam: Run, run: Run, needed: Needed, settings: Settings, checks: Sequence[Checked]) -> None:
-    """Enter the agents into the examination, and note what the checks of the models took."""
+    """Enter the agents into the examination, and record the costs of the models' checks."""
     assemble.begin_exam(exam, run, needed.agents, needed.usd, needed.parts, needed.control)
     note_checks(exam, settings, checks)
 

@@ -1,7 +1,7 @@
-"""How a search begins and goes on: the one path of ``dgm run``, ``dgm resume`` and ``dgm.evolve``.
+"""The one path on which ``dgm run``, ``dgm resume`` and ``dgm.evolve`` begin and continue a search.
 
-A session is prepared before anything is written or paid for: settings, sandboxes, benchmark, the seed's own start, and
-one small call to each model. What a caller is told and asked on the way is a ``Watcher``'s.
+A session is prepared before anything is written or paid for: settings, sandboxes, benchmark, the seed's own
+start, and one small call to each model. A ``Watcher`` informs and asks the caller on the way.
 """
 
 import re
@@ -36,13 +36,13 @@ RESERVED = ("seed", "example")
 
 
 class Watcher:
-    """What a session tells and asks whoever began it; as it stands, it says nothing and spends nothing unasked."""
+    """The callbacks by which a session informs and asks its caller; by default silent and unwilling to spend."""
 
     def may_use(self, offer: Offer) -> bool:
         """Return whether ``auto`` may take a model that costs money.
 
         Raises:
-            UserError: it is not known, and nobody can be asked.
+            UserError: the answer is unknown, and nobody can be asked.
         """
         raise UserError(
             f"{offer.key_variable} is set: name the model {offer.model} to use it (this costs money)"
@@ -59,16 +59,16 @@ class Watcher:
         """
 
     def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
-        """Hear what the checks of the models took and taught."""
+        """Hear what the checks of the models cost and found."""
 
     def model_away(self, error: Infrastructure) -> None:
-        """Hear that a model does not answer now, and that the search will wait for it."""
+        """Hear that a model does not answer now, and that the search waits for it."""
 
     def withdrawn(self, evaluations: int) -> None:
-        """Hear how many verdicts are given up, to be reached anew."""
+        """Hear how many verdicts are withdrawn, so that they are graded anew."""
 
     def begins(self, search: Search) -> None:
-        """Hear that a search is about to go on; it can be asked to stop from now on."""
+        """Hear that a search is about to continue; from now on it can be asked to stop."""
 
     def event(self, recorded: Recorded) -> None:
         """Hear of an event that is on disk."""
@@ -76,7 +76,7 @@ class Watcher:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a session is performed with."""
+    """The settings, parts and model checks of a session."""
 
     settings: Settings
     parts: assemble.Parts
@@ -84,7 +84,7 @@ class Prepared:
 
 
 async def prepare(settings: Settings, watcher: Watcher) -> Prepared:
-    """Look for all that can be wrong with a new search; nothing is written, and only the models' checks cost.
+    """Find every error in a new search before it starts; write nothing, and pay only for the models' checks.
 
     Args:
         settings: with ``auto`` or a model's name; paths in them are absolute.
@@ -109,13 +109,13 @@ async def prepare(settings: Settings, watcher: Watcher) -> Prepared:
 
 
 def new_folder(name: str | None) -> Path:
-    """Return where a new run of this name is made: in the first folder where runs are looked for.
+    """Return the folder for a new run of this name, in the first folder where runs are looked for.
 
     Args:
-        name: None: one that says when it was made.
+        name: None for a name made from the current time.
 
     Raises:
-        UserError: it is no name, or there is something already.
+        UserError: the name is invalid, or the folder exists already.
     """
     chosen = time.strftime("run-%Y%m%d-%H%M%S") if name is None else name
     if not NAME.fullmatch(chosen) or chosen in RESERVED:
@@ -131,10 +131,10 @@ def new_folder(name: str | None) -> Path:
 
 
 def create(folder: Path, prepared: Prepared) -> Run:
-    """Make the run, open to write, with its seed as agent 0 and what the checks of its models took.
+    """Create the run, open to write, with its seed as agent 0 and the costs of its models' checks.
 
     Raises:
-        UserError: the folder exists, or as ``assemble.create``.
+        UserError: the folder exists, or an error of ``assemble.create``.
     """
     made = assemble.create(folder, prepared.settings, prepared.parts)
     note_checks(made, prepared.settings, prepared.checks)
@@ -144,11 +144,11 @@ def create(folder: Path, prepared: Prepared) -> Run:
 async def prepare_again(
     run: Run, settings: Settings, budget: Budget, watcher: Watcher, *, regrade: bool = False
 ) -> Prepared:
-    """Look for all that can be wrong with a further session of a search, and note in its log that it goes on.
+    """Find every error in a further session of a search, and record in its log that it continues.
 
     Args:
         run: a search, open to write.
-        settings: from here on; what differs from the run's is recorded.
+        settings: from here on; differences from the run's settings are recorded.
         budget: of this session.
         watcher: is told and asked.
         regrade: whether verdicts on agents that were refused their model are withdrawn.
@@ -184,10 +184,10 @@ async def perform(run: Run, prepared: Prepared, watcher: Watcher) -> Ending:
 
 
 def check_is_search(run: Run) -> None:
-    """Make sure that a run can be gone on with as a search.
+    """Make sure that a run can be continued as a search.
 
     Raises:
-        UserError: it is an evaluation or simulated.
+        UserError: the run is an evaluation or simulated.
     """
     if EVALUATION in run.config:
         raise UserError(
@@ -201,7 +201,8 @@ def name_models(settings: Settings, watcher: Watcher) -> Settings:
     """Return the settings with ``auto`` replaced by a model.
 
     Raises:
-        UserError: only a model that costs money could be used, and the watcher does not know whether it may be.
+        UserError: only a model that costs money is available, and the watcher does not know whether it may be
+            used.
     """
     if AUTO not in all_names(settings):
         return settings
@@ -211,7 +212,7 @@ def name_models(settings: Settings, watcher: Watcher) -> Settings:
 
 
 async def _parts_again(run: Run, settings: Settings, *, changed: bool) -> assemble.Parts:
-    """Return what the run is performed with from here on; in another kind of sandbox its seed must show that it starts.
+    """Return the parts for the rest of the run; if the sandbox's kind changed, check that the seed starts in it.
 
     Raises:
         UserError: no sandbox, no such benchmark or one of another content, or the seed cannot start.
@@ -231,12 +232,12 @@ async def _parts_again(run: Run, settings: Settings, *, changed: bool) -> assemb
 
 
 async def _check_again(run: Run, settings: Settings, watcher: Watcher) -> Sequence[Checked]:
-    """Check the models: a wrong key is found at once, a provider that is away is waited for by the search itself."""
+    """Check the models: raise at once for a wrong key; leave waiting for an absent provider to the search."""
     begin_checks(run.folder, worst_of_checks(settings))
     try:
         checks = await check_models(settings, run.tree.model_facts.abilities)
     except UserError:
-        # Refused, or none was made.
+        # The check was refused, or none was made.
         end_checks(run.folder, counted=False)
         raise
     except Infrastructure as error:

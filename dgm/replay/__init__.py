@@ -1,7 +1,7 @@
-"""Record and replay, for programs: what a run did is done again and compared (``docs/replay.md``).
+"""Record and replay for programs: repeat parts of a run and compare the results (``docs/replay.md``).
 
-``decisions``, ``lineage`` and ``evaluations`` need no key and never write into the run; the ``live_`` ones ask a model
-for real, and record what they pay for in a run of its own.
+``decisions``, ``lineage`` and ``evaluations`` need no key and never write into the run. The ``live_`` functions
+call a real model, and record the paid calls in a run of their own.
 """
 
 from dgm.replay.live import Live, live_evaluations, live_lineage, live_settings

@@ -1,4 +1,4 @@
-"""Replays for real: another model does again what a run did, in a run of its own."""
+"""Live replays: another model repeats parts of a run, recorded in a run of their own."""
 
 import asyncio
 import re
@@ -40,24 +40,24 @@ from dgm.simulate import check_performed
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """How something is done again for real."""
+    """The settings, place, limit and callbacks of a live replay."""
 
     settings: Settings
     """From ``live_settings``."""
     into: Path | None = None
-    """Folder of the run that it is recorded in; default: ``live-<model>-<n>`` in the run's own folder."""
+    """Folder of the run that records the replay; default: ``live-<model>-<n>`` in the run's own folder."""
     max_usd: float | None = None
-    """What it may cost, over all its sessions."""
+    """Limit on the cost over all its sessions, in USD; None: no limit."""
     on_evaluation: Callable[[AgentId, Evaluation], None] = lambda _agent, _evaluation: None
-    """Hears of every verdict; the first argument is the agent in the recorded run."""
+    """Called with every verdict; the first argument is the agent in the recorded run."""
     on_step: Callable[[LiveStep], None] = lambda _: None
-    """Hears of every step of a lineage."""
+    """Called with every step of a lineage."""
 
 
 def live_settings(
     run: Run, model: str, benchmark: str | None = None, assignments: Sequence[str] = ()
 ) -> Settings:
-    """The run's settings with another model for all roles.
+    """Return the run's settings with another model for all roles.
 
     Args:
         run: the recorded run.
@@ -66,7 +66,8 @@ def live_settings(
         assignments: ``a.b=c`` texts, for ``models.*``, ``limits.*``, ``workers`` and ``sandbox``.
 
     Raises:
-        UserError: a setting is unknown, does not fit or would make it another experiment; or the run is simulated.
+        UserError: a setting is unknown, does not fit or would make it another experiment; or the run is
+            simulated.
     """
     check_performed(run)
     base = assemble.settings_of(run).model_dump(mode="json")
@@ -80,19 +81,21 @@ def live_settings(
 async def live_evaluations(
     run: Run, live: Live, agents: Collection[AgentId] | None = None, task: TaskId | None = None
 ) -> LiveEvaluations:
-    """The same agents on the same tasks by another model, compared in pairs; or on another benchmark's search split.
+    """Evaluate the same agents with another model on the same tasks, or on another benchmark's search split.
 
-    Called again with the same arguments it goes on where it ended, and pays for nothing twice.
+    On the same benchmark, the verdicts are compared in pairs. A second call with the same arguments continues
+    where the first ended, and pays for nothing twice.
 
     Args:
         run: open to read.
         live: how.
-        agents: whose evaluations; None for all. On another benchmark the seed is added, and None stands for the best.
+        agents: whose evaluations; None for all. On another benchmark the seed is added, and None stands for the
+            best.
         task: only of this task.
 
     Raises:
         UserError: no such agent or task, or the model cannot be used (key, price, name).
-        ArchiveBusy: another process is at it.
+        ArchiveBusy: another process is writing the live run.
         Infrastructure: the provider or the sandboxes' engine does not answer.
     """
     parts = assemble.parts_of(live.settings)
@@ -123,10 +126,10 @@ async def live_evaluations(
 
 
 async def live_lineage(run: Run, leaf: AgentId, live: Live) -> LiveLineage:
-    """Each expansion from the seed to ``leaf`` again, from its recorded parent and evidence, by another model.
+    """Repeat each expansion from the seed to ``leaf`` with another model, from its recorded parent and evidence.
 
-    Called again with the same arguments it goes on where it ended, and pays for nothing twice; raises as
-    ``live_evaluations``.
+    A second call with the same arguments continues where the first ended, and pays for nothing twice. The
+    errors are those of ``live_evaluations``.
     """
     parts = assemble.parts_of(live.settings)
     assemble.check_benchmark(run, parts)
@@ -144,7 +147,7 @@ async def live_lineage(run: Run, leaf: AgentId, live: Live) -> LiveLineage:
 
 
 async def _opened(run: Run, live: Live, plan: Mapping[str, Any], parts: assemble.Parts) -> Run:
-    """The live run of this plan, open to write: the one that was begun before, else a new one."""
+    """Return the live run of this plan, open to write; create it if there is none."""
     settings = live.settings
     commits = {str(agent): run.tree.agents[agent].commit for agent, _ in plan.get("pairs", ())}
     frozen = settings.model_dump(mode="json", include={"model", "models", "limits"})
@@ -193,7 +196,7 @@ def _listener(live: Live, recorded: Mapping[AgentId, AgentId]) -> Callable[[Reco
 
 
 def _untried(run: Run, made: Run, pairs: Sequence[Pair]) -> bool:
-    """Whether a pair has no verdict yet and was not given up."""
+    """Return whether a pair has no verdict yet and was not given up."""
     for agent, task in pairs:
         entered = candidate(made, run.tree.agents[agent])
         if entered is None or task not in made.tree.tried(entered):

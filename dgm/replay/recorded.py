@@ -26,11 +26,11 @@ from dgm.search.worker import Worker
 from dgm.simulate import check_performed
 
 PLAN = "replay"
-"""Key of a live run's configuration that says what it does again."""
+"""Key of a live run's configuration that says what it repeats."""
 
 
 def decisions(run: Run, policy: Policy | None = None, seed: int | None = None) -> Decisions:
-    """Asks the policy again every question that the run asked, on the tree as it was then; no sandbox, no model.
+    """Ask the policy every question of the run again, on the tree of that moment; use no sandbox and no model.
 
     Args:
         run: open to read; may still be written by another process.
@@ -56,20 +56,20 @@ async def lineage(
     sandbox: str | None = None,
     on_step: Callable[[StepAgain], None] = lambda _: None,
 ) -> Sequence[StepAgain]:
-    """Performs every expansion from the seed to ``agent`` again, on recorded replies, and compares commit ids.
+    """Repeat every expansion from the seed to ``agent`` on recorded replies, and compare commit ids.
 
-    Each step starts from the recorded parent, so that one divergence does not hide what comes after it.
+    Each step starts from the recorded parent, so that one divergence does not hide later ones.
 
     Args:
         run: open to read.
         agent: the last of the lineage.
-        sandbox: ``docker``, ``bubblewrap`` or ``auto``; default: as in the run, or ``auto`` where that is not to be
-            had here.
+        sandbox: ``docker``, ``bubblewrap`` or ``auto``; default: as in the run, or ``auto`` if that is not
+            available here.
         on_step: hears of each step when it is done.
 
     Raises:
         UserError: no such agent, no sandbox, the benchmark has changed since, or the run is simulated.
-        ArchiveCorrupt: a trace, a commit or an event is damaged; names it.
+        ArchiveCorrupt: a trace, a commit or an event is damaged; the message names it.
         Infrastructure: the sandboxes' engine failed.
     """
     _check_search(run)
@@ -91,17 +91,19 @@ async def evaluations(
     how: How | None = None,
     sandbox: str | None = None,
 ) -> Sequence[EvaluationAgain]:
-    """Grades recorded patches again, or lets the agents work again on recorded replies, in fresh sandboxes.
+    """Grade recorded patches again, or let the agents work again on recorded replies, in fresh sandboxes.
 
     Args:
         run: open to read.
         agents: whose evaluations; None for all.
         task: only of this task; None for all.
-        how: grade or perform, how many at once; default: grade, one at once.
+        how: grade or perform, and how many at once; default: grade, one at once.
         sandbox: as for ``lineage``.
 
     Raises:
-        As ``lineage``; UserError also where there is no such evaluation.
+        UserError: an error of ``lineage``, or there is no such evaluation.
+        ArchiveCorrupt: as for ``lineage``.
+        Infrastructure: as for ``lineage``.
     """
     chosen = dict(graded(run, agents, task))
     found: dict[ActionId, EvaluationAgain] = {}
@@ -120,10 +122,11 @@ def _studio_of(run: Run, until: int, sandbox: str | None) -> AbstractAsyncContex
 
 
 def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
-    """What the things of a run are done again with.
+    """Return the parts with which things of a run are repeated.
 
     Raises:
-        UserError: no sandbox or no such benchmark here, the benchmark has changed since, or the run is simulated.
+        UserError: no sandbox or no such benchmark here, the benchmark has changed since, or the run is
+            simulated.
     """
     check_performed(run)
     assemble.tell_of_changed_objects(run)
@@ -139,7 +142,7 @@ def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
 
 
 def usual_sandbox(run: Run, until: int | None = None) -> EngineName:
-    """The run's own kind of sandbox (at event ``until``), or ``auto`` where that is not to be had here."""
+    """Return the run's own kind of sandbox (at event ``until``), or ``auto`` if that is not available here."""
     try:
         choose(cast("EngineName", run.sandbox(until)))
     except UserError:
@@ -163,7 +166,11 @@ def _own_policy(run: Run, settings: Settings) -> Policy:
 
 
 def _check_search(run: Run) -> None:
-    """A lineage that was made again live has neither decisions nor evidence of its own."""
+    """Refuse a lineage that was repeated live; it has neither decisions nor evidence of its own.
+
+    Raises:
+        UserError: the run holds such a lineage.
+    """
     if run.config.get(PLAN, {}).get("what") == "lineage":
         raise UserError(
             f"{run.name}: holds a lineage that was made again live, from another run's evidence; replay that run"

@@ -1,4 +1,4 @@
-"""Turns a decision into an order: which evidence goes with it, which agents, and what the archive already knows."""
+"""The step from a decision to an order: its evidence, its agents, and what the archive already knows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -32,15 +32,15 @@ from dgm.search.orders import EvaluateOrder, ExpandOrder, Order, Standing
 
 
 class Foreman:
-    """A run on disk, on behalf of the loop; what it writes beside events is the ref of a new agent."""
+    """A run on disk, on behalf of the loop; beside events it writes only the ref of a new agent."""
 
     def __init__(self, run: Run, settings: Settings, needs: Mapping[str, Needs] | None = None) -> None:
-        """Writes nothing yet.
+        """Write nothing yet.
 
         Args:
             run: open to write, or to be replayed.
             settings: of the run.
-            needs: operator → what it needs, for every operator that there is; None: any there may be, without needs.
+            needs: operator → its needs, for every operator there is; None: allow any operator, without needs.
         """
         self._run = run
         self._settings = settings
@@ -50,27 +50,28 @@ class Foreman:
 
     @property
     def tree(self) -> Tree:
-        """Up to date with ``append``."""
+        """The run's tree, up to date with ``append``."""
         return self._run.tree
 
     def append(self, event: Event) -> Recorded:
-        """Raises as ``Run.append``."""
+        """Append an event to the run, and close the proposal of a child that has ended; raise as ``Run.append``."""
         recorded = self._run.append(event)
         ended = _ended(event)
-        # Not only of one that waited: the process may have died between the diff and the event that it waits.
+        # Also for a child that did not wait: the process may have died between the diff and the ChildProposed
+        # event.
         if ended and self._settings.gates.approve:
             self._approvals.done(ended)
         return recorded
 
     def since(self, seq: int) -> Iterable[Recorded]:
-        """The events after number ``seq``, model calls included, in order."""
+        """Return the events after number ``seq``, model calls included, in order."""
         return self._run.store.read(seq)
 
     def with_evidence(self, action: ActionId, what: Action, tree: Tree) -> Action:
-        """The action with all that its operator may see, drawn once so that it can be repeated.
+        """Return the action with all that its operator may see, drawn once so that it can be repeated.
 
-        Of an action that was started already, only what was known then: a replay draws the same again, from the
-        ``tree`` of that moment.
+        For an action that was started already, draw only from what was known then. A replay draws the same
+        again from the ``tree`` of that moment.
 
         Raises:
             UserError: the run has no such operator.
@@ -87,7 +88,7 @@ class Foreman:
         return choose_evidence(self._run, tree, action, what, self._needs[what.operator], self._settings)
 
     def order(self, action: ActionId, what: Action) -> Order:
-        """What a worker needs to perform the action; it must have been started in the tree."""
+        """Return all that a worker needs to perform the action, which must have been started in the tree."""
         tree = self._run.tree
         if isinstance(what, Evaluate):
             return EvaluateOrder(action, what, tree.agents[what.agent])
@@ -111,15 +112,18 @@ class Foreman:
     def siblings(
         self, what: Expand, there: int, waiting: Mapping[ActionId, Waiting]
     ) -> Mapping[str, CommitId]:
-        """Children of the first parent, of the first so many agents and of those that wait; only for their gate."""
+        """Return the first parent's children among the first ``there`` agents and among those that wait.
+
+        Only the novelty gate needs them.
+        """
         if self._settings.gates.novelty == "off":
             return {}
         return siblings(self._run.tree, what.parents[0], there, waiting)
 
     def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn | ChildProposed:
-        """The event of a birth, or that the child waits for a person where the gate ``approve`` says so.
+        """Return the event of a birth, or of the child's wait for a person if the gate ``approve`` is on.
 
-        A twin that was made at the same time by another worker is stillborn.
+        A twin that another worker made at the same time is stillborn.
         """
         content = self._run.repository.tree_of(outcome.commit)
         dead = self._twin(outcome, content)
@@ -130,7 +134,7 @@ class Foreman:
         return self._born(action, outcome, content)
 
     def answered(self, now: float) -> AgentBorn | AgentStillborn | None:
-        """The event of the first child that waits no longer at ``now`` (Unix time); None where all wait on."""
+        """Return the event of the first child that waits no longer at ``now`` (Unix time); None if all still wait."""
         decided = self._approvals.due(now)
         if decided is None:
             return None
@@ -157,7 +161,7 @@ class Foreman:
 
 
 def _ended(event: Event) -> ActionId:
-    """The expansion that has come to its end with the event; ``NO_ACTION`` where none has."""
+    """Return the expansion that has ended with the event; ``NO_ACTION`` if none has."""
     match event:
         case AgentBorn(action=action) | AgentStillborn(action=action) | ActionLost(action=action, final=True):
             return action

@@ -1,8 +1,8 @@
-"""The search: ask the policy, start what it says, record what comes back; the only writer of the event log.
+"""The search loop: ask the policy, start its action, record the result; the only writer of the event log.
 
-Up to ``workers`` actions are under way at once, with no barrier between them. The intent is durable before an action
-starts, and its outcome before the policy is asked again. An action that is performed again keeps its id, so that the
-replies it has already paid for are served from the traces.
+Up to ``workers`` actions run at once, with no barrier between them. The intent is durable before an action
+starts, and its outcome before the policy is asked again. An action that is performed again keeps its id, so
+that the replies it has already paid for are served from the traces.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What a worker's task leaves in the queue."""
+    """The result of a worker's task, as it lies in the queue."""
 
     action: ActionId
     result: Outcome | Infrastructure
@@ -49,17 +49,17 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a search tells, asks and measures time by."""
+    """The callbacks, model supply, clocks and goals of a search."""
 
     on_event: Callable[[Recorded], None] = lambda _: None
     supply: Supply = ENDLESS
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
-    """Unix time, as the log has it."""
+    """Unix time, as in the log."""
     answers_s: float = 1.0
-    """How often it is looked whether a person has answered for a child that waits."""
+    """Interval, in seconds, between looks for a person's answer about a waiting child."""
     goals: Goals | None = None
-    """The ends beside the budget; None: there are none."""
+    """The goals beside the budget; None: there are none."""
 
 
 NOTHING_AROUND = Surroundings()
@@ -86,13 +86,13 @@ class Search:
         self._now, self._answers_s = around.now, around.answers_s
         self._goals = around.goals
         self._last_at = around.now()
-        """Of the last event."""
+        """Time of the last event, in Unix seconds."""
         self._running: dict[ActionId, asyncio.Task[None]] = {}
         self._finished: asyncio.Queue[Finished | None] = asyncio.Queue()
         self._stop: Ending | None = None
         self._observed = 0
         self._cramped = False
-        """Whether the policy has just asked for an expansion that the budget has no room for."""
+        """Whether the policy's last wish was an expansion that the budget has no room for."""
 
     @property
     def running(self) -> int:
@@ -105,13 +105,13 @@ class Search:
         return self._stop is not None
 
     def ask_to_stop(self, message: str) -> None:
-        """Starts nothing new from now on; what is under way ends and is recorded."""
+        """Start nothing new from now on; actions under way end and are recorded."""
         if self._stop is None:
             self._stop = Ending(Reason.STOPPED, message)
             self._finished.put_nowait(None)
 
     async def go(self) -> Ending:
-        """Searches until a budget is spent, nothing is left, or a stop is asked for."""
+        """Search until a budget is spent, nothing is left, or a stop is asked for."""
         for action in list(self._foreman.tree.pending):
             self._append(ActionLost(action, "the process that performed it ended"))
         async with asyncio.TaskGroup() as group:
@@ -125,7 +125,7 @@ class Search:
                         continue
                 if over is not None and not self._running:
                     break
-                # Where nothing is held back by a wait, only what finishes can change anything.
+                # If no wait holds an action back, only a finished action can change anything.
                 held_back = wait_s > 0.0 and len(self._running) < self._slots and not over
                 waits = [max(wait_s, 0.05)] if held_back else []
                 await self._take(min([*waits, self._answers_s] if self._asking else waits, default=None))
@@ -142,7 +142,7 @@ class Search:
         return 1 if self._patience.on_trial else self._settings.workers
 
     def _fill(self, group: asyncio.TaskGroup) -> Ending | None:
-        """Starts what may start; the session's end where nothing more may."""
+        """Start every action that may start; return the session's end if none may any more."""
         while len(self._running) < self._slots:
             over = self._over()
             if over is not None:
@@ -180,7 +180,7 @@ class Search:
         return Ending(Reason.CANNOT_GO_ON, f"{stuck.message}; what may help: {stuck.may_help}")
 
     def _out_of_time(self) -> Ending | None:
-        """While nothing happens but that children wait, no event says how late it is."""
+        """Return the ending if the time limit passes while children wait; no event tells the time meanwhile."""
         tree = self._foreman.tree
         limit = tree.budget.seconds
         if not self._asking or limit is None or tree.wall_seconds + self._now() - self._last_at < limit:
@@ -194,12 +194,12 @@ class Search:
         return bool(self._foreman.tree.waiting)
 
     def _hear(self) -> None:
-        """Records what was said of children that waited, and whose time is over."""
+        """Record the answers about waiting children, and the children whose time is over."""
         while (event := self._foreman.answered(self._now())) is not None:
             self._append(event)
 
     async def _pause(self) -> Ending | None:
-        """Waits until the models' provider answers again; the session's end where it is not that which fails."""
+        """Wait until the models' provider answers again; return the session's end if the provider is not the cause."""
         reason = self._supply.halted or await self._outage()
         if self._stop is not None:
             return self._stop
@@ -224,7 +224,7 @@ class Search:
         return None
 
     async def _outage(self) -> str:
-        """Return why a provider does not answer now; nobody who asks to stop meanwhile waits for it."""
+        """Return why a provider does not answer now; return early if a stop is asked for."""
         asking = asyncio.create_task(self._supply.outage())
         stopping = asyncio.create_task(self._finished.get())
         try:
@@ -238,7 +238,8 @@ class Search:
     def _choose(self) -> tuple[ActionId, Action, bool] | None:
         tree = self._foreman.tree
         again = list(tree.to_redo().items())
-        # What has just failed lets something else go first: so one action's trouble is told from everybody's.
+        # Another action goes before the one that has just failed: this tells one action's trouble from a
+        # general one.
         fresh = [(action, what) for action, what in again if action != self._patience.last_failed]
         if fresh:
             return *fresh[0], True
@@ -268,7 +269,7 @@ class Search:
         self._running[action] = group.create_task(perform(), name=f"action-{action}")
 
     async def _take(self, wait_s: float | None) -> None:
-        """Records what has finished; waits for the first, at most ``wait_s``."""
+        """Record the finished actions; wait for the first one, at most ``wait_s`` seconds."""
         try:
             finished = await asyncio.wait_for(self._finished.get(), wait_s)
         except TimeoutError:
@@ -300,7 +301,7 @@ class Search:
             log.warning("action %d failed too often and is given up: %s", action, failure)
             self._append(ActionLost(action, f"given up: {failure}", final=True))
         else:
-            # What ends the session is said once, by its last line.
+            # The last line of the session reports its cause; do not warn of it twice.
             ends = self._supply.spent or self._supply.refused or self._supply.halted
             level = logging.INFO if ends else logging.WARNING
             log.log(level, "action %d failed and will be performed again: %s", action, failure)
@@ -313,7 +314,7 @@ class Search:
         self._on_event(recorded)
 
     def _catch_up(self) -> None:
-        """Shows the policy what was recorded since, model calls included, in the order of the log."""
+        """Show the policy the events recorded since its last look, model calls included, in the order of the log."""
         if self._policy.keeps_state:
             for recorded in self._foreman.since(self._observed):
                 self._policy.observe(recorded)
@@ -331,5 +332,5 @@ def _failure(result: Outcome | Infrastructure) -> str | None:
 
 
 def decision_stream(seed: int, action: ActionId) -> Random:
-    """The random stream of the decision that starts ``action``: addressed, never stored."""
+    """Return the random stream of the decision that starts ``action``, derived from the seed and never stored."""
     return Random(f"{seed}/{action}")
