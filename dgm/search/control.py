@@ -1,12 +1,14 @@
-"""The control of equal spend: what the search's money buys without a search, as further attempts of the seed.
+"""The control of equal spend: further attempts of the seed for the search's money, without a search.
 
-Let S be all that the search took (failed and stillborn work included) and c what a first attempt of the seed took in
-the mean over the T holdout tasks on which it has a verdict. Then the seed may have k = ⌊S / (c T)⌋ attempts at each
-task, at least the one that it had, at most a bound. The unit is USD; where either took none, tokens; else seconds of
-work. A task counts as solved when any of the k attempts solves it, as if somebody picked the right one each time. Once
-one has, no further attempt is made; what that leaves of S buys none at other tasks, of which all have equally many.
+Let S be the whole spend of the search, failed and stillborn work included. Let c be the mean spend of the
+seed's first attempt over the T holdout tasks on which it has a verdict. Then the seed may have k = ⌊S / (c T)⌋
+attempts at each task, at least the one that it had, at most a bound. The unit is USD; tokens if either spend is
+zero in USD; else seconds of work.
 
-Further attempts are those of a candidate of its own, so that the seed's account and verdicts stay what they are. S and
+A task counts as solved when any of the k attempts solves it, as if somebody picked the right one each time. A
+solved task gets no further attempt. The money saved buys none at other tasks: all tasks have equally many.
+
+Further attempts belong to a candidate of its own, so that the seed's account and verdicts stay unchanged. S and
 the bound are in the examination's log, so that its decisions are a function of the log.
 """
 
@@ -23,11 +25,11 @@ from dgm.policies.roster import Roster
 from dgm.search.exam import Comparison, candidate, enter_as, paired
 
 OPERATOR = "control"
-"""Of the candidate whose attempts these are."""
+"""Operator of the candidate that makes the further attempts."""
 MOST = 20
-"""Attempts at a task, unless somebody asks for more."""
+"""Default maximum number of attempts at a task."""
 _ROUNDING = 1e-9
-"""What is below a whole number by less counts as that number."""
+"""A value below a whole number by less than this counts as that number."""
 
 _SECONDS = """
 SELECT coalesce(sum(json_extract(body, '$.seconds')), 0.0) FROM events
@@ -36,7 +38,7 @@ WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn') AND seq <= ?
 
 
 class Unit(StrEnum):
-    """What spend is compared in."""
+    """Unit in which spends are compared."""
 
     USD = "usd"
     TOKENS = "tokens"
@@ -45,15 +47,15 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """How often the seed is to be had for what the search took."""
+    """The spend of the search and of one attempt of the seed."""
 
     unit: Unit
     search: float
-    """All that the search took."""
+    """Whole spend of the search, in ``unit``."""
     attempt: float
-    """The mean of the seed's first attempts."""
+    """Mean spend of the seed's first attempts, in ``unit``."""
     tasks: int
-    """Those on which the seed's first attempt has a verdict."""
+    """Number of tasks on which the seed's first attempt has a verdict."""
 
     @property
     def affordable(self) -> int:
@@ -63,14 +65,14 @@ class Price:
 
 @dataclass(slots=True)
 class _Tried:
-    """How far one task is; the seed's first attempt is number 0."""
+    """Progress of one task; the seed's first attempt is number 0."""
 
     started: int = 0
     ended: int = 0
-    """With a verdict, or given up."""
+    """Attempts with a verdict, or given up."""
     first: Verdict | None = None
     solved_by: int | None = None
-    """Number of the attempt."""
+    """Number of the first attempt that solved it; None: unsolved."""
 
 
 class Attempts:
@@ -79,19 +81,19 @@ class Attempts:
     def __init__(self) -> None:
         self.tasks: dict[TaskId, _Tried] = {}
         self.session: Control | None = None
-        """What this session's control goes by; None where it has none."""
+        """The control of this session; None if it has none."""
         self.plan: Control | None = None
-        """That of the last session that had one."""
+        """The control of the last session that had one."""
         self._controls: set[AgentId] = set()
         self._open: dict[ActionId, Evaluate] = {}
-        """Under way, or to be performed again."""
+        """Attempts under way, or to be performed again."""
         self._firsts: dict[ActionId, float] = {}
         """The seed's first attempts that have a verdict → seconds."""
         self.seconds = 0.0
-        """Of the others that have one."""
+        """Seconds of the further attempts that have a verdict."""
 
     def observe(self, recorded: Recorded) -> None:
-        """Folds in the next event."""
+        """Fold in the next event."""
         match recorded.event:
             case RunStarted():
                 self.session = recorded.event.control
@@ -125,12 +127,15 @@ class Attempts:
             task.solved_by = what.attempt
 
     def begun(self, tree: Tree) -> bool:
-        """Whether all of the seed's first attempts have ended, so that it can be known what an attempt takes."""
+        """Return whether all of the seed's first attempts have ended, so that the spend of an attempt is known."""
         tried = [self.tasks.get(task) for task in tree.tasks]
         return bool(tried) and all(one is not None and one.ended for one in tried)
 
     def price(self, tree: Tree, plan: Control | None) -> Price | None:
-        """None without a plan, before all of the seed's first attempts have ended, or where nothing took anything."""
+        """Return the price of an attempt.
+
+        None without a plan, before all of the seed's first attempts have ended, or if nothing was spent.
+        """
         if plan is None or not self._firsts or not self.begun(tree):
             return None
         spent = sum((tree.spend_of(action) for action in self._firsts), Usage())
@@ -142,18 +147,18 @@ class Attempts:
         return None
 
     def allowed(self, tree: Tree, plan: Control | None) -> int:
-        """Attempts at each task, the first included; 1 while there is no price."""
+        """Return the attempts at each task, the first included; 1 while there is no price."""
         price = self.price(tree, plan)
         return 1 if price is None or plan is None else max(1, min(price.affordable, plan.attempts))
 
     def unsolved(self) -> dict[TaskId, _Tried]:
-        """Tasks on which the seed has a first verdict, and no attempt a good one."""
+        """Return the tasks on which the seed has a first verdict and no attempt was resolved."""
         found = self.tasks.items()
         return {task: one for task, one in found if one.first is not None and one.solved_by is None}
 
 
 class Examination:
-    """Every candidate on every task once, then the control's attempts; never expands."""
+    """A policy that tries every candidate on every task once, then the control's attempts; it never expands."""
 
     name = "examination"
     keeps_state = True
@@ -163,9 +168,9 @@ class Examination:
         self._attempts = Attempts()
 
     def next(self, tree: Tree, rng: Random) -> Action | None:
-        """The first pair that was not tried; else a further attempt at the unsolved task that had the fewest.
+        """Return the first untried pair; else a further attempt at the unsolved task with the fewest attempts.
 
-        None when all is done, and while what is to be done depends on what is under way.
+        None when all is done, and while the next attempt depends on attempts under way.
         """
         pair = self._pairs.next(tree, rng)
         who = next((agent.id for agent in tree.agents if agent.operator == OPERATOR), None)
@@ -183,41 +188,43 @@ class Examination:
         return Evaluate(who, task, number)
 
     def observe(self, event: Recorded) -> None:
-        """Folds in the next event."""
+        """Fold in the next event."""
         self._attempts.observe(event)
 
 
 @dataclass(frozen=True, slots=True)
 class ControlFindings:
-    """What the control says so far."""
+    """The findings of the control so far."""
 
     price: Price
     bound: int
-    """Attempts at each task at most, as it was asked for; not below those that every task has had."""
+    """Maximum number of attempts at each task, as asked for; not below the number that every task has had."""
     attempts: int
-    """Attempts that every task has had, or would have had but that one solved it; the first included."""
+    """Attempts that every task has had, the first included; a solved task counts as having had them."""
     further: int
-    """Attempts beyond the first ones that have a verdict."""
+    """Number of attempts beyond the first ones that have a verdict."""
     missing: int
-    """Attempts still to be made, at most; 0: it is complete."""
+    """Maximum number of attempts still to be made; 0: the control is complete."""
     once: Tally
-    """The seed's first attempts: the rate of a single one."""
+    """The seed's first attempts: the rate of a single attempt."""
     pairs: Comparison
-    """``first``: the control, which has solved a task that any of ``attempts`` attempts solved; ``second``: the best
-    agent with its one attempt."""
+    """Comparison of the control (``first``) with the best agent and its one attempt (``second``).
+
+    The control has solved a task if any of ``attempts`` attempts solved it.
+    """
     spend: Usage
-    """Of the further attempts."""
+    """Usage of the further attempts."""
     took: float = 0.0
-    """What these took, in the unit of the price."""
+    """Spend of the further attempts, in the unit of the price."""
 
     @property
     def wanted(self) -> int:
-        """Attempts at each task when it is complete."""
+        """Attempts at each task when the control is complete."""
         return max(1, min(self.price.affordable, self.bound))
 
 
 def control_of(run: Run, attempts: int = MOST) -> Control:
-    """What a control of the run's search goes by, as it stands.
+    """Return a control of the run's search, with the spend of the search so far.
 
     Args:
         run: the search.
@@ -229,13 +236,13 @@ def control_of(run: Run, attempts: int = MOST) -> Control:
 
 
 def enter_control(exam: Run, search: Run) -> AgentId:
-    """The control in the examination of a search; entered if it was not yet."""
+    """Return the control's candidate in the examination of a search; enter it if it is missing."""
     commit = search.tree.agents[SEED].commit
     return enter_as(exam, f"control {commit}", lambda: search.repository.source(commit), OPERATOR)
 
 
 def attempts_missing(exam: Run, plan: Control) -> int | None:
-    """How many attempts a control that goes by ``plan`` still has to make, at most; None where nobody knows yet."""
+    """Return the maximum number of attempts that a control by ``plan`` still has to make; None if not yet known."""
     attempts = _folded(exam)
     if not attempts.begun(exam.tree):
         return None
@@ -243,15 +250,15 @@ def attempts_missing(exam: Run, plan: Control) -> int | None:
 
 
 def control_findings(exam: Run, best: Agent, now: Control) -> ControlFindings | None:
-    """What the control in an examination says of an agent of the search; None where it has none, or not yet.
+    """Return the control's findings on an agent of the search; None without a control, or while they are not known.
 
-    All tasks are judged by equally many attempts: those of a round that is not complete count for no task. One that
-    nobody asked for is there all the same where no further attempt belongs to it.
+    All tasks are judged by equally many attempts: attempts of an incomplete round count for no task. If no
+    further attempt is affordable, the findings exist even if nobody asked for a control.
 
     Args:
         exam: the examination.
         best: the agent.
-        now: from ``control_of``: what the search has taken by now, which may be more than when attempts were made.
+        now: from ``control_of``: the search's spend by now, which may be more than when attempts were made.
     """
     attempts, entered = _folded(exam), candidate(exam, best)
     plan = now if attempts.plan is None else replace(now, attempts=attempts.plan.attempts)

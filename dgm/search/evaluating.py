@@ -1,7 +1,7 @@
-"""Agents on every task of a split, outside of a search: what is to be tried, and what came of it.
+"""Evaluations of agents on every task of a split, outside of a search: what is wanted, and the results.
 
-The work is done by the same loop as a search, in a run of its own. What is wanted may grow from session to session
-(further agents, tasks or attempts); what was done before is never done again.
+The loop of a search does the work, in a run of its own. The wanted evaluations may grow from session to session
+(further agents, tasks or attempts). Finished evaluations are never repeated.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from dgm.errors import UserError
 from dgm.search.exam import Comparison, paired
 
 PLAN = "evaluation"
-"""Key of an evaluation's configuration that says what it evaluates on, and with what."""
+"""Key of an evaluation's configuration that names its tasks and its means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class Wanted:
     """Every agent on every task, ``attempts`` times."""
 
     agents: tuple[AgentId, ...]
-    """As they are entered in the evaluation."""
+    """Their numbers in the evaluation."""
     tasks: tuple[TaskId, ...]
     attempts: int = 1
 
     def all(self) -> list[Evaluate]:
-        """In the order in which they are tried: first attempts of all tasks first, agents side by side."""
+        """Return all evaluations in the order of trial: first attempts of all tasks first, agents side by side."""
         return [
             Evaluate(agent, task, attempt)
             for attempt in range(self.attempts)
@@ -43,7 +43,7 @@ class Wanted:
 
 
 class Schedule:
-    """The policy of an evaluation: what is wanted and was never started, in order; never expands."""
+    """The policy of an evaluation: start the wanted evaluations in order, once each; never expand."""
 
     name = "schedule"
     keeps_state = True
@@ -53,24 +53,24 @@ class Schedule:
         self._started: set[Evaluate] = set()
 
     def next(self, tree: Tree, rng: Random) -> Action | None:  # noqa: ARG002  (nothing is left to chance)
-        """The first that was not started; None when all were."""
+        """Return the first evaluation that was not started; None when all were."""
         while self._waiting and self._waiting[-1] in self._started:
             self._waiting.pop()
         return self._waiting[-1] if self._waiting else None
 
     def observe(self, event: Recorded) -> None:
-        """Notes what was started."""
+        """Record the started evaluation."""
         if isinstance(event.event, ActionStarted) and isinstance(event.event.action, Evaluate):
             self._started.add(event.event.action)
 
 
 class Standing:
-    """How far an evaluation is, read from its log once."""
+    """Progress of an evaluation, read from its log once."""
 
     def __init__(self, run: Run) -> None:
         self.graded: dict[Evaluate, Evaluation] = {}
         self.given_up: dict[Evaluate, str] = {}
-        """What the infrastructure failed too often → why."""
+        """Evaluations that the infrastructure failed too often → why."""
         self.actions: dict[ActionId, Evaluate] = {}
         kinds = ("action_started", "action_lost", "task_graded", "verdict_withdrawn")
         for row in run.store.rows():
@@ -89,43 +89,43 @@ class Standing:
                 self.given_up[self.actions[action]] = reason
 
     def missing(self, wanted: Wanted) -> list[Evaluate]:
-        """What is wanted and neither graded nor given up."""
+        """Return the wanted evaluations that are neither graded nor given up."""
         return [what for what in wanted.all() if what not in self.graded and what not in self.given_up]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One agent's evaluations of those that are wanted."""
+    """One agent's wanted evaluations."""
 
     agent: AgentId
     graded: Sequence[Evaluation]
     given_up: Mapping[TaskId, str]
     """Tasks without a first verdict because the infrastructure failed too often → why."""
     missing: int
-    """Evaluations that are not done (yet)."""
+    """Number of evaluations that are not done (yet)."""
     spend: Usage
-    """Lost and invalid tries included."""
+    """Usage, lost and invalid tries included."""
 
     @property
     def first(self) -> Mapping[TaskId, Evaluation]:
-        """First attempts."""
+        """First attempts, by task."""
         return {done.task: done for done in self.graded if done.attempt == 0}
 
     @property
     def tally(self) -> Tally:
-        """Of first attempts, so that every task counts once."""
+        """Tally of first attempts, so that every task counts once."""
         return added(self.first.values())
 
     @property
     def any(self) -> Tally:
-        """Tasks that some attempt resolved."""
+        """Tally of tasks; a task is resolved if some attempt resolved it."""
         resolved = {done.task for done in self.graded if done.verdict is Verdict.RESOLVED}
         tried = {done.task for done in self.graded}
         return Tally(len(resolved), len(tried - resolved))
 
     @property
     def attempts(self) -> Tally:
-        """All attempts together; those on one task are not independent."""
+        """Tally of all attempts together; those on one task are not independent."""
         return added(self.graded)
 
     @property
@@ -134,9 +134,9 @@ class Result:
         return {task: done.reason for task, done in self.first.items() if done.verdict is Verdict.UNRESOLVED}
 
     def by_tag(self, tasks: Iterable[Task]) -> Mapping[str, Tally]:
-        """Tag → the tally of its tasks' first attempts; by name. A task counts under each of its tags.
+        """Return the tally of first attempts by tag, sorted by name; a task counts under each of its tags.
 
-        Where several benchmarks are mixed, their names are tags too.
+        If several benchmarks are mixed, their names are tags too.
         """
         first, tasks = self.first, list(tasks)
         mixed = len({task.benchmark for task in tasks}) > 1
@@ -149,12 +149,12 @@ class Result:
 
 
 def added(evaluations: Iterable[Evaluation]) -> Tally:
-    """Their tally."""
+    """Return the tally of the evaluations."""
     return sum((evaluation.tally for evaluation in evaluations), Tally())
 
 
 def results(run: Run, wanted: Wanted) -> Sequence[Result]:
-    """What came of it so far, agent by agent."""
+    """Return the results of the wanted evaluations so far, agent by agent."""
     standing, accounts = Standing(run), Accounts(run)
     chosen = set(wanted.all())
     missing = standing.missing(wanted)
@@ -186,13 +186,13 @@ def results(run: Run, wanted: Wanted) -> Sequence[Result]:
 
 
 def comparison(one: Result, two: Result) -> Comparison:
-    """Two agents' first attempts, task by task."""
+    """Compare two agents' first attempts, task by task."""
     tasks = [task for task in one.first if task in two.first]
     return paired((task, one.first[task].verdict, two.first[task].verdict) for task in tasks)
 
 
 def goal(run: Run, missing: Sequence[Evaluate]) -> int:
-    """How many evaluations the run will hold when nothing is missing; what was begun before is ended too."""
+    """Return the number of evaluations in the run when nothing is missing; actions begun before are ended too."""
     begun = [*run.tree.pending.values(), *run.tree.to_redo().values()]
     return run.tree.evaluations + len({*missing, *(what for what in begun if isinstance(what, Evaluate))})
 
@@ -200,13 +200,13 @@ def goal(run: Run, missing: Sequence[Evaluate]) -> int:
 def changed(
     base: Mapping[str, Any], assignments: Sequence[str], allowed: Sequence[str], who: str
 ) -> Settings:
-    """Settings with ``a.b=c`` texts applied, of which only some make sense.
+    """Return settings with ``a.b=c`` texts applied, of which only some are allowed.
 
     Args:
-        base: the settings to start from, as JSON has them.
+        base: the settings to start from, as JSON.
         assignments: as given to ``--set``.
         allowed: top-level names of settings that may be set.
-        who: what sets them, for the message.
+        who: the subject of the message, for example "a live replay".
 
     Raises:
         UserError: a setting is unknown, does not fit or may not be set here.

@@ -1,6 +1,7 @@
-"""Patches as files that SWE-bench's own tools read and write: predictions in and out, and the report on them.
+"""Patches in the file formats of SWE-bench's own tools: predictions in and out, and the report on them.
 
-A prediction is ``{"instance_id", "model_name_or_path", "model_patch"}``. Any benchmark's tasks can be graded so.
+A prediction is ``{"instance_id", "model_name_or_path", "model_patch"}``. Tasks of any benchmark can be graded
+this way.
 """
 
 import asyncio
@@ -24,17 +25,17 @@ from dgm.search.orders import EvaluateOrder, Order
 SUFFIXES = (".jsonl", ".json")
 FIELDS = ("instance_id", "model_name_or_path", "model_patch")
 SCHEMA = 2
-"""Of SWE-bench's report."""
+"""Version of SWE-bench's report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model says about one task."""
+    """A model's patch for one task."""
 
     task: TaskId
     patch: str
     place: str
-    """Where it stands, for messages."""
+    """Its place in the file, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +47,27 @@ class Predictions:
 
     @property
     def digest(self) -> str:
-        """Of what they say, however the file is laid out."""
+        """SHA-256 of the predictions, independent of the file's layout."""
         return hashlib.sha256(self.as_jsonl()).hexdigest()
 
     def as_jsonl(self) -> bytes:
-        """In SWE-bench's format, a line each."""
+        """Return the predictions in SWE-bench's format, one a line."""
         return b"".join(
             _line(one.task, self.model, one.patch) + b"\n"
             for one in sorted(self.by_task.values(), key=lambda one: one.task)
         )
 
     def source(self) -> Snapshot:
-        """What stands in an agent's place where nobody worked."""
+        """Return the files that stand in for an agent where nobody worked."""
         return {"predictions.jsonl": Entry(self.as_jsonl())}
 
 
 def read_predictions(file: Path) -> Predictions:
-    """The predictions of a ``.jsonl`` file, or of a ``.json`` file with a list (or a table by any key) of them.
+    """Read the predictions of a ``.jsonl`` file, or of a ``.json`` file with a list (or a table by any key) of them.
 
     Raises:
-        UserError: the file cannot be read, a row is none, a task has two, or they are of several models.
+        UserError: the file cannot be read, a row is no prediction, a task has two, or they are of several
+            models.
     """
     _check_suffix(file)
     try:
@@ -100,7 +102,7 @@ def _check_suffix(file: Path) -> None:
 
 
 def _lines(file: Path, text: str) -> Iterator[tuple[str, Any]]:
-    # Only at "\n": a JSON text may hold other separators of lines.
+    # Split only at "\n": a JSON text may hold other line separators.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             place = f"{file}:{number}"
@@ -129,7 +131,7 @@ def _prediction(place: str, row: Any) -> tuple[Prediction, str]:  # noqa: ANN401
     for field in FIELDS:
         if field not in row:
             raise UserError(f"{place}: no {field!r} (a prediction has {', '.join(FIELDS)})")
-        # SWE-bench takes null for a patch that is empty.
+        # SWE-bench accepts null for an empty patch.
         if not isinstance(row[field], str) and (field != "model_patch" or row[field] is not None):
             raise UserError(f"{place}: {field} is a {type(row[field]).__name__}; expected a text")
         if not row[field] and field != "model_patch":
@@ -143,10 +145,10 @@ def _prediction(place: str, row: Any) -> tuple[Prediction, str]:  # noqa: ANN401
 
 
 def check_known(predictions: Predictions, benchmark: Benchmark) -> None:
-    """Checks that every prediction is on a task of the benchmark.
+    """Check that every prediction is on a task of the benchmark.
 
     Raises:
-        UserError: one is not; says where it stands.
+        UserError: one is not; the message gives its place.
     """
     for one in predictions.by_task.values():
         try:
@@ -157,16 +159,16 @@ def check_known(predictions: Predictions, benchmark: Benchmark) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """Performs evaluations in which nobody works: the patch is there already, and is graded."""
+    """An executor of evaluations in which nobody works: it grades patches that exist already."""
 
     run: Run
     benchmark: Benchmark
     predictions: Predictions
     labels: Mapping[str, str]
-    """Of the sandboxes that grade."""
+    """Labels of the sandboxes that grade."""
 
     async def perform(self, order: Order) -> Evaluation:
-        """Grades one prediction; an evaluation that the infrastructure failed is ``invalid``."""
+        """Grade one prediction; return ``invalid`` if the infrastructure failed."""
         if not isinstance(order, EvaluateOrder):
             raise TypeError(f"predictions are only graded, not {order!r}")
         began = time.monotonic()
@@ -190,11 +192,11 @@ class Grader:
 
 
 def report(predictions: Predictions, result: Result, every: Sequence[TaskId]) -> dict[str, Any]:
-    """What came of predictions, as SWE-bench's harness reports it.
+    """Return the results of predictions in the form of SWE-bench's harness.
 
     Args:
         predictions: those that were to be graded.
-        result: what came of them.
+        result: of the evaluation.
         every: the tasks that the benchmark has.
     """
     submitted = set(predictions.by_task)
@@ -203,7 +205,7 @@ def report(predictions: Predictions, result: Result, every: Sequence[TaskId]) ->
     errors = submitted & set(result.given_up) - empty
     ids = {
         "completed": set(done),
-        # Without a prediction, or not graded yet.
+        # No prediction, or not graded yet.
         "incomplete": {*every, *submitted} - set(done) - empty - errors,
         "empty_patch": empty,
         "submitted": submitted,
@@ -222,26 +224,26 @@ def report(predictions: Predictions, result: Result, every: Sequence[TaskId]) ->
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written, and what was not."""
+    """Counts of the patches that were written and left out."""
 
     written: int
     elsewhere: int
-    """Left out: tasks of other benchmarks than SWE-bench, in a mixed run."""
+    """Number left out: tasks of other benchmarks than SWE-bench, in a mixed run."""
     not_text: int
-    """Left out: patches that are not UTF-8, which the format cannot hold."""
+    """Number left out: patches that are not UTF-8, which the format cannot hold."""
 
 
 def export(
     run: Run, agent: AgentId, model: str, file: Path, instance_of: Callable[[TaskId], str | None]
 ) -> Exported:
-    """Writes the patches of an agent's graded first attempts, all of them or nothing.
+    """Write the patches of an agent's graded first attempts, all of them or nothing.
 
     Args:
-        run: that the agent was evaluated in.
+        run: the run in which the agent was evaluated.
         agent: the agent there.
-        model: what the predictions are to be known as.
+        model: the model's name in the predictions.
         file: a new ``.jsonl`` or ``.json`` file.
-        instance_of: a task's id in its own benchmark; None where it is left out.
+        instance_of: a task's id in its own benchmark; None if it is left out.
 
     Raises:
         UserError: there is nothing to write, or it cannot be written there.
@@ -264,7 +266,7 @@ def export(
         elif patch is None:
             not_text += 1
         else:
-            # An instance that is in two parts of a mixed benchmark: the format has room for one.
+            # An instance may be in two parts of a mixed benchmark; the format has room for one.
             rows.setdefault(instance, _line(instance, model, patch))
     if not rows:
         raise UserError(f"run {run.name}: agent {agent} has no graded evaluation that can be a prediction")
@@ -275,7 +277,7 @@ def export(
 
 
 def _patch(run: Run, evaluation: Evaluation) -> str | None:
-    """The patch as a text; empty where the agent left none that could be used."""
+    """Return the patch as a text: empty if the agent left no usable patch, None if it is not UTF-8."""
     digest = evaluation.cost.traces.get("patch")
     try:
         return run.traces.get(digest).decode("utf-8") if digest else ""

@@ -1,4 +1,4 @@
-"""A run and its agents as plain JSON documents: what ``--json`` prints and what people's lists are made from."""
+"""A run and its agents as plain JSON documents, for ``--json`` and as the source of printed lists."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -19,16 +19,16 @@ from dgm.stats import best_of_many, lower_bound, wilson
 
 SCHEMA = 1
 ROLES = ("solve", "improve", "diagnose")
-"""As in ``dgm.models.choose``, which would load much that reading a run does not need."""
+"""The same as in ``dgm.models.choose``; importing it would load much that reading a run does not need."""
 
 
 def run_summary(run: Run) -> dict[str, Any]:
-    """Run, state, agents, evaluations by verdict, spend, and the best agent so far."""
+    """Return run, state, agents, evaluations by verdict, spend, and the best agent so far."""
     return run_facts(run, best_of(run) if run.tree.agents else None)
 
 
 def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
-    """The same where the best agent is known already, or is not asked for; to find it may take long."""
+    """Return the same if the best agent is known already, or is not asked for; to find it may take long."""
     tree = run.tree
     total = tree.clade(AgentId(0)) if tree.agents else Tally()
     settings = run.settings()
@@ -79,7 +79,7 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
 
 
 def dead_end_record(run: Run) -> dict[str, Any] | None:
-    """What the children of a search died of that could not go on; None of any other."""
+    """Return why the children of a search died that could not go on; None for any other run."""
     if run.tree.stop_reason != CANNOT_GO_ON:
         return None
     usual = LimitSettings().stillborn_in_a_row
@@ -99,7 +99,7 @@ def dead_end_record(run: Run) -> dict[str, Any] | None:
 
 
 def model_notes(run: Run) -> dict[str, Any]:
-    """What was learned of each model, and the wait that goes on now, if one does."""
+    """Return the facts learned about each model, and the wait that goes on now, if there is one."""
     facts = run.tree.model_facts
     waits = facts.waits
     going_on = waits is not None and waits.until > time.time() and not run.tree.stop_reason
@@ -112,10 +112,10 @@ def model_notes(run: Run) -> dict[str, Any]:
 
 
 def cut_calls_record(run: Run) -> list[dict[str, Any]]:
-    """Model calls that a process's death cut off and that have no answer yet, each at its worst case.
+    """Return the unanswered model calls that a process's death cut off, each at its worst case.
 
-    Where no process writes the run, those that the last one left open are among them, checks of models (of action 0)
-    included; they are not in the spend yet.
+    If no process writes the run, they include the calls that the last process left open. These include checks
+    of models (action 0), and are not in the spend yet.
     """
     calls = run.tree.model_calls
     found = [(key, one.model, one.usage, True) for key, one in calls.cut.items()]
@@ -131,7 +131,7 @@ def cut_calls_record(run: Run) -> list[dict[str, Any]]:
 
 
 def changes_of(run: Run) -> Mapping[str, Any]:
-    """Return the settings that were changed since the run was made, as they are now; nested."""
+    """Return the current values of the settings that were changed since the run was made; nested."""
     found: Mapping[str, Any] = {}
     for _, change in run.tree.changes:
         found = merged(found, change)
@@ -139,13 +139,13 @@ def changes_of(run: Run) -> Mapping[str, Any]:
 
 
 def _expansions(run: Run) -> dict[str, Any]:
-    """What expansions take of the budget of evaluations, and how many have; nothing where they take nothing."""
+    """Return an expansion's cost in evaluations and the number of ended expansions; empty if the cost is 0."""
     cost = run.tree.budget.expansion_cost
     return {"expansion_cost": cost, "expansions": expansions_ended(run.tree)} if cost else {}
 
 
 def agent_record(run: Run, agent: Agent) -> dict[str, Any]:
-    """One agent: origin, tallies, place in the tree."""
+    """Return one agent: origin, tallies, place in the tree."""
     tree = run.tree
     own = tree.own(agent.id)
     return {
@@ -164,7 +164,7 @@ def agent_record(run: Run, agent: Agent) -> dict[str, Any]:
 
 
 def tally_record(tally: Tally) -> dict[str, Any]:
-    """Counts, rate and the 95 % Wilson interval of the rate."""
+    """Return counts, rate and the 95 % Wilson interval of the rate."""
     low, high = wilson(tally)
     return {
         "resolved": tally.resolved,
@@ -176,10 +176,10 @@ def tally_record(tally: Tally) -> dict[str, Any]:
 
 
 def chosen_record(run: Run, agent: AgentId) -> dict[str, Any] | None:
-    """The agent's rate on the search tasks, and that rate corrected for the agent's having been chosen for it.
+    """Return the agent's rate on the search tasks, and that rate corrected for the choice of this agent by its rate.
 
-    None where there was no choice: the agent itself or all others were not evaluated. What the correction assumes
-    stands at ``dgm.stats.best_of_many``.
+    None if there was no choice: the agent itself or all others were not evaluated. The assumptions of the
+    correction are stated at ``dgm.stats.best_of_many``.
     """
     tree = run.tree
     tallies = [tree.own(other.id) for other in tree.agents]
@@ -195,7 +195,7 @@ def chosen_record(run: Run, agent: AgentId) -> dict[str, Any] | None:
 
 
 def spend_record(usage: Usage) -> dict[str, Any]:
-    """Model calls, tokens and money."""
+    """Return model calls, tokens and money (USD)."""
     return {
         "calls": usage.calls,
         "input_tokens": usage.input_tokens,
@@ -210,20 +210,20 @@ def spend_record(usage: Usage) -> dict[str, Any]:
 
 
 def by_record(by: Mapping[RoleAndModel, Usage]) -> list[dict[str, Any]]:
-    """The same by role and model, the dearest first."""
+    """Return the same by role and model, the most expensive first."""
     dearest = sorted(by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0]))
     return [{"role": role, "model": model, **spend_record(usage)} for (role, model), usage in dearest]
 
 
 def accounts_record(run: Run) -> list[dict[str, Any]]:
-    """What each agent took, by purpose, by role and model, and by action."""
+    """Return each agent's spend, by purpose, by role and model, and by action."""
     accounts = Accounts(run)
     agents = [agent.id for agent in run.tree.agents]
     return [{"agent": agent, **account_record(accounts.of(agent), accounts.clade(agent))} for agent in agents]
 
 
 def account_record(account: Account, clade: Usage) -> dict[str, Any]:
-    """What an agent took, by purpose, by role and model, and by action."""
+    """Return an agent's spend, by purpose, by role and model, and by action."""
     return {
         **{purpose.value: spend_record(account.of(purpose)) for purpose in Purpose},
         "total": spend_record(account.total),
@@ -237,18 +237,21 @@ def account_record(account: Account, clade: Usage) -> dict[str, Any]:
 
 
 def cached_share(usage: Usage) -> float:
-    """Of the input tokens: those that the provider's cache held."""
+    """Return the share of the input tokens that came from the provider's cache, from 0 to 1."""
     return usage.cached_tokens / usage.input_tokens if usage.input_tokens else 0.0
 
 
 def left_usd(run: Run) -> float | None:
-    """What the run's budget leaves to be spent; None where it sets no limit."""
+    """Return the rest of the run's budget in USD, at least 0; None if it sets no limit."""
     limit = run.tree.budget.usd
     return None if limit is None else max(0.0, round(limit - run.tree.spend.usd, 6))
 
 
 def models_of(run: Run) -> dict[str, str]:
-    """Role → the name of its model, as the run's settings say; several as ``2 one + 1 other`` with their weights."""
+    """Return role → the name of its model, from the run's settings.
+
+    Several models read ``2 one + 1 other``, with their weights.
+    """
     settings = run.settings()
     own = settings.get("models", {})
     return {role: _names_text(own.get(role)) or settings["model"] for role in ROLES}
@@ -263,7 +266,7 @@ def _names_text(said: str | Sequence[Mapping[str, Any]] | None) -> str:
 
 
 def models_text(models: Mapping[str, str]) -> str:
-    """One name where all roles have the same model, else each model with its roles."""
+    """Return one name if all roles have the same model, else each model with its roles."""
     roles: dict[str, list[str]] = {}
     for role, model in models.items():
         roles.setdefault(model, []).append(role)

@@ -1,4 +1,4 @@
-"""Lets one agent work on one job: a sandbox, a lent model, and a diff of what came of it that is not its own."""
+"""The workbench of an agent on one job: a sandbox, a lent model, and a diff of the result, taken by dgm."""
 
 import asyncio
 import json
@@ -30,22 +30,22 @@ from dgm.search.own_start import check_responds, unhurried
 
 GATEWAY_FOLDER = "/run/dgm"
 EVIDENCE_FOLDER = "/run/evidence"
-"""Where evidence that cannot be written is shown."""
+"""Folder of the sandbox in which evidence is mounted read-only."""
 EVIDENCE_PUT = "/job/evidence"
-"""Where it is put with the other files of a job."""
+"""Folder in which evidence is put with the other files of a job."""
 LAUNCHER = "job/launcher.py"
 TIMED_OUT = 124
 IN_ENGINE = "docker:"
 REPOSITORY_LIMITS: Mapping[str, Any] = {"cpus": 2.0, "memory_mb": 4096, "pids": 512, "disk_mb": 1024}
-"""For images that no recipe speaks for: they hold real repositories."""
+"""For images without a recipe: they hold real repositories."""
 CHECK_ENVIRONMENT: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
-"""Without a buffer, so that what a self-check printed is there where it is ended."""
+"""Unbuffered, so that the output of a self-check that is ended is not lost."""
 CHECK_BYTES = 20_000
-"""Kept of what a self-check prints."""
+"""Bytes kept of a self-check's output."""
 AROUND_S = 300.0
-"""Of a sandbox's life beside what runs in it: for putting files in and reading them back."""
+"""Seconds of a sandbox's life beside its program, for putting files in and reading them back."""
 GRACE_S = 15.0
-"""Beyond an agent's time limit, for the launcher to end it in good order."""
+"""Seconds beyond an agent's time limit, for the launcher to end it in good order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +56,30 @@ class SandboxWorkbench:
     gateway: Gateway
     action: ActionId
     spec: SandboxSpec
-    """Of agents' own sandboxes. Image, life and, for other images, limits are the job's; ``mounts`` hold Python
-    packages that the agent requires."""
+    """Of agents' own sandboxes.
+
+    Image and life are the job's; other images also have limits of their own. ``mounts`` hold Python packages
+    that the agent requires.
+    """
     limits: LimitSettings
     role: str | None = None
-    """Of the lent model; default: the kind of the job."""
+    """Role of the lent model; default: the kind of the job."""
     allowance: Allowance | None = None
-    """What all jobs and questions together may take; None: each only has its own limits."""
+    """Limits on all jobs and questions together; None: each has only its own limits."""
     evidence_shown: bool = False
-    """Evidence is shown read-only, so that it takes nothing of the sandbox's disk; else it is put in with the job."""
+    """Whether evidence is mounted read-only, so that it takes none of the sandbox's disk; else it is put in."""
     heard: set[int] = field(default_factory=set)
-    """Numbers of the action's model calls that no job is served again: a job of this performance was answered, or the
-    answers are void."""
+    """Numbers of the action's model calls that are not served to a job again.
+
+    Either a job of this performance has had the answer, or the answers are void.
+    """
 
     async def work(self, job: Job) -> Work:
-        """Runs the agent's program on the job; once more with more time where the job is a start (``own_start``).
+        """Run the agent's program on the job; if the job is a start, once more with more time (``own_start``).
 
         Raises:
-            AgentFault: stages ``contract``, ``size`` and ``patch``: what it left cannot be used; stage ``time``: the
-                allowance has none left; stage ``evidence``: that cannot be laid out.
+            AgentFault: stages ``contract``, ``size`` and ``patch``: the agent's result cannot be used; stage
+                ``time``: the allowance has no time left; stage ``evidence``: the evidence cannot be laid out.
             Infrastructure: the sandbox or the model failed, or the machine does not respond.
         """
         if job.processor_s is not None:
@@ -96,12 +101,12 @@ class SandboxWorkbench:
             try:
                 completed, left = await self._in_sandbox(job, contract, lease)
             except AgentFault as fault:
-                # What an agent leaves when its model fails says nothing of the agent.
+                # An agent whose model fails is not to blame for its result.
                 if lease.failure is not None:
                     raise lease.failure from fault
                 raise
             if completed.timed_out or completed.exit_code:
-                # One that ends well says that it is done, whatever it has still asked.
+                # An agent that ends well says that it is done, even if calls are still open.
                 await lease.outlive(job.time_limit_s)
         if lease.failure is not None:
             raise lease.failure
@@ -113,10 +118,11 @@ class SandboxWorkbench:
         return Work(left.files, left.patch, completed, *said, left.left_out)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
-        """Asks the role's model once, without an agent.
+        """Ask the role's model once, without an agent.
 
         Raises:
-            RequestRefused: the request can never be answered, or a limit is reached (``action_limit_exceeded``).
+            RequestRefused: the request can never be answered, or a limit is reached
+                (``action_limit_exceeded``).
             Infrastructure: the model failed.
         """
         async with self._lent(role) as lease:
@@ -137,9 +143,9 @@ class SandboxWorkbench:
                 yield lease
 
     async def check(self, source: Snapshot) -> Completed:
-        """How an agent's own check ends, in a fresh sandbox and without a model.
+        """Run an agent's own check in a fresh sandbox, without a model.
 
-        One that is ``timed_out`` is at fault (``own_start``).
+        A check that is ``timed_out`` is at fault (``own_start``).
 
         Raises:
             AgentFault: stage ``contract``: it has no check.
@@ -170,7 +176,7 @@ class SandboxWorkbench:
         return ":".join(mount.target for mount in self.spec.mounts)
 
     async def _in_sandbox(self, job: Job, contract: Contract, lease: Lease) -> tuple[Completed, Left]:
-        """How the agent ended, and what it left; of a workspace that stands in the image only the patch."""
+        """Return how the agent ended, and its result: only the patch if the workspace is in the image."""
         async with self._evidence(job) as shown, self.open_sandbox(self._spec(job, shown)) as sandbox:
             await _fill(sandbox, job, shown)
             running = sandbox.exec(
@@ -190,11 +196,11 @@ class SandboxWorkbench:
 
     @asynccontextmanager
     async def _evidence(self, job: Job) -> AsyncIterator[Sequence[Mount]]:
-        """The job's evidence as a folder of the host, as long as its sandbox is there; nothing where it is put in."""
+        """Lay out the job's evidence in a folder of the host while its sandbox lives; nothing if it is put in."""
         if not (job.evidence and self.evidence_shown):
             yield ()
             return
-        # Named after the gateway's, so that whoever removes what a dead process left of that removes this, too.
+        # The name begins with the gateway's, so that the cleanup after a dead process removes this folder, too.
         beside = self.gateway.folder
         folder = Path(await asyncio.to_thread(mkdtemp, prefix=f"{beside.name}-evidence-", dir=beside.parent))
         try:
@@ -224,7 +230,7 @@ class SandboxWorkbench:
             limit = self._size_limit(job)
             after, large = await read_large(sandbox, job.workdir, before, litter, limit)
             if large and job.kind is JobKind.IMPROVE:
-                # A child without a part of what its parent wrote would be another child.
+                # A child without a part of its parent's output would be another child.
                 raise
         after = await asyncio.to_thread(committed, before, after, litter)
         left = await asyncio.to_thread(fitting, before, after, most, cut=job.kind is JobKind.SOLVE)
@@ -262,7 +268,7 @@ class SandboxWorkbench:
 
 
 def _laid_out(evidence: Snapshot, folder: Path) -> None:
-    """Writes evidence so that any user may read it: a sandbox's is another than the host's."""
+    """Write evidence readable by any user: a sandbox's user is not the host's."""
     write_folder(evidence, folder)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
@@ -280,9 +286,9 @@ async def _fill(sandbox: Sandbox, job: Job, shown: Sequence[Mount]) -> None:
 async def _within(
     sandbox: Sandbox, running: Coroutine[Any, Any, Completed], limit_s: float, lease: Lease
 ) -> Completed:
-    """Wait for an agent's program, and end it when its time and what it lost by waiting are over.
+    """Wait for an agent's program, and end it when its time and the time it lost by waiting are over.
 
-    The launcher does so by itself; this is for one that an agent has meddled with.
+    The launcher does so by itself; this is for a launcher that an agent has meddled with.
     """
     began = time.monotonic()
     task = asyncio.create_task(running, name=f"job of action {lease.action}")
@@ -302,7 +308,7 @@ async def _within(
 
 
 def _in_time(completed: Completed, limit_s: float) -> Completed:
-    """Tells a time-out that the launcher saw, and answered with its own exit status, from any other end."""
+    """Mark a time-out that the launcher reported by its own exit status."""
     late = completed.exit_code == TIMED_OUT and completed.seconds >= limit_s
     return replace(completed, timed_out=completed.timed_out or late)
 

@@ -1,1 +1,1 @@
-"""Does again what a run did, and compares: its decisions, its expansions, its evaluations; public as ``dgm.replay``."""
+"""Replays of a run's decisions, expansions and evaluations, compared with the record; public as ``dgm.replay``."""

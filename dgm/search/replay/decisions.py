@@ -1,4 +1,4 @@
-"""Re-asks the policy every question that a run asked, on the tree as it was then, in one pass over the log."""
+"""Replay of decisions: ask the policy every question of a run again, in one pass over the log."""
 
 import time
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from dgm.search.loop import decision_stream
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One question that came out otherwise."""
+    """One question that now has another answer."""
 
     seq: int
-    """Of the event that the question led to."""
+    """Number of the event that the question led to."""
     action: ActionId
     did: Action | None
-    """What the run did; None where it ended because nothing was left to do."""
+    """The run's action; None if the run ended because nothing was left to do."""
     says: Action | None
-    """What the policy says now; None where it would wait or end."""
+    """The policy's answer now; None if it would wait or end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,17 @@ class Decisions:
     asked: int
     differing: int
     first: Decision | None
-    """The first that came out otherwise."""
+    """The first question that now has another answer."""
     seconds: float
 
 
 def replay_decisions(
     run: Run, policy: Policy, settings: Settings, needs: Mapping[str, Needs] | None = None
 ) -> Decisions:
-    """Asks ``policy`` again what to do, once for each fresh start and for an end with nothing left to do.
+    """Ask ``policy`` again what to do, once for each fresh start and for an end with nothing left to do.
 
-    An action that was performed again was the loop's choice, so nothing was asked; and a policy that said to wait left
-    no event. Later questions are asked on the tree of the log, whatever was answered to earlier ones.
+    A repeated action was the loop's choice, so it is no question. A policy that said to wait left no event.
+    Later questions are asked on the tree of the log, whatever the earlier answers.
 
     Args:
         run: open to read.
@@ -88,7 +88,7 @@ def _question(tree: Tree, recorded: Recorded) -> tuple[ActionId, Action | None] 
 
 
 def _answer(tree: Tree, policy: Policy, settings: Settings, action: ActionId) -> Action | None:
-    """As ``Search`` asks: not at all where the budget has no room for one more evaluation."""
+    """Ask the policy as ``Search`` does; None if the budget has no room for one more evaluation."""
     if not room_for_evaluation(tree):
         return None
     return policy.next(tree, decision_stream(settings.seed, action))

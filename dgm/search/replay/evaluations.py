@@ -1,4 +1,7 @@
-"""Grades recorded patches again, or lets the agents work again on recorded replies, and compares."""
+"""Replay of evaluations, compared with the record.
+
+Either recorded patches are graded again, or the agents work again on recorded replies.
+"""
 
 import asyncio
 import json
@@ -18,20 +21,20 @@ from dgm.search.worker import Worker
 
 OUT_OF_MEMORY = 137
 ENDING = " (the agent "
-"""Begins what a worker adds to a reason where the agent's program came to a bad end."""
+"""Start of the text that a worker adds to a reason if the agent's program ended badly."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationAgain:
-    """One evaluation, done again."""
+    """One evaluation, repeated."""
 
     action: ActionId
     recorded: Evaluation
     match: Match
     verdict: Verdict | None
-    """As it came out now; None where nothing could be graded."""
+    """The new verdict; None if nothing could be graded."""
     reason: str
-    """As it came out now."""
+    """The new reason."""
     divergence: Divergence | None
     """Set unless ``match`` is ``SAME`` or ``NOTHING``."""
     seconds: float
@@ -39,20 +42,20 @@ class EvaluationAgain:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """In what way evaluations are done again."""
+    """How evaluations are repeated."""
 
     perform: bool = False
     """Let the agents work again on recorded replies; else only grade the patches that they left."""
     workers: int = 1
-    """Evaluations at once."""
+    """Number of evaluations at once."""
     on_result: Callable[[EvaluationAgain], None] = lambda _: None
-    """Hears of each one when it is done."""
+    """Called with each result when it is done."""
 
 
 def graded(
     run: Run, agents: Collection[AgentId] | None = None, task: TaskId | None = None
 ) -> Sequence[tuple[ActionId, Evaluation]]:
-    """The resolved and unresolved evaluations of a run, in the order of the log; without withdrawn verdicts.
+    """Return the resolved and unresolved evaluations of a run, in the order of the log; without withdrawn verdicts.
 
     Args:
         run: the run.
@@ -87,16 +90,16 @@ def _counts(item: Recorded, agents: Collection[AgentId] | None, task: TaskId | N
 async def replay_evaluations(
     run: Run, chosen: Sequence[tuple[ActionId, Evaluation]], worker: Worker, how: How
 ) -> list[EvaluationAgain]:
-    """Does the chosen evaluations again, in fresh sandboxes; the answer is in the order of ``chosen``.
+    """Repeat the chosen evaluations in fresh sandboxes; return the results in the order of ``chosen``.
 
     Args:
         run: the recorded run, which is only read.
         chosen: from ``graded``.
         worker: from ``studio(run, …)``.
-        how: what is done again, and how many at once.
+        how: grade or perform, and how many at once.
 
     Raises:
-        ArchiveCorrupt: a trace is missing or damaged; names it.
+        ArchiveCorrupt: a trace is missing or damaged; the message names it.
         UserError: the benchmark has no such task.
     """
     room = asyncio.Semaphore(how.workers)
@@ -137,7 +140,7 @@ async def _regraded(run: Run, action: ActionId, recorded: Evaluation, worker: Wo
     )
     said = recorded.reason
     if grade.verdict is Verdict.UNRESOLVED and ENDING in said and ENDING not in grade.reason:
-        # How the agent's program ended belongs to its work, which is not done again.
+        # The end of the agent's program belongs to its work, which is not repeated.
         said = said[: said.rindex(ENDING)]
     what = _difference(recorded.verdict, said, now)
     return (Match.DIFFERENT, now, Divergence(action, what)) if what else (Match.SAME, now, None)

@@ -1,4 +1,4 @@
-"""What a replay finds: whether a thing came out as recorded, and where it did not, the first thing that differed."""
+"""Findings of a replay: whether a result equals the record, and the first difference if not."""
 
 import re
 from dataclasses import dataclass
@@ -8,33 +8,33 @@ from dgm.domain import ActionId, Snapshot
 from dgm.gateway.masking import masked
 
 SHOWN = 70
-"""Characters of each side of a difference."""
+"""Characters shown of each side of a difference."""
 _CALL = re.compile(r"action \d+, call (?P<call>\d+): (?P<what>.*)", re.DOTALL)
-"""How the gateway begins what it says of a call that it could not answer."""
+"""Start of the gateway's message about a call that it could not answer."""
 
 
 class Match(StrEnum):
-    """How something that was done again compares with the record of it."""
+    """How a repeated result compares with its record."""
 
     SAME = "same"
     DIFFERENT = "different"
     CUT_SHORT = "cut short"
-    """It came out otherwise, but a time-out or a limit of memory ended the agent's work then or now."""
+    """The results differ, but a time-out or a limit of memory ended the agent's work then or now."""
     NOT_PERFORMED = "not performed"
-    """The infrastructure failed: says nothing of the record."""
+    """The infrastructure failed; this says nothing about the record."""
     NOTHING = "nothing to grade"
     """The agent left no patch that could be graded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first thing that differed from the record."""
+    """The first difference from the record."""
 
     action: ActionId
     what: str
-    """One line; timings, addresses and temporary paths are masked in what it quotes."""
+    """One line; timings, addresses and temporary paths are masked in its quotations."""
     call: int | None = None
-    """Of the action's model calls, from 1; None where all calls were answered from the record."""
+    """Number of the action's model call, from 1; None if all calls were answered from the record."""
 
     def __str__(self) -> str:
         where = f"action {self.action}" if self.call is None else f"action {self.action}, call {self.call}"
@@ -42,13 +42,13 @@ class Divergence:
 
 
 def from_gateway(action: ActionId, message: str) -> Divergence | None:
-    """The divergence that an infrastructure failure of a replay stands for; None where it stands for none."""
+    """Return the divergence that a replay's infrastructure failure stands for; None if it stands for none."""
     found = _CALL.search(message)
     return Divergence(action, _line(found["what"]), int(found["call"])) if found else None
 
 
 def differing_files(recorded: Snapshot, again: Snapshot) -> str:
-    """Which files two snapshots differ in, with the first line that does."""
+    """Return the files in which two snapshots differ, with the first differing line, as a text."""
     paths = sorted(path for path in {*recorded, *again} if recorded.get(path) != again.get(path))
     if not paths:
         return "the files are the same, the parents are not"
@@ -63,7 +63,7 @@ def differing_files(recorded: Snapshot, again: Snapshot) -> str:
 
 
 def differing_line(recorded: bytes, again: bytes) -> str:
-    """The first line in which two texts differ, the recorded one first."""
+    """Return the first line in which two texts differ, as a text with the recorded line first."""
     ours, theirs = (data.decode("utf-8", "replace").splitlines() for data in (recorded, again))
     for number, (one, other) in enumerate(zip(ours, theirs, strict=False), 1):
         if one != other:
@@ -76,7 +76,7 @@ def differing_line(recorded: bytes, again: bytes) -> str:
 
 
 def quoted(recorded: str, again: str) -> str:
-    """Both texts from just before where they part, masked unless they are equal then."""
+    """Quote both texts from just before their first difference, masked unless masking makes them equal."""
     one, other = masked(recorded), masked(again)
     if one == other:
         one, other = recorded, again

@@ -1,4 +1,4 @@
-"""Performs the expansions of one lineage again, from the seed on, and compares commit ids step by step."""
+"""Replay of one lineage: repeat its expansions from the seed on, and compare commit ids step by step."""
 
 import asyncio
 import time
@@ -20,12 +20,12 @@ class StepAgain:
 
     agent: AgentId
     action: ActionId
-    """0 for the seed, for which nothing is performed: its source is committed again."""
+    """0 for the seed: no action is performed, and its source is committed again."""
     match: Match
     commit: CommitId
-    """As recorded."""
+    """The recorded commit."""
     again: CommitId | None
-    """As it came out now; None where no child was born."""
+    """The new commit; None if no child was born."""
     divergence: Divergence | None
     """Set unless ``match`` is ``SAME``."""
     seconds: float
@@ -37,7 +37,7 @@ async def replay_lineage(
     workers: Mapping[ActionId, Worker],
     on_step: Callable[[StepAgain], None] = lambda _: None,
 ) -> list[StepAgain]:
-    """Makes every agent from the seed to ``leaf`` again; each step starts from the recorded parent.
+    """Make every agent from the seed to ``leaf`` again; each step starts from the recorded parent.
 
     Args:
         run: the recorded run, which is only read.
@@ -51,7 +51,7 @@ async def replay_lineage(
     """
     lineage = Lineage(run.tree, leaf)
     await asyncio.to_thread(lineage.verify, run)
-    # What orders depend on is never changed in a run.
+    # The settings that orders depend on never change in a run.
     orders = Orders(run, workers[lineage.agents[0].action].settings)
     steps = []
     for agent in lineage.agents:

@@ -1,4 +1,4 @@
-"""What a recorded run did, done again for real by another model: a small run of its own, compared pair by pair."""
+"""Live replay: another model repeats parts of a recorded run in a small run of its own, compared pair by pair."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,53 +34,53 @@ Pair = tuple[AgentId, TaskId]
 
 
 class Pairs:
-    """Evaluates the given pairs of agent and task, once each, in order; never expands."""
+    """A policy that evaluates the given pairs of agent and task, once each, in order; it never expands."""
 
     name = "pairs"
     keeps_state = False
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
-        """Takes pairs of agents of the run that is searched, which are entered already."""
+        """Take pairs whose agents are already entered in the run that is searched."""
         self._pairs = pairs
 
     def next(self, tree: Tree, rng: Random) -> Action | None:  # noqa: ARG002  (nothing is left to chance)
-        """The first pair that was not tried; None when all were."""
+        """Return the first pair that was not tried; None when all were."""
         return next(
             (Evaluate(agent, task) for agent, task in self._pairs if task not in tree.tried(agent)), None
         )
 
     def observe(self, event: Recorded) -> None:
-        """Keeps nothing."""
+        """Keep nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveEvaluations:
-    """Agents of a run on tasks, by another model. In each comparison the live verdicts are the second."""
+    """Agents of a run on tasks, by another model; in each comparison the live verdicts are the second."""
 
     folder: Path
-    """The run that the work is recorded in."""
+    """Folder of the run in which the work is recorded."""
     ending: Ending
     missing: int
     """Pairs of agent and task without a live verdict (yet)."""
     against_record: Comparison | None
-    """Over all pairs that have a recorded verdict too; None where no pair has one."""
+    """Comparison over all pairs that also have a recorded verdict; None if no pair has one."""
     agents: Mapping[AgentId, Comparison]
     """The same for each agent alone."""
     against_seed: Mapping[AgentId, Comparison]
-    """Agent → the seed (first) against it (second) on the tasks that both have a live verdict on."""
+    """Agent → comparison of the seed (first) with it (second), on the tasks on which both have a live verdict."""
     spend: Usage
-    """Of all sessions of the live run."""
+    """Usage of all sessions of the live run."""
 
 
 def compared(run: Run, live: Run, pairs: Sequence[Pair], ended: Ending, *, other: bool) -> LiveEvaluations:
-    """What came of the pairs (of agents of ``run``) in ``live``.
+    """Return the results in ``live`` of the pairs, whose agents are those of ``run``.
 
     Args:
         run: the recorded run.
-        live: the run that the pairs were evaluated in.
+        live: the run in which the pairs were evaluated.
         pairs: all of them.
         ended: how the last session of ``live`` ended.
-        other: the tasks are of another benchmark, so that nothing recorded compares.
+        other: the tasks are of another benchmark, so that nothing recorded is comparable.
     """
     stand_ins = {agent: candidate(live, run.tree.agents[agent]) for agent, _ in pairs}
 
@@ -121,13 +121,13 @@ class LiveStep:
     """One agent of a lineage, made again by another model from its recorded parent."""
 
     agent: AgentId
-    """In the recorded run."""
+    """The agent's number in the recorded run."""
     commit: CommitId
-    """As recorded."""
+    """The recorded commit."""
     born: CommitId | None
-    """Of the live child; None where it was stillborn."""
+    """Commit of the live child; None if it was stillborn."""
     stage: str
-    """Where a stillborn child failed; empty where it was born."""
+    """The stage at which a stillborn child failed; empty if it was born."""
     said: str
     """The live child's rationale, or why it was stillborn."""
 
@@ -142,21 +142,21 @@ class LiveLineage:
     """A lineage, made again step by step by another model."""
 
     folder: Path
-    """The run that the work is recorded in."""
+    """Folder of the run in which the work is recorded."""
     ending: Ending
     steps: Sequence[LiveStep]
-    """Those that are done, in order."""
+    """The steps that are done, in order."""
     missing: int
-    """Steps that are not done (yet)."""
+    """Number of steps that are not done (yet)."""
     spend: Usage
-    """Of all sessions of the live run."""
+    """Usage of all sessions of the live run."""
 
 
 def enter_ancestors(live: Run, run: Run, leaf: AgentId) -> None:
-    """Enters every ancestor of ``leaf`` with its descent, so that commit ids of children compare.
+    """Enter every ancestor of ``leaf`` with its descent, so that commit ids of children are comparable.
 
     Raises:
-        ArchiveCorrupt: an ancestor's source is not what its commit id says.
+        ArchiveCorrupt: an ancestor's source does not match its commit id.
     """
     for ancestor in sorted(run.tree.ancestors(leaf)):
         agent = run.tree.agents[ancestor]
@@ -173,7 +173,7 @@ def enter_ancestors(live: Run, run: Run, leaf: AgentId) -> None:
 
 
 def live_steps(live: Run, run: Run, leaf: AgentId) -> list[LiveStep]:
-    """The steps that are done."""
+    """Return the steps that are done."""
     children = Lineage(run.tree, leaf).agents[1:]
     done = (_done(live, agent, ActionId(number)) for number, agent in enumerate(children, 1))
     return [step for step in done if step is not None]
@@ -182,11 +182,12 @@ def live_steps(live: Run, run: Run, leaf: AgentId) -> list[LiveStep]:
 async def perform_lineage(
     run: Run, live: Run, leaf: AgentId, worker: Worker, on_step: Callable[[LiveStep], None]
 ) -> Ending:
-    """Makes each agent of the lineage again that was not yet; what is paid for is recorded in ``live``.
+    """Make each missing agent of the lineage again; record all paid work in ``live``.
 
     Args:
         run: the recorded run.
-        live: a run of its own, in which the leaf's ancestors are entered; step n of the lineage is its action n.
+        live: a run of its own, in which the leaf's ancestors are entered; step n of the lineage is its action
+            n.
         leaf: the last agent of the lineage.
         worker: of ``live``, with the model that is tried.
         on_step: hears of each step when it is done.

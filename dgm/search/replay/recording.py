@@ -1,4 +1,4 @@
-"""A recorded run as something to work from: its replies are served, nothing is ever written into it."""
+"""A recorded run as the source of a replay: its replies are served, and nothing is ever written into it."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -29,21 +29,21 @@ ROLES = ("solve", "improve", "diagnose", "probe")
 
 
 class Recording:
-    """The journal of a replay (``dgm.protocols.Journal``): what was paid for is found, nothing is left."""
+    """The journal of a replay (``dgm.protocols.Journal``): it finds paid calls and records nothing."""
 
     def __init__(self, run: Run) -> None:
         self._journal = RunJournal(run)
 
     def exchanges(self, action: ActionId) -> Sequence[Exchange]:
-        """What the action was answered then; raises as ``RunJournal.exchanges``."""
+        """Return the recorded answers to the action; raise as ``RunJournal.exchanges``."""
         return self._journal.exchanges(action)
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing is asked again)
-        """Return none: nothing is asked."""
+        """Return none: a replay repeats no call."""
         return ()
 
     async def begin(self, call: BegunCall) -> None:
-        """Never happens; raises as ``record``."""
+        """Refuse the call: a replay asks no model; raise as ``record``."""
         raise DgmError(f"action {call.key.action}: a replay asks no model")
 
     def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:
@@ -58,7 +58,7 @@ class Recording:
         """Keep nothing."""
 
     async def record(self, call: PaidCall, settles: Sequence[CutCall] = ()) -> None:  # noqa: ARG002
-        """Never happens: the models of a replay do not answer.
+        """Refuse the call: the models of a replay do not answer.
 
         Raises:
             DgmError: always.
@@ -66,11 +66,11 @@ class Recording:
         raise DgmError(f"action {call.key.action}: a replay pays for no call")
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
-        """Keeps nothing: what the agent was refused is in the record already."""
+        """Keep nothing: the agent's refusals are in the record already."""
 
 
 def recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
-    """Keys as of ``open_models`` → a model that speaks under the name of the recorded one."""
+    """Return models that answer under the recorded models' names, by the keys of ``open_models``."""
     wanted = names_by_role(settings)
     asked: dict[str, list[str]] = {}
     for role, name in run.tree.spend_by:
@@ -83,20 +83,20 @@ def recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
 
 
 def _one_of(names: Sequence[str], wanted: str) -> str:
-    """Return the name that the settings say where it was asked, else the last that was."""
+    """Return the name in the settings if the record has calls of it, else the last recorded name."""
     return wanted if wanted in names else names[-1]
 
 
 class Beside(Run):
-    """A recorded run as a worker sees it that makes things again: what is made lies in another folder."""
+    """A recorded run for a worker that makes things again; the results lie in another folder."""
 
     def __init__(self, recorded: Run, made: Run | None, folder: Path) -> None:
-        """Writes into a run of its own where there is one, else into a scratch folder.
+        """Write into a run of its own if there is one, else into a scratch folder.
 
         Args:
-            recorded: what is read where ``made`` does not have it; stays the owner of its log.
-            made: the run that the work is recorded in; None where it is thrown away.
-            folder: for commits and traces where ``made`` is None.
+            recorded: the run to read from where ``made`` lacks something; stays the owner of its log.
+            made: the run in which the work is recorded; None if the work is thrown away.
+            folder: for commits and traces if ``made`` is None.
         """
         owner = made or recorded
         super().__init__(owner.folder, owner.config, owner.store)
@@ -109,7 +109,7 @@ class Beside(Run):
         self.traces = _Layered((made.folder if made else folder) / "traces", recorded.traces)
 
     def append(self, event: Event) -> Recorded:
-        """Never happens.
+        """Refuse the event: a replay writes no events.
 
         Raises:
             DgmError: always.
@@ -117,13 +117,13 @@ class Beside(Run):
         return self.append_many((event,))[0]
 
     def append_many(self, events: Sequence[Event]) -> Sequence[Recorded]:
-        """Never happens; raises as ``append``."""
+        """Refuse the events; raise as ``append``."""
         names = ", ".join(type(event).__name__ for event in events)
         raise DgmError(f"{self.name}: a replay writes nothing into the run that it replays ({names})")
 
 
 class _Layered(Traces):
-    """Traces of its own above those of a recorded run."""
+    """Traces of its own on top of those of a recorded run."""
 
     def __init__(self, folder: Path, below: Traces) -> None:
         super().__init__(folder)
@@ -134,7 +134,7 @@ class _Layered(Traces):
 
 
 class _Both(AgentRepository):
-    """A repository of its own that reads the recorded run's children where they are: not all have stand-ins."""
+    """A repository of its own that reads the recorded run's children in place, as not all have stand-ins."""
 
     def __init__(self, folder: Path, recorded: Run) -> None:
         super().__init__(folder)
@@ -153,7 +153,7 @@ class _Both(AgentRepository):
 
 
 def _borrowing(folder: Path, recorded: Run) -> AgentRepository:
-    """An empty repository that finds the recorded run's objects without copying them."""
+    """Create an empty repository that finds the recorded run's objects without copying them."""
     repository = AgentRepository.create(folder)
     info = folder / "objects" / "info"
     info.mkdir(parents=True, exist_ok=True)
@@ -163,7 +163,7 @@ def _borrowing(folder: Path, recorded: Run) -> AgentRepository:
 
 
 class Orders:
-    """The orders of a run's expansions, as the worker was given them."""
+    """The orders of a run's expansions, as the worker got them."""
 
     def __init__(self, run: Run, settings: Settings) -> None:
         self._run = run
@@ -175,7 +175,7 @@ class Orders:
             self._note(row)
 
     def expansion(self, action: ActionId) -> ExpandOrder:
-        """The order of the last start of an expansion: only agents of that time are known.
+        """Return the order of the last start of an expansion, which knows only the agents of that time.
 
         Raises:
             ArchiveCorrupt: the log has no start of it.
@@ -206,7 +206,7 @@ class Orders:
             self._asked.append((seq, event.action, Waiting(event.outcome, 0.0)))
 
     def _waiting(self, seq: int) -> Mapping[ActionId, Waiting]:
-        """Children that waited for a person then."""
+        """Return the children that waited for a person at event ``seq``."""
         return {
             action: one
             for asked, action, one in self._asked

@@ -1,4 +1,4 @@
-"""A worker for replays: the same sandboxes and the same gateway, with recorded replies behind it and no money."""
+"""A worker for replays: the usual sandboxes and gateway, with recorded replies behind them and no money."""
 
 import shutil
 import socket
@@ -26,7 +26,7 @@ from dgm.search.worker import Worker
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What things are done again with."""
+    """The engine, benchmark, operators and limits of a replay."""
 
     engine: SandboxEngine
     benchmark: Benchmark
@@ -34,12 +34,12 @@ class Means:
     image: str
     """Recipe of the sandboxes in which agents are checked and improve themselves."""
     limits: CallLimits
-    """What one action may ask of its model, as in the run."""
+    """Limits on the model calls of one action, as in the run."""
 
 
 @asynccontextmanager
 async def studio(run: Run, settings: Settings, means: Means) -> AsyncIterator[Worker]:
-    """A worker that answers agents from the record of ``run``; nothing it makes outlives the context.
+    """Open a worker that answers agents from the record of ``run``; nothing it makes outlives the context.
 
     Raises:
         Infrastructure: the sandboxes' engine failed.
@@ -68,6 +68,6 @@ async def studio(run: Run, settings: Settings, means: Means) -> AsyncIterator[Wo
 
 
 def _prices(settings: Settings, names: set[str]) -> Mapping[str, Price]:
-    """Prices matter to a replay only where an agent was refused a call because of its action's money limit."""
+    """Return each model's price; it matters only if an action's money limit made the gateway refuse a call."""
     prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
     return {name: prices.of(name) if prices.knows(name) else FREE for name in names}
