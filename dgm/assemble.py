@@ -240,7 +240,7 @@ def reopen(run: Run, budget: Budget, parts: Parts, mended: Sequence[Event] = ())
     tell_of_changed_objects(run)
     settings = settings_of(run)
     _begin(run, settings, parts)
-    # After the start of the session, because the time since the last session is charged to nothing.
+    # After the start of the session, because the time since the last session belongs to no session.
     run.append_many([_started(settings, budget, parts.benchmark, resumed=True), *mended])
 
 

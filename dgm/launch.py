@@ -55,7 +55,7 @@ class Watcher:
         """Agree to what the session may cost.
 
         Raises:
-            UserError: nobody agrees.
+            UserError: the caller does not agree.
         """
 
     def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:

@@ -1,1 +1,1 @@
-"""A search: the loop that asks the policy, the worker that performs, budgets, and what is said at the end."""
+"""A search: the loop that asks the policy, the worker that performs actions, budgets, and the final summary."""

@@ -1,4 +1,4 @@
-"""What a search is doing now: steps under way, what happened of late, how near its ends are. Reads, never writes."""
+"""The present activity of a search: steps under way, recent events, distance to its ends. Reads, never writes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from dgm.search.budgets import evaluations_spent, expansions_ended
 from dgm.search.forecast import Forecast, Observed, Rates, forecast, rates_of, uses_of
 
 WINDOW_S = 1_800.0
-"""The recent past, in which rates are measured; longer where little happens."""
+"""Seconds of the recent past in which rates are measured; longer if little happens."""
 ENOUGH = 10
-"""Steps that should have ended in it; up to the beginning of the session it is widened until they have."""
+"""Minimum number of steps that end in the window; the window grows until then, back to the session's start at most."""
 _OF_ACTION = "SELECT seq, at, kind FROM events WHERE action = ? ORDER BY seq"
-# The seed's birth is of action 0; a child that a person decided on ended when it was proposed.
+# The seed's birth belongs to action 0; a child that a person decided on ended when it was proposed.
 _RECENT = """
 SELECT count(*),
     sum(kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'),
@@ -41,7 +41,7 @@ class UnderWay:
     last_at: float
     """Unix time of its last event: its start, or the last answered call."""
     tries: int
-    """How often it was started."""
+    """Number of its starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Activity:
     paused: bool
     under_way: tuple[UnderWay, ...]
     rates: Rates | None
-    """Of late; of the whole run where no process writes it. None where too little happened."""
+    """Recent rates, or those of the whole run if no process writes it; None if too little happened."""
     forecast: Forecast | None
-    """None where no process writes the run, or it is paused."""
+    """None if no process writes the run, or it is paused."""
 
 
 def read_activity(run: Run, now: float) -> Activity:
@@ -138,7 +138,7 @@ def _observed(run: Run, start: float, now: float) -> Observed:
 
 
 def _first_since(run: Run, start: float) -> int:
-    """Return the number of the first event at ``start`` or later; times are taken to grow with numbers."""
+    """Return the number of the first event at ``start`` or later; assume that times grow with numbers."""
     low, high = 1, run.tree.seq + 1
     while low < high:
         middle = (low + high) // 2

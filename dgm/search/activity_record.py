@@ -1,4 +1,4 @@
-"""What a search is doing, as a plain JSON document: units stand in the names of the fields, times are Unix time."""
+"""The activity of a search as a plain JSON document: field names hold the units, times are Unix time."""
 
 from dataclasses import asdict
 from typing import Any
@@ -14,13 +14,13 @@ from dgm.search.goals import Standstill
 def activity_record(
     run: Run, activity: Activity, best: Best | None, standstill: Standstill | None
 ) -> dict[str, Any]:
-    """Return what ``dgm status --json`` adds to the summary of a run.
+    """Return the fields that ``dgm status --json`` adds to the summary of a run.
 
     Args:
         run: the run.
         activity: of this moment.
-        best: its best agent; None where it has no agent yet.
-        standstill: the count of evaluations without a better agent; None where the run has no ``patience``.
+        best: its best agent; None if it has no agent yet.
+        standstill: the count of evaluations without a better agent; None if the run has no ``patience``.
     """
     tree, now = run.tree, activity.now
     return {
@@ -99,7 +99,7 @@ def _ends_record(
 
 
 def earliest_s(activity: Activity, evaluations: int) -> float | None:
-    """Return how long so many evaluations take at the present rate; None where that is not known."""
+    """Return the seconds that this many evaluations take at the present rate; None if not known."""
     rates = activity.rates
     if not activity.living or activity.paused or rates is None or rates.evaluations_per_hour <= 0.0:
         return None

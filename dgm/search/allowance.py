@@ -1,7 +1,7 @@
-"""What the making of one child, or its vetting, may still take, over all jobs and questions of one performance.
+"""The rest of the limits for making or vetting one child, over all jobs and questions of one performance.
 
-A reply that is served from the journal counts like one that is paid for, so that an expansion that is performed again
-is cut off at the same call.
+A reply that is served from the journal counts like a paid one. So a repeated expansion is cut off at the same
+call.
 """
 
 import asyncio
@@ -17,16 +17,17 @@ from dgm.errors import AgentFault
 from dgm.gateway.lease import CallLimits, Lease
 
 LEAST_S = 1.0
-"""With less time than this nothing is begun."""
+"""Nothing is begun with less time than this, in seconds."""
 
 
 class Allowance:
-    """One child's, for its making or for its vetting; begins when it is made.
+    """The allowance of one child, for its making or for its vetting; its time begins at construction.
 
-    All leases together have what the gateway lends to one action, and what the settings say of a child beside that.
+    All leases together have the limits that the gateway lends to one action, and the settings' further limits
+    on a child.
 
     Attributes:
-        turn: held by whoever takes of it, so that two at once cannot both take the rest.
+        turn: held while a lease draws on the allowance, so that two at once cannot both take the rest.
     """
 
     def __init__(self, limits: LimitSettings, clock: Callable[[], float] = time.monotonic) -> None:
@@ -38,12 +39,12 @@ class Allowance:
 
     @classmethod
     def of_vetting(cls, limits: LimitSettings) -> Self:
-        """Without what the settings say of a child's making."""
+        """Create an allowance without the settings' limits on a child's making."""
         making = ("child_calls", "child_tokens", "child_usd", "child_s")
         return cls(limits.model_copy(update=dict.fromkeys(making)))
 
     def rest(self, own: CallLimits) -> CallLimits:
-        """The limits of the next lease: what is left of those of one action, and of those of a child."""
+        """Return the limits of the next lease: the rest of the limits of one action and of a child."""
         used = sum((lease.usage for lease in self._leases), Usage())
         answered = sum(lease.calls for lease in self._leases)
         limits = self._limits
@@ -56,14 +57,14 @@ class Allowance:
         )
 
     def takes(self, lease: Lease) -> None:
-        """From here on, what the lease is answered counts."""
+        """Count the lease's answered calls from here on."""
         self._leases.append(lease)
 
     def seconds(self, own: float) -> float:
-        """Wall seconds of the next job: its own, cut down to what is left.
+        """Return the wall seconds of the next job: its own, at most the rest of the allowance.
 
         Raises:
-            AgentFault: stage ``time``: nothing is left worth beginning with.
+            AgentFault: stage ``time``: too little is left to begin.
         """
         if self.late:
             raise AgentFault("time", self.late)
@@ -71,7 +72,7 @@ class Allowance:
 
     @property
     def late(self) -> str:
-        """That the time is over, in a line; empty while it is not."""
+        """A line saying that the time is over; empty while it is not."""
         limit = self._limits.child_s
         return f"the {limit:g} s that a child may take are over" if self._left_s < LEAST_S else ""
 

@@ -1,7 +1,7 @@
 """The gate ``approve``: children wait for a person, and the search goes on.
 
-A child waits from the event that proposes it to the birth or stillbirth that ends its expansion. Its commit is durable
-before that event, and the answer outlives every crash: it is read again until the log has what became of it.
+A child waits from the event that proposes it to the birth or stillbirth that ends its expansion. Its commit is
+durable before that event. The answer survives every crash: it is read again until the log has the result.
 """
 
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What became of a child that waited."""
+    """The decision about a child that waited."""
 
     action: ActionId
     child: Born
@@ -29,28 +29,29 @@ class Decided:
     by: str
     """``PERSON`` or ``TIME_OUT``."""
     reason: str
-    """One line; why not, where it is a no."""
+    """One line; the reason if the decision is a no."""
 
     @property
     def stage(self) -> str:
-        """Of a child that is stillborn by it."""
+        """Stage of a child that is stillborn by this decision."""
         return "rejected" if self.by == PERSON else "expired"
 
 
 class Approvals:
-    """Of one run that is open to write."""
+    """The waiting children of one run that is open to write."""
 
     def __init__(self, run: Run, settings: GateSettings) -> None:
         self._run = run
         self._settings = settings
         self._told: dict[ActionId, str] = {}
-        """What was wrong with an answer, which is said once."""
+        """The fault of each action's invalid answer; each is logged once."""
         self._tidied = False
 
     def propose(self, action: ActionId, child: Born) -> ChildProposed:
-        """The event that a child waits, whose commit and diff are then there to be looked at.
+        """Return the event that a child waits, after writing its commit and diff for a person to see.
 
-        An answer that is there already is taken where it can only be for this child: the process died in between.
+        If the process died in between, an answer may be there already. It is taken if it can only be for this
+        child.
         """
         repository = self._run.repository
         if repository.waiting_refs().get(action) != child.commit:
@@ -60,7 +61,7 @@ class Approvals:
         return ChildProposed(action, child)
 
     def due(self, now: float) -> Decided | None:
-        """The first child that somebody has answered for, or whose time is over at ``now`` (Unix time)."""
+        """Return the first child that has an answer, or whose time is over at ``now`` (Unix time)."""
         self._tidy()
         for action, one in self._run.tree.waiting.items():
             decided = self._answered(action, one) or self._expired(action, one, now)
@@ -69,9 +70,9 @@ class Approvals:
         return None
 
     def done(self, action: ActionId) -> None:
-        """Removes what was only there while the child waited; the log says what became of it.
+        """Remove the files that exist only while the child waits; the log holds the result.
 
-        The commit of one that was not born stays: an expansion that was ordered meanwhile names it.
+        The commit of a child that was not born stays, because an expansion ordered meanwhile may name it.
         """
         forget(self._run.folder, action)
         kinds = {type(recorded.event) for recorded in self._run.store.of_action(action)}
@@ -103,13 +104,16 @@ class Approvals:
         return Decided(action, one.child, self._settings.on_timeout == "accept", TIME_OUT, why)
 
     def _tidy(self) -> None:
-        """Removes what a process left that died between an event and ``done``; shows what an unpacked run has not."""
+        """Remove the remains of a process that died between an event and ``done``.
+
+        Also show the missing diffs of waiting children in an unpacked run.
+        """
         if self._tidied:
             return
         self._tidied = True
         tree = self._run.tree
         for action in self._run.repository.waiting_refs():
-            # One that is to be made again will be asked about, and may be answered for already.
+            # A child that is to be made again will be proposed again, and may have its answer already.
             if not any(action in those for those in (tree.waiting, tree.pending, tree.to_redo())):
                 self.done(action)
         for action, one in tree.waiting.items():

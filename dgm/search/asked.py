@@ -1,4 +1,7 @@
-"""What a policy may ask for: a plug-in can answer anything, and what is written down is performed at each resume."""
+"""The actions that a policy may ask for.
+
+A plug-in can answer anything, and a recorded answer is performed again at each resume.
+"""
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Evaluate, Expand, TaskId
@@ -6,11 +9,11 @@ from dgm.errors import UserError
 
 
 def refuse_nonsense(policy: str, tree: Tree, wanted: object) -> None:
-    """Makes sure that an answer means something in the tree; asked before anything of it is written down.
+    """Make sure that an answer is valid in the tree, before any of it is recorded.
 
     Raises:
-        UserError: it is no action, names an agent or a task that is not there, no parent, or a task for the second
-            time as if for the first.
+        UserError: it is no action, names an agent or a task that does not exist, names no parent, or starts a
+            tried task as a first attempt.
     """
     match wanted:
         case Expand(parents):

@@ -17,7 +17,7 @@ EACH_TRY = ("patch", "log", "conversation", "circumstances", "tests", "failures"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What is kept of it is in ``traces``, whatever comes of it."""
+    """One attempt of an agent at a task; its traces are in ``traces``, whatever the result."""
 
     by: Equipment
     bench: Workbench
@@ -25,10 +25,10 @@ class Attempt:
     traces: dict[str, Digest] = field(default_factory=dict)
 
     async def graded(self, source: Snapshot) -> Grade:
-        """Lets an agent of that source work, as often as the benchmark lets it try.
+        """Let an agent of that source work, as often as the benchmark lets it try, and return the grade.
 
         Raises:
-            AgentFault: what it left cannot be used.
+            AgentFault: the agent's result cannot be used.
             Infrastructure: a sandbox or the model failed.
         """
         benchmark, traces = self.by.benchmark, self.traces
@@ -40,7 +40,7 @@ class Attempt:
             work = await self.bench.work(job)
             tried += 1
             if tried > 1 and not isinstance(start, InImage):
-                # What is graded is all that was changed, not only what the last try changed.
+                # The grade is for all changes, not only those of the last try.
                 most = self.by.settings.limits.patch_bytes
                 whole = await asyncio.to_thread(fitting, start, work.workspace, most)
                 work = replace(work, patch=whole.patch, left_out={**work.left_out, **whole.left_out})
@@ -49,7 +49,7 @@ class Attempt:
             check_answer(grade, Grade, f"benchmark '{benchmark.name}': grade")
             traces["tests"] = await asyncio.to_thread(self.by.keep, grade.log)
             traces["failures"] = await asyncio.to_thread(self.by.keep, grade.shown)
-            # A workspace that stands in the image cannot be put back as an agent left it.
+            # A workspace in the image cannot be restored as an agent left it.
             in_image = isinstance(start, InImage)
             problem = "" if in_image else benchmark.again(task.id, grade, tried)
             if not problem:
@@ -72,7 +72,7 @@ class Attempt:
 
 
 def _bad_end(completed: Completed) -> str:
-    """How an agent's program ended, where that explains why nothing came of it."""
+    """Return how an agent's program ended, if that explains a missing result; else an empty text."""
     if completed.timed_out:
         return "ran out of time"
     if completed.out_of_memory:

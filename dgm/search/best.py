@@ -19,15 +19,18 @@ UNNAMED = "hgm"
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The recommended agent and what its own verdicts say of it."""
+    """The recommended agent and its own verdicts."""
 
     agent: AgentId
     own: Tally
     """Its graded evaluations on the search tasks."""
     lower_bound: float
-    """The rate on the search tasks that it exceeds with a probability of 99 %: ``dgm.stats.lower_bound`` of ``own``,
-    the 1st percentile of Beta(1 + resolved, 1 + unresolved) (arXiv:2510.21614, section 3). From 0 to 1; 0.01 without a
-    verdict. It is the same measure under every policy, whatever the policy itself recommends by."""
+    """The rate on the search tasks that the agent exceeds with a probability of 99 %.
+
+    It is ``dgm.stats.lower_bound`` of ``own``, the 1st percentile of Beta(1 + resolved, 1 + unresolved)
+    (arXiv:2510.21614, section 3). From 0 to 1; 0.01 without a verdict. The measure is the same under every
+    policy, whatever measure the policy itself recommends by.
+    """
 
 
 def find_best(run: Run) -> Best:
@@ -36,7 +39,7 @@ def find_best(run: Run) -> Best:
 
 
 def rate_best(tree: Tree, agent: AgentId) -> Best:
-    """Return what the tree says of ``agent``, which is known to be the recommended one."""
+    """Return the tree's verdicts on ``agent``, which must be the recommended one."""
     own = tree.own(agent)
     return Best(agent, own, lower_bound(own))
 
@@ -49,7 +52,8 @@ def best_of(run: Run) -> AgentId:
 def best_in(run: Run, tree: Tree) -> AgentId:
     """Return the agent that the run's policy recommends in ``tree``, a fold of the run's log up to any moment.
 
-    A run that names no policy, or one that is a plug-in that is not installed here, is read as ``hgm`` would read it.
+    A run without a named policy is read as ``hgm`` would read it; so is one whose plug-in policy is not
+    installed here.
     """
     from dgm.policies.best_belief import best_belief  # the policies load numpy
     from dgm.policies.registry import best_agent

@@ -15,15 +15,15 @@ from dgm.paths import cache_folder
 from dgm.search.best import Best, find_best
 
 MOST_EVENTS = 100_000
-"""Length of a log up to which its best agent is looked for where it is not known yet; some seconds."""
+"""Length of a log, in events, up to which an unknown best agent is computed; this takes some seconds."""
 
 
 def cached_best(folder: Path, seen: Overview) -> Best | None:
-    """Return the best agent of a run as ``best_of`` names it; None where it has none, or its log is too long to ask.
+    """Return the best agent of a run, as of ``best_of``; None if it has none, or its log is too long to compute it.
 
     Args:
         folder: the run.
-        seen: what was read of it just now.
+        seen: the overview that was read just now.
 
     Raises:
         DgmError: the run cannot be read.
@@ -53,7 +53,7 @@ def _place(seen: Overview) -> Path | None:
 
 
 def _key(seen: Overview) -> str:
-    # Two copies of a run that went on apart have the same id; their last events have not the same time.
+    # Two copies of a run that continued apart have the same id, but different times of their last events.
     return f"{__version__} {seen.events} {seen.last_at!r}"
 
 

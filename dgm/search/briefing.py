@@ -1,4 +1,4 @@
-"""What an operator is told when it makes a child, and the record of that: the brief, and two traces of the evidence."""
+"""The brief of an operator that makes a child, and its record: two traces of the evidence."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -17,12 +17,12 @@ SHOWN = ("patch", "failures", "log", "conversation")
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """The part of a worker that knows what was chosen for an expansion."""
+    """The part of a worker that collects the chosen material of an expansion."""
 
     by: Equipment
 
     def brief(self, order: ExpandOrder) -> Brief:
-        """Agents are named as they were when the order was first given, in a replay by another model too.
+        """Return the brief; it names agents as when the order was first given, also in a replay by another model.
 
         Raises:
             ArchiveCorrupt: a source or a trace is missing or damaged.
@@ -46,17 +46,17 @@ class Briefing:
         )
 
     def shown(self, brief: Brief) -> Mapping[str, Digest]:
-        """Keeps what the folder of evidence holds; nothing where there is none."""
+        """Record the contents of the evidence folder; nothing if there is none."""
         return {"evidence": self.by.keep_whole(manifest(brief.evidence))} if brief.evidence else {}
 
     def read(self, action: ActionId, brief: Brief, heard: Collection[int]) -> Mapping[str, Digest]:
-        """Keeps what the expansion's models were shown of the folder; nothing where there is none.
+        """Record which parts of the folder the expansion's models were shown; nothing if there is no folder.
 
         Args:
             action: the expansion.
             brief: of its operator.
-            heard: numbers of the calls that its operator was answered. An earlier try may have come as far as vetting,
-                whose calls do not count; nor do requests that the provider refused.
+            heard: numbers of the answered calls of its operator. Calls of an earlier try's vetting do not
+                count; nor do requests that the provider refused.
 
         Raises:
             ArchiveCorrupt: a recorded request or reply is missing or damaged.

@@ -1,4 +1,4 @@
-"""How much of each limit of a run is used, and which limit is nearest."""
+"""Use of each limit of a run, and the nearest limit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dgm.search.budgets import evaluations_spent
 
 @dataclass(frozen=True, slots=True)
 class BudgetUse:
-    """One limit of a run."""
+    """One limit of a run and its use."""
 
     name: str
     """``evaluations``, ``agents``, ``usd``, ``tokens`` or ``seconds``."""
@@ -19,21 +19,21 @@ class BudgetUse:
 
     @property
     def left(self) -> float:
-        """At least 0."""
+        """The rest of the limit, at least 0."""
         return max(self.limit - self.used, 0.0)
 
     @property
     def share(self) -> float:
-        """The used part of the limit; above 1 where more was used."""
+        """The used part of the limit; above 1 if more was used."""
         return self.used / self.limit if self.limit > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a run has taken so far, in the units of its limits."""
+    """The use of a run so far, in the units of its limits."""
 
     evaluations: float
-    """With what expansions take of the budget of evaluations."""
+    """Graded evaluations, and the cost of expansions in evaluations."""
     agents: int
     usd: float
     tokens: int
@@ -60,6 +60,6 @@ def budget_uses_of(tree: Tree) -> Sequence[BudgetUse]:
 
 
 def nearest(uses: Sequence[BudgetUse]) -> BudgetUse | None:
-    """Return the limit of which most is used, among those that end a run (one of agents only ends births)."""
+    """Return the limit with the largest used share, among those that end a run (a limit of agents only ends births)."""
     ending = [use for use in uses if use.name != "agents"]
     return max(ending, key=lambda use: use.share, default=None)

@@ -1,9 +1,10 @@
-"""When a search is over: its goal is reached, or a limit is spent before that.
+"""The end of a search: its goal is reached, or a limit is spent before that.
 
-``evaluations`` is a goal. ``tokens``, ``usd`` and ``seconds`` are limits, which end a run with another exit code.
-Failed and stillborn work counts in all of them. ``agents`` only closes the way to more births. A limit that the run's
-steps take nothing of ends it as well, once that is plain (a model that reports no tokens; ``endless`` refuses what can
-be known before).
+``evaluations`` is a goal. ``tokens``, ``usd`` and ``seconds`` are limits, which end a run with another exit
+code. Failed and stillborn work counts in all of them. ``agents`` only prevents more births.
+
+A limit that the run's steps do not use ends the run as well, once that is plain (a model that reports no
+tokens). ``endless`` refuses the cases that are known before.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ NO_ROOM = (
 )
 
 UNSPENT_EVALUATIONS, UNSPENT_EXPANSIONS = 50, 10
-"""After so many of both that took nothing of a budget of money or tokens, it is taken for one that never runs out."""
+"""A budget of money or tokens counts as endless after this many of both without any spend."""
 
 
 class Reason(StrEnum):
@@ -46,11 +47,11 @@ class Ending:
 
 
 def ending(tree: Tree, unaffordable: str = "") -> Ending | None:
-    """The end that the budget calls for now, or None while there is room.
+    """Return the end that the budget demands now, or None while there is room.
 
     Args:
         tree: the run so far.
-        unaffordable: why a further model call would cross a limit that is not reached yet; empty where none would.
+        unaffordable: why a further model call would cross a limit that is not reached yet; empty if none would.
     """
     budget = tree.budget
     if budget.evaluations is not None and evaluations_spent(tree) + 1 > budget.evaluations:
@@ -73,29 +74,29 @@ def ending(tree: Tree, unaffordable: str = "") -> Ending | None:
 
 
 def room_for_evaluation(tree: Tree) -> bool:
-    """Whether one more evaluation may start; those in flight count as done."""
+    """Return whether one more evaluation may start; those in flight count as done."""
     left = evaluations_left(tree)
     return left is None or left >= 1
 
 
 def room_for(tree: Tree, action: Action) -> bool:
-    """Whether the action may start, by the budget of evaluations; those in flight count as done."""
+    """Return whether the action may start, by the budget of evaluations; those in flight count as done."""
     left = evaluations_left(tree)
     return left is None or left >= (tree.budget.expansion_cost if isinstance(action, Expand) else 1)
 
 
 def evaluations_spent(tree: Tree) -> float:
-    """Evaluations that are graded, and what expansions that have ended took of the same budget."""
+    """Return the graded evaluations plus the cost of ended expansions, in evaluations of the same budget."""
     return tree.evaluations + tree.budget.expansion_cost * expansions_ended(tree)
 
 
 def expansions_ended(tree: Tree) -> int:
-    """Expansions that do not run any more, whatever came of them."""
+    """Return the number of expansions that do not run any more, whatever their results."""
     return tree.expansions_begun - births_in_flight(tree)
 
 
 def budget_taken(tree: Tree) -> str:
-    """What took how much of the budget of evaluations, for people; empty where only evaluations take of it."""
+    """Return a text on the use of the budget of evaluations; empty if only evaluations use it."""
     budget = tree.budget
     if budget.evaluations is None or not budget.expansion_cost:
         return ""
@@ -109,7 +110,7 @@ def budget_taken(tree: Tree) -> str:
 
 
 def _never_runs_out(tree: Tree) -> bool:
-    """Whether only money or tokens limit the run, and a good many steps have taken nothing of them."""
+    """Return whether only money or tokens limit the run, and many steps have spent none."""
     budget = tree.budget
     if budget.evaluations is not None or budget.seconds is not None or budget.patience is not None:
         return False

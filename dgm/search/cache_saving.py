@@ -1,4 +1,4 @@
-"""What the caches of the providers saved in a run."""
+"""The money that the providers' caches saved in a run."""
 
 from dgm.archive.run import Run
 from dgm.models.pricing import Prices
@@ -6,9 +6,9 @@ from dgm.search.run_settings import settings_of
 
 
 def cache_saving(run: Run) -> float:
-    """Return the USD that cached input saved, over all models whose price is known; 0 where nothing was cached.
+    """Return the USD that cached input saved, over all models whose price is known; 0 if nothing was cached.
 
-    The sum of many calls is priced like one, at the rates of short calls.
+    The sum of many calls is priced like one call, at the rates of short calls.
     """
     cached = {model: usage for (_, model), usage in run.tree.spend_by.items() if usage.cached_tokens}
     if not cached:

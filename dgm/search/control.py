@@ -2,8 +2,8 @@
 
 Let S be the whole spend of the search, failed and stillborn work included. Let c be the mean spend of the
 seed's first attempt over the T holdout tasks on which it has a verdict. Then the seed may have k = ⌊S / (c T)⌋
-attempts at each task, at least the one that it had, at most a bound. The unit is USD; tokens if either spend is
-zero in USD; else seconds of work.
+attempts at each task. Here k is at least 1, for the attempt that it had, and at most a bound. The unit is USD.
+If either spend is zero in USD, it is tokens; else seconds of work.
 
 A task counts as solved when any of the k attempts solves it, as if somebody picked the right one each time. A
 solved task gets no further attempt. The money saved buys none at other tasks: all tasks have equally many.
@@ -152,7 +152,7 @@ class Attempts:
         return 1 if price is None or plan is None else max(1, min(price.affordable, plan.attempts))
 
     def unsolved(self) -> dict[TaskId, _Tried]:
-        """Return the tasks on which the seed has a first verdict and no attempt was resolved."""
+        """Return the tasks on which the seed has a first verdict and that no attempt resolved."""
         found = self.tasks.items()
         return {task: one for task, one in found if one.first is not None and one.solved_by is None}
 
@@ -253,7 +253,7 @@ def control_findings(exam: Run, best: Agent, now: Control) -> ControlFindings | 
     """Return the control's findings on an agent of the search; None without a control, or while they are not known.
 
     All tasks are judged by equally many attempts: attempts of an incomplete round count for no task. If no
-    further attempt is affordable, the findings exist even if nobody asked for a control.
+    further attempt is allowed, the findings exist even if nobody asked for a control.
 
     Args:
         exam: the examination.

@@ -1,4 +1,4 @@
-"""What evaluations can cost at worst by the limits of a run, and what those that were graded did cost."""
+"""The worst-case cost of evaluations by the limits of a run, and the real cost of graded ones."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from dgm.search.forecast import Try
 from dgm.search.model_checks import prices_of
 
 TRIES = 200
-"""The newest graded evaluations that are looked at."""
+"""Maximum number of the newest graded evaluations that are read."""
 _GRADED = """
 SELECT action, coalesce(json_extract(body, '$.seconds'), 0.0) FROM events
 WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid' AND seq <= ? ORDER BY seq DESC LIMIT ?
@@ -19,19 +19,20 @@ WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid' AND 
 
 
 def priced_models(settings: Settings) -> Mapping[str, Price]:
-    """Return the models of a run that somebody sends a bill for, with their prices.
+    """Return the models of a run that are billed, with their prices.
 
     Raises:
-        UserError: nobody has said what one of them costs.
+        UserError: one of them has no known price.
     """
     prices = prices_of(settings)
     return {name: prices[name] for name in all_names(settings) if prices[name].most(1, 1) > 0.0}
 
 
 def most_of_evaluation(settings: Settings, price: Price) -> float:
-    """Return the USD that one evaluation can cost at most by the limits of the run, if the solver has this price.
+    """Return the maximum cost of one evaluation in USD by the limits of the run, if the solver has this price.
 
-    A call that crosses ``limits.tokens`` is still answered: its size is counted where the model's context is known.
+    A call that crosses ``limits.tokens`` is still answered: its size is counted if the model's context is
+    known.
     """
     limits = settings.limits
     per_reply = min(limits.output_tokens, price.max_output or limits.output_tokens)
@@ -47,7 +48,7 @@ def most_of_evaluation(settings: Settings, price: Price) -> float:
 
 
 def most_of_run(settings: Settings, budget: Budget, spent_usd: float) -> float | None:
-    """Return the USD that a session can still spend at most; None where nothing bounds them."""
+    """Return the USD that a session can still spend at most; None if nothing limits them."""
     prices = priced_models(settings)
     bounds = [] if budget.usd is None else [max(0.0, budget.usd - spent_usd)]
     if budget.tokens is not None:
@@ -58,13 +59,13 @@ def most_of_run(settings: Settings, budget: Budget, spent_usd: float) -> float |
 
 
 def solver_price(settings: Settings) -> tuple[str, Price] | None:
-    """Return the name and price of the model that works on tasks; None where it costs nothing."""
+    """Return the name and price of the model that works on tasks; None if it costs nothing."""
     name = names_by_role(settings)["solve"]
     price = priced_models(settings).get(name)
     return None if price is None else (name, price)
 
 
 def tries_of(run: Run) -> Sequence[Try]:
-    """Return what each of the newest graded evaluations took, over all its tries."""
+    """Return the cost and time of each of the newest graded evaluations, over all its tries."""
     rows = run.store.query(_GRADED, (run.tree.seq, TRIES))
     return [Try(run.tree.spend_of(ActionId(action)).usd, seconds) for action, seconds in rows]

@@ -1,14 +1,14 @@
-"""When a search cannot go on because its children die, what they died of, and what may help.
+"""Dead ends: a search cannot go on because its children die; the cause, and possible remedies.
 
-Two things end a session:
+Two conditions end a session:
 
-* the last ``limits.stillborn_in_a_row`` children died of one cause, and not all of one parent while another agent may
-  have a child: such a parent only loses its turn (``policies.limits.BARREN``);
-* no agent may have a child any more, and either nothing but one cause is to blame or no child was ever born.
+* the last ``limits.stillborn_in_a_row`` children died of one cause. They must not all have the same parent
+  while another agent may have a child: such a parent only loses its turn (``policies.limits.BARREN``);
+* no agent may have a child any more, and either there is only one cause or no child was ever born.
 
-Counted is what died since the session began, and since the last child that could be made. A cause is the same stage
-and the same kind of reason. That a child is a copy, or its parent failed at nothing yet, is the ordinary luck of a
-search (``LUCK``): it ends one only where no child was ever born.
+Only deaths since the session began, and since the last child that could be made, are counted. A cause is the
+same stage and the same kind of reason. Copies of known agents, and parents without any failure yet, are the
+ordinary luck of a search (``LUCK``). They end a search only if no child was ever born.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from dgm.errors import DgmError
 from dgm.policies.limits import BARREN, fertile
 
 LUCK = frozenset({"duplicate", "evidence", "novelty", "syntax", "unchanged"})
-"""Stages at which children of a search that is well die, too."""
+"""Stages at which children die in a healthy search, too."""
 STRONGER = "a stronger model (models.improve)"
 MAY_HELP: Mapping[str, str] = {
     "answer": "another model (models.diagnose), or more tries (operators.retries)",
@@ -49,23 +49,23 @@ MAY_HELP: Mapping[str, str] = {
     "tree": STRONGER,
     "unchanged": f"{STRONGER}, or more time and calls (limits.improve_s, limits.calls)",
 }
-"""Stage → what may keep children from dying there; names of settings as ``--set`` takes them."""
+"""Stage → what may keep children from dying there; names of settings as for ``--set``."""
 UNKNOWN = f"{STRONGER}, or another operator (operator)"
-"""For a stage of a plug-in."""
+"""Text for a stage of a plug-in."""
 _RUN = frozenset({"check", "improve"})
-"""Stages at which a child's own program is run, and what it prints is kept."""
+"""Stages at which a child's own program is run, and its output is kept."""
 _SHOWN_LINES = 6
 _READ_BYTES = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class DeadEnd:
-    """What keeps a search from going on."""
+    """The deaths that keep a search from going on."""
 
     times: int
-    """Children that died in a row, of one cause or of several."""
+    """Number of children that died in a row, of one cause or of several."""
     stages: Mapping[str, int]
-    """The same by stage."""
+    """The same number by stage."""
     last: AgentStillborn
 
     @property
@@ -82,17 +82,17 @@ class DeadEnd:
 
     @property
     def may_help(self) -> str:
-        """What may help, with the names of settings."""
+        """Possible remedies, with the names of settings."""
         commonest = max(self.stages, key=lambda stage: self.stages[stage])
         return MAY_HELP.get(commonest, UNKNOWN)
 
 
 def dead_end(tree: Tree, in_a_row: int) -> DeadEnd | None:
-    """Return what keeps the search from going on; None while nothing does.
+    """Return the deaths that keep the search from going on; None if it can go on.
 
     Args:
         tree: the run so far.
-        in_a_row: ``limits.stillborn_in_a_row``; 0: nothing ever does.
+        in_a_row: ``limits.stillborn_in_a_row``; 0 turns the check off.
     """
     deaths = tree.deaths
     if not deaths or not in_a_row:
@@ -113,9 +113,9 @@ def dead_end(tree: Tree, in_a_row: int) -> DeadEnd | None:
 
 
 def last_output(run: Run, end: DeadEnd) -> list[str]:
-    """Return the last lines that the child printed at its end, or, where it was never run, the agent that made it.
+    """Return the last lines of the child's output, or of its maker's output if the child was never run.
 
-    The lines are an agent's words, to be neutralised before they are shown.
+    The lines are an agent's words, and must be neutralised before they are shown.
     """
     dead = end.last.outcome
     digest = dead.cost.traces.get("output" if dead.stage in _RUN else "log")
@@ -130,7 +130,7 @@ def last_output(run: Run, end: DeadEnd) -> list[str]:
 
 
 def _whoever_the_parent(tree: Tree, row: Sequence[AgentStillborn]) -> bool:
-    """Whether children of several parents died so, or no other agent may have a child."""
+    """Return whether children of several parents died like this, or no other agent may have a child."""
     parents = {event.outcome.parents[0] for event in row}
     return len(parents) > 1 or not any(
         fertile(tree)[agent.id] for agent in tree.agents if agent.id not in parents

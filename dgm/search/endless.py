@@ -1,8 +1,8 @@
 """Budgets that can never run out, and so end no run: money with models that cost nothing.
 
-Without a limit of evaluations, money, tokens or time a run gets a limit of evaluations (``BudgetSettings.budget``), so
-a limit of agents alone needs nothing here. With a limit of agents a run ends when every agent has tried every task,
-with patience when nothing better is recommended any more.
+Without a limit of evaluations, money, tokens or time a run gets a limit of evaluations
+(``BudgetSettings.budget``). So a limit of agents alone needs no check here. With a limit of agents a run ends
+when every agent has tried every task. With patience it ends when no better agent is recommended any more.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def refuse_endless(budget: Budget, settings: Settings) -> None:
         settings: of the run, with every ``auto`` replaced by a model.
 
     Raises:
-        UserError: only money limits the run, and no model of it costs any; or as ``prices_of``.
+        UserError: only money limits the run, and all its models are free; or an error of ``prices_of``.
     """
     others = (budget.evaluations, budget.agents, budget.tokens, budget.seconds, budget.patience)
     if budget.usd is None or any(limit is not None for limit in others):

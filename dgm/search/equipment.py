@@ -1,4 +1,4 @@
-"""What an action is performed with, and where what comes of it is kept."""
+"""The parts with which an action is performed, and the place where its traces are kept."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ class Equipment:
     operators: Mapping[str, Operator]
     settings: Settings
     spec: SandboxSpec
-    """Of the sandboxes in which agents are checked and improve themselves."""
+    """Spec of the sandboxes in which agents are checked and improve themselves."""
 
     def bench(
         self, action: ActionId, role: str | None = None, allowance: Allowance | None = None
     ) -> SandboxWorkbench:
-        """A fresh workbench for one performance of an action.
+        """Return a fresh workbench for one performance of an action.
 
         Args:
-            action: whose model calls they are.
+            action: the action to which the model calls belong.
             role: of the lent model; default: the kind of the job.
-            allowance: what all jobs and questions together may take.
+            allowance: limits on all jobs and questions together.
         """
         return SandboxWorkbench(
             self.engine.open,
@@ -48,13 +48,13 @@ class Equipment:
         )
 
     def keep(self, data: bytes) -> Digest:
-        """Keeps a trace, which an event is to name; the middle of a long one is cut out."""
+        """Store a trace for an event to name; cut out the middle of a long one."""
         return self.run.traces.put(data, self.settings.limits.patch_bytes)
 
     def keep_whole(self, data: bytes) -> Digest:
-        """Keeps a trace that is read back as JSON: cut, it could not be read."""
+        """Store a trace that is read back as JSON, uncut so that it stays readable."""
         return self.run.traces.put(data, limit=None)
 
     def usage(self, action: ActionId) -> Usage:
-        """What the action's model calls took so far, over all its tries."""
+        """Return the usage of the action's model calls so far, over all its tries."""
         return self.run.tree.spend_of(action)

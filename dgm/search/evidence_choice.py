@@ -1,7 +1,7 @@
-"""Chooses what an operator may see, once, when an expansion is first started, so that it can be repeated.
+"""Choice of the evidence for an operator, made once when an expansion is first started, so that it can be repeated.
 
-All of it is a function of the log up to that moment and of a stream of its own; what evidence looks like is left to
-``meta.evidence``.
+The choice is a function of the log up to that moment and of a random stream of its own. ``meta.evidence``
+decides how evidence looks.
 """
 
 import heapq
@@ -22,13 +22,13 @@ from dgm.protocols import Needs
 from dgm.stats.rates import wilson
 
 POOL = 256
-"""Agents that are looked at: those with the most resolved verdicts."""
+"""Maximum number of agents considered: those with the most resolved verdicts."""
 EACH = 3
-"""Cases of an agent that is shown beside the first parent."""
+"""Cases of each agent that is shown beside the first parent."""
 TELLING = 2
-"""Of those, at most: tasks that it resolved and the first parent did not."""
+"""Maximum number of those that are tasks which the agent resolved and the first parent did not."""
 COMMON = 5
-"""Tasks that two agents must share to be compared, as in ``policies.novelty``."""
+"""Minimum number of shared tasks for comparing two agents, as in ``policies.novelty``."""
 EPSILON = 1e-8
 
 _NOTHING = name_of(b"")
@@ -40,12 +40,12 @@ Own = Mapping[ActionId, Evaluation]
 def choose_evidence(
     run: Run, tree: Tree, action: ActionId, what: Expand, needs: Needs, settings: Settings
 ) -> Expand:
-    """The expansion with its evidence, the agents shown, what it is for, and its probes.
+    """Return the expansion with its evidence, the agents shown, its aim, and its probes.
 
-    Of an action that was started already only what was known then is chosen: a replay draws the same again.
+    For an action that was started already, only facts known then are chosen: a replay draws the same again.
 
     Args:
-        run: whose log says what agents did.
+        run: the run whose log holds the evaluations.
         tree: the fold of the log up to this decision.
         action: the expansion.
         what: as the policy decided it.
@@ -53,7 +53,7 @@ def choose_evidence(
         settings: of the run.
 
     Raises:
-        ArchiveCorrupt: a trace that says how an evaluation ended is missing or damaged.
+        ArchiveCorrupt: a trace on the end of an evaluation is missing or damaged.
     """
     rng = Random(f"{settings.seed}/{action}/evidence")
     past = {parent: evaluations_of(run, parent, before=action) for parent in what.parents}
@@ -85,7 +85,7 @@ def _some(mine: Own, verdict: Verdict, most: int, rng: Random) -> list[ActionId]
 def _shown(
     tree: Tree, parents: tuple[AgentId, ...], needs: Needs, settings: EvidenceSettings
 ) -> tuple[AgentId, ...]:
-    """The nearest ancestors, the nearest first, then others."""
+    """Return the nearest ancestors, the nearest first, then others."""
     line = {ancestor for parent in parents for ancestor in tree.ancestors(parent)} - {*parents}
     nearest = heapq.nlargest(settings.ancestors, line)
     known = {*parents, *nearest}
@@ -101,13 +101,13 @@ def _shown(
 
 
 def _pool(tree: Tree) -> list[AgentId]:
-    """The agents with the most resolved verdicts, of equals the older ones; only such as were evaluated."""
+    """Return the evaluated agents with the most resolved verdicts, the older one first among equals."""
     tried = (agent.id for agent in tree.agents if tree.own(agent.id).n)
     return heapq.nsmallest(POOL, tried, key=lambda agent: (-tree.own_resolved[agent], agent))
 
 
 def _best(tree: Tree, pool: Iterable[AgentId], most: int, wanted: Collection[TaskId] = ()) -> list[AgentId]:
-    """Those that resolved the most of the wanted tasks; among equals by the lower end of their rate's interval."""
+    """Return the agents that resolved most of the wanted tasks; ties go by the lower end of their rate's interval."""
 
     def rank(agent: AgentId) -> tuple[int, float, int]:
         solved = sum(tree.verdict(agent, task) is Verdict.RESOLVED for task in wanted)
@@ -117,14 +117,14 @@ def _best(tree: Tree, pool: Iterable[AgentId], most: int, wanted: Collection[Tas
 
 
 def _best_and_farthest(tree: Tree, parent: AgentId, pool: Sequence[AgentId], most: int) -> list[AgentId]:
-    """Half the best, then one by one whoever is farthest from the nearest of those chosen."""
+    """Return half the best agents, then repeatedly the agent farthest from its nearest chosen one."""
     chosen = _best(tree, pool, math.ceil(most / 2))
     left = [agent for agent in _best(tree, pool, len(pool)) if agent not in chosen]
     nearest = {agent: _distance(tree, agent, parent) for agent in left}
     for one in chosen:
         nearest = {agent: min(far, _distance(tree, agent, one)) for agent, far in nearest.items()}
     while len(chosen) < most and nearest:
-        # Of equally far ones the better: the first in this order.
+        # Among equally far agents take the better: the first in this order.
         one = max(nearest, key=nearest.__getitem__)
         chosen.append(one)
         del nearest[one]
@@ -133,9 +133,10 @@ def _best_and_farthest(tree: Tree, parent: AgentId, pool: Sequence[AgentId], mos
 
 
 def _distance(tree: Tree, one: AgentId, other: AgentId) -> float:
-    """1 - the cosine of what two agents solved, over the tasks on which both have a verdict; 1 with too few of those.
+    """Return 1 - the cosine of two agents' resolved tasks, over their common tasks; 1 with too few of them.
 
-    arXiv:2602.04837, section 3, as ``policies.novelty`` has it.
+    A task is common if both have a verdict on it. Source: arXiv:2602.04837, section 3, as in
+    ``policies.novelty``.
     """
     first, second = tree.verdicts(one), tree.verdicts(other)
     common = [task for task, verdict in first.items() if verdict and second.get(task)]
@@ -151,7 +152,10 @@ def _failed(tree: Tree, agent: AgentId) -> set[TaskId]:
 
 
 def _further(theirs: Own, wanted: Sequence[set[TaskId]], rng: Random) -> list[ActionId]:
-    """Cases of another agent: what it solved of the first set of tasks that it solved anything of, then any."""
+    """Return cases of another agent: resolved ones of the first telling set of tasks, then any.
+
+    A set of tasks is telling if the agent resolved one of its tasks.
+    """
     for tasks in wanted:
         telling = [
             number
@@ -166,9 +170,9 @@ def _further(theirs: Own, wanted: Sequence[set[TaskId]], rng: Random) -> list[Ac
 
 
 def _aimed(run: Run, what: Expand, own: Own, aims: Sequence[str], rng: Random) -> Expand:
-    """One kind of entry with the evaluation that it is about; none where nothing has failed.
+    """Return the expansion with one kind of entry and its evaluation; unchanged if nothing has failed.
 
-    As in ``choose_selfimproves`` of the program of arXiv:2505.22954.
+    Source: ``choose_selfimproves`` of the program of arXiv:2505.22954.
     """
     failed = {number: each for number, each in own.items() if each.verdict is Verdict.UNRESOLVED}
     if not aims or not failed:
@@ -191,7 +195,7 @@ def _too_much_said(run: Run, evaluation: Evaluation) -> bool:
 
 
 def _probes(past: Sequence[Own], most: int, rng: Random) -> tuple[TaskId, ...]:
-    """Tasks that every parent resolved whenever it tried."""
+    """Return tasks that every parent resolved at each of its tries."""
     always = [
         {each.task for each in own.values()}
         - {each.task for each in own.values() if each.verdict is not Verdict.RESOLVED}

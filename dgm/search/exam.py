@@ -1,7 +1,7 @@
 """An examination on tasks that the search never saw: a small run of its own inside the run's folder.
 
-It is performed by the same loop, worker and journal as a search, so that it resumes, keeps what was paid for and
-replays in the same way; but its log is another, so that nothing of it can reach a policy or an operator.
+The loop, worker and journal of a search perform it. So it resumes, keeps paid work and replays in the same way.
+Its log is a separate one, so that no result can reach a policy or an operator.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,12 +16,12 @@ OPERATOR = "candidate"
 
 
 def enter(exam: Run, search: Run, agent: Agent) -> AgentId:
-    """The candidate in the examination that stands for an agent of the search; entered if it was not yet."""
+    """Return the candidate that stands for an agent of the search; enter it if it is missing."""
     return enter_as(exam, agent.commit, lambda: search.repository.source(agent.commit))
 
 
 def enter_as(exam: Run, key: str, source: Callable[[], Snapshot], operator: str = OPERATOR) -> AgentId:
-    """The candidate that was entered under ``key``; entered with ``source`` if it was not yet."""
+    """Return the candidate that was entered under ``key``; enter it with ``source`` if it is missing."""
     entered = entered_as(exam, key)
     if entered is not None:
         return entered
@@ -31,18 +31,18 @@ def enter_as(exam: Run, key: str, source: Callable[[], Snapshot], operator: str 
 
 
 def candidate(exam: Run, agent: Agent) -> AgentId | None:
-    """The candidate that stands for an agent of the search, if it was entered."""
+    """Return the candidate that stands for an agent of the search, if it was entered."""
     return entered_as(exam, agent.commit)
 
 
 def entered_as(exam: Run, key: str) -> AgentId | None:
-    """The candidate that was entered under ``key``, if one was."""
+    """Return the candidate that was entered under ``key``, if there is one."""
     return next((entry.id for entry in exam.tree.agents if entry.rationale == key), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two agents on the same tasks; a pair counts where both have a verdict."""
+    """Two agents on the same tasks; a pair counts if both have a verdict."""
 
     first: Tally
     second: Tally
@@ -51,19 +51,19 @@ class Comparison:
     lost: tuple[str, ...]
     """Tasks that only the first resolved."""
     p: float
-    """Exact two-sided McNemar over the pairs."""
+    """p-value of the exact two-sided McNemar test over the pairs, from 0 to 1."""
     mid_p: float
-    """The same with half the weight on what was observed."""
+    """The mid-p value: the same with half the weight on the observed outcome."""
 
 
 def compare(exam: Run, first: AgentId, second: AgentId) -> Comparison:
-    """Compares two candidates task by task."""
+    """Compare two candidates task by task."""
     one, two = exam.tree.verdicts(first), exam.tree.verdicts(second)
     return paired([(task, one.get(task), two.get(task)) for task in exam.tree.tasks])
 
 
 def paired(verdicts: Iterable[tuple[str, Verdict | None, Verdict | None]]) -> Comparison:
-    """Compares two verdicts on each of many things, by name; what has not both does not count."""
+    """Compare two verdicts on each named thing; a pair counts only if both are graded."""
     graded = {Verdict.RESOLVED, Verdict.UNRESOLVED}
     pairs = [pair for pair in verdicts if pair[1] in graded and pair[2] in graded]
     gained = tuple(

@@ -1,7 +1,7 @@
-"""Makes one child: what the operator proposes, vetting, and the commit; what it is told is ``briefing``'s.
+"""The making of one child: the operator's proposal, vetting, and the commit; the brief is ``briefing``'s.
 
-Faults of agents become data here: whatever an operator or a stage of vetting finds wrong is the reason of a stillborn
-child.
+Faults of agents become data here: a fault that an operator or a stage of vetting finds is the reason of a
+stillborn child.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from dgm.search.vetting import Vetting
 
 @dataclass(frozen=True, slots=True)
 class Expanding:
-    """The part of a worker that expands."""
+    """The part of a worker that performs expansions."""
 
     by: Equipment
 
     async def expand(self, order: ExpandOrder) -> Born | Stillborn:
-        """Performs one expansion.
+        """Perform one expansion.
 
         Raises:
             Infrastructure: it could not be performed.

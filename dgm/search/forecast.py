@@ -1,7 +1,7 @@
-"""When a search will end: rates of the recent past, and for each budget the time that it lasts at these rates.
+"""Forecast of a search's end: rates of the recent past, and the time that each budget lasts at these rates.
 
-Pure: it reads no log and no clock, so that a list of runs, a panel and ``dgm status`` can say the same. Where too
-little has happened, or a budget is not used at all, nothing is predicted.
+The functions are pure: they read no log and no clock, so that a list of runs, a panel and ``dgm status`` agree.
+Nothing is predicted if too little has happened, or for a budget that is not used at all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,31 +11,31 @@ from enum import StrEnum
 from dgm.domain import Budget
 
 LEAST_ENDED = 3
-"""Steps that must have ended in the time that is looked at, before rates are believed."""
+"""Minimum number of ended steps in the measured time for rates to count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What happened in a stretch of time."""
+    """Counts of events and spend in a stretch of time."""
 
     seconds: float
     events: int = 0
     ended: int = 0
     """Steps that ended with an outcome: verdicts, births, stillbirths."""
     evaluations: int = 0
-    """Graded ones."""
+    """Graded evaluations."""
     expansions: int = 0
-    """Ended ones, whatever came of them."""
+    """Ended expansions, whatever their results."""
     tokens: int = 0
     usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What happens in a unit of time."""
+    """Events and spend per unit of time."""
 
     window_s: float
-    """Length of the time that the rates were measured in."""
+    """Length, in seconds, of the time in which the rates were measured."""
     events_per_hour: float
     evaluations_per_hour: float
     expansions_per_hour: float
@@ -52,7 +52,7 @@ class Unknown(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A budget and what is used of it."""
+    """A budget and its use."""
 
     used: float
     limit: float
@@ -60,15 +60,15 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How long one budget lasts."""
+    """The time that one budget lasts."""
 
     budget: str
     """``evaluations``, ``usd``, ``tokens`` or ``seconds``."""
     use: Use
     left_s: float | None
-    """Seconds from now; None where it is not known."""
+    """Seconds from now; None if not known."""
     unknown: Unknown | None = None
-    """Why it is not known."""
+    """Why the time is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,13 @@ class Forecast:
 
     ends: tuple[End, ...]
     binding: End | None
-    """The budget that ends the search first, among those that are known; None where none is."""
+    """The known budget that ends the search first; None if none is known."""
     complete: bool
-    """Whether no budget is left out for want of knowledge: another one may bind otherwise."""
+    """Whether every budget is known; else an unknown one may end the search earlier."""
 
 
 def rates_of(observed: Observed) -> Rates | None:
-    """Return the rates of a stretch of time; None where too little happened in it to believe them."""
+    """Return the rates of a stretch of time; None if too little happened in it."""
     if observed.ended < LEAST_ENDED or observed.seconds <= 0.0:
         return None
     per_hour = 3600.0 / observed.seconds
@@ -98,11 +98,11 @@ def rates_of(observed: Observed) -> Rates | None:
 
 
 def uses_of(budget: Budget, evaluations: float, usd: float, tokens: int, seconds: float) -> Mapping[str, Use]:
-    """Return the budgets that can end a search, with what is used of each.
+    """Return the budgets that can end a search, with the use of each.
 
     Args:
-        budget: the limits; ``agents`` only closes the way to births and is left out.
-        evaluations: used of that budget, what expansions take of it included.
+        budget: the limits; ``agents`` only prevents births and is left out.
+        evaluations: used of that budget, the cost of expansions included.
         usd: spent.
         tokens: spent.
         seconds: of the run's sessions, until now.
@@ -117,11 +117,11 @@ def uses_of(budget: Budget, evaluations: float, usd: float, tokens: int, seconds
 
 
 def forecast(uses: Mapping[str, Use], rates: Rates | None, expansion_cost: float = 0.0) -> Forecast:
-    """Predict the end by each budget, as if everything went on at the same rates.
+    """Predict the end by each budget, with all rates unchanged.
 
     Args:
-        uses: of ``uses_of``.
-        rates: of ``rates_of``; None where they are not known.
+        uses: from ``uses_of``.
+        rates: from ``rates_of``; None if not known.
         expansion_cost: evaluations of the budget that one expansion takes.
     """
     ends = tuple(_end(name, use, rates, expansion_cost) for name, use in uses.items())
@@ -146,7 +146,7 @@ def _end(name: str, use: Use, rates: Rates | None, expansion_cost: float) -> End
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """What one graded evaluation took."""
+    """The cost and time of one graded evaluation."""
 
     usd: float
     seconds: float
@@ -154,23 +154,23 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What an evaluation costs by a few tries, and how far the budget goes."""
+    """The mean cost of an evaluation by a few tries, and the evaluations left in the budget."""
 
     tries: int
     usd: float
-    """Of one evaluation, in the mean."""
+    """Mean cost of one evaluation in USD."""
     evaluations: int | None
-    """That the budget leaves, by the limit that is reached first; None where neither money nor a number limits them."""
+    """Evaluations left in the budget, by the limit reached first; None if neither money nor their number is limited."""
     by: str
-    """That limit: ``usd`` or ``evaluations``; empty where there is none."""
+    """The limit reached first: ``usd`` or ``evaluations``; empty if there is none."""
     seconds: float | None
-    """For these evaluations, with all workers at work; None where nothing limits them."""
+    """Time for these evaluations in seconds, with all workers at work; None if nothing limits them."""
 
 
 def reach_of(tries: Sequence[Try], budget: Budget, spent_usd: float, graded: int, workers: int) -> Reach:
-    """Return what evaluations cost by ``tries``, and how many more of them the budget has room for.
+    """Return the mean cost of evaluations by ``tries``, and the number of further ones in the budget.
 
-    Making children is left out: it costs something else, and how many are made is the policy's to say.
+    The making of children is left out: it costs something else, and the policy decides how many are made.
 
     Args:
         tries: at least one.

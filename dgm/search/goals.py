@@ -1,4 +1,4 @@
-"""Ends that people ask for besides budgets: a score that is reached, and no better recommendation for long.
+"""Goals that people set besides budgets: a score is reached, or no better agent was recommended for long.
 
 Both are functions of the log and the session's budget, so that a resumed run goes on counting where it stopped.
 """
@@ -17,7 +17,7 @@ from dgm.stats import lower_bound, lower_bounds
 
 FindBest = Callable[[Tree], Best]
 LOOKS = 10
-"""The recommendation is looked at so many times in ``patience`` evaluations, for finding it takes time."""
+"""Number of looks at the recommendation in ``patience`` evaluations; each look takes time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,19 @@ class Look:
     """The recommendation at one moment of the search."""
 
     evaluations: int
-    """Graded by then."""
+    """Graded evaluations by then."""
     agent: AgentId
     lower_bound: float
 
 
 class Standstill:
-    """Counts the evaluations since a better agent was recommended.
+    """The count of evaluations since a better agent was recommended.
 
-    The recommendation is looked at after every ``step`` graded evaluations, ``step`` being a tenth of ``patience``
-    rounded down, at least 1. It is better if it names another agent than the one with the highest lower bound so far,
-    with a higher lower bound. "So far" reaches back ``patience`` evaluations before the last look, rounded up to the
+    The recommendation is looked at after every ``step`` graded evaluations. ``step`` is a tenth of ``patience``
+    rounded down, at least 1.
+
+    A recommendation is better if it names another agent than the one with the highest lower bound so far, with
+    a higher lower bound. "So far" reaches back ``patience`` evaluations before the last look, rounded up to the
     look before. The same agent with a higher bound is no better recommendation: it is only better known.
     """
 
@@ -71,12 +73,12 @@ class Standstill:
 
     @property
     def over(self) -> bool:
-        """Whether no better agent was recommended in ``patience`` evaluations, as of the last look."""
+        """Whether no better agent was recommended in ``patience`` evaluations, at the last look."""
         return self._looks[-1].evaluations - self._improved_at >= self._patience
 
     @property
     def without_better(self) -> int:
-        """Graded evaluations since a better agent was recommended, as far as ``patience`` evaluations back."""
+        """Graded evaluations since a better agent was recommended, at most ``patience`` evaluations back."""
         return max(0, self._passed - self._improved_at)
 
     @property
@@ -90,7 +92,7 @@ class Standstill:
 
 
 class Goals:
-    """The ends of one session beside its budgets."""
+    """The goals of one session beside its budgets."""
 
     def __init__(self, find_best: FindBest, standstill: Standstill | None = None) -> None:
         self._find_best = find_best
@@ -104,7 +106,7 @@ class Goals:
             self._standstill.passed(tree)
 
     def ending(self, tree: Tree) -> Ending | None:
-        """Return the end that is reached now, or None."""
+        """Return the end that is reached now; None if there is none."""
         budget = tree.budget
         if budget.score is not None and (best := self._at_score(tree, budget.score)) is not None:
             return Ending(
@@ -123,7 +125,7 @@ class Goals:
     def _at_score(self, tree: Tree, score: float) -> Best | None:
         if self._looked_at != tree.evaluations:
             self._looked_at, self._reached = tree.evaluations, None
-            # Cheap, and most of the time the answer: nobody's bound is so high.
+            # Cheap, and mostly the answer: no agent's bound is so high.
             if highest_bound(tree) >= score:
                 best = self._find_best(tree)
                 self._reached = best if best.lower_bound >= score else None
@@ -131,7 +133,7 @@ class Goals:
 
 
 def highest_bound(tree: Tree) -> float:
-    """Return the highest lower bound of any agent's own verdicts; 0 where there is none."""
+    """Return the highest lower bound of any agent's own verdicts; 0 if there are none."""
     import numpy as np  # not with the module, which `dgm run --help` loads
 
     resolved, unresolved = np.array(tree.own_resolved), np.array(tree.own_unresolved)
@@ -143,7 +145,7 @@ def highest_bound(tree: Tree) -> float:
 
 
 def open_goals(run: Run) -> Goals | None:
-    """Return the goals of the run's session, with what the log counts so far; None where it has none."""
+    """Return the goals of the run's session, with the log's counts so far; None if it has none."""
     budget = run.tree.budget
     if budget.score is None and budget.patience is None:
         return None
@@ -157,10 +159,10 @@ def best_finder(run: Run) -> FindBest:
 
 
 class StandstillCount:
-    """The count of a run's log so far, for a session or for readers; it holds a second fold of the log."""
+    """The standstill count of a run's log so far, for a session or for readers; it holds a second fold of the log."""
 
     def __init__(self, run: Run) -> None:
-        """Count what the run's tree has read; its budget has ``patience``."""
+        """Count the events that the run's tree has read; its budget must have ``patience``."""
         self.patience = run.tree.budget.patience or 1
         self.standstill = Standstill(self.patience, best_finder(run), run.tree.evaluations)
         self._tree = Tree()
@@ -174,7 +176,7 @@ class StandstillCount:
 
 
 def refuse_unreachable(budget: Budget, tasks: int) -> None:
-    """Make sure that ``budget.score`` can be reached by an agent that resolves every task once.
+    """Make sure that an agent that resolves every task once can reach ``budget.score``.
 
     Raises:
         UserError: it cannot.

@@ -1,4 +1,4 @@
-"""What the archive holds already, children that wait for a person included, so that nothing is made twice."""
+"""The agents that the archive holds, waiting children included, so that nothing is made twice."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from dgm.domain import NO_ACTION, ActionId, Agent, AgentId, Born, CommitId
 from dgm.meta.syntax_key import VERSION, syntax_key
 
 SIBLINGS = 100
-"""Of so many children of a parent an edit is compared with; the youngest."""
+"""An edit is compared with at most this many of the parent's newest children."""
 
 _KEYS = """
 SELECT json_extract(body, '$.id'), coalesce(json_extract(body, '$.syntax'), '')
@@ -19,7 +19,7 @@ FROM events WHERE kind = 'agent_born' AND json_extract(body, '$.id') >= ? ORDER 
 
 
 class Known:
-    """A run's agents by content and by syntax; each is looked at once."""
+    """A run's agents by content and by syntax; each is read once."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -28,7 +28,7 @@ class Known:
         self._waiting: dict[ActionId, str] = {}
 
     def contents(self, itself: ActionId = NO_ACTION) -> Mapping[str, str]:
-        """Git tree id of every agent's source, and of every child that waits but ``itself`` → what to call it."""
+        """Return git tree id → name, for every agent's source and every waiting child except ``itself``."""
         agents = self._run.tree.agents
         if len(self._contents) != len(agents):
             self._contents = contents(self._run, agents)
@@ -41,13 +41,13 @@ class Known:
         return {**{self._waiting[action]: child_of(action) for action in waiting}, **self._contents}
 
     def syntax(self, there: int | None = None, itself: ActionId = NO_ACTION) -> Mapping[str, str]:
-        """``syntax_key`` of every agent's source, and of every child that waits → what to call it.
+        """Return ``syntax_key`` → name, for every agent's source and every waiting child.
 
-        Keys of agents that were born without one, or with one of another version, are made from their sources.
+        Agents without a key, or with a key of another version, get one from their sources.
 
         Args:
-            there: only of the first so many agents, and of nobody who waits.
-            itself: a child that waits and does not count.
+            there: only of the first ``there`` agents, and of no waiting child.
+            itself: a waiting child that does not count.
         """
         agents = self._run.tree.agents
         if len(self._keys) != len(agents):
@@ -61,18 +61,18 @@ class Known:
         return known if there is not None else {**waiting, **known}
 
     def add(self, event: AgentBorn, content: str) -> None:
-        """Notes a birth before it is in the tree: what ``contents`` and ``syntax`` would find out themselves."""
+        """Add a birth before it is in the tree, to save ``contents`` and ``syntax`` the work."""
         self._contents[content] = name_of(event.id)
         if event.syntax.startswith(VERSION) and len(self._keys) == event.id:
             self._keys.append(event.syntax)
 
     def twin(self, content: str, syntax: str, itself: ActionId = NO_ACTION) -> tuple[str, str]:
-        """Of a child that is about to be born: the stage that it fails at, and why; two empty texts where it is new.
+        """Return the stage at which a child about to be born fails as a copy, and why; two empty texts if it is new.
 
         Args:
             content: git tree id of its source.
-            syntax: its ``syntax_key``; empty where nobody asks.
-            itself: its action, where it waits.
+            syntax: its ``syntax_key``; empty if it is not to be compared.
+            itself: its action, if it waits.
         """
         same = self.contents(itself).get(content)
         if same:
@@ -85,7 +85,7 @@ class Known:
 
 
 def contents(run: Run, agents: Sequence[Agent]) -> dict[str, str]:
-    """Git tree id of each agent's source → what to call the agent."""
+    """Return git tree id → name, for each agent's source."""
     trees = run.repository.trees_of(agent.commit for agent in agents)
     return {content: name_of(agent.id) for agent, content in zip(agents, trees, strict=True)}
 
@@ -93,12 +93,12 @@ def contents(run: Run, agents: Sequence[Agent]) -> dict[str, str]:
 def siblings(
     tree: Tree, parent: AgentId, there: int, waiting: Mapping[ActionId, Waiting]
 ) -> Mapping[str, CommitId]:
-    """The children of one first parent, those that wait included: what to call each → its commit.
+    """Return the children of one first parent, waiting ones included, as name → commit.
 
     Args:
         tree: with all of them.
         parent: the first parent.
-        there: only of the first so many agents.
+        there: only of the first ``there`` agents.
         waiting: children that wait at that moment.
     """
     own = [tree.agents[child] for child in tree.children(parent) if child < there]
@@ -106,17 +106,17 @@ def siblings(
     asked = {child_of(action): one.child for action, one in waiting.items()}
     named = {**born, **{name: child.commit for name, child in asked.items() if _first(child) == parent}}
     latest = dict(list(named.items())[-SIBLINGS:])
-    # Not by name: a child that waited has become an agent when a replay asks again.
+    # Not by name: a waiting child may be an agent by the time of a replay.
     return dict(sorted(latest.items(), key=lambda each: each[1]))
 
 
 def name_of(agent: AgentId) -> str:
-    """What to call an agent."""
+    """Return the name of an agent for messages."""
     return f"agent {agent}"
 
 
 def child_of(action: ActionId) -> str:
-    """What to call a child that is no agent yet."""
+    """Return the name, for messages, of a child that is no agent yet."""
     return f"the child of action {action}"
 
 

@@ -1,8 +1,12 @@
-"""What an agent leaves, taken as a person would commit it.
+"""The files that an agent leaves, chosen as a person would commit them.
 
-Files that were put in stay part of it. New ones are not where the repository ignores them, where they are byte code,
-caches or environments, or where the agent's contract calls them its own litter; and the largest new files are left out,
-with a note, rather than that a fix is lost to the size of an artefact.
+Files that were put in stay. New files are dropped in three cases:
+
+* the repository ignores them;
+* they are byte code, caches or environments;
+* the agent's contract calls them its own litter.
+
+The largest new files are left out, with a note, so that a fix is not lost to the size of an artefact.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,16 +21,16 @@ from dgm.sandboxes.listing import get_files, list_files
 from dgm.sandboxes.tarball import MAX_FILES
 
 NEW_BYTES = 8_000_000
-"""All new files of a patch together: nobody commits more by hand."""
+"""Limit on all new files of a patch together, in bytes: nobody commits more by hand."""
 NAMED = 3
-"""Files that a note names."""
+"""Maximum number of files that a note names."""
 NAME_LIMIT = 60
-"""Characters of a name in a note."""
+"""Maximum number of characters of a name in a note."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A folder after an agent's work, and its difference to what was put in."""
+    """A folder after an agent's work, and its difference from the folder before."""
 
     files: Snapshot
     patch: bytes
@@ -38,7 +42,7 @@ def committed(before: Snapshot, after: Snapshot, litter: Sequence[str] = ()) -> 
     """Return ``after`` without new files that a person would not commit.
 
     Args:
-        before: the folder as it was put in; whatever is in it counts as tracked.
+        before: the folder as it was put in; all its files count as tracked.
         after: the folder as the agent left it.
         litter: patterns of the agent's contract (``ignored``).
     """
@@ -49,13 +53,14 @@ def committed(before: Snapshot, after: Snapshot, litter: Sequence[str] = ()) -> 
 async def read_large(
     sandbox: Sandbox, folder: str, before: Snapshot, litter: Sequence[str], limit_bytes: int
 ) -> tuple[Snapshot, Mapping[str, int]]:
-    """Read a folder that is beyond its limit as a whole: all that was put in, and as many new files as there is room.
+    """Read a folder that exceeds its limit: all files that were put in, and new ones as far as there is room.
 
     Returns:
         the files, and the new ones that were left out for their size.
 
     Raises:
-        AgentFault: stage ``size``: what was put in is too large by itself now, or there are too many files to list.
+        AgentFault: stage ``size``: the files that were put in are too large by themselves now, or there are too
+            many files to list.
         Infrastructure: the sandbox failed.
     """
     sizes = await list_files(sandbox, folder)
@@ -74,11 +79,11 @@ async def read_large(
 
 
 def fitting(before: Snapshot, after: Snapshot, limit_bytes: int, *, cut: bool = True) -> Left:
-    """Return the patch between two folders, without the largest new files where it would be too long with them.
+    """Return the patch between two folders, without the largest new files if it would be too long with them.
 
     Args:
-        before: what was put in.
-        after: what was left of it.
+        before: the folder as it was put in.
+        after: the folder as it was left.
         limit_bytes: of the patch.
         cut: whether new files may be left out at all.
 
@@ -106,7 +111,7 @@ def fitting(before: Snapshot, after: Snapshot, limit_bytes: int, *, cut: bool = 
 
 
 def left_out_note(left_out: Mapping[str, int]) -> str:
-    """One clause on new files that were too large, the largest named; empty where there are none."""
+    """Return one clause on new files that were too large, naming the largest; empty if there are none."""
     if not left_out:
         return ""
     largest = sorted(left_out, key=lambda name: -left_out[name])

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The result of a worker's task, as it lies in the queue."""
+    """The result of a worker's task, for the queue of the loop."""
 
     action: ActionId
     result: Outcome | Infrastructure

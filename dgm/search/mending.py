@@ -1,6 +1,6 @@
-"""What a person may mend when a run is resumed: settings, the place of its benchmark, verdicts without a model.
+"""Changes at a resume: settings, the place of the benchmark, and verdicts without a model.
 
-Everything else decides what the run's decisions mean, and stays as it was frozen.
+Everything else decides the meaning of the run's decisions, and stays frozen.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ from dgm.messages import CONTEXT_LENGTH, CUT_SHORT
 SETTABLE = ("models", "limits", "workers", "sandbox")
 """Top-level names of settings that a resume may change, beside the place of the benchmark."""
 OF_ONE_REQUEST = (CONTEXT_LENGTH, "content_filter", CUT_SHORT, SPENT)
-"""Codes of refusals that say something of one request, and nothing of the account or of what the model can do."""
+"""Codes of refusals that concern one request only, not the account or the abilities of the model."""
 _REFUSED = "SELECT DISTINCT action FROM events WHERE kind = 'call_refused' AND seq <= ? ORDER BY action"
 
 
 def change(before: Settings, after: Settings) -> RunChanged | None:
-    """Return the event that makes ``after`` of ``before``; None where they are the same."""
+    """Return the event that turns ``before`` into ``after``; None if they are the same."""
     found = difference(before.model_dump(mode="json"), after.model_dump(mode="json"))
     return RunChanged(found) if found else None
 
@@ -38,8 +38,8 @@ def change(before: Settings, after: Settings) -> RunChanged | None:
 def graded_after_refusals(run: Run) -> Sequence[VerdictWithdrawn]:
     """Find the verdicts on agents that were refused their model for no fault of theirs, and withdraw them.
 
-    Such an evaluation is unresolved, the provider refused one of its calls for another reason than ``OF_ONE_REQUEST``,
-    and no call was answered after that. What the gateway itself refused does not count.
+    Such an evaluation is unresolved. The provider refused one of its calls for another reason than
+    ``OF_ONE_REQUEST``, and no call was answered after that. Refusals by the gateway itself do not count.
 
     Returns:
         Events to be appended, by action.
@@ -69,7 +69,7 @@ def _withdrawn(run: Run, action: ActionId) -> VerdictWithdrawn | None:
 
 
 def _void_calls(run: Run, events: Sequence[Recorded]) -> tuple[list[int], str] | None:
-    """Return the numbers of recorded refusals and the last reason; None where none came after the last answer.
+    """Return the numbers of recorded refusals and the last reason; None if none came after the last answer.
 
     A refusal that a change of the settings may end is not recorded as an answer: its call is booked at nothing.
     """

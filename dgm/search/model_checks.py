@@ -1,4 +1,4 @@
-"""Checks the models of a run before money flows, and keeps what the checks took and taught."""
+"""Checks of a run's models before money is spent, and the record of their costs and findings."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ from dgm.models.pricing import FREE_MODELS, Price, Prices
 from dgm.protocols import Checked, WireModel
 
 CHECK_TOKENS = 4_000
-"""Bound on the input of a check, which is the same for all models but for their names."""
+"""Bound on the input tokens of a check, which differs between models only by their names."""
 CUT_CHECK = "a check of it was cut off and is counted at its worst case"
 
 
 def prices_of(settings: Settings) -> Mapping[str, Price]:
-    """What each model of the settings costs, by its name.
+    """Return the price of each model of the settings, by its name.
 
     Raises:
-        UserError: there is no such model, or nobody has said what it costs.
+        UserError: there is no such model, or it has no known price.
     """
     prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
     return {name: prices.of(name) for name in all_names(settings)}
@@ -35,19 +35,19 @@ def prices_of(settings: Settings) -> Mapping[str, Price]:
 async def check_models(
     settings: Settings, known: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> Sequence[Checked]:
-    """Make one small real call to every model, and return what it took and taught.
+    """Make one small real call to every model, and return its cost and findings.
 
     Args:
         settings: name the models.
         known: model → its abilities, as an earlier session recorded them.
 
     Raises:
-        UserError: a key is missing or wrong, there is no such model, or nobody has said what it costs.
+        UserError: a key is missing or wrong, there is no such model, or it has no known price.
         Infrastructure: one does not answer now.
     """
     if "recorded" in all_names(settings):
         raise UserError("model 'recorded' answers in replays only: dgm replay RUN evaluations --perform")
-    # Opened before they are priced: of a model that does not exist, nobody could say what it costs.
+    # Opened before they are priced: a model that does not exist has no price.
     models = set(open_models(settings).values())
     try:
         prices_of(settings)
@@ -63,7 +63,7 @@ async def check_models(
 
 
 def worst_of_checks(settings: Settings) -> Mapping[str, Usage]:
-    """Return the most that the check of each model can take that somebody sends a bill for."""
+    """Return the maximum usage of each billed model's check."""
     prices, output = prices_of(settings), settings.limits.output_tokens
     return {
         name: Usage(1, CHECK_TOKENS, output, price.most(CHECK_TOKENS, output))
@@ -73,9 +73,9 @@ def worst_of_checks(settings: Settings) -> Mapping[str, Usage]:
 
 
 def note_checks(run: Run, settings: Settings, checks: Sequence[Checked]) -> None:
-    """Write into the log of a run what the checks of its models took and taught.
+    """Record the costs and findings of the models' checks in the log of a run.
 
-    Those that the death of a process cut off are counted at their worst case: they may have been answered.
+    Checks that a process's death cut off are counted at their worst case: they may have been answered.
     """
     prices = prices_of(settings)
     journal = RunJournal(run)

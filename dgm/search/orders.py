@@ -1,4 +1,4 @@
-"""What the loop hands to a worker: one value with all that an action needs, taken from the tree at its start."""
+"""Orders from the loop to a worker: each holds all that an action needs, taken from the tree at its start."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from dgm.domain import (
 
 @dataclass(frozen=True, slots=True)
 class EvaluateOrder:
-    """Let ``agent`` work on ``action.task``."""
+    """An order to let ``agent`` work on ``action.task``."""
 
     id: ActionId
     action: Evaluate
@@ -31,79 +31,79 @@ class EvaluateOrder:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An agent as it stood when an expansion was first started."""
+    """An agent's state when an expansion was first started."""
 
     agent: Agent
     before: CommitId | None
-    """Of its first parent; None for the seed."""
+    """Commit of its first parent; None for the seed."""
     evaluations: tuple[Evaluation, ...]
-    """Its resolved and unresolved ones, in the order of their verdicts."""
+    """Its resolved and unresolved evaluations, in the order of their verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpandOrder:
-    """Make a child of ``parents``."""
+    """An order to make a child of ``parents``."""
 
     id: ActionId
     action: Expand
     parents: tuple[Agent, ...]
     child_number: int
     tally: Tally
-    """Of the first parent, when the action was first started."""
+    """Tally of the first parent, when the action was first started."""
     evidence: tuple[Evaluation, ...]
     known: Mapping[str, str]
-    """Git tree id of every agent that exists → what to call it."""
+    """Git tree id of every existing agent → its name."""
     standings: tuple[Standing, ...] = ()
-    """Of the parents, then of ``action.shown``; simulated orders have none."""
+    """States of the parents, then of ``action.shown``; simulated orders have none."""
     ancestor: CommitId | None = None
-    """Of two parents: the youngest agent that both descend from, or that one of them is."""
+    """Commit of the youngest common ancestor of two parents, which may be one of them; else None."""
     known_syntax: Mapping[str, str] = field(default_factory=dict)
-    """``syntax_key`` of every agent that exists → what to call it; empty where the settings do not ask."""
+    """``syntax_key`` of every existing agent → its name; empty if the settings do not need it."""
     siblings: Mapping[str, CommitId] = field(default_factory=dict)
-    """What to call each child of the first parent → its commit; empty where the settings do not ask."""
+    """Name of each child of the first parent → its commit; empty if the settings do not need it."""
 
 
 Order = EvaluateOrder | ExpandOrder
 
 
 class Overseer(Protocol):
-    """What the loop knows of a run: its log, the tree that the log folds into, and what goes with a decision."""
+    """The loop's view of a run: its log, the tree folded from it, and the evidence of a decision."""
 
     @property
     def tree(self) -> Tree:
-        """Up to date with ``append``."""
+        """The run's tree, up to date with ``append``."""
         ...
 
     def append(self, event: Event) -> Recorded:
-        """Makes an event durable, then folds it into the tree."""
+        """Make an event durable, then fold it into the tree."""
         ...
 
     def since(self, seq: int) -> Iterable[Recorded]:
-        """The events after number ``seq``, in order."""
+        """Return the events after number ``seq``, in order."""
         ...
 
     def with_evidence(self, action: ActionId, what: Action, tree: Tree) -> Action:
-        """The action with all that its operator may see; ``tree`` is the fold of the log up to the decision."""
+        """Return the action with all that its operator may see; ``tree`` is the fold of the log up to the decision."""
         ...
 
     def order(self, action: ActionId, what: Action) -> Order:
-        """What a worker needs to perform an action that was started."""
+        """Return all that a worker needs to perform an action that was started."""
         ...
 
     def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn | ChildProposed:
-        """The event of a birth, or that the child waits for a person."""
+        """Return the event of a birth, or of the child's wait for a person."""
         ...
 
     def answered(self, now: float) -> AgentBorn | AgentStillborn | None:
-        """The event of the first child that waits no longer at ``now`` (Unix time); None where all wait on."""
+        """Return the event of the first child that waits no longer at ``now`` (Unix time); None if all still wait."""
         ...
 
 
 class Performer(Protocol):
-    """Who the loop hands its orders to."""
+    """The executor of the loop's orders."""
 
     async def perform(self, order: Order) -> Outcome:
-        """Performs one action.
+        """Perform one action.
 
         Raises:
             Infrastructure: it could not be performed.

@@ -1,10 +1,12 @@
 """The time that an agent may take before it works on anything: for its self-check and its dry runs.
 
-What is bounded is processor time (``limits.check_s``), which a busy machine does not lengthen. An agent that uses it up
-is at fault. Behind it are bounds by the clock, for an agent that waits: one that reaches the first may have been kept
-waiting by the machine, so it is tried again with twice as much. Where that is over too, a program that does
-nothing is run: if the machine runs it at once, the agent waits for something that does not come, and is at fault; else
-nothing is known of the agent (``Infrastructure``).
+Processor time is bounded (``limits.check_s``), because a busy machine does not lengthen it. An agent that uses
+it up is at fault.
+
+Bounds by the clock catch an agent that waits. The machine may be the reason why an agent reaches the first one,
+so it is tried again with twice as much. If that is over too, a program that does nothing is run. If the machine
+runs it at once, the agent waits for something that does not come, and is at fault. Else nothing is known of the
+agent (``Infrastructure``).
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,10 +16,13 @@ from dgm.errors import Infrastructure
 from dgm.protocols import Completed, OpenSandbox, SandboxSpec
 
 FIRST, LEAST_S, MORE = 3.0, 30.0, 2.0
-"""The first bound by the clock is so many times the processor time, at least so many seconds; the second so many times
-the first."""
+"""Factors and minimum of the bounds by the clock.
+
+The first bound is ``FIRST`` times the processor time, at least ``LEAST_S`` seconds; the second is ``MORE``
+times the first.
+"""
 RESPONDS_S = 5.0
-"""A machine that takes longer to run a program that does nothing tells nothing of an agent."""
+"""Seconds for a program that does nothing; a slower machine proves nothing about an agent."""
 
 Done = TypeVar("Done")
 
@@ -34,16 +39,16 @@ async def unhurried(
     processor_s: float,
     check_machine: Callable[[], Awaitable[None]],
 ) -> Done:
-    """Let an agent start, as often as the rule says.
+    """Let an agent start, up to the two tries of the rule above.
 
     Args:
-        attempt: starts it with so many seconds by the clock, in a sandbox of its own each time.
+        attempt: starts it with the given seconds by the clock, in a sandbox of its own each time.
         ended: how an attempt ended.
-        processor_s: what it may take of the processor.
-        check_machine: raises ``Infrastructure`` where the machine does not respond.
+        processor_s: limit on its processor time.
+        check_machine: raises ``Infrastructure`` if the machine does not respond.
 
     Returns:
-        The last attempt; where that is ``timed_out``, the agent is at fault.
+        The last attempt; if that is ``timed_out``, the agent is at fault.
 
     Raises:
         Infrastructure: a sandbox failed, or the machine does not respond.
@@ -65,7 +70,8 @@ async def check_responds(open_sandbox: OpenSandbox, spec: SandboxSpec) -> None:
     """Run a program that does nothing, in a sandbox in which no agent ever was.
 
     Raises:
-        Infrastructure: it took longer than ``RESPONDS_S``, so whatever ran out of time is not to blame.
+        Infrastructure: it took longer than ``RESPONDS_S``, so a time-out on this machine is not the agent's
+            fault.
     """
     async with open_sandbox(spec) as sandbox:
         done = await sandbox.exec(["true"], timeout_s=RESPONDS_S, cwd="/")

@@ -1,4 +1,4 @@
-"""How long to wait after the infrastructure failed, and when to give up: an action, or the session."""
+"""Waits after failures of the infrastructure, and the limits at which an action or the session is given up."""
 
 from collections.abc import Callable
 
@@ -6,10 +6,11 @@ from dgm.domain import ActionId
 
 
 class Patience:
-    """Counts failures with no success between; waits 1, 2, 4 … up to 60 s after each of them.
+    """Counts failures without a success in between; waits 1, 2, 4 … up to 60 s after each of them.
 
-    One failed engine fails every worker at once; so only failures that start a new wait lengthen it. An action is given
-    up when it failed ``tries`` times in this session although others succeeded meanwhile: in an outage nothing is.
+    One failed engine fails every worker at once, so only failures that start a new wait lengthen it. An action
+    is given up when it failed ``tries`` times in this session although others succeeded meanwhile. In an outage
+    no action is given up.
     """
 
     def __init__(self, failures_in_a_row: int, tries: int, clock: Callable[[], float]) -> None:
@@ -21,13 +22,13 @@ class Patience:
         self._until = 0.0
         self._successes = 0
         self._trouble: dict[ActionId, tuple[int, int]] = {}
-        """Action → how often it failed, and the successes of others before it first did."""
+        """Action → its failures, and the number of all successes before the first of them."""
         self._trial = False
         self.last_reason = ""
         self.last_failed: ActionId | None = None
 
     def success(self) -> None:
-        """Something worked: start over."""
+        """Record a success: reset the failures and the wait."""
         self._successes += 1
         self._failures = self._waits = 0
         self._until = 0.0
@@ -35,7 +36,7 @@ class Patience:
         self.last_failed = None
 
     def hopeless(self, action: ActionId, reason: str) -> bool:
-        """Takes note of a failure that was not an agent's fault; whether the action is to be given up."""
+        """Record a failure that was not an agent's fault; return whether the action is to be given up."""
         self.last_reason, self.last_failed = reason, action
         times, before = self._trouble.get(action, (0, self._successes))
         self._trouble[action] = (times + 1, before)
@@ -48,7 +49,7 @@ class Patience:
         return False
 
     def wait_s(self) -> float:
-        """Seconds from now until something may be started again; 0.0 when it may."""
+        """Return the seconds until something may be started again; 0.0 when it may."""
         return max(0.0, self._until - self._clock())
 
     @property
@@ -67,6 +68,6 @@ class Patience:
         return self._trial
 
     def try_one(self) -> None:
-        """Ends a pause: one action may start at once, and if it fails that is one failure too many again."""
+        """End a pause: one action may start at once; its failure begins a new pause."""
         self._failures, self._waits, self._until = self._limit - 1, 0, 0.0
         self._trial = True

@@ -1,7 +1,7 @@
-"""Rehearses an agent before any model is asked: its own self-check, and one job whose model only says DONE.
+"""Rehearsal of an agent before any model is called: its own self-check, and one job whose model only says DONE.
 
-Children pass the same stages in ``vetting``. Here they are for agents that nobody has vetted: the seed of a new run,
-and agents from folders.
+Children pass the same stages in ``vetting``. The rehearsal is for agents without vetting: the seed of a new
+run, and agents from folders.
 """
 
 import asyncio
@@ -37,16 +37,16 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: L
         name: of the agent, for messages.
         source: of the agent.
         engine: of the sandboxes.
-        limits: ``check_s`` bounds the self-check and the dry job, as it does those of children.
+        limits: ``check_s`` bounds the self-check and the dry job, as for children.
 
     Raises:
-        UserError: the agent cannot start; says what its program said last.
-        Infrastructure: the sandboxes failed, which says nothing of the agent.
+        UserError: the agent cannot start; the message has its program's last output.
+        Infrastructure: the sandboxes failed, which says nothing about the agent.
     """
     try:
         async with _workbench(source, engine, limits) as bench:
             stages = Stages(bench, IMAGE, limits.check_s, (), _no_probe)
-            # Side by side, for starting a sandbox takes as long as what is done in it.
+            # Side by side, because starting a sandbox takes as long as the work in it.
             ends = await asyncio.gather(
                 stages.check(source), stages.start_solve(source), return_exceptions=True
             )

@@ -1,4 +1,4 @@
-"""All runs below a folder, each as one row; what cannot be read is a row that says so and hides no other."""
+"""All runs below a folder, each as one row; an unreadable run is a row that says so and hides no other."""
 
 import socket
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ from dgm.search.budget_use import BudgetUse, Used, budget_uses
 from dgm.search.summary import tally_record
 
 SCHEMA = 1
-"""Of the JSON document that lists runs."""
+"""Version of the JSON document that lists runs."""
 NO_RUNS = ("seed", "example")
 """Folders of an archive that are shipped beside runs."""
 KINDS = ("evaluation", "simulation", "replay")
-"""Keys of a run's configuration that say that it is something else than a search."""
+"""Keys of a run's configuration that mark it as something else than a search."""
 _BROKEN = (DgmError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What a file that dgm did not write can cause where it is read."""
+"""Errors that reading a file not written by dgm can cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,40 +31,40 @@ class RunRow:
 
     folder: Path
     state: str
-    """As ``dgm status`` says it; ``packed``, ``not a run``, ``damaged`` or ``unreadable``."""
+    """The state as in ``dgm status``; or ``packed``, ``not a run``, ``damaged`` or ``unreadable``."""
     problem: str = ""
-    """Why something could not be read; empty where all could."""
+    """Why something could not be read; empty if all could."""
     seen: Overview | None = None
-    """None where the run could not be read."""
+    """None if the run could not be read."""
     best: Best | None = None
     size_bytes: int | None = None
-    """On disk; None where it was not asked for."""
+    """Bytes on disk; None if not asked for."""
 
     @property
     def name(self) -> str:
-        """To be typed."""
+        """Name of the run, as typed in commands."""
         return self.folder.name
 
     @property
     def kind(self) -> str:
-        """``search``, or what else the run is."""
+        """``search``, or another kind of run from ``KINDS``."""
         found = [kind for kind in KINDS if self.seen is not None and kind in self.seen.config]
         return found[0] if found else "search"
 
     @property
     def elsewhere(self) -> str:
-        """The other host whose process wrote the run last; empty where it was this one, or nobody has."""
+        """The other host whose process wrote the run last; empty if it was this one, or there is none."""
         host = self.seen.writer[1] if self.seen and self.seen.writer else ""
         return host if host != socket.gethostname() else ""
 
     @property
     def pid(self) -> int | None:
-        """Of the process on this host that writes the run."""
+        """Id of the process on this host that writes the run; None if there is none."""
         return self.seen.writer[0] if self.seen and self.seen.writer and not self.elsewhere else None
 
     @property
     def never_written_here(self) -> bool:
-        """Whether no process has written the run where it lies: it was unpacked, or copied without its lock."""
+        """Whether no process has written the run at this place: it was unpacked, or copied without its lock."""
         return self.seen is not None and not (self.folder / "events.lock").exists()
 
     @property
@@ -78,7 +78,7 @@ class RunRow:
 
 
 def list_runs(folder: Path, *, sizes: bool = False) -> Iterator[RunRow]:
-    """Read every run directly below a folder, in the order of names; hidden folders are none.
+    """Read every run directly below a folder, in the order of names; skip hidden folders.
 
     Args:
         folder: where runs are kept.
@@ -114,7 +114,7 @@ def read_row(folder: Path, size_bytes: int | None = None) -> RunRow:
 
 
 def row_record(row: RunRow) -> dict[str, Any]:
-    """A row as JSON; what could not be read is null."""
+    """Return a row as JSON; unreadable values are null."""
     seen, best = row.seen, row.best
     settings = seen.config.get("settings") if seen else None
     settings = settings if isinstance(settings, dict) else {}

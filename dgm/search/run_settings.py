@@ -1,4 +1,4 @@
-"""The settings of a run at any moment: those that ``run.json`` froze, and what was changed since."""
+"""The settings of a run at any moment: those frozen in ``run.json``, and the later changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,9 +11,9 @@ from dgm.models.providers import without_addresses
 
 
 def settings_of(run: Run, until: int | None = None) -> Settings:
-    """Return the settings of a run; of a packed one without the addresses that its maker's models were asked at.
+    """Return the settings of a run; for a packed run, without the addresses of its maker's models.
 
-    A stranger's address, and the name of the variable whose value is to be sent there, are not to be believed.
+    A stranger's address cannot be trusted, nor the name of the variable whose value would be sent there.
 
     Args:
         run: the run.
@@ -29,8 +29,8 @@ def by_settings(run: Run, actions: Iterable[ActionId]) -> Sequence[tuple[int, Se
     """Group actions by the settings that they were performed with.
 
     Returns:
-        For each group the number of an event at which its settings held, and its actions in the order given. One
-        group where the settings were never changed.
+        For each group the number of an event at which its settings held, and its actions in the order given.
+        There is one group if the settings were never changed.
     """
     if not run.tree.changes:
         return [(run.tree.seq, list(actions))]
@@ -44,6 +44,6 @@ def by_settings(run: Run, actions: Iterable[ActionId]) -> Sequence[tuple[int, Se
 
 
 def now_at(run: Run, until: int) -> Settings:
-    """Return the settings of then, with the benchmark where it lies now."""
+    """Return the settings at event ``until``, with the present place of the benchmark."""
     place: Mapping[str, str] = {"benchmark": run.settings()["benchmark"]}
     return settings_of(run, until).model_copy(update=place)

@@ -1,4 +1,4 @@
-"""One agent on one repository of the user's: outside of any search, with nothing recorded."""
+"""The work of one agent on one repository of the user's: outside of any search, with nothing recorded."""
 
 import asyncio
 import logging
@@ -37,88 +37,88 @@ WORKDIR = "/work/repo"
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What the agent is given."""
+    """The settings, sandbox and time of an agent at work."""
 
     settings: Settings
-    """Models, prices and limits; ``limits.usd`` is all that it may cost."""
+    """Models, prices and limits; ``limits.usd`` is the whole limit on its cost."""
     sandbox: EngineName
     time_limit_s: float
 
 
 class Sum:
-    """A journal for work that is not part of a run: adds up, keeps nothing."""
+    """A journal for work that is not part of a run: it adds up usage and keeps nothing."""
 
     def __init__(self) -> None:
         self.usage = Usage()
 
     def exchanges(self, action: ActionId) -> Sequence[Exchange]:  # noqa: ARG002  (nothing was ever recorded)
-        """None."""
+        """Return none: nothing was recorded."""
         return ()
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing was ever recorded)
-        """Return none."""
+        """Return none: nothing was recorded."""
         return ()
 
     async def begin(self, call: BegunCall) -> None:
-        """Note nothing."""
+        """Record nothing."""
 
     async def record(self, call: PaidCall, settles: Sequence[CutCall] = ()) -> None:  # noqa: ARG002
-        """Add to the sum."""
+        """Add the call's usage to the sum."""
         self.usage += call.reply.usage
 
     def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:  # noqa: ARG002
-        """Add to the sum."""
+        """Add the usage to the sum."""
         self.usage += usage
 
     def lose(self, call: BegunCall) -> None:
-        """Add its worst case to the sum."""
+        """Add the call's worst case to the sum."""
         self.usage += call.most
 
     def learned(
         self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
     ) -> None:
-        """Tell whoever reads the log, and add to the sum."""
+        """Write the findings to the log, and add the usage to the sum."""
         log.info("%s: %s %s", model, words, dict(abilities))
         self.usage += usage or Usage()
 
     def waits(self, model: str, words: str, until: float) -> None:
-        """Tell whoever reads the log."""
+        """Write the wait to the log, in seconds."""
         log.warning("%s: waits %.0f s: %s", model, until - time.time(), words)
 
     def overran(self, model: str, asked: int, billed: int) -> None:
-        """Tell whoever reads the log."""
+        """Write the excess of output tokens to the log."""
         log.warning("%s: gave %d output tokens where at most %d were asked for", model, billed, asked)
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
-        """Tells whoever reads the log."""
+        """Write the refusal to the log."""
         log.info("action %d (%s) was refused %d %s: %s", action, role, status, code, message)
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """What came of it, and what it took."""
+    """The agent's work, its usage and the changed files."""
 
     work: Work
     usage: Usage
     changed: tuple[str, ...]
-    """The files that the patch makes, changes or removes."""
+    """Files that the patch creates, changes or removes."""
 
 
 async def solve(
     source: Snapshot, repo: Path, before: Snapshot, problem: str, means: Means, spent: Sum
 ) -> Solved:
-    """Lets the agent work on a copy in a sandbox.
+    """Let the agent work on a copy in a sandbox.
 
     Args:
         source: the agent's own folder.
-        repo: the person's repository; only asked what it ignores.
+        repo: the person's repository; only asked for its ignored files.
         before: its files.
-        problem: what is to be done.
-        means: what the agent is given.
-        spent: what it took is added here, whatever comes of it.
+        problem: the task.
+        means: settings, sandbox and time of the agent.
+        spent: the usage is added here, whatever the result.
 
     Raises:
-        AgentFault: what the agent left cannot be used.
+        AgentFault: the agent's result cannot be used.
         Infrastructure: the sandbox or the model failed.
     """
     engine = choose(means.sandbox)
@@ -133,7 +133,7 @@ async def solve(
 
 
 def _as_committed(work: Work, repo: Path, before: Snapshot, usage: Usage) -> Solved:
-    """Without what the person's own git ignores, beside what the repository's files say."""
+    """Drop files that the person's own git ignores; the workbench has applied the repository's own rules."""
     after = work.workspace
     dropped = ignored_around(repo, [name for name in after if name not in before])
     if dropped:

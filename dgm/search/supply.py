@@ -1,4 +1,4 @@
-"""What a search asks of its models beyond replies: is there money left, and do their providers answer?"""
+"""The availability of a search's models: whether money is left, and whether their providers answer."""
 
 import time
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from dgm.gateway.server import Gateway
 
 
 class Supply(Protocol):
-    """Where the models of a search come from."""
+    """The availability of a search's models."""
 
     @property
     def spent(self) -> str:
-        """Why no further call can be afforded; empty where one can."""
+        """Why no further call can be afforded; empty if one can."""
         ...
 
     @property
     def refused(self) -> str:
-        """Why a provider takes nothing from us, where it never answered in this session; empty elsewhere."""
+        """Why a provider refuses all our calls, if it never answered in this session; else empty."""
         ...
 
     @property
     def halted(self) -> str:
-        """Why nothing may be started until a provider answers again; empty where nothing is known to be wrong."""
+        """Why nothing may be started until a provider answers again; empty if nothing is known to be wrong."""
         ...
 
     async def outage(self) -> str:
-        """Return why a provider that failed last does not answer now; empty where all do."""
+        """Return why a provider that failed last does not answer now; empty if all answer."""
         ...
 
 
@@ -37,7 +37,7 @@ class Endless:
     spent = refused = halted = ""
 
     async def outage(self) -> str:
-        """Return that there is none."""
+        """Return an empty text: there is no outage."""
         return ""
 
 
@@ -52,12 +52,12 @@ class Lent:
 
     @property
     def spent(self) -> str:
-        """As the ledger says."""
+        """The ledger's reason why no further call can be afforded; empty if one can."""
         return self.gateway.ledger.exhausted
 
     @property
     def refused(self) -> str:
-        """As the provider said, where the session cannot have begun for it."""
+        """The provider's refusal, if no call was answered in this session; else empty."""
         return "" if self.gateway.caller.answered else self.gateway.caller.refused
 
     @property
@@ -81,6 +81,6 @@ class Lent:
 
     @property
     def _waits(self) -> str:
-        """The wait that a provider asked for and that is not over; empty for none."""
+        """The wait that a provider asked for and that is not over; empty if there is none."""
         wait = self.gateway.caller.waits
         return str(wait) if wait is not None and wait.until > time.time() else ""

@@ -1,7 +1,8 @@
-"""A person's repository: what is in it for an agent, and how an agent's change comes back into it.
+"""A person's repository: its files for an agent, and the way of an agent's change back into it.
 
-Files are read and written byte for byte. Git is only asked which files there are; no filter, attribute or setting of
-the person's (``core.autocrlf``, ``core.fileMode``, LFS) touches what an agent sees or what is written back.
+Files are read and written byte for byte. Git is asked only for the list of files. No filter, attribute or
+setting of the person's (``core.autocrlf``, ``core.fileMode``, LFS) changes the files that an agent sees or that
+are written back.
 """
 
 import os
@@ -27,11 +28,11 @@ class UserFiles:
 
     files: Snapshot
     absent: tuple[str, ...] = ()
-    """What the agent does not see, a sentence each."""
+    """Parts that the agent does not see, a sentence each."""
 
 
 def user_files(repo: Path) -> UserFiles:
-    """Read tracked files and new ones that git does not ignore, those of submodules that are checked out included.
+    """Read tracked files and new ones that git does not ignore, those of checked-out submodules included.
 
     A folder that is in no git repository, or that a repository around it ignores, is taken whole.
 
@@ -54,10 +55,10 @@ def user_files(repo: Path) -> UserFiles:
 def ignored_around(repo: Path, names: Iterable[str]) -> frozenset[str]:
     """Return those of ``names`` that rules outside of the folder ignore.
 
-    These are ``.git/info/exclude``, the person's own excludes file, and ``.gitignore`` files of the folders around.
-    What the folder's own files say is asked elsewhere, of the files as the agent left them.
+    These are ``.git/info/exclude``, the person's own excludes file, and ``.gitignore`` files of the folders
+    around. The rules of the folder's own files are applied elsewhere, to the files as the agent left them.
     """
-    # Git ends where it is asked about a file of a submodule.
+    # Git stops when it is asked about a file of a submodule.
     asked = [name for name in sorted(names) if not _in_submodule(repo, name)]
     given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in asked)
     words = ["check-ignore", "--no-index", "--verbose", "-z", "--stdin"]
@@ -78,12 +79,12 @@ def ignored_around(repo: Path, names: Iterable[str]) -> frozenset[str]:
 
 
 def write_back(repo: Path, patch: bytes, names: Iterable[str]) -> None:
-    """Bring a patch into the person's files, all of it or nothing.
+    """Apply a patch to the person's files, all of it or nothing.
 
     Args:
-        repo: the folder that the agent worked on a copy of.
+        repo: the folder of which the agent had a copy.
         patch: the change.
-        names: the files that it makes, changes or removes.
+        names: the files that it creates, changes or removes.
 
     Raises:
         UserError: it does not fit, because the files have changed meanwhile, or they cannot be written.
@@ -102,14 +103,14 @@ def write_back(repo: Path, patch: bytes, names: Iterable[str]) -> None:
     try:
         _replace(repo, changed, removed, modes)
     except (UserError, Infrastructure, OSError) as error:
-        # Nothing half-written: what was there is put back.
+        # Leave nothing half-written: restore the files.
         with suppress(UserError, Infrastructure, OSError):
             _replace(repo, before, [name for name in changed if name not in before], modes)
         raise UserError(f"{repo}: the change cannot be written: {error}") from error
 
 
 def how_to_apply(repo: Path, file: Path) -> str:
-    """The command that applies a patch file to the folder."""
+    """Return the command that applies a patch file to the folder."""
     import shlex
 
     prefix = os.fsdecode(_git_says(repo, "rev-parse", "--show-prefix").strip())
@@ -120,7 +121,7 @@ def how_to_apply(repo: Path, file: Path) -> str:
 
 
 def _replace(repo: Path, written: Snapshot, removed: Sequence[str], modes: dict[str, int]) -> None:
-    # Removed first: a folder may come where a file was.
+    # Remove first: a folder may replace a file.
     for name in removed:
         (repo / name).unlink(missing_ok=True)
         for parent in (repo / name).parents:
@@ -135,7 +136,7 @@ def _replace(repo: Path, written: Snapshot, removed: Sequence[str], modes: dict[
 
 
 def _names(repo: Path) -> tuple[list[str], list[str]]:
-    """The files below a work tree as git lists them, and what is not among them."""
+    """Return the files below a work tree as git lists them, and sentences on the parts left out."""
     listed = _git_or_refuse(repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     staged = _git_or_refuse(repo, "ls-files", "-z", "--stage", "--", ".").split(b"\0")
@@ -161,7 +162,7 @@ def _in_submodule(repo: Path, name: str) -> bool:
 
 
 def _git_says(repo: Path, *words: str) -> bytes:
-    """What git prints; nothing where this is no repository.
+    """Return git's output; empty if this is no repository.
 
     Raises:
         UserError: there is a repository that git refuses to read.
@@ -184,7 +185,7 @@ def _git_or_refuse(repo: Path, *words: str) -> bytes:
 
 
 def _environment() -> dict[str, str]:
-    """This process's, without what would name another repository than the folder's own."""
+    """Return this process's environment without variables that name another repository than the folder's own."""
     others = (
         "GIT_DIR",
         "GIT_WORK_TREE",

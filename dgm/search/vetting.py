@@ -1,4 +1,4 @@
-"""Passes one child through vetting: what it is held against, and the sandboxes and the model that it needs."""
+"""Vetting of one child: the material for comparison, and the sandboxes and the model that it needs."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,20 +17,23 @@ from dgm.search.orders import ExpandOrder
 from dgm.search.workbench import SandboxWorkbench
 
 PROBE = "probe"
-"""The role of model calls that a child makes before it is born."""
+"""Role of model calls that a child makes before it is born."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vetting:
-    """Of one child. Its judge, and each of its probes, may take what one action may, whatever making it took."""
+    """The vetting of one child.
+
+    Its judge and each of its probes have the limits of one action, whatever the cost of making the child.
+    """
 
     by: Equipment
     order: ExpandOrder
     bench: SandboxWorkbench
-    """That the operator had: no reply that it was given is served again."""
+    """The operator's workbench: no reply that the operator had is served again."""
 
     async def passed(self, proposal: Proposal, brief: Brief, traces: dict[str, Digest]) -> str:
-        """The child's ``syntax_key``; ``traces`` gets ``vetting`` and what its probes left, whatever comes of it.
+        """Vet the child and return its ``syntax_key``; ``traces`` gets ``vetting`` and its probes' traces in any case.
 
         Raises:
             AgentFault: it failed at ``stage``.
@@ -67,14 +70,14 @@ class Vetting:
 
 
 def edits_before(order: ExpandOrder, brief: Brief, diff: Callable[[CommitId, CommitId], bytes]) -> list[Edit]:
-    """What the child's edit of its first parent must not be a near copy of: see the gate ``novelty``.
+    """Return the edits with which the child's edit of its first parent is compared: see the gate ``novelty``.
 
-    Of a child of several parents the siblings only: what it takes from the others is what they, or the agents before
-    them, changed, and is meant to be the same.
+    For a child of several parents, return the siblings' edits only. Its changes from the other parents and from
+    their ancestors are meant to be the same.
 
     Args:
-        order: that the child is made for.
-        brief: that the operator had.
+        order: to make the child.
+        brief: of the operator.
         diff: the patch from one commit to another.
     """
     parents = {parent.commit for parent in order.parents}

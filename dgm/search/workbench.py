@@ -56,10 +56,10 @@ class SandboxWorkbench:
     gateway: Gateway
     action: ActionId
     spec: SandboxSpec
-    """Of agents' own sandboxes.
+    """Spec of agents' own sandboxes.
 
-    Image and life are the job's; other images also have limits of their own. ``mounts`` hold Python packages
-    that the agent requires.
+    The job sets image and life, and the limits if its image is another one. ``mounts`` hold Python packages that
+    the agent requires.
     """
     limits: LimitSettings
     role: str | None = None
@@ -308,7 +308,7 @@ async def _within(
 
 
 def _in_time(completed: Completed, limit_s: float) -> Completed:
-    """Mark a time-out that the launcher reported by its own exit status."""
+    """Set ``timed_out`` if the launcher's exit status says so and the time limit has passed."""
     late = completed.exit_code == TIMED_OUT and completed.seconds >= limit_s
     return replace(completed, timed_out=completed.timed_out or late)
 

@@ -1,7 +1,7 @@
-"""Performs one action and answers with one outcome; here and in ``expanding`` agents' faults become data.
+"""The worker: performs one action and returns one outcome; here and in ``expanding`` agents' faults become data.
 
-A worker reads the archive's sources and traces and writes traces and commits (data first); the event that names
-them is the loop's.
+A worker reads the archive's sources and traces and writes traces and commits (data first). The loop writes the
+event that names them.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
 
 @dataclass(frozen=True, slots=True)
 class Worker(Equipment):
-    """Performs whatever it is ordered to."""
+    """A worker that performs any order."""
 
     async def perform(self, order: Order) -> Outcome:
-        """Performs one action.
+        """Perform one action.
 
         Raises:
-            Infrastructure: an expansion could not be performed; an evaluation answers ``invalid`` instead.
+            Infrastructure: an expansion could not be performed; an evaluation returns ``invalid`` instead.
         """
         match order:
             case EvaluateOrder():
@@ -51,6 +51,6 @@ class Worker(Equipment):
 
 
 def seed_birth(run: Run, source: Snapshot) -> Born:
-    """Commits agent 0."""
+    """Commit agent 0, and return its birth."""
     clean: dict[str, Entry] = {path: entry for path, entry in source.items() if "__pycache__" not in path}
     return Born((), "seed", run.repository.commit(clean, ()), "the agent that the search starts from")
