@@ -1,7 +1,7 @@
-"""What each agent and each action took, by role and model, failed and stillborn work included.
+"""Usage by agent and action, split by role and model. Failed and stillborn work is included.
 
-Every model call of a run is in exactly one account of exactly one agent, so that the accounts add up to the run's
-spend. They are added up in SQL, from the log alone, as far as the run's tree has read it.
+Every model call of a run belongs to exactly one account of exactly one agent, so the accounts add up to the run's
+spend. They are summed in SQL from the log alone, up to the last event that the run's tree has read.
 """
 
 import json
@@ -48,16 +48,16 @@ GROUP BY code, message ORDER BY count(*) DESC, min(seq)
 
 
 class Purpose(StrEnum):
-    """What an action was for, seen from the agent that its cost is put down to."""
+    """The purpose of an action, relative to the agent that its cost is charged to."""
 
     MAKING = "making"
-    """The expansion that the agent was born of."""
+    """The expansion that created the agent."""
     EVALUATING = "evaluating"
-    """Work on tasks, lost and invalid tries included."""
+    """Work on tasks, including lost and invalid tries."""
     STILLBORN = "stillborn"
     """An expansion with the agent as first parent that gave no child: stillborn, or lost."""
     UNFINISHED = "unfinished"
-    """One that may still give a child: under way, to be performed again, or its child waits for a person."""
+    """An expansion that may still give a child: in flight, to be repeated, or its child waits for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +67,33 @@ class Line:
     action: ActionId
     purpose: Purpose
     by: Mapping[RoleAndModel, Usage]
-    """In the order of the first calls; empty where none was answered."""
+    """Ordered by first call; empty if no call was answered."""
 
     @property
     def usage(self) -> Usage:
-        """The sum."""
+        """The sum over roles and models."""
         return sum(self.by.values(), Usage())
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What one agent took."""
+    """The usage of one agent."""
 
     lines: Sequence[Line]
-    """By action."""
+    """Ordered by action."""
 
     def of(self, purpose: Purpose) -> Usage:
-        """The sum over the actions of one purpose."""
+        """Return the sum over the actions of one purpose."""
         return sum((line.usage for line in self.lines if line.purpose is purpose), Usage())
 
     @property
     def total(self) -> Usage:
-        """The sum over all its actions."""
+        """The sum over all actions of the agent."""
         return sum((line.usage for line in self.lines), Usage())
 
     @property
     def by(self) -> Mapping[RoleAndModel, Usage]:
-        """The same by role and model."""
+        """The same sum by role and model."""
         found: dict[RoleAndModel, Usage] = {}
         for line in self.lines:
             for who, usage in line.by.items():
@@ -103,17 +103,17 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Something that the gateway did not give to an agent."""
+    """A request of an agent that the gateway refused."""
 
     code: str
     message: str
     times: int
     action: ActionId
-    """The first in which it was asked for."""
+    """The first action that made the request."""
 
 
 class Accounts:
-    """The accounts of all agents of a run, as it stands when they are made; later events change nothing in them."""
+    """The accounts of all agents, computed once at construction. Later events do not change them."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -142,19 +142,19 @@ class Accounts:
         self._totals = [sum((line.usage for line in lines), Usage()) for lines in self._lines]
 
     def of(self, agent: AgentId) -> Account:
-        """What the agent took: to make it, to evaluate it, and for its children that did not live or do not yet."""
+        """Return the agent's usage: its making, its evaluations, and its stillborn or unfinished children."""
         return Account(self._lines[agent])
 
     def clade(self, agent: AgentId) -> Usage:
-        """What the agent and all its descendants took, each of them once."""
+        """Return the usage of the agent and all its descendants, each counted once."""
         return sum((self._totals[member] for member in self._members(agent)), Usage())
 
     def action(self, action: ActionId) -> Mapping[RoleAndModel, Usage]:
-        """What one action took over all its tries, by role and model."""
+        """Return the usage of one action over all its tries, by role and model."""
         return self._calls.get(action, {})
 
     def refusals(self, agent: AgentId) -> Sequence[Refusal]:
-        """What the agent asked for in vain, at work on tasks or on its children; the most frequent first."""
+        """Return the refused requests of the agent's evaluations and expansions, the most frequent first."""
         return refusals_of(self._run, self._own[agent], self._until)
 
     def _members(self, agent: AgentId) -> Iterator[AgentId]:
@@ -172,12 +172,12 @@ class Accounts:
 
 
 def refusals_of(run: Run, actions: Sequence[ActionId], until: int | None = None) -> Sequence[Refusal]:
-    """What was asked for in vain in some actions, the most frequent first.
+    """Return the refused requests of some actions, the most frequent first.
 
     Args:
         run: the run.
-        actions: such as those of an ``Account``'s lines.
-        until: number of the last event that counts; the last that the tree has read if None.
+        actions: for example those of the lines of an ``Account``.
+        until: number of the last event that counts; None: the last that the tree has read.
     """
     last = run.tree.seq if until is None else until
     rows = run.store.query(_REFUSALS, (last, json.dumps(actions)))
@@ -185,13 +185,13 @@ def refusals_of(run: Run, actions: Sequence[ActionId], until: int | None = None)
 
 
 def account_of(run: Run, agent: AgentId, *, whole: bool) -> Account:
-    """What one agent took, as ``Accounts.of``, without the accounts of all others.
+    """Return the account of one agent like ``Accounts.of``, without computing the accounts of all others.
 
     Args:
         run: the run.
         agent: the agent.
-        whole: whether every start of an action is looked at, which reads the whole log. Without, what was lost and
-            given up is left out, and so are stillborn children.
+        whole: read the whole log to find every start of an action. Without it, lost and abandoned actions and stillborn
+            children are missing.
     """
     tree, until = run.tree, run.tree.seq
     purposes = {

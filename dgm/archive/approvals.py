@@ -1,9 +1,9 @@
-"""Children that wait for a person's yes or no, and the answers: one small file each, in the run's folder.
+"""Children that wait for a person's approval, and the answers: one small file each, in the run's folder.
 
-Whoever answers writes ``approvals/<action>``, by ``dgm approve`` or by hand: ``yes`` or ``no`` as the first word, then
-the reason. Only the process that writes the run's log reads it, so that no answer is lost, whether anything runs or
-not. Beside it lies what is asked about, ``approvals/<action>.diff``, byte for byte: for programs, as a terminal might
-act upon what an agent wrote. ``dgm approve`` shows it to people.
+An answer is the file ``approvals/<action>``, written by ``dgm approve`` or by hand: ``yes`` or ``no`` as the first
+word, then the reason. Only the process that writes the run's log reads it, so an answer given meanwhile is not lost.
+The child's diff lies beside it in ``approvals/<action>.diff``, byte for byte. That file is for programs: a terminal
+might execute escape sequences that an agent wrote. ``dgm approve`` shows the diff to people.
 """
 
 import stat
@@ -18,14 +18,14 @@ from dgm.errors import UserError
 FOLDER = "approvals"
 ANSWERS = {"yes": True, "no": False}
 MOST_BYTES = 10_000
-"""Of an answer."""
+"""Maximum size of an answer in bytes."""
 MOST_CHARS = 300
-"""Of a reason that is kept."""
+"""Maximum number of characters of a reason that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A child that is ready to be born, when a person says so."""
+    """A child that is ready to be born once a person approves it."""
 
     child: Born
     since: float
@@ -34,21 +34,21 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person says of a child."""
+    """A person's decision on a child."""
 
     yes: bool
     reason: str = ""
-    """One line; empty where none was given."""
+    """One line; empty if none was given."""
 
 
 class NoAnswer(ValueError):
-    """A file is there and holds something else than an answer; one line."""
+    """The file exists but holds no valid answer; the message is one line."""
 
 
 def put_answer(run: Path, action: ActionId, answer: Answer) -> None:
-    """Answers for the child of an action; an earlier answer that nobody has read yet is replaced.
+    """Write the answer for the child of an action, replacing an earlier answer that is still unread.
 
-    Of the reason the first ``MOST_CHARS`` characters are kept.
+    Only the first ``MOST_CHARS`` characters of the reason are kept.
 
     Raises:
         UserError: the run's folder is read-only, or something else lies where the answers do.
@@ -60,10 +60,10 @@ def put_answer(run: Path, action: ActionId, answer: Answer) -> None:
 
 
 def read_answer(run: Path, action: ActionId) -> Answer | None:
-    """The answer for the child of an action; None where there is none, or an empty file.
+    """Return the answer for the child of an action, or None if there is no file or an empty one.
 
     Raises:
-        NoAnswer: there is something else.
+        NoAnswer: the file holds something else.
     """
     path = run / FOLDER / str(action)
     try:
@@ -84,17 +84,17 @@ def read_answer(run: Path, action: ActionId) -> Answer | None:
 
 
 def show(run: Path, action: ActionId, diff: bytes) -> None:
-    """Puts a child's diff where a person finds it; raises as ``put_answer``."""
+    """Write a child's diff where a person finds it; raises like ``put_answer``."""
     write_durably(_place(run, f"{action}.diff"), diff)
 
 
 def shown(run: Path, action: ActionId) -> bool:
-    """Whether a child's diff lies where a person finds it."""
+    """Return whether a child's diff lies where a person finds it."""
     return (run / FOLDER / f"{action}.diff").exists()
 
 
 def forget(run: Path, action: ActionId) -> None:
-    """Removes a child's diff and the answer for it, once the log says what became of it.
+    """Remove a child's diff and its answer, once the log records the decision.
 
     Raises:
         UserError: the run's folder is read-only.

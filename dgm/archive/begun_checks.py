@@ -1,6 +1,6 @@
-"""Checks of models that are made before a session begins: noted in a file beside the log until they are counted.
+"""Checks of models that begin before a session does, noted in a file beside the log until they are counted.
 
-The log is no place for them: its next event begins a session, and the time up to that belongs to nobody.
+They are not in the log, because its next event begins a session and the time before that belongs to none.
 """
 
 import json
@@ -16,23 +16,26 @@ _FILE = "checks.json"
 
 
 def cut_checks(folder: Path) -> Sequence[tuple[str, Usage]]:
-    """Return the model and the worst case of each check without an end in the log; of a run that nobody writes."""
+    """Return the model and worst-case usage of each check without an end in the log.
+
+    The run must have no writer.
+    """
     found = _read(folder)
     return [*found["earlier"], *found["now"]]
 
 
 def earlier_checks(folder: Path) -> Sequence[tuple[str, Usage]]:
-    """Return those that an earlier process began."""
+    """Return the checks that an earlier process began."""
     return _read(folder)["earlier"]
 
 
 def begin_checks(folder: Path, worst: Mapping[str, Usage]) -> None:
-    """Note durably that checks are about to be made, by model; those that were cut off earlier are kept."""
+    """Note durably, by model, that checks are about to be made; checks cut off earlier are kept."""
     _write(folder, cut_checks(folder), list(worst.items()))
 
 
 def end_checks(folder: Path, *, counted: bool) -> None:
-    """Note that the checks of now have ended; ``counted``: those of earlier are in the log as well."""
+    """Note that the current checks have ended; ``counted``: the earlier ones are in the log as well."""
     earlier = earlier_checks(folder)
     if earlier and not counted:
         _write(folder, earlier, ())

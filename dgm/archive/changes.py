@@ -1,15 +1,15 @@
-"""Settings that were changed after a run was made: nested tables, laid over the frozen ones in the order of the log."""
+"""Settings changed after a run was created: nested tables, laid over the frozen settings in the order of the log."""
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 Table = Mapping[str, Any]
-"""Settings as JSON has them: section → name → value."""
+"""Settings in their JSON form: section → name → value."""
 
 
 def merged(base: Table, over: Table) -> dict[str, Any]:
-    """Return ``base`` with the values of ``over``; tables are merged, everything else is replaced."""
+    """Return ``base`` overlaid with ``over``: tables are merged, other values are replaced."""
     found = dict(base)
     for key, value in over.items():
         inner = found.get(key)
@@ -18,7 +18,10 @@ def merged(base: Table, over: Table) -> dict[str, Any]:
 
 
 def difference(before: Table, after: Table) -> dict[str, Any]:
-    """Return what ``merged`` needs to make ``after`` of ``before``, which names nothing that ``after`` lacks."""
+    """Return the table that turns ``before`` into ``after`` by ``merged``.
+
+    ``merged`` cannot remove keys, so keys that ``after`` lacks are ignored.
+    """
     found: dict[str, Any] = {}
     for key, value in after.items():
         old = before.get(key)
@@ -31,7 +34,7 @@ def difference(before: Table, after: Table) -> dict[str, Any]:
 
 
 def assignments(table: Table) -> list[str]:
-    """Return a nested table as texts such as ``models.solve = "offline"``, as ``--set`` takes them."""
+    """Return a nested table as texts such as ``models.solve = "offline"``, the form that ``--set`` takes."""
     return [f"{'.'.join(map(_part, path))} = {json.dumps(value)}" for path, value in _leaves(table)]
 
 

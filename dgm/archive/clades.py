@@ -1,4 +1,4 @@
-"""Sums over clades (an agent and all its descendants) from own counts, all at once; used where many are new."""
+"""Sums over clades (an agent and all its descendants), computed all at once; used when many counts are new."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -10,19 +10,19 @@ def clade_sums(
     columns: Sequence["array[int]"],
     most_steps: int | None = None,
 ) -> Sequence["array[int]"] | None:
-    """Each column added up over clades, every descendant once; the columns are left as they are.
+    """Return the sum of each column over clades, counting every descendant once. The input columns do not change.
 
-    One pass from the youngest to the seed does it where every agent has one parent. Agents that descend from a
-    crossover are added to each of their ancestors one by one, as two ways may lead to the same one.
+    If every agent has one parent, one pass from the youngest to the seed suffices. Descendants of a crossover are added
+    to each of their ancestors one by one, because two paths may lead to the same ancestor.
 
     Args:
-        first: of each agent its first parent, below its own id; -1 where it has none.
-        further: the other parents of those that have several.
-        columns: of each agent its own counts.
-        most_steps: additions for descendants of crossovers after which it gives up; None for no limit.
+        first: the first parent of each agent, a smaller id than its own; -1 if it has none.
+        further: the other parents of agents that have several.
+        columns: the own counts of each agent.
+        most_steps: maximum number of additions for descendants of crossovers; None: no limit.
 
     Returns:
-        A column for each column; None where it gave up.
+        A column for each input column, or None if ``most_steps`` did not suffice.
     """
     sums = [column[:] for column in columns]
     mixed = _mixed(first, further)
@@ -51,13 +51,13 @@ def add_news(
     known: Sequence["array[int]"],
     clades: Sequence["array[int]"],
 ) -> None:
-    """Brings columns of clades up to date.
+    """Bring the columns of clades up to date.
 
     Args:
-        parents: of each agent.
-        own: columns of own counts as they are.
-        known: the same as they were when the clades were right; younger agents may lack.
-        clades: changed in place.
+        parents: the parents of each agent.
+        own: columns of current own counts.
+        known: the own counts when the clades were last correct; younger agents may be missing.
+        clades: modified in place.
     """
     news = [column[:] for column in own]
     for column, old in zip(news, known, strict=True):
@@ -71,7 +71,7 @@ def add_news(
 
 
 def _mixed(first: Sequence[int], further: Mapping[int, Sequence[int]]) -> bytearray:
-    """Of each agent, whether it is a crossover or descends from one; empty where there is none."""
+    """Return for each agent whether it is a crossover or descends from one; empty if there is no crossover."""
     if not further:
         return bytearray()
     mixed = bytearray(len(first))

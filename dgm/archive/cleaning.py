@@ -1,4 +1,4 @@
-"""Removes what runs no longer need, and whole runs; never while a process may write them."""
+"""Removal of whole runs and of files that runs no longer need, never while a process may write them."""
 
 import secrets
 import shutil
@@ -17,16 +17,16 @@ from dgm.errors import DgmError, UserError
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """Files of one run that can be removed, and the reason where the run was left alone or a file stayed."""
+    """The removable files of one run, and the reason if the run was skipped or a file could not be removed."""
 
     folder: Path
     found: Sequence[Leftover] = ()
     skipped: str = ""
-    """One line; empty where all was looked at."""
+    """One line; empty if nothing was skipped."""
 
 
 def clean(folder: Path, *, delete: bool) -> Cleaned:
-    """Find, and with ``delete`` remove, what a run and the runs in its folder no longer need."""
+    """Find the files that a run and the runs in its folder no longer need; remove them if ``delete``."""
     try:
         if folder.is_symlink():
             raise UserError(f"a link; give the folder that it leads to: {folder.resolve()}")
@@ -36,7 +36,7 @@ def clean(folder: Path, *, delete: bool) -> Cleaned:
         found = [left for part in parts for left in leftovers_of(part)]
         if delete and found:
             with _kept_apart(folder):
-                # Looked for again, as a process may have written meanwhile.
+                # Search again: a process may have written meanwhile.
                 found = [left for part in parts for left in leftovers_of(part)]
                 for left in found:
                     remove(left)
@@ -46,10 +46,10 @@ def clean(folder: Path, *, delete: bool) -> Cleaned:
 
 
 def refuse_written(folder: Path) -> None:
-    """Raise where a process writes the run, or may do so on another host.
+    """Raise if a process writes the run, or may do so on another host.
 
     Raises:
-        UserError: it does, or may.
+        UserError: a process writes it, or may.
     """
     holder = writer(folder)
     if holder is None:
@@ -64,10 +64,10 @@ def refuse_written(folder: Path) -> None:
 
 
 def check_removable(folder: Path) -> None:
-    """Raise where a run must not be removed.
+    """Raise if a run must not be removed.
 
     Raises:
-        UserError: it is a link, a process writes it or a run in it, or may do so on another host.
+        UserError: it is a link, or a process writes it or a run in it, or may do so on another host.
     """
     if folder.is_symlink():
         raise UserError(f"{folder}: is a link to {folder.resolve()}; remove that, or the link by hand")
@@ -81,12 +81,12 @@ def check_removable(folder: Path) -> None:
 
 
 def remove_run(folder: Path) -> Sequence[str]:
-    """Remove a run; return the names in its folder that are not dgm's, which stay there with the folder.
+    """Remove a run; return the names in its folder that are not dgm's. Those names and the folder stay.
 
-    The run is gone at once; what a process leaves that dies meanwhile is a hidden folder beside it.
+    The run disappears at once. A process that dies during the removal leaves a hidden folder beside it.
 
     Raises:
-        UserError: as ``check_removable``; or the folder is read-only.
+        UserError: like ``check_removable``; or the folder is read-only.
         Infrastructure: the disk is failing.
     """
     check_removable(folder)
@@ -110,7 +110,7 @@ def remove_run(folder: Path) -> Sequence[str]:
 
 
 def run_bytes(folder: Path) -> int:
-    """Return what the removal of a run frees."""
+    """Return the bytes that removing a run would free."""
     return sum(disk_bytes(path) for path in folder.iterdir() if own_part(path))
 
 

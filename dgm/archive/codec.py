@@ -1,7 +1,7 @@
-"""Events as rows of ``events.db`` and back: the one place that knows what the JSON column looks like.
+"""Conversion between events and rows of ``events.db``: the only module that knows the layout of the JSON column.
 
-Keys whose value is the default are left out, which halves the size of a long run. Unknown keys are ignored,
-so that an older dgm reads a run to which a compatible newer one has added something.
+Keys whose value is the default are omitted, which halves the size of a long run. Unknown keys are ignored, so that an
+older dgm reads a run to which a compatible newer one has added something.
 """
 
 import json
@@ -54,7 +54,7 @@ _dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=Fal
 
 
 def encode(event: Event) -> tuple[str, int | None, str]:
-    """An event's ``kind``, ``action`` and ``body`` columns; the body is ASCII whatever the event holds."""
+    """Return an event's ``kind``, ``action`` and ``body`` columns. The body is always ASCII."""
     match event:
         case TaskGraded(action, outcome, times):
             more = {"again": times} if times else {}
@@ -99,10 +99,10 @@ def _run_columns(event: RunStarted | RunChanged | RunPaused | RunStopped) -> tup
 
 
 def decode(kind: str, action: int | None, body: str) -> Event:
-    """The event that ``encode`` gave these columns for.
+    """Return the event that ``encode`` turned into these columns.
 
     Raises:
-        ValueError: the columns are not those of an event; says why.
+        ValueError: the columns are not an event; the message says why.
     """
     reader = _READERS.get(kind)
     if reader is None:
@@ -114,7 +114,7 @@ def decode(kind: str, action: int | None, body: str) -> Event:
 
 
 def action_of(body: Body) -> Action:
-    """The action in the body of an ``action_started`` event."""
+    """Return the action in the body of an ``action_started`` event."""
     if "task" in body:
         return Evaluate(body["agent"], body["task"], body.get("attempt", 0))
     return Expand(
@@ -342,4 +342,4 @@ _READERS: dict[str, Callable[[ActionId, Body], Event]] = {
     "run_stopped": _read_stopped,
 }
 KINDS = tuple(_READERS)
-"""Every kind of event."""
+"""All kinds of events."""

@@ -1,4 +1,4 @@
-"""Events of models and their calls as JSON bodies and back; the other events are ``codec``'s."""
+"""Conversion between JSON bodies and events about models and their calls; ``codec`` handles the other events."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -42,14 +42,14 @@ def encode_model(event: ModelLearned | ModelNoted) -> tuple[str, dict[str, Any]]
 
 
 def usage_body(usage: Usage) -> list[float]:
-    """Return a usage as a list; the finer counts only where there are some."""
+    """Return a usage as a list, with the finer counts only if some are not zero."""
     body = [usage.calls, usage.input_tokens, usage.output_tokens, usage.usd]
     finer = [usage.cached_tokens, usage.written_tokens, usage.reasoning_tokens]
     return [*body, *finer] if any(finer) else body
 
 
 def usage_of(body: Body) -> Usage:
-    """Return the usage in a body; zero where there is none."""
+    """Return the usage in a body; zero if the body has none."""
     return Usage(*body["usage"]) if "usage" in body else Usage()
 
 

@@ -1,8 +1,8 @@
-"""The file that a run is packed into: an xz-compressed tar whose first member says what the others must be.
+"""The file format of a packed run: an xz-compressed tar whose first member is a manifest of the others.
 
-Equal members give equal bytes. What is read may be hostile: members are taken only in the order, with the sizes
-and the checksums that the manifest states, and only under names that a run's files have; nothing else in the
-stream (links, devices, extended headers) has any effect. What is made of the members is left to ``unpacking``.
+Equal members give equal bytes. The input may be hostile: a member is accepted only in the order, size and checksum
+that the manifest states, and only under a name that a run's files have. Links, devices and extended headers in the
+stream have no effect. ``unpacking`` decides how members become a run.
 """
 
 import hashlib
@@ -25,14 +25,14 @@ MEMBER = re.compile(
     r"(holdout/)?(run\.json|events\.db|agents\.git/(packed-refs|objects/pack/pack-[0-9a-f]{40}\.pack)"
     r"|traces/[0-9a-f]{2}/[0-9a-f]{62}\.z)"
 )
-"""Names that members can have."""
+"""Names that members may have."""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 MAX_MEMBERS = 2_000_000
 MAX_BYTES = 64_000_000_000
-"""Of all members together, uncompressed."""
+"""Maximum uncompressed size of all members together, in bytes."""
 MAX_MANIFEST = 400_000_000
 MAX_IN_MEMORY = 512_000_000
-"""Of one trace, or of ``run.json``."""
+"""Maximum size of one trace, or of ``run.json``, in bytes."""
 _DECOMPRESSOR_BYTES = 200_000_000
 _BLOCK = 512
 _PADDING = 2 * tarfile.RECORDSIZE
@@ -50,20 +50,20 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a pack says of itself."""
+    """The manifest of a pack: its version, its run and its members."""
 
     dgm: str
-    """The version that made it."""
+    """The dgm version that made the pack."""
     run: str
     """The run's name."""
     id: str
     counts: Mapping[str, int]
     replaced: Mapping[str, int]
-    """Places by placeholder."""
+    """Number of replaced places by placeholder."""
     members: tuple[Member, ...] = field(repr=False)
 
     def encoded(self) -> bytes:
-        """As JSON."""
+        """Return the manifest as JSON."""
         body = {
             "format": FORMAT,
             "dgm": self.dgm,
@@ -76,7 +76,7 @@ class Manifest:
 
 
 def describe(folder: Path, names: list[str]) -> tuple[Member, ...]:
-    """The named files below a folder, as members."""
+    """Return the named files below a folder as members."""
     members = []
     for name in sorted(names):
         with (folder / name).open("rb") as file:
@@ -86,7 +86,7 @@ def describe(folder: Path, names: list[str]) -> tuple[Member, ...]:
 
 
 def write_container(target: Path, folder: Path, manifest: Manifest) -> None:
-    """Writes the pack of the manifest's members, which lie below ``folder``."""
+    """Write the pack of the manifest's members, which lie below ``folder``."""
     with (
         lzma.open(target, "wb", preset=6) as stream,
         tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar,
@@ -105,10 +105,10 @@ def _header(name: str, size: int) -> tarfile.TarInfo:
 
 
 class ContainerReader:
-    """An open pack. ``manifest`` is read at once; ``members`` gives the rest, once, in order."""
+    """An open pack. ``manifest`` is read on opening; ``members`` yields the rest once, in order."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the file and reads its manifest.
+        """Open the file and read its manifest.
 
         Raises:
             UserError: there is no such file, it is no pack, or a newer dgm made it.
@@ -133,10 +133,10 @@ class ContainerReader:
         self._file.close()
 
     def members(self) -> Iterator[tuple[Member, Iterator[bytes]]]:
-        """Each member with its content in pieces, which must be read to the end before the next.
+        """Yield each member with its content in pieces; read them to the end before taking the next member.
 
         Raises:
-            ArchiveCorrupt: a member is not what the manifest says; names it.
+            ArchiveCorrupt: a member differs from the manifest; the message names it.
         """
         for member in self.manifest.members:
             self._expect(member)
@@ -227,7 +227,7 @@ def _manifest(body: Mapping[str, Any]) -> Manifest:
 
 
 class _Decompressed:
-    """An xz stream as a file, in bounded memory whatever it claims to need."""
+    """An xz stream as a file. Memory is bounded, whatever size the stream claims to need."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self._path = path
@@ -236,7 +236,7 @@ class _Decompressed:
         self._first = True
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes; fewer only at the end."""
+        """Return up to ``size`` bytes; fewer only at the end."""
         pieces: list[bytes] = []
         while size and not self._xz.eof:
             given = self._file.read(_CHUNK) if self._xz.needs_input else b""
@@ -254,7 +254,7 @@ class _Decompressed:
         return b"".join(pieces)
 
     def ends_with_zeros(self, most: int) -> bool:
-        """Whether the stream and the file end here, but for at most so many zeros."""
+        """Return whether the stream and the file end here, except for at most ``most`` zero bytes."""
         rest = self.read(most + 1)
         return (
             len(rest) <= most
@@ -264,7 +264,7 @@ class _Decompressed:
         )
 
     def exactly(self, size: int) -> bytes:
-        """``size`` bytes."""
+        """Return exactly ``size`` bytes."""
         data = self.read(size)
         if len(data) != size:
             raise ArchiveCorrupt(f"{self._path}: it ends too early: the file is damaged")

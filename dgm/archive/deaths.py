@@ -1,6 +1,6 @@
-"""Children that were stillborn since the last one that could be made, in one session.
+"""The stillborn children of one session since the last child that could be made.
 
-What they say of the search is for ``dgm.search.dead_ends`` to judge.
+``dgm.search.dead_ends`` judges what they mean for the search.
 """
 
 from array import array
@@ -12,14 +12,14 @@ from dgm.archive.events import AgentStillborn
 from dgm.archive.reasons import kind_of
 
 CANNOT_GO_ON = "cannot go on"
-"""The reason of ``RunStopped`` where a session ended because its children die."""
+"""The reason in ``RunStopped`` when a session ended because its children die."""
 _MENDING = ("models", "limits", "sandbox")
-"""Sections of the settings whose change may end what children died of."""
+"""Sections of the settings whose change may remove the cause of the stillbirths."""
 
 
 @dataclass(slots=True)
 class Deaths:
-    """A fold of the log: empty when a session begins, a child is born, or one waits for a person."""
+    """A fold of the log. It becomes empty when a session begins, a child is born, or a child waits for a person."""
 
     _events: list[AgentStillborn] = field(default_factory=list)
 
@@ -27,19 +27,22 @@ class Deaths:
         return len(self._events)
 
     def add(self, event: AgentStillborn) -> None:
-        """Count a child; not one that a person, or a time-out in a person's place, decided on: it could be made."""
+        """Count a stillborn child.
+
+        A child rejected by a person, or by a time-out in a person's place, does not count: it could be made.
+        """
         if not event.outcome.decided:
             self._events.append(event)
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Reset the count."""
         self._events.clear()
 
     def of_last_cause(self) -> Iterator[AgentStillborn]:
-        """Return those that died of one cause in a row, the last one first.
+        """Yield the latest children in a row that died of one cause, the last one first.
 
-        One cause is the same stage and the same kind of reason (``kind_of``), what stands in brackets left out: a file
-        and a line, tasks that were tried.
+        Two causes are equal if stage and kind of reason (``kind_of``) are equal. Text in brackets is ignored: a file and
+        a line, or the tasks that were tried.
         """
         cause = None
         for event in reversed(self._events):
@@ -51,11 +54,11 @@ class Deaths:
 
 
 def may_mend(settings: Mapping[str, Any]) -> bool:
-    """Return whether a change of settings, nested as in ``RunChanged``, may end what children died of."""
+    """Return whether a change of settings, nested as in ``RunChanged``, may remove the cause of the stillbirths."""
     return any(section in settings for section in _MENDING)
 
 
 def forget_all(barren: "array[int]") -> None:
-    """Begin the count of every agent's stillborn children anew."""
+    """Reset the count of stillborn children of every agent."""
     for agent in range(len(barren)):
         barren[agent] = 0

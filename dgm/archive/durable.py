@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and are still there after a power cut."""
+"""Files that appear completely or not at all, and survive a power cut."""
 
 import contextlib
 import os
@@ -10,21 +10,23 @@ from dgm.archive.lock import unwritable
 
 
 def write_durably(path: Path, data: bytes, scratch_prefix: str = ".") -> None:
-    """Puts ``data`` at ``path`` in one step, replacing what is there; returns when it is on disk.
+    """Put ``data`` at ``path`` in one step, replacing any existing file; return when it is on disk.
 
-    A process that dies half-way leaves a file of random name that begins with ``scratch_prefix``.
+    A process that dies half-way leaves a file with a random name that begins with ``scratch_prefix``.
 
     Raises:
-        Infrastructure: the disk is full or failing; ``path`` is as it was.
+        Infrastructure: the disk is full or failing; ``path`` is unchanged.
         UserError: the folder is read-only.
     """
     write_all_durably({path: data}, scratch_prefix)
 
 
 def write_all_durably(files: Mapping[Path, bytes], scratch_prefix: str = ".") -> None:
-    """As ``write_durably`` for each of the files; raises so too, and then some may be there and others as before.
+    """Write each file like ``write_durably``.
 
-    Writing them all before the first is synced lets the file system commit them together.
+    If it raises, some files may be replaced and others unchanged.
+
+    All files are written before the first is synced, so that the file system can commit them together.
     """
     path = Path()
     drafts: dict[Path, Path] = {}
@@ -54,7 +56,7 @@ def write_all_durably(files: Mapping[Path, bytes], scratch_prefix: str = ".") ->
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder and what is missing above it, each durably."""
+    """Make a folder and its missing parents, each durably."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -63,7 +65,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable."""
+    """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

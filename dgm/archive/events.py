@@ -1,4 +1,4 @@
-"""What happened in a run: the append-only vocabulary from which everything else is derived.
+"""The events of a run: the append-only vocabulary from which everything else is derived.
 
 Each event is a frozen value; ``codec`` turns it into the JSON column of ``events.db`` and back. Adding an
 optional field with a default is compatible; anything else bumps ``SCHEMA_VERSION``.
@@ -26,47 +26,47 @@ from dgm.domain import (
 )
 
 SCHEMA_VERSION = 4
-"""2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``, 4 ``CallStarted``, ``CallBooked``, ``ModelLearned``,
-``ModelNoted``, ``RunChanged`` and ``VerdictWithdrawn``."""
+"""Version 2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``, 4 ``CallStarted``, ``CallBooked``,
+``ModelLearned``, ``ModelNoted``, ``RunChanged`` and ``VerdictWithdrawn``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What an examination's control of equal spend goes by: all that the search took, and a bound."""
+    """The limits of an examination's control of equal spend: the search's total usage, and a bound on attempts."""
 
     usd: float
     tokens: int
     seconds: float
-    """Of work, not of waiting: the sum over its actions."""
+    """Working time without waiting: the sum over the search's actions."""
     attempts: int
-    """At each task, at most."""
+    """Maximum number of attempts at each task."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A process began to write: once when the run is made, again at each resume (with its new budget)."""
+    """A process began to write: once at the creation of the run, and again at each resume (with its new budget)."""
 
     budget: Budget
     tasks: tuple[TaskId, ...]
     """The search split, in the suite's order."""
     resumed: bool = False
     flips: bool = False
-    """Whether an agent that lost more of its parents' resolved tasks than it gained has no children."""
+    """Whether agents that lost more of their parents' resolved tasks than they gained may not have children."""
     control: Control | None = None
-    """Of an examination: None where this session has no control."""
+    """The control of an examination; None if this session has no control."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunChanged:
-    """Settings hold from here on that are other than before; a person changed them at a resume."""
+    """A person changed settings at a resume; they hold from here on."""
 
     settings: Mapping[str, Any]
-    """Nested as in ``run.json``, only what changed; never a key."""
+    """The changed settings only, nested as in ``run.json``; never a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionStarted:
-    """The intent is durable before any work is done."""
+    """An action is about to start; the intent is durable before any work is done."""
 
     id: ActionId
     action: Action
@@ -76,7 +76,7 @@ class ActionStarted:
 
 @dataclass(frozen=True, slots=True)
 class ModelCalled:
-    """One model call was answered (and is paid): its exchange is in the traces."""
+    """One model call was answered and is paid; its exchange is in the traces."""
 
     action: ActionId
     number: int
@@ -91,7 +91,7 @@ class ModelCalled:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """A model call is about to be sent; from here on its provider may bill it."""
+    """A model call is about to be sent; its provider may bill it from here on."""
 
     action: ActionId
     number: int
@@ -99,7 +99,7 @@ class CallStarted:
     role: str
     request: Digest
     most: Usage
-    """The worst case."""
+    """The worst-case usage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,56 +111,56 @@ class CallBooked:
     model: str
     role: str
     usage: Usage
-    """A correction of an earlier booking may be negative."""
+    """May be negative to correct an earlier booking."""
     open: bool = False
-    """The call was cut off with its process: this is its worst case until its repetition is answered."""
+    """True if the call was cut off with its process: ``usage`` is its worst case until its repetition is answered."""
     request: str = ""
-    """Digest of the request, of an open booking only."""
+    """Digest of the request; set in an open booking only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLearned:
-    """A model's abilities from now on, learned from a check or from a refusal."""
+    """A model's abilities from here on, learned from a check or from a refusal."""
 
     model: str
     abilities: Mapping[str, Any]
-    """All that is known and not only the news, in the form of ``Abilities.as_record``."""
+    """All known abilities and not only the new ones, in the form of ``Abilities.as_record``."""
     words: str
-    """The news as one line for people, such as 'leaves out temperature'."""
+    """The new abilities as one line for people, such as 'leaves out temperature'."""
     usage: Usage = field(default_factory=Usage)
-    """Tokens and money of the check that found it out; zero where a refusal of an agent's call did."""
+    """Usage of the check that revealed them; zero if a refusal of an agent's call did."""
 
 
 class NoteKind(StrEnum):
-    """Why people are told something of a model."""
+    """The reason why people are told something about a model."""
 
     WAITS = "waits"
-    """Its calls wait, until ``until``."""
+    """Calls of the model wait, until ``until``."""
     OVERRUN = "overrun"
-    """It billed more output than it was asked for."""
+    """The model billed more output than requested."""
     NO_TOOLS = "no_tools"
-    """It answers a request for a tool call in text."""
+    """The model answers a request for a tool call in text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelNoted:
-    """Something that a person should know of a model."""
+    """A fact about a model that a person should know."""
 
     model: str
     kind: NoteKind
     words: str
     until: float = 0.0
-    """Unix time; 0 where it does not apply."""
+    """Unix time; 0 if it does not apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRefused:
-    """An agent asked the gateway for something that it was not given."""
+    """The gateway refused a request of an agent."""
 
     action: ActionId
     role: str
     status: int
-    """Of HTTP, as the agent got it."""
+    """HTTP status that the agent received."""
     code: str
     message: str
 
@@ -174,9 +174,9 @@ class RunPaused:
 
 @dataclass(frozen=True, slots=True)
 class ChildProposed:
-    """A child is vetted and its commit is there; whether it is born is for a person to say.
+    """A child is vetted and committed; a person decides whether it is born.
 
-    Its end is the ``AgentBorn`` or ``AgentStillborn`` of the same action.
+    The ``AgentBorn`` or ``AgentStillborn`` of the same action ends the wait.
     """
 
     action: ActionId
@@ -185,7 +185,7 @@ class ChildProposed:
 
 @dataclass(frozen=True, slots=True)
 class AgentBorn:
-    """A new member of the archive; agent ids are given in the order of these events."""
+    """A new member of the archive; agent ids follow the order of these events."""
 
     action: ActionId
     id: AgentId
@@ -195,14 +195,14 @@ class AgentBorn:
     rationale: str
     cost: Cost = field(default_factory=Cost)
     syntax: str = ""
-    """As in ``Born``."""
+    """Same as in ``Born``."""
     decided: str = ""
-    """As in ``Stillborn``."""
+    """Same as in ``Stillborn``."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentStillborn:
-    """An expansion gave nothing usable."""
+    """An expansion gave no usable child."""
 
     action: ActionId
     outcome: Stillborn
@@ -210,17 +210,17 @@ class AgentStillborn:
 
 @dataclass(frozen=True, slots=True)
 class TaskGraded:
-    """An evaluation ended with a verdict (``invalid`` included)."""
+    """An evaluation ended with a verdict, possibly ``invalid``."""
 
     action: ActionId
     outcome: Evaluation
     again: int = 0
-    """Number of earlier verdicts on this action that were withdrawn."""
+    """Number of withdrawn earlier verdicts on this action."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictWithdrawn:
-    """A verdict counts no longer, and its evaluation is to be performed again under its id."""
+    """A verdict no longer counts; its evaluation is to be repeated under its id."""
 
     action: ActionId
     graded: int
@@ -235,17 +235,17 @@ class VerdictWithdrawn:
 
 @dataclass(frozen=True, slots=True)
 class ActionLost:
-    """A started action ended without an outcome (the process died, the infrastructure failed)."""
+    """A started action ended without an outcome: its process died, or the infrastructure failed."""
 
     action: ActionId
     reason: str
     final: bool = False
-    """True when it is given up and will not be performed again."""
+    """True if the action is given up and will not be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStopped:
-    """The writing process ended in good order, because of ``reason``: ``budget``, ``interrupted`` …."""
+    """The writing process ended in good order because of ``reason``: ``budget``, ``interrupted`` …."""
 
     reason: str
 
