@@ -41,8 +41,8 @@ class Deaths:
     def of_last_cause(self) -> Iterator[AgentStillborn]:
         """Yield the latest children in a row that died of one cause, the last one first.
 
-        Two causes are equal if stage and kind of reason (``kind_of``) are equal. Text in brackets is ignored: a file and
-        a line, or the tasks that were tried.
+        Two causes are equal if stage and kind of reason (``kind_of``) are equal. Text in brackets is ignored: a file
+        and a line, or the tasks that were tried.
         """
         cause = None
         for event in reversed(self._events):

@@ -1,7 +1,7 @@
-"""Model requests and replies as JSON bytes and back, a request as what it adds to an earlier one.
+"""Model requests and replies as JSON bytes and back. A request is stored as the difference to an earlier one.
 
-A conversation grows by a few messages a call but is sent whole each time; stored whole it would take the
-square of its length. So a request names an earlier request's trace and how many of its messages it repeats.
+A conversation grows by a few messages per call but is sent whole each time. Storing it whole would take space quadratic
+in its length. So a request names the trace of an earlier request and how many of its messages it repeats.
 """
 
 import json
@@ -17,16 +17,16 @@ _dump = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """An earlier request of the same conversation, and the trace that it is in."""
+    """An earlier request of the same conversation, and its trace."""
 
     digest: Digest
     request: Request
     links: int = 0
-    """How many earlier traces must be read to read this one."""
+    """Number of earlier traces that must be read to read this one."""
 
 
 def encode_request(request: Request, base: Base | None = None) -> bytes:
-    """Canonical JSON of a request: equal requests over equal bases give equal bytes."""
+    """Return the canonical JSON of a request: equal requests over equal bases give equal bytes."""
     kept = _common(request.messages, base.request.messages) if base else 0
     body: dict[str, Any] = {
         "model": request.model,
@@ -46,13 +46,13 @@ def encode_request(request: Request, base: Base | None = None) -> bytes:
 
 
 def base_of(data: bytes) -> Digest | None:
-    """The trace that must be read before this one can be decoded."""
+    """Return the trace that must be read before this one can be decoded."""
     base = json.loads(data).get("base")
     return Digest(base) if base else None
 
 
 def decode_request(data: bytes, base: Request | None = None) -> Request:
-    """What ``encode_request`` was given, over the request that ``base_of`` names.
+    """Return the request that ``encode_request`` encoded, given the request that ``base_of`` names.
 
     Raises:
         ValueError, KeyError, TypeError: the bytes are not a request.
@@ -78,7 +78,7 @@ def decode_request(data: bytes, base: Request | None = None) -> Request:
 
 
 def encode_reply(reply: Reply) -> bytes:
-    """Canonical JSON of a reply."""
+    """Return the canonical JSON of a reply."""
     body: dict[str, Any] = {
         "text": reply.text,
         "calls": [_call_body(call) for call in reply.calls],
@@ -95,7 +95,7 @@ def encode_reply(reply: Reply) -> bytes:
 
 
 def decode_reply(data: bytes) -> Reply:
-    """What ``encode_reply`` was given; raises as ``decode_request``."""
+    """Return the reply that ``encode_reply`` encoded; raises like ``decode_request``."""
     body = json.loads(data)
     return Reply(
         body["text"],
@@ -109,7 +109,7 @@ def decode_reply(data: bytes) -> Reply:
 
 
 def _set_options(request: Request) -> dict[str, Any]:
-    """What a request rarely says, where it says it."""
+    """Return the rarely used options that the request sets."""
     options = {
         "top_p": (request.top_p, None),
         "stop": (request.stop, ()),

@@ -1,4 +1,4 @@
-"""What went wrong in a run, counted by kind: for whoever asks where its evaluations and expansions went."""
+"""The failures of a run, counted by kind: where its evaluations and expansions went."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,10 @@ from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 
 MOST = 12
-"""Different reasons that are counted on their own."""
+"""Number of different reasons that are counted separately."""
 OTHERS = "others"
 
-# The first condition spares reading the JSON of every verdict.
+# The first condition avoids parsing the JSON of every verdict.
 _FAILED = """
 SELECT seq, at, kind, action, body FROM events WHERE seq <= ? AND (
     kind IN ('agent_stillborn', 'action_lost', 'call_refused')
@@ -26,20 +26,23 @@ _Key = TypeVar("_Key", str, tuple[str, str])
 
 @dataclass(frozen=True, slots=True)
 class FailureCounts:
-    """Of a run as far as its tree has read it; the commonest first, every reason on one line with ``#`` for numbers."""
+    """The failures of a run as far as its tree has read it.
+
+    Reasons are ordered by frequency. Every reason is one line, with ``#`` for numbers.
+    """
 
     stillborn: Mapping[tuple[str, str], int]
     """Expansions without a child, by operator and stage."""
     invalid: Sequence[tuple[str, int]]
-    """Evaluations that were broken by their surroundings, by reason; every try counts."""
+    """Evaluations whose infrastructure failed, by reason; every try counts."""
     lost: Sequence[tuple[str, int]]
     """Actions that ended without an outcome, by reason; every try counts."""
     refused: Mapping[str, int]
-    """What agents asked of the gateway in vain, by code."""
+    """Requests of agents that the gateway refused, by code."""
 
 
 def failures(run: Run) -> FailureCounts:
-    """Counts them, in one pass over the log.
+    """Count the failures of a run in one pass over the log.
 
     Raises:
         ArchiveCorrupt: an event is damaged; names its number.
@@ -66,7 +69,7 @@ def _sorted(counts: Counter[_Key]) -> dict[_Key, int]:
 
 
 def commonest(counts: Counter[str]) -> list[tuple[str, int]]:
-    """The ``MOST`` commonest, and all others as one."""
+    """Return the ``MOST`` most frequent reasons, and all others as one entry."""
     kinds = list(_sorted(counts).items())
     rest = sum(count for _, count in kinds[MOST:])
     return [*kinds[:MOST], *([(OTHERS, rest)] if rest else [])]

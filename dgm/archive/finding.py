@@ -1,6 +1,7 @@
-"""Finding a run by what a person types: a path, a name under ``./archive`` or ``$DGM_ARCHIVE``, or a packed run.
+"""Search for a run by what a person types: a path, a name under ``./archive`` or ``$DGM_ARCHIVE``, or a packed run.
 
-A packed run is read from a copy in the user's cache, made once per content of the file; it is never written.
+A packed run is read from a copy in the user's cache. The copy is made once per content of the file; the file is never
+written.
 """
 
 import difflib
@@ -14,7 +15,7 @@ from dgm.errors import UserError
 from dgm.paths import asset, cache_folder
 
 EXAMPLE = "example"
-"""Names the shipped recorded run where no run of the user's has this name."""
+"""Name of the shipped recorded run, unless a run of the user's has this name."""
 
 
 def find_run(
@@ -24,17 +25,17 @@ def find_run(
     here: Path | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Path:
-    """The folder of a run; for a packed one, of the copy that it is read from.
+    """Return the folder of a run; for a packed run, the folder of its unpacked copy.
 
     Args:
         name: as typed.
-        write: it is to be changed, which a packed run cannot be.
+        write: whether the run is to be changed, which is impossible for a packed run.
         here: the working folder.
-        environment: where ``DGM_ARCHIVE`` is looked up.
+        environment: the environment in which ``DGM_ARCHIVE`` is looked up.
 
     Raises:
-        UserError: there is none (suggests the nearest name), or it is packed and to be written.
-        ArchiveCorrupt: it is packed, and the file is damaged.
+        UserError: there is no such run (suggests the nearest name), or it is packed and to be written.
+        ArchiveCorrupt: the run is packed, and the file is damaged.
     """
     place = locate(name, here=here, environment=environment)
     if place.is_dir():
@@ -45,10 +46,10 @@ def find_run(
 
 
 def find_packed(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """The file of a packed run.
+    """Return the file of a packed run.
 
     Raises:
-        UserError: there is none, or the run is not packed.
+        UserError: there is no such run, or it is not packed.
     """
     place = locate(name, here=here, environment=environment)
     if place.is_dir():
@@ -57,7 +58,7 @@ def find_packed(name: str, *, here: Path | None = None, environment: Mapping[str
 
 
 def locate(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder of a run, or the file of a packed one; raises as ``find_run``."""
+    """Return the folder of a run, or the file of a packed one; raises like ``find_run``."""
     folders = list(archive_folders(here, environment))
     candidates = [Path(here or Path.cwd(), name), *(folder / name for folder in folders)]
     for candidate in candidates:
@@ -77,20 +78,20 @@ def locate(name: str, *, here: Path | None = None, environment: Mapping[str, str
 
 
 def archive_folders(here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Iterator[Path]:
-    """Where runs are looked for, in order; new ones are made in the first."""
+    """Yield the folders in which runs are searched for, in order; new runs are made in the first."""
     if environment.get("DGM_ARCHIVE"):
         yield Path(environment["DGM_ARCHIVE"])
     yield Path(here or Path.cwd(), "archive")
 
 
 def runs_in(folder: Path) -> Iterator[Path]:
-    """The runs directly below a folder, by name."""
+    """Yield the runs directly below a folder, ordered by name."""
     if folder.is_dir():
         yield from (path for path in sorted(folder.iterdir()) if (path / "run.json").is_file())
 
 
 def packed_copies() -> Path:
-    """Where the copies lie that packed runs are read from."""
+    """Return the folder of the unpacked copies of packed runs."""
     return cache_folder("packed")
 
 

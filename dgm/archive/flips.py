@@ -1,6 +1,6 @@
-"""What a child lost of its parents' tasks, and what it gained: flips, as release engineering counts them.
+"""Flips, a term of release engineering: the tasks that a child lost or gained compared with its parents.
 
-Source of the idea: a release is kept out that breaks more than it mends (AgentDevel).
+Source of the idea: reject a release that breaks more than it fixes (AgentDevel).
 """
 
 from array import array
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class FlipCounts:
-    """Of all agents, kept up to date by the tree where the run asks for it."""
+    """The flips of all agents; the tree keeps them up to date if the run asks for it."""
 
     __slots__ = ("balance", "counts")
 
     def __init__(self) -> None:
         self.counts = False
-        """Whether agents that lost more than they gained have no children; where not, all of ``balance`` is 0."""
+        """Whether agents that lost more than they gained may not have children; if False, all of ``balance`` is 0."""
         self.balance = array("q")
-        """Tasks that the agent gained against its parents, minus those that it lost; by its id."""
+        """Tasks gained minus tasks lost against the agent's parents, indexed by agent id."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FlipCounts):
@@ -32,10 +32,12 @@ class FlipCounts:
 
 
 def flip(tree: "Tree", agent: AgentId, task: TaskId) -> int:
-    """1 gained, -1 lost, 0 neither; by first attempts alone, so that it may change with a parent's verdict.
+    """Return 1 if the agent gained the task, -1 if it lost it, 0 otherwise.
 
-    Gained: the agent resolved the task, and of its parents at least one has tried it and none resolved it. Lost: the
-    agent did not resolve it, and a parent did. The seed has no parents and flips nothing.
+    Only first attempts count, so the value may change with a later verdict of a parent.
+
+    Gained: the agent resolved the task, at least one parent has tried it, and no parent resolved it. Lost: the agent
+        did not resolve it, and a parent did. The seed has no parents and flips nothing.
     """
     own = tree.verdict(agent, task)
     if own is None:

@@ -1,7 +1,7 @@
-"""Folds stored rows into a tree without making a value of each event, so that a long run opens in seconds.
+"""Fold stored rows into a tree without creating a value for each event, so that a long run opens in seconds.
 
-Three kinds of event are nearly all of a long run; of those only the first few fields are read, in the order in which
-``codec`` writes them, the others are read like any event. A test holds this to be the same as applying every event.
+Nearly all events of a long run are of three kinds. Only the first few fields of those are read, in the order in which
+``codec`` writes them. All others are read like any event. A test checks that the result equals applying every event.
 """
 
 import gc
@@ -16,27 +16,27 @@ from dgm.domain import Evaluate, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
 
 _scan = json.JSONDecoder().raw_decode
-# How ``codec`` writes them; whatever does not match is read as JSON.
+# ``codec`` writes the bodies in this form; a body that does not match is read as JSON.
 _started = re.compile(r'\{"agent":(\d+),"task":"([^"\\]*)","attempt":(\d+)\}').fullmatch
 _graded = re.compile(r'\{"agent":(\d+),"task":"([^"\\]*)","attempt":(\d+),"verdict":"([a-z]+)"[,}]').match
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
 PAUSE_ROWS = 256
-"""Rows between two calls of ``pause``."""
+"""Number of rows between two calls of ``pause``."""
 
 
 def fold(store: EventStore, tree: Tree, pause: Callable[[], None] | None = None) -> None:
-    """Brings the tree up to the end of the log.
+    """Bring the tree up to date with the end of the log.
 
     Args:
         store: the log.
-        tree: is not to be read before this returns.
-        pause: called after every ``PAUSE_ROWS`` rows, by the thread that folds. It may wait, to let other threads
-            at the interpreter, or raise, to end the fold; a tree that was not folded to the end is of no use.
+        tree: the tree; do not read it before this function returns.
+        pause: called after every ``PAUSE_ROWS`` rows, by the thread that folds. It may wait, to give other threads
+            interpreter time, or raise, to abort the fold. A partly folded tree is unusable.
 
     Raises:
-        ArchiveCorrupt: an event cannot be read, or cannot follow what came before; names its number.
+        ArchiveCorrupt: an event is unreadable, or cannot follow the earlier ones; names its number.
     """
     collecting = gc.isenabled()
     gc.disable()
@@ -58,7 +58,7 @@ def _pausing(rows: Iterable[Row], pause: Callable[[], None]) -> Iterator[Row]:
 
 def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:
     seq, latest = 0, 0.0
-    # Not of the types that they are used as: a call of NewType for each would take a tenth of the time.
+    # Any avoids a call of NewType for each value, which would take a tenth of the time.
     action: Any
     agent: Any
     task: Any
@@ -94,7 +94,7 @@ def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:
 
 
 def _verdict_in(body: str) -> tuple[Any, Any, int, str]:
-    """Agent, task, attempt and verdict in the body of a ``task_graded`` event."""
+    """Return the agent, task, attempt and verdict in the body of a ``task_graded`` event."""
     found = _graded(body)
     if found and body[-1] == "}":
         agent, task, attempt, verdict = found.groups()

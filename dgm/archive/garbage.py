@@ -1,7 +1,7 @@
-"""Find, and remove when asked, files that a run no longer needs and files that dead processes left beside it.
+"""Find, and remove on request, files that a run no longer needs and files that dead processes left beside it.
 
-Nothing that an event names is ever found, nothing behind a link, and nothing under a name that dgm does not give. That
-nobody writes the run is for the caller to see to.
+A file that an event names, a file behind a link and a name that dgm does not create are never found. The caller must
+ensure that nobody writes the run.
 """
 
 import contextlib
@@ -30,10 +30,10 @@ OBJECT = "git objects that no agent needs"
 FILE = "files that were not finished"
 FOLDER = "folders that were not finished"
 OLD_S = 3600.0
-"""Age from which a folder that is being made is taken for a dead process's."""
+"""Age in seconds from which an unfinished folder is assumed to belong to a dead process."""
 _DIGEST = re.compile(r'"([0-9a-f]{64})"')
 _ASKING = ("model_called", "call_started", "call_booked")
-"""Kinds of events that name the trace of a request, which may build on others."""
+"""Kinds of events that name the trace of a request, which may build on other requests."""
 _UNFINISHED = re.compile(r"\.[0-9a-f]{12}|tmp_(obj|pack|idx|rev)_\w+")
 _DRAFT = re.compile(r"\.(?P<run>.+)\.(new|[0-9a-f]{12})|\..+\.dgm\.[a-z0-9_]{8}")
 _PARTS = frozenset(
@@ -48,7 +48,7 @@ _PARTS = frozenset(
     }
     | {"traces", "holdout", "approvals", "checks.json"}
 )
-"""Names of the parts of a run's folder, without the runs that it holds."""
+"""Names of the parts of a run's folder, excluding the runs inside it."""
 _PACKING = frozenset({"run", "pack"})
 _HEX = re.compile(r"[0-9a-f]+")
 _PRUNABLE = re.compile(r"([0-9a-f]{40}) (?:commit|tree|blob|tag)")
@@ -61,26 +61,26 @@ class Leftover:
     path: Path
     what: str
     size_bytes: int
-    """On disk."""
+    """Size on disk in bytes."""
 
 
 def nested_runs(folder: Path) -> list[Path]:
-    """Return the runs in a run's folder: its examination, evaluations and live replays; links are left out."""
+    """Return the runs in a run's folder: its examination, evaluations and live replays. Links are ignored."""
     return [path for path in sorted(folder.iterdir()) if _is_folder(path) and (path / "run.json").is_file()]
 
 
 def own_part(path: Path) -> bool:
-    """Return whether dgm makes such a name in a run's folder: for a part, a run within it, or an unfinished file."""
+    """Return whether dgm creates this name in a run's folder: for a part, a nested run or an unfinished file."""
     if path.name in _PARTS or _UNFINISHED.fullmatch(path.name):
         return True
     return _is_folder(path) and (path / "run.json").is_file()
 
 
 def leftovers_of(folder: Path) -> Sequence[Leftover]:
-    """Find what one run no longer needs, without the runs in its folder; nobody may write it meanwhile.
+    """Find what one run no longer needs, excluding the runs in its folder; no process may write the run meanwhile.
 
     Raises:
-        UserError, ArchiveCorrupt: the run cannot be read whole, so that nobody can tell what it needs.
+        UserError, ArchiveCorrupt: the run cannot be read completely, so its needs are unknown.
     """
     read_config(folder / "run.json")
     with EventStore.open(folder / "events.db", write=False) as store:
@@ -93,7 +93,7 @@ def leftovers_of(folder: Path) -> Sequence[Leftover]:
 
 
 def drafts_in(archive: Path) -> Iterator[Leftover]:
-    """Find folders of runs that were being made, unpacked, packed or removed when the process died, an hour old."""
+    """Yield folders of runs whose creation, packing, unpacking or removal died, once they are an hour old."""
     for path in sorted(archive.iterdir()) if archive.is_dir() else ():
         found = _DRAFT.fullmatch(path.name)
         if not found or not _is_folder(path):
@@ -109,7 +109,7 @@ def drafts_in(archive: Path) -> Iterator[Leftover]:
 
 
 def remove(left: Leftover) -> None:
-    """Remove one leftover; what is gone already, or is something else by now, is left alone.
+    """Remove one leftover. A file that is gone, or was replaced by something else, is left alone.
 
     Raises:
         OSError: it cannot be removed.
@@ -125,16 +125,16 @@ def remove(left: Leftover) -> None:
 
 
 def disk_bytes(path: Path) -> int:
-    """Return the space that a file, or a folder with all in it, takes on disk; no link is followed."""
+    """Return the disk space of a file, or of a folder with its contents, in bytes. Links are not followed."""
     return _measured(path)[0]
 
 
 def _measured(path: Path) -> tuple[int, float]:
-    """Space on disk, and the time of the newest change."""
+    """Return the disk space in bytes, and the time of the newest change."""
     total, newest, waiting = 0, 0.0, [path]
     while waiting:
         place = waiting.pop()
-        with contextlib.suppress(OSError):  # it went meanwhile, or is closed to us
+        with contextlib.suppress(OSError):  # it disappeared meanwhile, or is unreadable
             found = place.lstat()
             total += found.st_blocks * 512
             newest = max(newest, found.st_mtime)
@@ -144,7 +144,7 @@ def _measured(path: Path) -> tuple[int, float]:
 
 
 def _named(store: EventStore) -> tuple[set[str], set[str], set[str]]:
-    """Traces, those of them that are requests, and commits that events name."""
+    """Return the traces, those of them that are requests, and the commits that events name."""
     named: set[str] = set()
     requests: set[str] = set()
     commits: set[str] = set()
@@ -174,7 +174,7 @@ def _traces(folder: Path, named: set[str], requests: set[str]) -> Iterator[Lefto
     unnamed = {digest: path for digest, path in stored.items() if digest not in named}
     if not unnamed:
         return
-    # A request that an event names may build on one that none does.
+    # A request that an event names may build on one that no event names.
     traces, seen, waiting = Traces(folder / "traces"), set(requests), list(requests)
     while waiting:
         base = _base(traces, waiting.pop())
@@ -209,7 +209,7 @@ def _objects(repository: Path, commits: set[str]) -> Iterator[Leftover]:
         return
     known = AgentRepository(repository)
     pointed = {*known.refs().values(), *known.waiting_refs().values()}
-    # A commit that an event names is kept even where its ref is lost.
+    # Keep a commit that an event names even if its ref is lost.
     lines = run_git(repository, "prune", "-n", "--expire=now", "--", *sorted(commits - pointed)).decode()
     for found in map(_PRUNABLE.fullmatch, lines.splitlines()):
         if found:
@@ -231,12 +231,12 @@ def _unfinished(folder: Path) -> Iterator[Leftover]:
 
 
 def _within(folder: Path, place: Path) -> list[Path]:
-    """The folders from ``place`` up to a run's, without the latter."""
+    """Return the folders from ``place`` up to a run's folder, excluding the latter."""
     return [each for each in (place, *place.parents) if each != folder and folder in each.parents]
 
 
 def _folders(place: Path, length: int) -> list[Path]:
-    """The folders in a place whose names are so many hexadecimal digits; no links, and none behind one."""
+    """Return the folders in a place whose names are ``length`` hexadecimal digits. Links are not followed."""
     if not _is_folder(place):
         return []
     names = (path for path in sorted(place.iterdir()) if len(path.name) == length)

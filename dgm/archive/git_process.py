@@ -1,7 +1,7 @@
-"""Git as a reader: started on object ids only, with no configuration but what is given here.
+"""Read-only git: run on object ids only, with no configuration except the one given here.
 
-No hook, filter, attribute, text conversion or submodule of an agent's tree, and nothing of the user's or the
-machine's git configuration, takes effect.
+No hook, filter, attribute, text conversion or submodule of an agent's tree takes effect. The git configurations of the
+user and the machine have no effect either.
 """
 
 import os
@@ -22,20 +22,20 @@ _SETTINGS = {
     "core.quotePath": "true",
     "diff.external": "",
     "protocol.allow": "never",
-    # From 2.43 on, a bare repository would take attributes from the tree that HEAD names.
+    # Since 2.43, a bare repository would take attributes from the tree that HEAD names.
     "attr.tree": _EMPTY_TREE,
-    # The user names the run; who owns its files is no reason to refuse to read it.
+    # The user names the run, so the owner of its files does not matter.
     "safe.directory": "*",
 }
 _TIMEOUT_S = 120.0
 
 
 def run_git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
-    """Runs git on a bare repository, with ``given`` as its input, and returns what it prints.
+    """Run git on a bare repository with ``given`` as its input; return its output.
 
     Raises:
-        ArchiveCorrupt: git refuses; carries the first line it says.
-        Infrastructure: it takes longer than two minutes.
+        ArchiveCorrupt: git fails; the message has the first line of its error output.
+        Infrastructure: git takes longer than two minutes.
         UserError: git is not installed.
     """
     try:
@@ -59,7 +59,7 @@ def run_git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
 
 
 class GitObjects:
-    """One ``git cat-file --batch``, asked for one object at a time."""
+    """One ``git cat-file --batch`` process, asked for one object at a time."""
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository
@@ -82,10 +82,10 @@ class GitObjects:
         self._git.wait(_TIMEOUT_S)
 
     def get(self, name: str, kind: str) -> bytes:
-        """One object's content.
+        """Return the content of one object.
 
         Raises:
-            ArchiveCorrupt: it is missing, of another kind, or damaged.
+            ArchiveCorrupt: the object is missing, of another kind, or damaged.
         """
         asked, answered = _pipe(self._git.stdin), _pipe(self._git.stdout)
         try:
@@ -103,11 +103,11 @@ class GitObjects:
         return data
 
     def tree_of(self, commit: CommitId) -> str:
-        """The tree that a commit names."""
+        """Return the tree that a commit names."""
         return self._named(commit, "tree")[0]
 
     def parents_of(self, commit: CommitId) -> tuple[CommitId, ...]:
-        """The parents that a commit names."""
+        """Return the parents that a commit names."""
         return tuple(CommitId(parent) for parent in self._named(commit, "parent"))
 
     def _named(self, commit: CommitId, field: str) -> list[str]:
@@ -117,7 +117,7 @@ class GitObjects:
 
 
 def environment() -> dict[str, str]:
-    """All that git sees of this process's environment."""
+    """Return the complete environment of git processes."""
     settings = {
         variable: text
         for n, (key, value) in enumerate(_SETTINGS.items())

@@ -1,4 +1,4 @@
-"""The tree as a networkx graph, for the formats that networkx writes and for its algorithms."""
+"""The tree as a networkx graph, for the file formats and algorithms of networkx."""
 
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def to_networkx(tree: Tree, best: AgentId | None = None) -> "networkx.DiGraph[int]":
-    """A node per agent, an edge from each parent to the child (``order`` 0: the lineage parent).
+    """Return a graph with a node per agent and an edge from each parent to the child (``order`` 0: the lineage parent).
 
-    Attributes are numbers, truth values and strings; the strings are as agents wrote them.
+    Attributes are numbers, booleans and strings; the strings are unchanged from the agents.
 
     Args:
         tree: the agents.
-        best: which agent is ``best``, with the agents from the seed to it as its ``lineage``; None: neither is said.
+        best: the agent marked as ``best``; the agents from the seed to it are marked as ``lineage``. None: no marks.
     """
     import networkx
 

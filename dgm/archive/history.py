@@ -1,4 +1,4 @@
-"""Questions about a run that only its log can answer: what an agent did, and whether someone is writing."""
+"""Questions about a run that only its log can answer: an agent's evaluations, and whether a process is writing."""
 
 import json
 import socket
@@ -13,19 +13,21 @@ from dgm.archive.store import EventStore
 from dgm.domain import ActionId, AgentId, Born, Evaluation
 
 LIVING = ("running", "paused")
-"""What ``state`` says while a process writes the run; what is under way in any other state is not worked on."""
+"""Values of ``state`` while a process writes the run; in any other state no action is in flight."""
 _PROPOSED = (
     "SELECT seq, at, kind, action, body FROM events WHERE kind = 'child_proposed' AND seq <= ? ORDER BY seq"
 )
 
 
 def evaluations_of(run: Run, agent: AgentId, before: ActionId | None = None) -> Mapping[ActionId, Evaluation]:
-    """The agent's resolved and unresolved evaluations by action, in the order of their verdicts; no withdrawn ones.
+    """Return the agent's resolved and unresolved evaluations by action, in the order of their verdicts.
+
+    Withdrawn verdicts are left out.
 
     Args:
         run: the run.
         agent: the agent.
-        before: only what was known when this action was first started.
+        before: if given, return only verdicts that were known when this action was first started.
     """
     until = _first_start(run, before) if before is not None else None
     last = sys.maxsize if until is None else until
@@ -42,9 +44,9 @@ def _first_start(run: Run, action: ActionId) -> int | None:
 
 
 def unborn(run: Run) -> Mapping[ActionId, Born]:
-    """Children that a person was asked about and that are no agents, by action: those that wait, and the rejected.
+    """Return children that a person was asked about and that are not agents, by action: waiting and rejected ones.
 
-    An expansion that was ordered meanwhile may name them: its edit is compared with theirs.
+    An expansion that was ordered meanwhile may need them, because its edit is compared with theirs.
     """
     born = {agent.action for agent in run.tree.agents}
     events = (run.store.decoded(row).event for row in run.store.query(_PROPOSED, (run.tree.seq,)))
@@ -56,7 +58,7 @@ def unborn(run: Run) -> Mapping[ActionId, Born]:
 
 
 def state(run: Run) -> str:
-    """``running``, ``paused`` (its provider is away), ``interrupted`` (its process died), or how it ended."""
+    """Return ``running``, ``paused`` (its provider is away), ``interrupted`` (its process died), or how it ended."""
     if run.tree.stop_reason:
         return run.tree.stop_reason
     if writer(run.folder) is None:
@@ -65,16 +67,16 @@ def state(run: Run) -> str:
 
 
 def stream(run: Run, every_s: float = 1.0) -> Iterator[Recorded]:
-    """Every event that is appended from now on, each once; ends when nobody writes the run any more.
+    """Yield every event that is appended from now on, each once; stop when nobody writes the run any more.
 
-    The run's tree has read all that there is when the first of several new events is handed out.
+    When the first of several new events is yielded, the run's tree has already read all of them.
 
     Args:
-        run: open to read; its tree says up to where it was read already.
-        every_s: how often the log is looked at.
+        run: open for reading; new events are those that its tree has not read.
+        every_s: interval in seconds between two looks at the log.
     """
     while True:
-        # Asked first, so that what a writer leaves last is not missed.
+        # Ask first, so that the last events of a writer are not missed.
         written = writer(run.folder) is not None
         yield from run.follow()
         if not written:
@@ -83,18 +85,20 @@ def stream(run: Run, every_s: float = 1.0) -> Iterator[Recorded]:
 
 
 def follow_log(store: EventStore, folder: Path, after: int, every_s: float = 0.5) -> Iterator[Recorded]:
-    """Every event after number ``after``, each once, as they are appended; ends when nobody writes the run any more.
+    """Yield every event after number ``after``, each once, as it is appended.
 
-    Nothing is folded, so that a long log costs no memory.
+    Stops when nobody writes the run any more.
+
+    Nothing is folded, so a long log costs no memory.
 
     Args:
-        store: the run's log, open to read.
-        folder: the run.
+        store: the run's log, open for reading.
+        folder: the run's folder.
         after: number of an event.
-        every_s: how often the log is looked at.
+        every_s: interval in seconds between two looks at the log.
     """
     while True:
-        # Asked first, so that what a writer leaves last is not missed.
+        # Ask first, so that the last events of a writer are not missed.
         written = writer(folder) is not None
         for recorded in store.read(after):
             after = recorded.seq
@@ -105,10 +109,10 @@ def follow_log(store: EventStore, folder: Path, after: int, every_s: float = 0.5
 
 
 def writer(folder: Path) -> tuple[int, str] | None:
-    """Pid and host of the process that is writing the run in this folder; None where there is none.
+    """Return the pid and host of the process that is writing the run in this folder; None if there is none.
 
-    It is looked up without touching the lock, so that asking never gets in a writer's way. On another host nobody can
-    tell whether the process still lives: it is taken for alive.
+    The lock is not touched, so asking never disturbs a writer. A process on another host cannot be checked; it is
+    assumed to be alive.
     """
     lock = folder / "events.lock"
     try:
@@ -120,7 +124,7 @@ def writer(folder: Path) -> tuple[int, str] | None:
 
 
 def _holds(pid: int, lock: Path) -> bool:
-    """Whether a process of this host has the file open."""
+    """Return whether a process of this host has the file open."""
     wanted = str(lock.resolve())
     try:
         return any(_is_link_to(opened, wanted) for opened in Path(f"/proc/{pid}/fd").iterdir())

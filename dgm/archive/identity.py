@@ -1,19 +1,19 @@
-"""Which run a row, a picture or a file is from: what every export carries, so that those of many runs can be joined."""
+"""The identity of a run, carried by every export so that rows, pictures and files of many runs can be joined."""
 
 from dataclasses import dataclass
 
 from dgm.archive.run import Run
 
 UNKNOWN_POLICY = ""
-"""Policy of a run that was begun before runs named theirs."""
+"""Policy of a run that was started before runs recorded theirs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """A run as other programs know it."""
+    """The identity of a run for other programs."""
 
     run: str
-    """Its name; of a run inside another one ``OUTER/INNER``, such as ``myrun/holdout``."""
+    """The run's name; for a run inside another one ``OUTER/INNER``, such as ``myrun/holdout``."""
     policy: str
     seed: int
 
@@ -21,11 +21,11 @@ class RunIdentity:
         return f"run {self.run}, policy {self.policy}, seed {self.seed}"
 
     def record(self) -> dict[str, str | int]:
-        """Return the same as JSON has it."""
+        """Return the identity in its JSON form."""
         return {"run": self.run, "policy": self.policy, "seed": self.seed}
 
     def beside_seed_agent(self) -> dict[str, str | int]:
-        """Return the same for a document in which ``seed`` is the seed agent: the number is ``run_seed`` there."""
+        """Return the JSON form for a document in which ``seed`` is the seed agent; the number is named ``run_seed``."""
         return {"run": self.run, "policy": self.policy, "run_seed": self.seed}
 
 

@@ -1,4 +1,4 @@
-"""Which new files a person would not commit: git's own ignore rules, asked of a folder that is only a value."""
+"""Detection of new files that a person would not commit: git's own ignore rules, applied to a folder as a value."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from dgm.processes import run_apart
 
 RULES = ".gitignore"
 ENVIRONMENT = "pyvenv.cfg"
-"""Makes a folder a virtual environment of Python, whatever its name."""
+"""A folder with this file is a Python virtual environment, whatever its name."""
 NEVER_COMMITTED = (
     "__pycache__/",
     "*.py[co]",
@@ -29,19 +29,19 @@ NEVER_COMMITTED = (
     "node_modules/",
     ".DS_Store",
 )
-"""Byte code, caches and environments, in the words of ``.gitignore``."""
+"""Byte code, caches and environments, as ``.gitignore`` patterns."""
 _TIMEOUT_S = 60.0
 
 
 def ignored(files: Snapshot, names: Iterable[str], patterns: Sequence[str] = ()) -> frozenset[str]:
-    """Return those of ``names`` that the folder's ``.gitignore`` files, ``NEVER_COMMITTED`` or ``patterns`` ignore.
+    """Return the ``names`` that the folder's ``.gitignore`` files, ``NEVER_COMMITTED`` or ``patterns`` ignore.
 
-    Whether a file was there before is the caller's to say: git's rules only hold for files that it does not track.
+    The caller decides which files are new: git's rules apply only to files that it does not track.
 
     Args:
         files: the folder; only its ``.gitignore`` files are read.
-        names: paths of ordinary files or links in it.
-        patterns: further ones, as ``.gitignore`` has them; the folder's own rules win over them.
+        names: paths of regular files or links in the folder.
+        patterns: further ``.gitignore`` patterns; the folder's own rules take precedence.
 
     Raises:
         UserError: git is not installed.
@@ -81,9 +81,9 @@ def _in_repository(name: str) -> bool:
 def _check(repository: Path, tree: Path, excludes: Path, names: Sequence[str]) -> list[str]:
     settings = ["-c", "core.bare=false", "-c", f"core.excludesFile={excludes}", "-c", "core.ignoreCase=false"]
     where = [f"--git-dir={repository}", f"--work-tree={tree}"]
-    # Names that git takes for its own or that lead outside would end the whole question.
+    # Names that git reserves or that lead outside would abort the whole query.
     asked = [name for name in names if not _in_repository(name)]
-    # A name that begins with ":" would be taken for a pattern.
+    # A name that begins with ":" would be read as a pattern.
     given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in asked)
     try:
         done = run_apart(

@@ -1,8 +1,8 @@
-"""Reads what was paid for: the model exchanges of a run, from its log and traces.
+"""Reader of the paid model exchanges of a run, from its log and traces.
 
-Exchanges with a provider are kept as the JSON that went over the wire; those of models that speak no wire (the offline
-model, plug-ins) and all of runs before 0.2 in dgm's own form. ``read_request`` and ``read_reply`` give either in dgm's
-form, for people, evidence and exports.
+Exchanges with a provider are kept as the JSON that was sent and received. Exchanges of models without a wire protocol
+(the offline model, plug-ins), and all of runs before 0.2, are kept in dgm's own form. ``read_request`` and
+``read_reply`` return either in dgm's form, for people, evidence and exports.
 """
 
 import json
@@ -21,7 +21,7 @@ from dgm.wires import WIRES, whole_of
 
 
 def exchanges(run: Run, action: ActionId) -> Sequence[Exchange]:
-    """Return what an action was answered so far, in the order of its calls; raises as ``read_reply``."""
+    """Return the answered exchanges of an action, in the order of its calls; raises like ``read_reply``."""
     return [
         Exchange(call.number, recorded_request(run, call.request), recorded_reply(run, call.reply))
         for call in run.store.calls(action)
@@ -29,7 +29,7 @@ def exchanges(run: Run, action: ActionId) -> Sequence[Exchange]:
 
 
 def cut_calls(run: Run, action: ActionId) -> Sequence[CutCall]:
-    """Return the action's calls that the death of a process cut off and that were not answered since."""
+    """Return the action's calls that the death of a process cut off and that have no answer since."""
     return [
         CutCall(
             number, recorded_request(run, Digest(booked.request)), booked.model, booked.role, booked.usage
@@ -45,7 +45,7 @@ def read_reply(run: Run, digest: Digest, request: Digest | None = None) -> Reply
     Args:
         run: the run.
         digest: the trace that a ``ModelCalled`` names.
-        request: that of its request; without it a few things are estimated less well.
+        request: the trace of the request; without it a few values are estimated less accurately.
 
     Raises:
         ArchiveCorrupt: a trace is missing, damaged or not a reply.
@@ -59,7 +59,7 @@ def read_reply(run: Run, digest: Digest, request: Digest | None = None) -> Reply
 
 
 def reply_of(reply: WireReply, body: Mapping[str, Any]) -> Reply:
-    """Return a raw reply in dgm's form; ``body`` is its request's."""
+    """Return a raw reply in dgm's form; ``body`` is the body of its request."""
     if reply.error:
         return Reply(reply.content.decode("utf-8", "replace"), usage=reply.usage, error=reply.error)
     read = WIRES[reply.protocol].read_reply(whole_of(reply, body), body)
@@ -67,16 +67,16 @@ def reply_of(reply: WireReply, body: Mapping[str, Any]) -> Reply:
 
 
 def read_request(run: Run, digest: Digest) -> Request:
-    """Return a recorded request in dgm's form; raises as ``read_reply``."""
+    """Return a recorded request in dgm's form; raises like ``read_reply``."""
     request = recorded_request(run, digest)
     return request if isinstance(request, Request) else WIRES[request.protocol].read_request(request.body)
 
 
 def newly_said(traces: Traces, call: ModelCalled) -> tuple[Sequence[Message], Reply]:
-    """Return the messages of a call that its request adds to an earlier one, and its reply, in dgm's form.
+    """Return the messages that a call's request adds to an earlier one, and its reply, in dgm's form.
 
     Raises:
-        ArchiveCorrupt, ValueError, LookupError, TypeError: a trace is missing, damaged or not what it should be.
+        ArchiveCorrupt, ValueError, LookupError, TypeError: a trace is missing, damaged or of another kind.
     """
     asked, replied = traces.get(call.request), traces.get(call.reply)
     record, answer = json.loads(asked), json.loads(replied)
@@ -88,7 +88,7 @@ def newly_said(traces: Traces, call: ModelCalled) -> tuple[Sequence[Message], Re
 
 
 def recorded_reply(run: Run, digest: Digest) -> Reply | WireReply:
-    """Return a recorded reply as it was recorded; raises as ``read_reply``."""
+    """Return a recorded reply in its recorded form; raises like ``read_reply``."""
     try:
         data = run.traces.get(digest)
         record = json.loads(data)
@@ -98,7 +98,7 @@ def recorded_reply(run: Run, digest: Digest) -> Reply | WireReply:
 
 
 def recorded_request(run: Run, digest: Digest) -> Request | WireRequest:
-    """Return a recorded request, put together from the traces that it builds on; raises as ``read_reply``."""
+    """Return a recorded request, composed from the traces that it builds on; raises like ``read_reply``."""
     try:
         waiting: list[tuple[bytes, Mapping[str, Any]]] = []
         following: str | None = digest

@@ -1,4 +1,4 @@
-"""The line from the seed to one agent, along first parents: what each step changed and what it brought."""
+"""The line from the seed to one agent along first parents: the change and the results of each step."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ class Step:
     own: Tally
     clade: Tally
     patch: bytes
-    """Against the first parent; empty for the seed."""
+    """Patch against the first parent; empty for the seed."""
 
 
 class Lineage:
     """The agents from the seed to ``leaf``, the seed first."""
 
     def __init__(self, tree: Tree, leaf: AgentId) -> None:
-        """Walks up from ``leaf``.
+        """Follow first parents up from ``leaf``.
 
         Raises:
             UserError: there is no such agent.
@@ -38,7 +38,7 @@ class Lineage:
         self.agents: tuple[Agent, ...] = tuple(reversed(line))
 
     def steps(self, run: Run) -> Iterator[Step]:
-        """Each agent with its tallies and its patch against the one before."""
+        """Yield each agent with its tallies and its patch against the previous one."""
         before: CommitId | None = None
         for agent in self.agents:
             patch = run.repository.diff(before, agent.commit) if before else b""
@@ -46,10 +46,10 @@ class Lineage:
             before = agent.commit
 
     def verify(self, run: Run) -> None:
-        """Checks that log, refs and commits tell the same descent.
+        """Check that log, refs and commits record the same descent.
 
         Raises:
-            ArchiveCorrupt: names the first agent for which they do not.
+            ArchiveCorrupt: they differ; names the first agent concerned.
         """
         refs = run.repository.refs()
         for agent in self.agents:
@@ -63,6 +63,9 @@ class Lineage:
 
 
 def common_ancestor(tree: Tree, one: AgentId, other: AgentId) -> AgentId:
-    """The youngest agent that both descend from, or that one of them is; all descend from the seed."""
+    """Return the youngest agent from which both descend, or which is one of them.
+
+    All agents descend from the seed.
+    """
     line = {one, *tree.ancestors(one)}
     return max(line & {other, *tree.ancestors(other)})

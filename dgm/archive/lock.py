@@ -1,4 +1,4 @@
-"""One writer per run: an advisory lock that the kernel drops when its holder dies, however it dies."""
+"""One writer per run: an advisory lock that the kernel releases when its holder dies for any reason."""
 
 import errno
 import fcntl
@@ -13,13 +13,13 @@ from dgm.errors import ArchiveBusy, Infrastructure, UserError
 
 
 class WriterLock:
-    """Held from construction to ``close``; the file stays, only the lock on it counts."""
+    """A lock held from construction to ``close``. The file stays; only the lock on it counts."""
 
     def __init__(self, path: Path) -> None:
-        """Takes the lock.
+        """Acquire the lock.
 
         Raises:
-            ArchiveBusy: another process holds it; names its pid and host.
+            ArchiveBusy: another process holds the lock; names its pid and host.
             UserError: the folder cannot be written.
         """
         try:
@@ -38,7 +38,7 @@ class WriterLock:
             raise unwritable(path, error) from error
 
     def close(self) -> None:
-        """Lets the next writer in."""
+        """Release the lock."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -58,10 +58,10 @@ class WriterLock:
 
 @contextmanager
 def keep_writers_out(path: Path) -> Iterator[None]:
-    """Hold a lock while something is removed; the file goes on saying who wrote last.
+    """Hold the lock while something is removed; the content of the file, the last writer, does not change.
 
     Raises:
-        ArchiveBusy: a process writes.
+        ArchiveBusy: a process is writing.
         UserError: the folder cannot be written.
     """
     try:
@@ -79,7 +79,7 @@ def keep_writers_out(path: Path) -> Iterator[None]:
 
 
 def unwritable(path: Path, error: OSError) -> UserError | Infrastructure:
-    """The error for a file that could not be written: the user's to mend, or to be tried again."""
+    """Return the error for a file that could not be written: the user's to fix, or retryable."""
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return UserError(f"{path.parent}: is read-only; copy the run elsewhere or change its permissions")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):

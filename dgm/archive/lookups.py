@@ -1,6 +1,6 @@
-"""Questions about a long run that the log answers without the tree, each bounded by what its reader has read.
+"""Queries on a long run that the log answers without the tree, each bounded by the events its reader has read.
 
-All of them read the log, so that they belong on a thread with a store of its own.
+All of them read the log, so run them on a thread with its own store.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,7 +20,7 @@ SELECT json_extract(body, '$.agent') AS agent, json_extract(body, '$.attempt') A
 FROM events INDEXED BY graded_once
 WHERE {_VERDICTS} AND json_extract(body, '$.task') = ? AND seq <= ? ORDER BY agent, attempt
 """
-# From the two indices alone: the table is twenty times as large.
+# Reads the two indices alone: the table is twenty times as large.
 _TASKS = f"""
 SELECT task, count(good), count(*) FROM (
     SELECT seq, json_extract(body, '$.task') AS task FROM events INDEXED BY graded_once
@@ -55,7 +55,7 @@ class Try(NamedTuple):
 
 
 def births(store: EventStore, agents: Sequence[AgentId]) -> Mapping[AgentId, AgentBorn]:
-    """How agents were born: commit, operator, rationale; without those that are not there.
+    """Return the births of agents (commit, operator, rationale); unknown agents are left out.
 
     Raises:
         ArchiveCorrupt: an event is damaged; names its number.
@@ -72,7 +72,7 @@ def births(store: EventStore, agents: Sequence[AgentId]) -> Mapping[AgentId, Age
 
 
 def tried_by(store: EventStore, task: TaskId, until: int) -> Sequence[Try]:
-    """Every verdict on a task, by agent and attempt; invalid and withdrawn ones are none."""
+    """Return every verdict on a task, by agent and attempt; invalid and withdrawn ones do not count."""
     gone = store.withdrawn(until)
     return [
         Try(agent, attempt, Verdict(verdict), action, seq)
@@ -82,10 +82,10 @@ def tried_by(store: EventStore, task: TaskId, until: int) -> Sequence[Try]:
 
 
 def tasks_tried(store: EventStore, until: int) -> Mapping[TaskId, Tally]:
-    """Of each task that has a verdict how often it was resolved and how often not, by name; every attempt counts.
+    """Return the tally of each task that has a verdict, by name; every attempt counts.
 
     Raises:
-        UserError: the log has no index for it, see ``outline.has_indices``.
+        UserError: the log lacks the index, see ``outline.has_indices``.
     """
     rows = store.query(_TASKS, {"until": until})
     found = {TaskId(task): Tally(good, n - good) for task, good, n in rows}
@@ -97,11 +97,11 @@ def tasks_tried(store: EventStore, until: int) -> Mapping[TaskId, Tally]:
 
 
 def matching(store: EventStore, words: str, until: int) -> Sequence[AgentId]:
-    """The agents that words point to, by number.
+    """Return the agents that match the words, ordered by number.
 
-    Those are the agent of that number, those whose commit begins with the words, and those in whose operator or
-    rationale they occur, whatever the case of letters from a to z. Where there is none of them: the agents with a
-    verdict on a task in whose name the words occur.
+    A match is the agent of that number, an agent whose commit begins with the words, or one whose operator or rationale
+    contains them. The case of letters from a to z does not matter. If nothing matches, return the agents with a verdict
+    on a task whose name contains the words.
     """
     words = words.strip()
     if not words:
@@ -119,7 +119,7 @@ def matching(store: EventStore, words: str, until: int) -> Sequence[AgentId]:
 
 
 def nearest(found: Sequence[AgentId], after: AgentId, *, backwards: bool = False) -> AgentId | None:
-    """The next of some agents in order of their numbers, seen from one of them; behind the last comes the first."""
+    """Return the next of some agents in order of number, seen from one of them; the last is followed by the first."""
     if not found:
         return None
     if backwards:
@@ -128,6 +128,6 @@ def nearest(found: Sequence[AgentId], after: AgentId, *, backwards: bool = False
 
 
 def recent(store: EventStore, count: int) -> Sequence[Recorded]:
-    """The last events, at most ``count``, in the order of the log."""
+    """Return the last events, at most ``count``, in the order of the log."""
     newest = store.newest()
     return list(store.read(max(0, newest - count), count))

@@ -1,9 +1,8 @@
-"""Two agents' sources made one, path by path, from that of a common ancestor: a three-way merge of snapshots.
+"""Three-way merge of two agents' sources, path by path, against a common ancestor's: snapshots as values.
 
-Contents may be hostile. Git is started on three files with names of our own in a scratch folder, outside any
-repository, so that no attribute, driver or configuration takes effect; links are never followed and never merged.
-What a conflict means, and who settles it, is left to others. Renames are not looked for: one is a removal and an
-addition.
+Contents may be hostile. Git runs on three files with names of our own in a scratch folder outside any repository. So no
+attribute, driver or configuration takes effect. Links are never followed and never merged. The caller decides what a
+conflict means and who settles it. Renames are not detected: a rename is a removal and an addition.
 """
 
 import re
@@ -24,58 +23,58 @@ from dgm.errors import Infrastructure, UserError
 from dgm.processes import run_apart
 
 LABELS = ("first parent", "ancestor", "second parent")
-"""What stands behind the markers of a conflict: ``<<<<<<<``, ``|||||||`` and ``>>>>>>>``."""
+"""Labels after the conflict markers ``<<<<<<<``, ``|||||||`` and ``>>>>>>>``."""
 _MARKER = 7
-"""Characters of a marker, as everyone knows it; more where a file has such lines already."""
+"""Usual length of a marker in characters; longer if a file already contains such lines."""
 _LIKE_MARKERS = re.compile(rb"^([<|=>])\1{6,}(?=[ \r\n]|\Z)", re.MULTILINE)
 _TIMEOUT_S = 120.0
 _MOST_CONFLICTS = 127
-"""The largest number that ``git merge-file`` exits with when it has merged; beyond it, it has failed."""
+"""Largest exit code of ``git merge-file`` after a successful merge; a larger one means that it failed."""
 _T = TypeVar("_T")
 
 
 class Clash(StrEnum):
-    """Why the two sides of a path could not be made one."""
+    """The reason why the two sides of a path could not be merged."""
 
     LINES = "lines"
-    """Both changed the same lines: the file holds both and the ancestor's, between markers."""
+    """Both sides changed the same lines: the file holds both versions and the ancestor's, between markers."""
     BINARY = "binary"
-    """Both changed it, and it is no UTF-8 text."""
+    """Both sides changed it, and it is not UTF-8 text."""
     REMOVED = "removed"
-    """One removed what the other changed."""
+    """One side removed it and the other changed it."""
     KIND = "kind"
-    """Both changed it, and it is a link or became one, or they left it with different modes."""
+    """Both sides changed it, and it is or became a link, or the sides have different modes."""
     FOLDER = "folder"
-    """The file of one stands where the other has a folder."""
+    """One side has a file where the other has a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """One path that needs a decision. Except for ``LINES``, the first side is kept as it is."""
+    """One path that needs a decision. Except for ``LINES``, the first side's version is kept."""
 
     path: str
     clash: Clash
     places: int = 0
-    """Of ``LINES``: how many, 127 standing for more."""
+    """For ``LINES``: number of places in conflict; 127 stands for 127 or more."""
     markers: tuple[bytes, ...] = ()
-    """Of ``LINES``: the four lines that begin, part and end a place. None of the three files had one of them."""
+    """For ``LINES``: the four marker lines of a place. None of the three input files contains one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What came of a merge."""
+    """The result of a merge."""
 
     files: Snapshot
-    """In order of their names."""
+    """The merged files, ordered by name."""
     conflicts: tuple[Conflict, ...]
-    """In order of their paths; none: the two sides fit."""
+    """The conflicts, ordered by path; empty if the two sides fit."""
 
 
 def three_way(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Merged:
-    """Merges what ``ours`` and ``theirs`` each made of ``base``.
+    """Merge the changes of ``ours`` and ``theirs`` relative to ``base``.
 
-    A path where both agree, or that only one side changed (or added, or removed), is settled by that. The others
-    are merged by lines (``git merge-file --diff3``). A file that both added is merged as if the ancestor's were empty.
+    If both sides agree on a path, or only one side changed, added or removed it, that decides. The others are merged by
+    lines (``git merge-file --diff3``). For a file that both added, the ancestor's is taken as empty.
 
     Raises:
         Infrastructure: git fails, takes longer than two minutes, or the disk is full.
@@ -89,9 +88,9 @@ def three_way(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Merged:
             files[path] = entry
         if conflict is not None:
             conflicts[path] = conflict
-    # What one side removed and the other changed still wants its place.
+    # A path that one side removed and the other changed still needs its place.
     for path in _blocked(files.keys() | conflicts.keys()):
-        # One side alone is a tree, so that one of the two is not of the first side.
+        # Each side alone is a tree, so one of the two paths is not from the first side.
         for name in [name for name in files if name == path or name.startswith(path + "/")]:
             if name not in ours:
                 del files[name]
@@ -100,7 +99,7 @@ def three_way(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Merged:
 
 
 def unsettled(conflicts: Sequence[Conflict], files: Snapshot) -> list[str]:
-    """Paths whose markers still stand in ``files``, of those that were merged with markers."""
+    """Return the paths merged with markers whose markers are still in ``files``."""
     return [
         conflict.path
         for conflict in conflicts
@@ -132,7 +131,7 @@ def _path(
 
 
 def _agreed(base: _T | None, ours: _T, theirs: _T) -> _T | None:
-    """What both have, or the one that changed it has; ``None`` where both changed it."""
+    """Return the value that both sides have, or that only one changed; ``None`` if both changed it."""
     if theirs in (ours, base):
         return ours
     return theirs if ours == base else None
@@ -146,7 +145,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _lines(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, int, tuple[bytes, ...]]:
-    """The merged text, the number of places in conflict (up to 127), and the markers of this text."""
+    """Return the merged text, the number of places in conflict (up to 127), and the markers of this text."""
     taken = {len(found[0]) for text in (base, ours, theirs) for found in _LIKE_MARKERS.finditer(text)}
     size = next(size for size in count(_MARKER) if size not in taken)
     with tempfile.TemporaryDirectory(prefix="dgm-merging-") as name:
@@ -169,7 +168,7 @@ def _merge_file(folder: Path, size: int) -> tuple[bytes, int]:
     try:
         done = run_apart(
             [*command, "ours", "base", "theirs"],
-            # It looks for a repository, and would take the configuration of one that the scratch folder is in.
+            # Git searches for a repository, and would read the configuration of one that contains the scratch folder.
             env=environment() | {"GIT_DIR": "/nonexistent"},
             cwd=folder,
             timeout_s=_TIMEOUT_S,
@@ -185,7 +184,7 @@ def _merge_file(folder: Path, size: int) -> tuple[bytes, int]:
 
 
 def _blocked(files: AbstractSet[str]) -> list[str]:
-    """Files below which other files are to stand."""
+    """Return files below which other files are to be placed."""
     folders = {
         "/".join(parts[:n]) for path in files for parts in [path.split("/")] for n in range(1, len(parts))
     }

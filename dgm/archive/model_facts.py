@@ -1,4 +1,4 @@
-"""For each model of a run: what it can and cannot do as far as the log tells, and the last note about it."""
+"""The known abilities of each model of a run, from its log, and the last note about each model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +7,12 @@ from dgm.archive.events import ModelLearned, ModelNoted, NoteKind
 
 
 class ModelFacts:
-    """The fold of ``ModelLearned`` and ``ModelNoted``.
+    """A fold of ``ModelLearned`` and ``ModelNoted``.
 
     Attributes:
-        abilities: model → all that is known of its abilities, as ``dgm.models.abilities`` writes it.
-        words: model → what was learned of it, in order, each once.
-        waits: the last wait that was noted; None where there was none.
+        abilities: model → all known abilities, in the form that ``dgm.models.abilities`` writes.
+        words: model → learned facts as text, in order, each once.
+        waits: the last noted wait; None if there was none.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class ModelFacts:
         self.waits: ModelNoted | None = None
 
     def apply(self, event: object) -> None:
-        """Fold one event in; those of other kinds change nothing."""
+        """Fold in one event; events of other kinds change nothing."""
         match event:
             case ModelLearned(model, abilities, words):
                 self.abilities[model] = abilities

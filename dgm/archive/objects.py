@@ -1,7 +1,7 @@
-"""Git objects made in this process: a snapshot's blobs and trees, commits, and their ids.
+"""Git objects made in this process: the blobs and trees of a snapshot, commits, and their ids.
 
-Writing loose objects by hand is what lets the host store an agent without running git on anything that the
-agent wrote, and 20 files cost 2 ms instead of four processes. The formats: git's "gitformat-pack" and "Git
+The host writes loose objects itself, so it stores an agent without running git on anything that the agent wrote.
+Storing 20 files costs 2 ms instead of four processes. Sources of the formats: git's "gitformat-pack" and "Git
 Internals".
 """
 
@@ -17,28 +17,27 @@ from dgm.domain import CommitId, Entry, Snapshot
 from dgm.errors import UserError
 
 Put = Callable[[str, bytes], str]
-"""Stores an object of a type and returns its id."""
+"""A function that stores an object of a type and returns its id."""
 _FOLDER = 0o40000
 _IGNORED_BY_HFS = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
-"""Code points that some file systems drop from names, so that ``.g\\u200cit`` is ``.git`` there."""
+"""Code points that some file systems drop from names: ``.g\\u200cit`` is ``.git`` there."""
 
 
 def storable(files: Snapshot) -> Snapshot:
-    """The snapshot without what git refuses to hold: anything that is, or lies in, a ``.git``.
+    """Return the snapshot without entries that git refuses: anything that is named ``.git`` or lies in one.
 
-    That is any spelling which some file system takes for ``.git`` (case, trailing dots and spaces,
-    ``git~1``).
+    This includes any spelling that some file system treats as ``.git`` (case, trailing dots and spaces, ``git~1``).
     """
     return {name: entry for name, entry in files.items() if not _names_git(name)}
 
 
 def put_tree(files: Snapshot, put: Put) -> str:
-    """Stores a snapshot and returns its tree's id. Names that ``storable`` drops must be gone already.
+    """Store a snapshot and return the id of its tree. Apply ``storable`` first.
 
     Raises:
-        UserError: a name that cannot be in a folder, or is both a file and a folder.
+        UserError: a name is invalid in a folder, or is both a file and a folder.
     """
     folders: dict[str, dict[str, tuple[int, str]]] = {"": {}}
     for name, entry in files.items():
@@ -61,7 +60,7 @@ def put_tree(files: Snapshot, put: Put) -> str:
 
 
 def put_commit(tree: str, parents: Sequence[CommitId], put: Put) -> CommitId:
-    """Stores a commit whose id depends on nothing but the tree and the parents."""
+    """Store a commit whose id depends only on the tree and the parents; return the id."""
     signature = "dgm <dgm@localhost> 0 +0000"
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     lines += [f"author {signature}", f"committer {signature}", "", "An agent of dgm\n"]
@@ -69,12 +68,15 @@ def put_commit(tree: str, parents: Sequence[CommitId], put: Put) -> CommitId:
 
 
 def object_id(kind: str, data: bytes) -> str:
-    """The id git gives an object (SHA-1: it is git's, and guards against damage, not against forgery)."""
+    """Return the id that git gives an object.
+
+    It is SHA-1, as git defines it: it protects against damage, not against forgery.
+    """
     return hashlib.sha1(_header(kind, data) + data, usedforsecurity=False).hexdigest()
 
 
 def parse_tree(data: bytes) -> Mapping[str, tuple[int, str]]:
-    """The entries of a tree object: name → (mode, object id)."""
+    """Return the entries of a tree object: name → (mode, object id)."""
     entries: dict[str, tuple[int, str]] = {}
     at = 0
     while at < len(data):
@@ -86,13 +88,13 @@ def parse_tree(data: bytes) -> Mapping[str, tuple[int, str]]:
 
 
 def durable_writer(objects: Path) -> Put:
-    """A ``Put`` into a repository's ``objects`` folder; each object is on disk when it returns."""
+    """Return a ``Put`` into a repository's ``objects`` folder; each object is on disk when it returns."""
 
     def put(kind: str, data: bytes) -> str:
         name = object_id(kind, data)
         path = objects / name[:2] / name[2:]
         if not path.exists():
-            # Git knows this prefix as its own left-overs: fsck is silent about them, gc removes them.
+            # Git treats this prefix as its own leftovers: fsck ignores them, gc removes them.
             write_durably(path, zlib.compress(_header(kind, data) + data, 1), "tmp_obj_")
         return name
 
@@ -100,7 +102,7 @@ def durable_writer(objects: Path) -> Put:
 
 
 def scratch_writer(objects: Path) -> Put:
-    """A ``Put`` for a repository that is thrown away."""
+    """Return a ``Put`` for a temporary repository."""
 
     def put(kind: str, data: bytes) -> str:
         name = object_id(kind, data)
@@ -114,7 +116,7 @@ def scratch_writer(objects: Path) -> Put:
 
 
 def make_repository(folder: Path) -> None:
-    """Makes an empty bare repository whose HEAD is the seed; nothing is asked of git."""
+    """Make an empty bare repository whose HEAD is the seed, without running git."""
     for part in ("objects/info", "objects/pack", "refs/heads/agents", "refs/tags", "info"):
         make_folder(folder / part)
     write_durably(folder / "config", _CONFIG)
@@ -142,7 +144,7 @@ _CONFIG = b"""[core]
 \tgitattributesLarge = ignore
 \tgitattributesLineLength = ignore
 """
-"""``fsck`` looks for damage; what agents write into files that mean something to git is their affair."""
+"""``fsck`` checks for damage only; agents may write any content into files that have a meaning for git."""
 
 
 def _header(kind: str, data: bytes) -> bytes:
@@ -170,7 +172,7 @@ def _names_git(name: str) -> bool:
 
 
 def changed(before: Snapshot, after: Snapshot) -> tuple[dict[str, Entry], dict[str, Entry]]:
-    """Both snapshots without the files that are the same in both."""
+    """Return both snapshots without the files that are equal in both."""
     return (
         {name: entry for name, entry in before.items() if after.get(name) != entry},
         {name: entry for name, entry in after.items() if before.get(name) != entry},

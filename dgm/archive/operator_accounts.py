@@ -1,4 +1,4 @@
-"""What each operator's expansions came to and took: births, stillbirths by stage, gains, spend, time of vetting."""
+"""Results and cost of each operator's expansions: births, stillbirths by stage, gains, spend, time of vetting."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from dgm.stats import paired_bootstrap
 from dgm.stats.better import JUDGED
 
 VETTING = "vetting"
-"""The trace of an expansion that says what each stage took."""
+"""Name of the trace of an expansion that records the time of each stage."""
 
 _ENDS = """
 SELECT seq, at, kind, action, body FROM events
@@ -27,17 +27,20 @@ WHERE seq <= ? AND kind = 'action_started' AND json_extract(body, '$.parents[0]'
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """The mean over children of their own rate minus the best of their parents', with its 95 % bootstrap interval."""
+    """The mean gain of children with its 95 % bootstrap interval.
+
+    A child's gain is its own rate minus the best rate of its parents.
+    """
 
     mean: float
     low: float | None
-    """None with fewer than two children."""
+    """None if there are fewer than two children."""
     high: float | None
 
 
 @dataclass(slots=True)
 class StageTime:
-    """What one stage of vetting took."""
+    """The time of one stage of vetting."""
 
     runs: int = 0
     seconds: float = 0.0
@@ -45,30 +48,33 @@ class StageTime:
 
 @dataclass(slots=True)
 class OperatorLine:
-    """One operator."""
+    """The results and cost of one operator."""
 
     operator: str
     tried: int = 0
-    """Expansions that were started, each once."""
+    """Started expansions, each counted once."""
     born: int = 0
     waiting: int = 0
     """Children that wait for a person."""
     stillborn: dict[str, int] = field(default_factory=dict)
-    """By the stage that they failed at."""
+    """Stillborn children by the stage that failed."""
     aims: dict[str, int] = field(default_factory=dict)
-    """Expansions by what they aimed at, where the operator has aims."""
+    """Expansions by aim, if the operator has aims."""
     gains: list[float] = field(default_factory=list)
-    """Of each judged child: one with ``JUDGED`` verdicts (or as many as there are tasks) whose parents have any."""
+    """Gain of each judged child.
+
+    A child is judged if it has ``JUDGED`` verdicts (or as many as there are tasks) and its parents have any.
+    """
     spend: Usage = field(default_factory=Usage)
-    """Model calls of all its expansions, over all their tries."""
+    """Usage of the model calls of all its expansions, over all their tries."""
     seconds: float = 0.0
-    """Wall time of those that ended."""
+    """Wall time of ended expansions, in seconds."""
     vetting: dict[str, StageTime] = field(default_factory=dict)
-    """By stage, in the order of the stages."""
+    """Vetting times by stage, in the order of the stages."""
 
     @property
     def unfinished(self) -> int:
-        """Expansions under way, and given up."""
+        """Expansions that are in flight or given up."""
         return self.tried - self.born - self.waiting - sum(self.stillborn.values())
 
     @property
@@ -78,12 +84,12 @@ class OperatorLine:
 
     @property
     def better(self) -> int:
-        """Of those: with a higher own rate than the best of their parents."""
+        """Judged children with a higher own rate than the best of their parents."""
         return sum(gain > 0 for gain in self.gains)
 
     @property
     def gain(self) -> Gain | None:
-        """None without a judged child."""
+        """The mean gain; None without a judged child."""
         if not self.gains:
             return None
         mean = sum(self.gains) / len(self.gains)
@@ -94,16 +100,16 @@ class OperatorLine:
 
 @lru_cache(maxsize=64)
 def _interval(gains: tuple[float, ...]) -> tuple[float, float]:
-    """Kept, as one report asks for it in several places."""
+    """Return the bootstrap interval; cached because one report asks for it in several places."""
     return paired_bootstrap(gains)
 
 
 def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
-    """A line for each operator of the run, in the order of their first expansions; as the run's tree stands.
+    """Return a line for each operator of the run, ordered by first expansion, as of the run's tree.
 
     Args:
         run: the run.
-        timed: whether the traces are read that say what each stage of vetting took.
+        timed: whether to read the traces that record the time of each stage of vetting.
 
     Raises:
         ArchiveCorrupt: an event is damaged, or with ``timed`` a trace is damaged or missing.
@@ -140,7 +146,7 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
 
 
 def stage_times(run: Run, cost: Cost) -> Mapping[str, StageTime]:
-    """What each stage of vetting took in one expansion; nothing where that was not noted.
+    """Return the time of each stage of vetting in one expansion; empty if it was not recorded.
 
     Raises:
         ArchiveCorrupt: the trace is missing or damaged.
@@ -149,7 +155,10 @@ def stage_times(run: Run, cost: Cost) -> Mapping[str, StageTime]:
 
 
 def _stages(run: Run, cost: Cost) -> dict[str, StageTime]:
-    """Skipped ones too, without a run: all children pass the same stages, so that the first names them in order."""
+    """Return the times of all stages in order.
+
+    Skipped stages are included with no run: all children pass the same stages, so the first child fixes the order.
+    """
     found: dict[str, StageTime] = {}
     if VETTING in cost.traces:
         for ran in json.loads(run.traces.get(cost.traces[VETTING]))["stages"]:

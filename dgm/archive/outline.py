@@ -1,7 +1,7 @@
-"""What a list of agents shows of a long run, read from the indices of its log alone: parents and tallies.
+"""The data of a list of agents of a long run, read from the indices of its log alone: parents and tallies.
 
-A million evaluations take about a second this way, and ten when they are folded. What else there is to know of a run
-is left to ``Tree``, which has the same columns.
+This takes about a second for a million evaluations, and folding them takes ten. ``Tree`` has the same columns and
+everything else about a run.
 """
 
 import json
@@ -16,12 +16,12 @@ from dgm.domain import Action, ActionId, AgentId, Tally, Verdict
 from dgm.errors import ArchiveCorrupt
 
 RECENT = 5_000
-"""Rows at the end of the log in which actions under way are looked for."""
+"""Number of rows at the end of the log that are searched for actions in flight."""
 STEPS = 1_000_000
-"""Additions for the descendants of crossovers after which clades are left uncounted."""
+"""Maximum number of additions for descendants of crossovers; beyond it, clades are not counted."""
 
-# Each is answered in one row, so that another thread runs meanwhile, and from one index alone: SQLite would look
-# into the table as well if it saw the expression inside of the aggregate. A test counts the bytes that are read.
+# Each query returns one row, so that another thread can run meanwhile. Each uses one index alone: SQLite would also
+# read the table if the expression were inside the aggregate. A test counts the bytes that are read.
 _BIRTHS = """
 SELECT json_group_array(id), json_group_array(json(parents)) FROM (
     SELECT json_extract(body, '$.id') AS id, json_extract(body, '$.parents') AS parents
@@ -52,43 +52,43 @@ SELECT kind, action, body FROM events WHERE seq > ? AND kind IN
 
 
 class Members(Protocol):
-    """What a list of agents reads; a ``Tree`` has it, and an ``Outline``."""
+    """The interface that a list of agents reads; ``Tree`` and ``Outline`` have it."""
 
     own_resolved: "array[int]"
     own_unresolved: "array[int]"
     clade_resolved: "array[int]"
     clade_unresolved: "array[int]"
     seq: int
-    """Of the last event that is counted."""
+    """Number of the last event that is counted."""
 
     def own(self, agent: AgentId) -> Tally:
-        """The agent's own verdicts."""
+        """Return the tally of the agent's own verdicts."""
         ...
 
     def clade(self, agent: AgentId) -> Tally | None:
-        """The verdicts of the agent and all its descendants, each once; None while they are not counted."""
+        """Return the tally of the agent and all its descendants, each once; None if clades are not counted."""
         ...
 
     def first_parent(self, agent: AgentId) -> AgentId | None:
-        """The parent whose line the agent stands on; ``None`` for a seed."""
+        """Return the lineage parent of the agent; ``None`` for a seed."""
         ...
 
     def ancestors(self, agent: AgentId) -> Iterator[AgentId]:
-        """Parents, their parents … down to the seed, each once and never before its descendants."""
+        """Yield all ancestors down to the seed, each once and never before its descendants."""
         ...
 
     def children(self, agent: AgentId) -> Sequence[AgentId]:
-        """The agents that name this one as a parent, by birth."""
+        """Return the agents that name this one as a parent, in order of birth."""
         ...
 
 
 class Outline:
-    """The agents of a run at one moment: ``Members``, and what was under way."""
+    """The agents of a run at one moment (``Members``), and the actions in flight then."""
 
     def __init__(
         self, births: Sequence[Sequence[int]], graded: Mapping[int, int], solved: Mapping[int, int]
     ) -> None:
-        """Adds up; arguments are the parents of each agent, and how many of its verdicts there are and are good."""
+        """Compute the tallies; the arguments give each agent's parents, verdicts, and resolved verdicts."""
         count = len(births)
         self.own_resolved = array("q", (solved.get(agent, 0) for agent in range(count)))
         self.own_unresolved = array(
@@ -96,12 +96,12 @@ class Outline:
         )
         self.seq = 0
         self.in_flight: Mapping[ActionId, Action] = {}
-        """Actions among the last rows of the log that had not ended; where nobody writes it, they never will."""
+        """Actions among the last rows of the log that had not ended; if nobody writes the log, they never will."""
         self._first = array("q", (parents[0] if parents else -1 for parents in births))
         self._further = {agent: parents[1:] for agent, parents in enumerate(births) if len(parents) > 1}
         sums = clade_sums(self._first, self._further, (self.own_resolved, self.own_unresolved), STEPS)
         self.clades_counted = sums is not None
-        """False where that would take too long, with many crossovers; then the columns of clades are 0."""
+        """False if counting would take too long because of many crossovers; the columns of clades are 0 then."""
         nothing = array("q", bytes(8 * count))
         self.clade_resolved, self.clade_unresolved = sums or (nothing, nothing[:])
         self._children: dict[int, list[AgentId]] = {}
@@ -111,11 +111,11 @@ class Outline:
 
     @classmethod
     def read(cls, store: EventStore) -> Self:
-        """Reads the indices; another thread may run meanwhile.
+        """Read the indices; another thread may run meanwhile.
 
         Raises:
-            UserError: the log has no such indices, see ``has_indices``.
-            ArchiveCorrupt: what they hold cannot be a run.
+            UserError: the log lacks the indices, see ``has_indices``.
+            ArchiveCorrupt: their content cannot be a run.
         """
         with store.at_one_moment():
             last = store.newest()
@@ -145,22 +145,22 @@ class Outline:
         return len(self._first)
 
     def own(self, agent: AgentId) -> Tally:
-        """The agent's own verdicts."""
+        """Return the tally of the agent's own verdicts."""
         return Tally(self.own_resolved[agent], self.own_unresolved[agent])
 
     def clade(self, agent: AgentId) -> Tally | None:
-        """The verdicts of the agent and all its descendants, each once; None where they are not counted."""
+        """Return the tally of the agent and all its descendants, each once; None if clades are not counted."""
         return (
             Tally(self.clade_resolved[agent], self.clade_unresolved[agent]) if self.clades_counted else None
         )
 
     def first_parent(self, agent: AgentId) -> AgentId | None:
-        """The parent whose line the agent stands on; ``None`` for a seed."""
+        """Return the lineage parent of the agent; ``None`` for a seed."""
         parent = self._first[agent]
         return AgentId(parent) if parent >= 0 else None
 
     def ancestors(self, agent: AgentId) -> Iterator[AgentId]:
-        """Parents, their parents … down to the seed, each once and never before its descendants."""
+        """Yield all ancestors down to the seed, each once and never before its descendants."""
         waiting = self._parents(agent)
         while waiting:
             nearest = max(waiting)
@@ -172,12 +172,15 @@ class Outline:
         return {self._first[agent], *self._further.get(agent, ())} - {-1}
 
     def children(self, agent: AgentId) -> Sequence[AgentId]:
-        """The agents that name this one as a parent, by birth."""
+        """Return the agents that name this one as a parent, in order of birth."""
         return self._children.get(agent, ())
 
 
 def has_indices(store: EventStore) -> bool:
-    """Whether the log can be outlined; one that an older dgm made can be from the next time it is written."""
+    """Return whether the log has the indices for an outline.
+
+    A log from an older dgm gets them the next time it is written.
+    """
     return bool(store.query(_INDICES)[0][0] == 2)
 
 

@@ -1,6 +1,6 @@
-"""The facts of a run that a list of runs shows, asked of its log by SQL: no event is folded, no value is made of one.
+"""The facts of a run for a list of runs, read from its log by SQL without folding or decoding events.
 
-They are what ``Tree`` says of the same run. Which agent is best is the policy's to say and is left to ``dgm.search``.
+They agree with ``Tree``. The best agent depends on the policy and is left to ``dgm.search``.
 """
 
 import json
@@ -45,38 +45,38 @@ _FOREVER = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A run at one moment."""
+    """The facts of a run at one moment."""
 
     id: str
-    """The run's own, the same wherever a copy of it lies; empty where it has none."""
+    """The run's own id, equal in all of its copies; empty if it has none."""
     config: dict[str, Any] = field(repr=False)
-    """``run.json``, which does not change after the run's start."""
+    """The content of ``run.json``, which does not change after the run's start."""
     created: float
-    """Unix time; 0 where the run does not say."""
+    """Unix time; 0 if the run does not record it."""
     events: int
     last_at: float
-    """Unix time of the last event; 0 where there is none."""
+    """Unix time of the last event; 0 if there is none."""
     stop_reason: str
-    """Why the last session ended in good order; empty while one runs, or after it was killed."""
+    """Why the last session ended in good order; empty while a session runs, or if it was killed."""
     paused: bool
     writer: tuple[int, str] | None
     """Pid and host of the process that writes the run; one on another host is taken for alive."""
     budget: Budget
     agents: int
     evaluations: int
-    """Graded resolved or unresolved, without those withdrawn."""
+    """Evaluations graded resolved or unresolved, without the withdrawn ones."""
     expansions: float
-    """Those that have ended; counted only where they take of the budget of evaluations."""
+    """Ended expansions; 0 if expansions take nothing from the budget of evaluations."""
     waiting: int
     """Children that wait for a person."""
     usd: float
     tokens: int
     seconds: float
-    """Wall time over all sessions."""
+    """Wall time in seconds over all sessions."""
 
     @property
     def state(self) -> str:
-        """Return the run's state in the words of ``dgm.archive.history.state``."""
+        """The run's state, in the words of ``dgm.archive.history.state``."""
         if self.stop_reason:
             return self.stop_reason
         if self.writer is None:
@@ -89,10 +89,10 @@ def read_overview(folder: Path) -> Overview:
 
     Raises:
         UserError: there is no run, or a newer dgm made it.
-        ArchiveCorrupt: something that is read is damaged; names the file and the first thing wrong.
+        ArchiveCorrupt: the data read is damaged; names the file and the first thing wrong.
     """
     config = read_config(folder / "run.json")
-    # Asked first: of a process that ends meanwhile the last event is then in what is read.
+    # Ask first: if the process ends meanwhile, its last event is then in what is read.
     written_by = writer(folder)
     with EventStore.open(folder / "events.db", write=False) as store, store.at_one_moment():
         kinds = {kind: (count, seq, at) for kind, count, seq, at in store.query(_COUNTS)}
@@ -144,7 +144,7 @@ def _body(store: EventStore, seq: int) -> dict[str, Any]:
 
 
 def _seconds(store: EventStore) -> float:
-    """From first to last event of each session, summed, as ``Watch`` has it."""
+    """Return the summed time from first to last event of each session, like ``Watch``."""
     sessions: Sequence[tuple[int, float]] = [(seq, at) for seq, at in store.query(_SESSIONS)]
     ends = [*(seq for seq, _ in sessions[1:]), _FOREVER]
     total = 0.0
