@@ -1,9 +1,9 @@
-"""A run as one file to publish: the same run gives the same bytes, without keys and without personal paths.
+"""A run as one publishable file: equal runs give equal bytes, without keys and without personal paths.
 
-The log is append-only and its data is on disk before the event that names it, so that the events up to any one
-are a consistent run: a run can be packed while it is written. Traces that no such event names are left out.
-The log is written anew instead of being copied, because its bodies change where something is replaced, and
-because a copy's pages would tell of the writer's history. What a pack looks like: ``container``.
+The log is append-only, and an event's data is on disk before the event. So all events up to any one are a consistent
+run, and a run can be packed while it is written. Traces that no such event names are left out. The log is rewritten
+instead of copied: its bodies change where something is replaced, and a copy's pages would reveal the writer's history.
+``container`` defines the file format.
 """
 
 import hashlib
@@ -36,24 +36,24 @@ from dgm.errors import ArchiveCorrupt, DgmError, UserError
 
 _HOLDOUT = "holdout"
 _ASKING = ("model_called", "call_started", "call_booked")
-"""Kinds of events that name the trace of a request, which may build on others."""
+"""Kinds of events that name the trace of a request, which may build on other requests."""
 _PACK_OBJECTS = ("pack-objects", "--stdout", "--revs", "--quiet")
 _ALWAYS_ALIKE = ("--threads=1", "--no-reuse-delta", "--no-reuse-object")
 
 
 def pack(folder: Path, file: Path, surroundings: Surroundings, *, force_agents: bool = False) -> Manifest:
-    """Packs the run in ``folder`` into the new file ``file``, which appears whole or not at all.
+    """Pack the run in ``folder`` into the new file ``file``, which appears completely or not at all.
 
     Args:
-        folder: the run; it may be written meanwhile.
-        file: ends in ``.dgm``.
-        surroundings: what must not be published.
-        force_agents: publish agents whose source holds something personal, or what looks like a key, as they
-            are. A source that holds a secret of this environment is refused all the same.
+        folder: the run; a process may write it meanwhile.
+        file: the path of the new file; ends in ``.dgm``.
+        surroundings: the facts about this machine that must not be published.
+        force_agents: publish agents unchanged even if their source holds something personal or something that looks
+            like a key. A source that holds a secret of this environment is refused nevertheless.
 
     Raises:
         UserError: the file exists, or an agent cannot be published; names agent, file and line.
-        ArchiveCorrupt: something of the run is missing or damaged.
+        ArchiveCorrupt: a part of the run is missing or damaged.
     """
     if file.suffix != SUFFIX:
         raise UserError(f"{file}: a packed run's name ends in {SUFFIX}")
@@ -79,7 +79,7 @@ def _refuse_existing(file: Path) -> None:
 def _draft(folder: Path, draft: Path, surroundings: Surroundings, force_agents: bool) -> Manifest:
     scrubber = Scrubber(surroundings.needles(_paths_of(folder), _places(folder)))
     least = Grade.SECRET if force_agents else Grade.PERSONAL
-    # The examination first: the agents that it names are then surely among those of the search.
+    # The examination first: the search is read later, so it has all agents that the examination names.
     examined = (folder / _HOLDOUT / "run.json").exists()
     counts = {}
     if examined:
@@ -99,7 +99,7 @@ def _paths_of(folder: Path) -> list[str]:
 
 
 def _places(folder: Path) -> list[str]:
-    """Absolute paths that the settings name."""
+    """Return the absolute paths in the settings."""
     with Run.open(folder) as run:
         every = [run.config.get("settings", {}), *(change for _, change in run.tree.changes)]
     tables = [settings for settings in every if isinstance(settings, dict)]
@@ -108,7 +108,7 @@ def _places(folder: Path) -> list[str]:
 
 
 class _Part:
-    """A run, or the examination in it, on its way into a folder that is to be packed."""
+    """A run, or the examination in it, being copied into a folder that will be packed."""
 
     def __init__(self, folder: Path, draft: Path, scrubber: Scrubber, least: Grade) -> None:
         self._folder = folder
@@ -118,7 +118,7 @@ class _Part:
         self._names: dict[Digest, Digest] = {}
 
     def write(self) -> Mapping[str, int]:
-        """Writes the cleaned copy; says how much is in it."""
+        """Write the cleaned copy; return the numbers of events, agents and traces."""
         self._draft.mkdir(parents=True, exist_ok=True)
         frozen = self._scrubber.clean((self._folder / "run.json").read_bytes())
         (self._draft / "run.json").write_bytes(frozen)
@@ -145,7 +145,7 @@ class _Part:
         return seq, at, kind, action, clean
 
     def _rename(self, digest: Digest, traces: Traces, *, chained: bool) -> Digest:
-        """Writes the cleaned trace, those that it builds on first; returns its new name."""
+        """Write the cleaned trace after the traces that it builds on; return its new name."""
         waiting: list[tuple[Digest, bytes]] = []
         following: Digest | None = digest
         while following and following not in self._names:
@@ -157,13 +157,13 @@ class _Part:
             clean = self._scrubber.clean(data)
             base = _base(name, data) if chained else None
             if base:
-                # Canonical JSON: "base" is the first key.
+                # In canonical JSON, "base" is the first key.
                 clean = clean.replace(f'"{base}"'.encode(), f'"{self._names[base]}"'.encode(), 1)
             self._names[name] = self._keep(clean)
         return self._names[digest]
 
     def _keep(self, data: bytes) -> Digest:
-        """Stored, not compressed: the whole pack is, which finds what traces have in common."""
+        """Store a trace uncompressed: compressing the whole pack finds what traces have in common."""
         digest = Digest(hashlib.sha256(data).hexdigest())
         path = self._draft / "traces" / digest[:2] / f"{digest[2:]}.z"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -215,7 +215,7 @@ def _write_log(path: Path, rows: Iterator[Row]) -> None:
 
 
 def _traces_of(body: Mapping[str, Any]) -> list[tuple[str, Digest]]:
-    """The traces that an event's body names, by key."""
+    """Return the traces that an event's body names, as pairs of key and digest."""
     named = [(key, body[key]) for key in ("request", "reply") if key in body]
     named += body.get("traces", {}).items()
     return [(key, Digest(value)) for key, value in named if re.fullmatch(r"[0-9a-f]{64}", str(value))]
@@ -229,7 +229,7 @@ def _base(name: Digest, data: bytes) -> Digest | None:
 
 
 def _new_files(objects: GitObjects, root: str, seen: set[str]) -> Iterator[tuple[str, bytes]]:
-    """Files of a tree that are not in ``seen`` yet."""
+    """Yield the files of a tree that are not in ``seen`` yet."""
     waiting = [("", root)]
     while waiting:
         prefix, tree = waiting.pop()

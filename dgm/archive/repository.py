@@ -1,7 +1,7 @@
-"""``agents.git``: an agent is a commit, its parents are the commit's parents, its name is ``agents/<id>``.
+"""``agents.git``: an agent is a commit, its parents are the commit's parents, its ref is ``agents/<id>``.
 
-Git itself is only ever run to read, on object ids, with no configuration but what is given here; no hook,
-filter, attribute, text conversion or submodule of an agent's tree takes effect on the host.
+Git runs only to read, on object ids, with no configuration except the one given here. No hook, filter, attribute, text
+conversion or submodule of an agent's tree takes effect on the host.
 """
 
 import tempfile
@@ -50,14 +50,14 @@ class AgentRepository:
 
     @classmethod
     def create(cls, folder: Path) -> "AgentRepository":
-        """Makes an empty one."""
+        """Make an empty repository."""
         make_repository(folder)
         return cls(folder)
 
     def commit(self, files: Snapshot, parents: Sequence[CommitId]) -> CommitId:
-        """Stores an agent's source, durably; equal content with equal parents gives the same id everywhere.
+        """Store an agent's source durably; equal content with equal parents gives the same id everywhere.
 
-        Anything in a ``.git`` (in any spelling) is dropped, since git cannot hold it.
+        Entries in a ``.git`` (in any spelling) are dropped, because git cannot hold them.
 
         Raises:
             Infrastructure: the disk is full or failing.
@@ -66,15 +66,18 @@ class AgentRepository:
         return put_commit(put_tree(storable(files), put), parents, put)
 
     def name(self, agent: AgentId, commit: CommitId) -> None:
-        """Points ``refs/heads/agents/<id>`` at a commit, durably, before the event that names the agent."""
+        """Point ``refs/heads/agents/<id>`` at a commit, durably.
+
+        Call this before appending the event that names the agent.
+        """
         write_durably(self._folder / "refs" / "heads" / "agents" / str(agent), f"{commit}\n".encode())
 
     def name_waiting(self, action: ActionId, commit: CommitId) -> None:
-        """Points ``waiting/<action>`` at the commit of a child that is no agent yet, durably."""
+        """Point ``waiting/<action>`` at the commit of a child that is not an agent yet, durably."""
         write_durably(self._waiting / str(action), f"{commit}\n".encode())
 
     def forget_waiting(self, action: ActionId) -> None:
-        """Removes what ``name_waiting`` made; nothing where it is gone.
+        """Remove the ref that ``name_waiting`` made, if it exists.
 
         Raises:
             UserError: the folder is read-only.
@@ -87,7 +90,7 @@ class AgentRepository:
             raise unwritable(path, error) from error
 
     def waiting_refs(self) -> Mapping[ActionId, CommitId]:
-        """What ``waiting/<action>`` point at."""
+        """Return the commits that the refs ``waiting/<action>`` point at."""
         return {ActionId(action): commit for action, commit in self._refs("waiting")}
 
     @property
@@ -95,39 +98,39 @@ class AgentRepository:
         return self._folder / "refs" / "heads" / "waiting"
 
     def source(self, commit: CommitId) -> Snapshot:
-        """An agent's source, byte for byte.
+        """Return an agent's source, byte for byte.
 
         Raises:
-            ArchiveCorrupt: the commit, or something in it, is missing or damaged.
+            ArchiveCorrupt: the commit, or an object in it, is missing or damaged.
         """
         with GitObjects(self._folder) as objects:
             return dict(_files(objects, objects.tree_of(commit)))
 
     def tree_of(self, commit: CommitId) -> str:
-        """The id of the commit's content; equal for agents with equal source."""
+        """Return the id of the commit's content; equal for agents with equal source."""
         with GitObjects(self._folder) as objects:
             return objects.tree_of(commit)
 
     def trees_of(self, commits: Iterable[CommitId]) -> Iterator[str]:
-        """``tree_of`` for many commits, in their order, through one process."""
+        """Yield ``tree_of`` for many commits in order, using one process."""
         with GitObjects(self._folder) as objects:
             for commit in commits:
                 yield objects.tree_of(commit)
 
     def diff(self, before: CommitId, after: CommitId) -> bytes:
-        """The patch from one agent's source to another's, binary files included."""
+        """Return the patch from one agent's source to another's, including binary files."""
         return run_git(self._folder, *_DIFF, before, after)
 
     def fsck(self) -> None:
-        """Checks every object.
+        """Check every object.
 
         Raises:
-            ArchiveCorrupt: the first thing that git finds wrong.
+            ArchiveCorrupt: git finds a fault; the message has the first one.
         """
         run_git(self._folder, "fsck", "--full", "--no-dangling", "--no-progress")
 
     def refs(self) -> Mapping[AgentId, CommitId]:
-        """What ``agents/<id>`` point at."""
+        """Return the commits that the refs ``agents/<id>`` point at."""
         return {AgentId(agent): commit for agent, commit in self._refs("agents")}
 
     def _refs(self, kind: str) -> Iterator[tuple[int, CommitId]]:
@@ -137,12 +140,12 @@ class AgentRepository:
         return ((int(number), CommitId(commit)) for number, commit in pairs)
 
     def parents_of(self, commit: CommitId) -> tuple[CommitId, ...]:
-        """The parents that the commit itself names."""
+        """Return the parents that the commit itself names."""
         with GitObjects(self._folder) as objects:
             return objects.parents_of(commit)
 
     def handle(self) -> "git.Repo":
-        """The repository as GitPython's object, for histories and blames; close it when done."""
+        """Return the repository as a GitPython object, for histories and blames; close it after use."""
         import git
 
         repository = git.Repo(self._folder)
@@ -151,17 +154,17 @@ class AgentRepository:
 
 
 def tree_id(files: Snapshot) -> str:
-    """What ``AgentRepository.tree_of`` would say of a snapshot, without storing it."""
+    """Return the ``AgentRepository.tree_of`` of a snapshot without storing it."""
     return put_tree(storable(files), object_id)
 
 
 def patch(before: Snapshot, after: Snapshot) -> bytes:
-    """The patch between two snapshots, binary files included; empty when they are equal.
+    """Return the patch between two snapshots, including binary files; empty if they are equal.
 
-    Anything in a ``.git`` is left out. Needs no archive.
+    Entries in a ``.git`` are left out. No archive is needed.
 
     Raises:
-        UserError: a name that cannot be in a folder, or git is not installed.
+        UserError: a name is invalid in a folder, or git is not installed.
     """
     old, new = changed(storable(before), storable(after))
     if not old and not new:
@@ -172,11 +175,11 @@ def patch(before: Snapshot, after: Snapshot) -> bytes:
 
 
 def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
-    """The ``patch`` between two snapshots, once it was seen that it makes the one of the other.
+    """Return the ``patch`` between two snapshots after checking that applying it to the first gives the second.
 
     Raises:
-        ArchiveCorrupt: it does not apply, or something else comes out; one line.
-        UserError: a name that cannot be in a folder, or git is not installed.
+        ArchiveCorrupt: the patch does not apply, or gives a different result; one line.
+        UserError: a name is invalid in a folder, or git is not installed.
     """
     old, new = changed(storable(before), storable(after))
     if not old and not new:
@@ -196,11 +199,11 @@ def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
 
 
 def applied(files: Snapshot, patch: bytes) -> Snapshot:
-    """Return a snapshot with a patch applied, byte for byte: git's attributes and configuration are ignored.
+    """Return a snapshot with a patch applied, byte for byte. Git's attributes and configuration are ignored.
 
     Raises:
-        ArchiveCorrupt: it does not apply; one line.
-        UserError: a name that cannot be in a folder, or git is not installed.
+        ArchiveCorrupt: the patch does not apply; one line.
+        UserError: a name is invalid in a folder, or git is not installed.
     """
     with _scratch() as folder:
         run_git(folder, "read-tree", put_tree(storable(files), scratch_writer(folder / "objects")))
@@ -215,7 +218,7 @@ def applied(files: Snapshot, patch: bytes) -> Snapshot:
 
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    """A repository that is thrown away."""
+    """Yield a temporary repository."""
     with tempfile.TemporaryDirectory(prefix="dgm-") as name:
         folder = Path(name)
         for part in ("objects", "refs"):

@@ -1,7 +1,7 @@
-"""A run as one folder: configuration, events, agents and traces, opened, written and followed as one thing.
+"""A run as one folder: configuration, events, agents and traces, opened, written and followed together.
 
-Data first, event last: what an event names is on disk before the event is. The process that writes appends
-every event here and nowhere else, so that its tree is always what the log says.
+Data is written before the event that names it. The process that writes appends every event here and nowhere else, so
+its tree always agrees with the log.
 """
 
 import json
@@ -44,7 +44,7 @@ class Run:
         self.folder = folder
         self.name = folder.resolve().name
         self.config = config
-        """The resolved configuration, as it was frozen when the run was made."""
+        """The resolved configuration, frozen when the run was created."""
         self.store = store
         self.tree = Tree()
         self.repository = AgentRepository(folder / "agents.git")
@@ -53,7 +53,7 @@ class Run:
 
     @classmethod
     def create(cls, folder: Path, config: Mapping[str, Any]) -> Self:
-        """Makes a run and opens it for writing; a run that is not complete never appears under its name.
+        """Create a run and open it for writing; an incomplete run never appears under its name.
 
         Raises:
             UserError: the folder exists, or its parent is read-only.
@@ -78,17 +78,17 @@ class Run:
 
     @classmethod
     def open(cls, folder: Path, *, write: bool = False, pause: Callable[[], None] | None = None) -> Self:
-        """Opens a run and folds its events.
+        """Open a run and fold its events.
 
         Args:
             folder: the run.
             write: whether events are to be appended.
-            pause: as ``fold`` takes it.
+            pause: same as in ``fold``.
 
         Raises:
-            UserError: there is no run, it was made by a newer dgm, or it is to be written and is read-only.
-            ArchiveBusy: it is to be written, and another process does.
-            ArchiveCorrupt: something in it is damaged; names the file and the first thing wrong.
+            UserError: there is no run, a newer dgm made it, or it is read-only and ``write`` is set.
+            ArchiveBusy: ``write`` is set, and another process writes the run.
+            ArchiveCorrupt: a part of it is damaged; names the file and the first fault.
         """
         config = read_config(folder / "run.json")
         if write and not (folder / "events.db").exists():
@@ -102,11 +102,11 @@ class Run:
         return run
 
     def append(self, event: Event) -> Recorded:
-        """Makes an event durable, then folds it into the tree; raises as ``EventStore.append``."""
+        """Make an event durable, then fold it into the tree; raises like ``EventStore.append``."""
         return self.append_many((event,))[0]
 
     def append_many(self, events: Sequence[Event]) -> Sequence[Recorded]:
-        """Makes all of the events durable in one commit, or none of them, then folds them; raises as ``append``."""
+        """Make all of the events durable in one commit, or none, then fold them; raises like ``append``."""
         with self._lock:
             recorded = self.store.append_many(events)
             for item in recorded:
@@ -114,9 +114,11 @@ class Run:
         return recorded
 
     def follow(self, most: int | None = None) -> Sequence[Recorded]:
-        """For readers: folds what was appended since, and returns it (empty when nothing was).
+        """Fold the events appended since the last call and return them.
 
-        With ``most`` at most so many events; whatever is left comes with the next call.
+        Only readers need this. The result is empty if nothing was appended.
+
+        ``most`` limits the number of events; the rest comes with the next call.
         """
         new = list(self.store.read(self.tree.seq, most))
         for recorded in new:
@@ -124,7 +126,7 @@ class Run:
         return new
 
     def birth(self, outcome: Born, action: ActionId, decided: str = "") -> AgentBorn:
-        """Names the commit under the next free agent id, durably, and returns the event that says so."""
+        """Name the commit under the next free agent id, durably, and return the event of the birth."""
         agent = AgentId(len(self.tree.agents))
         self.repository.name(agent, outcome.commit)
         return AgentBorn(
@@ -140,14 +142,14 @@ class Run:
         )
 
     def source(self, agent: AgentId) -> Snapshot:
-        """An agent's source."""
+        """Return an agent's source."""
         return self.repository.source(self.tree.agents[agent].commit)
 
     def checkout(self, agent: AgentId, folder: Path) -> Snapshot:
-        """Writes an agent's source into a new or empty folder, and returns it.
+        """Write an agent's source into a new or empty folder, and return the source.
 
         Raises:
-            UserError: something is in the folder already, or it is a file.
+            UserError: the folder is not empty, or is a file.
             Infrastructure: the disk is full or failing.
         """
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -157,10 +159,10 @@ class Run:
         return source
 
     def settings(self, until: int | None = None) -> Mapping[str, Any]:
-        """Return the settings as JSON has them: frozen ones, and what was changed since.
+        """Return the settings in their JSON form: the frozen ones with all later changes.
 
         Args:
-            until: number of the last event whose changes count; None for all that the tree has read.
+            until: number of the last event whose changes count; None: the last that the tree has read.
         """
         found: Mapping[str, Any] = self.config.get("settings", {})
         for seq, change in self.tree.changes:
@@ -169,7 +171,7 @@ class Run:
         return found
 
     def sandbox(self, until: int | None = None) -> str:
-        """Return the kind of sandbox that the run works in, or worked in at event ``until``; it may be ``auto``."""
+        """Return the kind of sandbox that the run uses, or used at event ``until``; it may be ``auto``."""
         found: str = self.config["sandbox"]
         for seq, change in self.tree.changes:
             if "sandbox" in change and (until is None or seq <= until):
@@ -177,12 +179,12 @@ class Run:
         return found
 
     def outcome(self, action: ActionId) -> Recorded | None:
-        """The last event of an action that is not a start or a model call; ``None`` while there is none."""
+        """Return the last event of an action that is not a start or a model call; ``None`` if there is none yet."""
         ends = [item for item in self.store.of_action(action) if isinstance(item.event, _ENDS)]
         return ends[-1] if ends else None
 
     def close(self) -> None:
-        """Closes the log and lets the next writer in."""
+        """Close the log and let the next writer in."""
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -203,8 +205,8 @@ def read_config(path: Path) -> Mapping[str, Any]:
     """Return the configuration in a run's ``run.json``.
 
     Raises:
-        UserError: there is no such file, it cannot be read, or a newer dgm made it.
-        ArchiveCorrupt: it is not what dgm wrote.
+        UserError: there is no such file, it is unreadable, or a newer dgm made it.
+        ArchiveCorrupt: its content is not in dgm's format.
     """
     try:
         frozen = json.loads(path.read_bytes())

@@ -3,7 +3,7 @@
 from dgm.archive.events import SCHEMA_VERSION
 
 APPLICATION_ID = 0x64676D65
-"""``dgme`` in the file's header: tells ``file`` and us that a database is a run's."""
+"""``dgme`` in the file's header: identifies a database as a run's, for ``file`` and for dgm."""
 
 _GRADED_ONCE = """
 CREATE UNIQUE INDEX graded_once ON events(
@@ -51,8 +51,8 @@ CREATE INDEX IF NOT EXISTS resolved ON events(json_extract(body, '$.agent'))
     WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') = 'resolved';
 CREATE INDEX IF NOT EXISTS withdrawn ON events(json_extract(body, '$.graded')) WHERE kind = 'verdict_withdrawn';
 """
-"""By these an outline of a long run is read without the log itself. Runs that an older dgm made have them from the
-next time they are written."""
+"""Indices that let an outline of a long run be read without the log itself. Runs from an older dgm get them the next
+time they are written."""
 
 SCHEMA = f"""
 CREATE TABLE events(
@@ -97,4 +97,4 @@ DROP VIEW spend;
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
-"""SQL that brings the tables of a log of schema 1 to 3 to schema 4; run before the first new event is written."""
+"""SQL that migrates the tables of a log of schema 1 to 3 to schema 4; run before the first new event is written."""

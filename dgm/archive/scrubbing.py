@@ -1,8 +1,8 @@
-"""What must not be published with a run, and how it is replaced: keys, and what names a person or a machine.
+"""Detection and replacement of data that must not be published: keys, and names of a person or a machine.
 
-Values are looked for as they are and as JSON and URLs spell them, since a trace may hold JSON inside JSON. A
-value that is an everyday word or very short would be found everywhere and says nothing about anybody; such
-ones are looked for only where the context shows what they are, or not at all.
+Values are searched as they are and in their JSON and URL spellings, because a trace may hold JSON inside JSON. A value
+that is an everyday word or very short would match everywhere and identifies nobody. Such a value is searched only where
+the context shows its meaning, or not at all.
 """
 
 import getpass
@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import Self
 
 SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
-"""Ends of the names of environment variables whose values are secret."""
+"""Suffixes of the names of environment variables whose values are secret."""
 MIN_SECRET = 8
-"""Shorter values of such variables are flags and numbers (``USE_TOKEN=1``), not secrets."""
+"""Minimum length of a secret; shorter values of such variables are flags and numbers (``USE_TOKEN=1``)."""
 MIN_HOST = 6
 _EVERYBODY = re.compile(
     r"root|users?|agents?|work|tests?|runner|ubuntu|debian|admin|app|dev|src|home|tmp|git|docker|nobody|build|code"
     r"|data|repo|vagrant|jenkins|python|main|archive|traces|localhost|sandbox",
     re.IGNORECASE,
 )
-"""Names that belong to nobody in particular, and to folders of sandboxes and sources."""
+"""Names that identify nobody, and names of folders in sandboxes and sources."""
 _SHARED_HOMES = ("/root", "/nonexistent")
 _ESCAPED = rb"(?<=\\[nrtbf])|(?<=\\u[0-9a-f]{4})"
 _START = rb"(?:(?<![A-Za-z0-9])|%b)" % _ESCAPED
@@ -37,31 +37,31 @@ _END = rb"(?![A-Za-z0-9_])"
 
 
 class Grade(IntEnum):
-    """What it means that an agent's source, which cannot be changed, holds it."""
+    """The consequence of a match in an agent's source, which cannot be changed."""
 
     HARMLESS = 0
     PERSONAL = 1
-    """It may be published if a person says so."""
+    """The source may be published if a person agrees."""
     SECRET = 2
-    """It is never published."""
+    """The source is never published."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needle:
-    """One thing that is looked for."""
+    """A pattern to search for, and its replacement."""
 
     what: str
-    """For messages: never the thing itself."""
+    """A description for messages; never the matched value itself."""
     placeholder: bytes
     pattern: re.Pattern[bytes]
     hint: bytes
-    """Data without it holds no match."""
+    """Bytes that all matches contain."""
     grade: Grade = Grade.PERSONAL
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What this machine knows of its user."""
+    """This machine's knowledge of its user."""
 
     home: str
     user: str
@@ -72,7 +72,7 @@ class Surroundings:
 
     @classmethod
     def here(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """Those of this process."""
+        """Return the surroundings of this process."""
         values = {
             value
             for name, value in environment.items()
@@ -86,11 +86,11 @@ class Surroundings:
         return cls(home, user, socket.gethostname(), str(Path.cwd()), tuple(sorted(values)))
 
     def needles(self, folders: Iterable[str], places: Iterable[str] = ()) -> Sequence[Needle]:
-        """All that is looked for.
+        """Return all patterns to search for.
 
         Args:
             folders: absolute paths of the run.
-            places: absolute paths in its settings; their last part is kept.
+            places: absolute paths in the run's settings; their last part is kept.
         """
         paths = [(path, b"<run>", "the run's own path") for path in folders]
         paths += [
@@ -112,15 +112,15 @@ class Surroundings:
 
 
 class Scrubber:
-    """Replaces what it looks for, and counts."""
+    """A replacer of needles that counts its replacements."""
 
     def __init__(self, needles: Sequence[Needle]) -> None:
         self._needles = needles
         self.replaced: Counter[str] = Counter()
-        """Places by placeholder."""
+        """Number of replaced places by placeholder."""
 
     def clean(self, data: bytes) -> bytes:
-        """The data with placeholders; JSON stays JSON."""
+        """Return the data with placeholders; JSON remains valid JSON."""
         for needle in self._needles:
             if needle.hint in data:
                 data, count = needle.pattern.subn(lambda _, n=needle: n.placeholder, data)  # type: ignore[misc]
@@ -129,7 +129,7 @@ class Scrubber:
         return data
 
     def first(self, data: bytes, least: Grade) -> tuple[Needle, int] | None:
-        """The first thing of at least this grade, and where it begins."""
+        """Return the first match of at least this grade, and its offset; None if there is no match."""
         for needle in self._needles:
             if needle.grade >= least and needle.hint in data:
                 match = needle.pattern.search(data)
@@ -176,7 +176,7 @@ def _host(name: str) -> Iterator[Needle]:
         if len(host) < 2 or _EVERYBODY.fullmatch(host):
             continue
         text = re.escape(host.encode())
-        # A plain word may be anything; with a digit, a dash or a dot in it, it is the name of a machine.
+        # A plain word may mean anything; a name with a digit, a dash or a dot is that of a machine.
         if len(host) >= MIN_HOST and re.search(r"[0-9.-]", host):
             pattern = _START + text + _END
         else:
@@ -204,6 +204,6 @@ _KEYS = (
 )
 _CREDENTIALS = (
     (b"PRIVATE KEY-----", rb"-----BEGIN [A-Z ]*PRIVATE KEY-----[^\"]*?-----END [A-Z ]*PRIVATE KEY-----"),
-    # As in https://user:password@host: only what stands between the slashes and the @.
+    # Matches the part between the slashes and the @ in https://user:password@host.
     (b"@", rb"(?<=://)[^/@\s\"'\\{}<>$:]+:[^/@\s\"'\\{}<>$]+(?=@)"),
 )

@@ -1,7 +1,7 @@
-"""Folders as values: reading what an agent left, as a tar stream or on disk, and writing it out again.
+"""Folders as values: read an agent's files from a tar stream or from disk, and write them out again.
 
-Everything read here may be hostile. Links are kept as links and never followed; what is neither file, link
-nor folder is left out; nothing is ever written outside the folder that was named.
+All input may be hostile. Links are kept as links and never followed. Entries other than files, links and folders are
+left out. Nothing is ever written outside the named folder.
 """
 
 import io
@@ -20,14 +20,14 @@ FILE, PROGRAM, LINK = 0o100644, 0o100755, 0o120000
 MAX_FILES = 20_000
 MAX_BYTES = 200_000_000
 _MTIME = 1_700_000_000
-"""Of every file in a tar, so that equal snapshots give equal bytes."""
+"""Modification time of every file in a tar, so that equal snapshots give equal bytes."""
 _HEADERS = 4096
-"""Bytes that one file may take in a tar besides its content."""
+"""Maximum number of bytes per file in a tar besides its content."""
 _LEFT_OUT = frozenset({"__pycache__", ".git"})
 
 
 class _Collector:
-    """Gathers entries, and objects as soon as there is too much of them."""
+    """A collection of entries that raises as soon as they are too many or too large."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.files: dict[str, Entry] = {}
@@ -46,7 +46,7 @@ class _Collector:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that ends the reading of headers without end: they count for nothing in ``_Collector``."""
+    """A stream that raises on endless tar headers, which ``_Collector`` does not count."""
 
     def __init__(self, stream: IO[bytes], limit_bytes: int) -> None:
         super().__init__()
@@ -62,14 +62,13 @@ class _Bounded(io.RawIOBase):
 
 
 def from_tar(stream: IO[bytes], *, limit_bytes: int = MAX_BYTES, exclude: Sequence[str] = ()) -> Snapshot:
-    """Reads a tar stream; of two entries with one name the later one counts.
+    """Read a tar stream; if two entries have the same name, the later one counts.
 
-    ``exclude`` names entries directly below the root to leave out. A hard link becomes a copy of the file it
-    names.
+    ``exclude`` names entries directly below the root to leave out. A hard link becomes a copy of its target.
 
     Raises:
-        AgentFault: stage ``size``: too large or too many files; stage ``tree``: names that lead outside, or
-        that are both file and folder.
+        AgentFault: stage ``size``: too large or too many files; stage ``tree``: a name leads outside, or is both a file
+            and a folder.
         Infrastructure: not a tar stream, or a torn one.
     """
     found = _Collector(limit_bytes)
@@ -87,7 +86,7 @@ def from_tar(stream: IO[bytes], *, limit_bytes: int = MAX_BYTES, exclude: Sequen
 
 
 def to_tar(files: Snapshot, *, uid: int = 0, gid: int = 0) -> bytes:
-    """A tar of the snapshot; equal snapshots give equal bytes."""
+    """Return a tar of the snapshot; equal snapshots give equal bytes."""
     buffer = io.BytesIO()
     with tarfile.open(
         fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT, encoding="utf-8", errors="surrogateescape"
@@ -107,11 +106,11 @@ def to_tar(files: Snapshot, *, uid: int = 0, gid: int = 0) -> bytes:
 
 
 def from_folder(folder: Path, *, limit_bytes: int = MAX_BYTES) -> Snapshot:
-    """Reads a folder on this machine; ``.git`` and ``__pycache__`` are left out wherever they are.
+    """Read a folder on this machine; ``.git`` and ``__pycache__`` are left out at any depth.
 
     Raises:
         AgentFault: stage ``size``: too large, or too many files.
-        UserError: it is not a folder, or cannot be read.
+        UserError: the path is not a folder, or cannot be read.
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: not a folder")
@@ -125,7 +124,7 @@ def from_folder(folder: Path, *, limit_bytes: int = MAX_BYTES) -> Snapshot:
 
 
 def from_names(folder: Path, names: Iterable[str], *, limit_bytes: int = MAX_BYTES) -> Snapshot:
-    """Reads the named files below a folder; what is no file or link is left out.
+    """Read the named files below a folder; anything but files and links is left out.
 
     Raises:
         AgentFault: stage ``size``: more than ``limit_bytes``, or more than ``MAX_FILES`` files.
@@ -139,7 +138,7 @@ def from_names(folder: Path, names: Iterable[str], *, limit_bytes: int = MAX_BYT
 
 
 def write_folder(files: Snapshot, folder: Path) -> None:
-    """Writes the snapshot below ``folder`` (made if missing), replacing files of the same names.
+    """Write the snapshot below ``folder`` (created if missing), replacing files of the same names.
 
     Raises:
         UserError: a name leads outside, or a part of it is a link or a file where a folder is needed.
@@ -159,10 +158,10 @@ def write_folder(files: Snapshot, folder: Path) -> None:
 
 
 def checked_name(name: str) -> str:
-    """The name itself, where it is one that a snapshot may hold.
+    """Return the name if a snapshot may hold it.
 
     Raises:
-        UserError: it is absolute, empty, or has a part that is empty, ``.`` or ``..``.
+        UserError: the name is absolute, empty, or has a part that is empty, ``.`` or ``..``.
     """
     if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
         raise UserError(f"{name!r} is not the name of a file in a folder")
@@ -255,5 +254,5 @@ def _write(root: int, name: str, entry: Entry) -> None:
 def _enter(here: int, part: str) -> int:
     with suppress(FileExistsError):
         os.mkdir(part, 0o755, dir_fd=here)
-    # A link here is an error (ENOTDIR), because it is asked for as a folder and not followed.
+    # Opening a link fails with ENOTDIR here, because a folder is requested and links are not followed.
     return os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)

@@ -1,4 +1,4 @@
-"""What model calls took: in total, by role and model, and per action; a million actions fit in a few megabytes."""
+"""Usage of model calls: in total, by role and model, and per action. A million actions fit in a few megabytes."""
 
 from array import array
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ from dgm.domain import NO_ACTION, ActionId, Usage
 _amounts = attrgetter(*(each.name for each in fields(Usage)))
 _NOTHING = _amounts(Usage())
 CHECK_ROLE = "check"
-"""The role under which checks of models are counted, which belong to no action."""
+"""The role of checks of models, which belong to no action."""
 Key = tuple[ActionId, int]
 """Action and number of a call."""
 
 
 class Spend:
-    """The fold of every model call: the one place where money is added up, so that nothing counts twice."""
+    """The fold of every model call: the only place that sums money, so that nothing counts twice."""
 
     def __init__(self) -> None:
-        # Fields of a Usage in their order: a Usage for each of a million sums would take most of the time.
+        # Fields of a Usage in order: creating a Usage for each of a million sums would take most of the time.
         self._total: tuple[Any, ...] = _NOTHING
         self._by: dict[tuple[str, str], tuple[Any, ...]] = {}
         self._calls = array("q")
@@ -34,12 +34,15 @@ class Spend:
 
     @property
     def open(self) -> Mapping[Key, CallStarted]:
-        """Calls that were started and have no end yet; they are not in the sums."""
+        """Started calls without an end; they are not in the sums."""
         return MappingProxyType(self._open)
 
     @property
     def cut(self) -> Mapping[Key, CallBooked]:
-        """Calls that the death of a process cut off, until their repetition is answered; in the sums at their worst."""
+        """Calls cut off by the death of a process, until their repetition is answered.
+
+        The sums hold their worst case.
+        """
         return MappingProxyType(self._cut)
 
     def apply(self, event: ModelCalled | CallStarted | CallBooked | ModelLearned | ModelNoted) -> None:
@@ -61,7 +64,7 @@ class Spend:
                 pass
 
     def called(self, action: ActionId, number: int, usage: Usage, who: tuple[str, str]) -> None:
-        """Fold an answered call in; ``who`` is its role and model."""
+        """Fold in an answered call; ``who`` is its role and model."""
         if self._open:
             self._open.pop((action, number), None)
         self.add(action, usage, who)
@@ -77,7 +80,7 @@ class Spend:
         return {who: Usage(*sums) for who, sums in self._by.items()}
 
     def add(self, action: ActionId, usage: Usage, who: tuple[str, str]) -> None:
-        """Adds one call to its action, to its role and model (``who``), and to the total."""
+        """Add one call to its action, to its role and model (``who``), and to the total."""
         amounts = _amounts(usage)
         self._by[who] = tuple(map(add, self._by.get(who, _NOTHING), amounts))
         self._total = tuple(map(add, self._total, amounts))
@@ -92,7 +95,7 @@ class Spend:
         self._usd[action] += usage.usd
 
     def of(self, action: ActionId) -> Usage:
-        """The sum over one action's calls; zero for an action that made none. Only tokens in all, no finer counts."""
+        """Return the sum over one action's calls; zero if it made none. Token details are not kept."""
         if not 0 <= action < len(self._calls):
             return Usage()
         return Usage(self._calls[action], self._input[action], self._output[action], self._usd[action])

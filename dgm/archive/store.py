@@ -1,7 +1,7 @@
-"""``events.db``: what is appended here has happened, survives the death of the process, and never changes.
+"""``events.db``: an appended event is final, survives the death of the process, and never changes.
 
-SQLite in WAL mode with ``synchronous=FULL``: a commit is on disk before ``append`` returns. One writer, any
-number of readers in other processes while it writes. What the events mean is left to ``Tree``.
+SQLite runs in WAL mode with ``synchronous=FULL``: a commit is on disk before ``append`` returns. There is one writer,
+and any number of readers in other processes meanwhile. ``Tree`` interprets the events.
 """
 
 import shutil
@@ -22,10 +22,10 @@ from dgm.archive.schema import APPLICATION_ID, INDICES, SCHEMA, UPGRADE
 from dgm.errors import ArchiveCorrupt, DgmError, Infrastructure, UserError
 
 Row = tuple[int, float, str, int | None, str]
-"""``seq``, ``at``, ``kind``, ``action``, ``body``."""
+"""The columns ``seq``, ``at``, ``kind``, ``action`` and ``body``."""
 _CHUNK = 5_000
 _WITHDRAWALS_SINCE = 4
-"""Schema of the first log that may hold withdrawn verdicts; those before lack the index of them."""
+"""First schema whose logs may hold withdrawn verdicts; older logs lack the index of them."""
 _NEWEST = "SELECT coalesce(max(seq), 0) FROM events"
 _COLUMNS = "SELECT seq, at, kind, action, body FROM events"
 
@@ -45,12 +45,12 @@ class EventStore:
 
     @classmethod
     def open(cls, path: Path, *, write: bool, clock: Callable[[], float] = time.time) -> Self:
-        """Opens the log at ``path``; a writer makes it if it does not exist.
+        """Open the log at ``path``; a writer creates it if it does not exist.
 
         Raises:
             ArchiveBusy: another process is writing it.
-            ArchiveCorrupt: it is not a log, or a damaged one; names the first thing wrong.
-            UserError: a newer dgm wrote it, there is none, or it is to be written in a read-only folder.
+            ArchiveCorrupt: it is not a log, or is damaged; names the first fault.
+            UserError: a newer dgm wrote it, it does not exist, or ``write`` is set and the folder is read-only.
             Infrastructure: the disk is full.
         """
         if not write:
@@ -65,21 +65,20 @@ class EventStore:
 
     @property
     def last(self) -> int:
-        """Number of the last event that this process appended or found at opening; 0 for none."""
+        """Number of the last event that this process appended or found on opening; 0 if there is none."""
         return self._last
 
     def append(self, event: Event) -> Recorded:
-        """Makes one event durable.
+        """Make one event durable.
 
         Raises:
-            Infrastructure: the disk is full or failing; nothing was written, and the event can be appended
-            again.
-            DgmError: the log already holds this verdict or this model call.
+            Infrastructure: the disk is full or failing; nothing was written, and the append can be repeated.
+            DgmError: the log already has this verdict or this model call.
         """
         return self.append_many((event,))[0]
 
     def append_many(self, events: Iterable[Event]) -> Sequence[Recorded]:
-        """Makes all of the events durable in one commit, or none of them; raises as ``append``."""
+        """Make all of the events durable in one commit, or none; raises like ``append``."""
         recorded = [Recorded(self._last + n, self._clock(), event) for n, event in enumerate(events, 1)]
         rows = [(item.seq, item.at, *encode(item.event)) for item in recorded]
         with _translating(self._path):
@@ -95,14 +94,14 @@ class EventStore:
         return recorded
 
     def rows(self, after: int = 0, most: int | None = None) -> Iterator[Row]:
-        """The undecoded events after ``after``, in order, up to the last one there is when it gets there.
+        """Yield the undecoded events after number ``after`` in order, up to the last one at the time of reading.
 
-        At most ``most`` of them; None for no limit.
+        ``most`` limits their number; None: no limit.
 
-        No transaction stays open between rows, so a slow reader never holds up the writer.
+        No transaction stays open between rows, so a slow reader never blocks the writer.
 
         Raises:
-            ArchiveCorrupt: an event cannot be read, or is missing.
+            ArchiveCorrupt: an event is unreadable or missing.
         """
         query = f"{_COLUMNS} WHERE seq > ? ORDER BY seq LIMIT ?"
         left = sys.maxsize if most is None else most
@@ -123,12 +122,15 @@ class EventStore:
                 return
 
     def read(self, after: int = 0, most: int | None = None) -> Iterator[Recorded]:
-        """The events after ``after``, as ``rows``; called again with the last ``seq`` it follows a writer."""
+        """Yield the events after number ``after`` like ``rows``.
+
+        To follow a writer, call it again with the last ``seq``.
+        """
         return map(self.decoded, self.rows(after, most))
 
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
-        """All that is read inside is of the log as it is now, whatever is appended meanwhile; for short work."""
+        """Give everything read inside a view of the log at one moment, unaffected by later events; for short work."""
         with _translating(self._path):
             self._connection.execute("BEGIN")
         try:
@@ -138,17 +140,17 @@ class EventStore:
                 self._connection.execute("COMMIT")
 
     def of_action(self, action: int) -> Sequence[Recorded]:
-        """All events of one action, in order."""
+        """Return all events of one action, in order."""
         with _translating(self._path):
             query = f"{_COLUMNS} WHERE action = ? ORDER BY seq"
             return [self.decoded(row) for row in self._connection.execute(query, (action,))]
 
     def graded(self, agent: int, until: int = sys.maxsize) -> Sequence[Recorded]:
-        """The resolved and unresolved evaluations of one agent, in order.
+        """Return the resolved and unresolved evaluations of one agent, in order.
 
         Args:
             agent: the agent.
-            until: number of an event; verdicts that were withdrawn by then are left out.
+            until: number of an event; verdicts withdrawn by then are left out.
         """
         query = (
             f"{_COLUMNS} WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'"
@@ -174,7 +176,7 @@ class EventStore:
         return {event.graded for event in self.withdrawals(until)}
 
     def calls(self, action: int) -> Sequence[ModelCalled]:
-        """The answered model calls of an action, by number."""
+        """Return the answered model calls of an action, ordered by number."""
         query = (
             f"{_COLUMNS} WHERE kind = 'model_called' AND action = ? ORDER BY json_extract(body, '$.number')"
         )
@@ -184,19 +186,20 @@ class EventStore:
         return [event for event in events if isinstance(event, ModelCalled)]
 
     def newest(self) -> int:
-        """Number of the last event there is now, whoever appended it; 0 for none."""
+        """Return the number of the current last event, whichever process appended it; 0 if there is none."""
         with _translating(self._path):
             return int(self._connection.execute(_NEWEST).fetchone()[0])
 
     def query(
         self, sql: str, parameters: Sequence[float | str] | Mapping[str, float | str] = ()
     ) -> Sequence[tuple[Any, ...]]:
-        """The rows of a SQL query over the table ``events`` and the views ``agents``, ``evaluations`` and ``spend``.
+        """Return the rows of a SQL query.
 
-        Views are as the run was made with them; a run made by an older dgm may lack a column.
+        It may use the table ``events`` and the views ``agents``, ``evaluations`` and ``spend``.
+        The views are those from the run's creation; in a run from an older dgm they may lack a column.
 
         Raises:
-            UserError: it is not a query that this log can answer.
+            UserError: this log cannot answer the query.
             ArchiveCorrupt: the log is damaged.
         """
         with _translating(self._path):
@@ -208,10 +211,10 @@ class EventStore:
                 raise UserError(f"{self._path}: {error}") from error
 
     def decoded(self, row: Row) -> Recorded:
-        """A row as a value.
+        """Return a row as a value.
 
         Raises:
-            ArchiveCorrupt: it is not an event; names its number.
+            ArchiveCorrupt: the row is not an event; names its number.
         """
         seq, at, kind, action, body = row
         try:
@@ -220,7 +223,7 @@ class EventStore:
             raise ArchiveCorrupt(f"{self._path}: event {seq}: {error}") from error
 
     def close(self) -> None:
-        """Closes the file and lets the next writer in."""
+        """Close the file and let the next writer in."""
         self._connection.close()
         if self._lock:
             self._lock.close()
@@ -243,7 +246,7 @@ def _translating(path: Path) -> Iterator[None]:
 
 
 def _translated(path: Path, error: Exception) -> DgmError:
-    # Python's own sqlite errors (text that is not UTF-8) carry no code; those are damage too.
+    # Python's own sqlite errors (text that is not UTF-8) have no code; they mean damage, too.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     match code & 0xFF if code != sqlite3.SQLITE_IOERR_SHORT_READ else sqlite3.SQLITE_CORRUPT:
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
@@ -312,7 +315,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
         connection.close()
         if not isinstance(error.__cause__, sqlite3.Error):
             raise
-        # A log in WAL mode wants files beside it even to be read; a read-only folder cannot give it those.
+        # A log in WAL mode needs files beside it even for reading; a read-only folder cannot hold them.
         connection = _open_unwritable(path)
     except DgmError:
         connection.close()

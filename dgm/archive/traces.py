@@ -1,7 +1,7 @@
-"""The bulk of a run, content-addressed and compressed: model exchanges, transcripts, patches, test logs.
+"""The bulk data of a run, content-addressed and compressed: model exchanges, transcripts, patches, test logs.
 
-An event names a trace by the SHA-256 of its bytes, so equal traces are stored once and a damaged one is
-noticed. A trace is on disk before ``put`` returns; only then may an event name it.
+An event names a trace by the SHA-256 of its bytes. So equal traces are stored once, and damage is detected. A trace is
+on disk before ``put`` returns; only then may an event name it.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from dgm.domain import Digest
 from dgm.errors import ArchiveCorrupt, UserError
 
 DEFAULT_LIMIT = 1_000_000
-"""Bytes of a trace that are kept where the caller states no other bound."""
+"""Maximum size of a stored trace in bytes, unless the caller sets another one."""
 
 
 class Traces:
@@ -24,10 +24,9 @@ class Traces:
         self._folder = folder
 
     def put(self, data: bytes, limit: int | None = DEFAULT_LIMIT) -> Digest:
-        """Stores ``data`` and returns the name of what was stored.
+        """Store ``data`` and return the name of the stored trace.
 
-        Above ``limit`` bytes (``None``: no bound) the middle is replaced by a line that says how much was
-        cut.
+        Above ``limit`` bytes (``None``: no limit) the middle is replaced by a line that states how much was cut.
 
         Raises:
             Infrastructure: the disk is full or failing.
@@ -36,7 +35,7 @@ class Traces:
         return self.put_all([data if limit is None else shortened(data, limit)])[0]
 
     def put_all(self, traces: Iterable[bytes]) -> Sequence[Digest]:
-        """Stores several whole traces for less than one by one; raises as ``put``."""
+        """Store several whole traces faster than one by one; raises like ``put``."""
         digests: list[Digest] = []
         new: dict[Path, bytes] = {}
         for data in traces:
@@ -46,7 +45,7 @@ class Traces:
             if path in new:
                 continue
             if path.exists():
-                # Whoever put it there may not have come to this yet.
+                # The process that wrote it may not have synced the folder yet.
                 sync_folder(path.parent)
             else:
                 new[path] = zlib.compress(data)
@@ -54,10 +53,10 @@ class Traces:
         return digests
 
     def get(self, digest: Digest) -> bytes:
-        """What was stored under ``digest``.
+        """Return the data stored under ``digest``.
 
         Raises:
-            ArchiveCorrupt: the trace is missing, or is no longer what was stored.
+            ArchiveCorrupt: the trace is missing, or differs from what was stored.
         """
         path = self._path(digest)
         try:
@@ -77,12 +76,12 @@ class Traces:
 
 
 def name_of(data: bytes) -> Digest:
-    """What a trace of exactly these bytes is called."""
+    """Return the name of a trace with exactly these bytes."""
     return Digest(hashlib.sha256(data).hexdigest())
 
 
 def shortened(data: bytes, limit: int) -> bytes:
-    """At most ``limit`` bytes of ``data`` (and one line): head and tail, and between them what is missing."""
+    """Return at most ``limit`` bytes of ``data``, and one line: head, a note of what is missing, and tail."""
     if len(data) <= limit:
         return data
     tail = limit // 4

@@ -1,9 +1,8 @@
-"""The tree of agents as a fold of the events: who is whose child, what each one solved, what still runs.
+"""The tree of agents as a fold of the events: parents and children, verdicts of each agent, actions in flight.
 
-A verdict is added to its agent and to every ancestor when it is applied, so that the tally of a clade (an
-agent and all its descendants; clade metaproductivity, arXiv:2510.21614, section 3) is read in O(1) and
-nothing is ever recomputed on reading. Which step comes next is left to the policies, what is on disk to the
-store.
+A verdict is added to its agent and to every ancestor when it is applied. So the tally of a clade (an agent and all its
+descendants; clade metaproductivity, arXiv:2510.21614, section 3) is read in O(1), and reading never recomputes
+anything. The policies choose the next step; the store keeps the events on disk.
 """
 
 import sys
@@ -62,11 +61,11 @@ from dgm.errors import ArchiveCorrupt
 
 
 class Tree(Genealogy):
-    """Everything that a run's events say, held in memory.
+    """The state of a run according to its events, held in memory.
 
-    The numeric columns (one entry per agent, indexed by its id) are plain arrays, so that
-    ``numpy.array(column)`` copies them in one go; treat them as read-only. Views that the methods return are
-    live: they change with the next event, never by being read.
+    The numeric columns (one entry per agent, indexed by its id) are plain arrays, so that ``numpy.array(column)``
+    copies them at once. Treat them as read-only. Views that the methods return are live: they change with the next
+    event, never by being read.
     """
 
     def __init__(self) -> None:
@@ -76,39 +75,39 @@ class Tree(Genealogy):
         self.clade_resolved = array("q")
         self.clade_unresolved = array("q")
         self.tried_count = array("q")
-        """Tasks per agent that ``tried`` names."""
+        """Number of tasks per agent that ``tried`` names."""
         self.pending_evaluations = array("q")
         self.expansions = array("q")
-        """Expansions started with the agent as first parent; one that is performed again counts once."""
+        """Expansions started with the agent as first parent; a repeated expansion counts once."""
         self.expansions_begun = 0
-        """The same over all agents."""
+        """Expansions started over all agents."""
         self.expansions_in_flight = 0
-        """Those that run, or wait to be performed again; not those whose child waits for a person."""
+        """Expansions that run or wait to be repeated; those whose child waits for a person are not included."""
         self.barren = array("q")
-        """Stillborn children with the agent as first parent, since the last one that was born.
+        """Stillborn children with the agent as first parent, since its last child that was born.
 
-        Those that a person, or a time-out in a person's place, decided on do not count: they could be made. After a
-        session that could not go on, and a change of settings that may mend that, everybody's count begins anew.
+        Children rejected by a person, or by a time-out in a person's place, do not count: they could be made. All
+        counts are reset after a session that could not go on, when changed settings may remove the cause.
         """
         self.deaths = Deaths()
         self.evaluations = 0
-        """Graded resolved or unresolved; every attempt counts."""
+        """Evaluations graded resolved or unresolved; every attempt counts."""
         self.invalid = 0
         self.budget = Budget()
         self.tasks: tuple[TaskId, ...] = ()
         self.flips = FlipCounts()
         self.withdrawals = Withdrawals()
         self.changes: list[tuple[int, Mapping[str, Any]]] = []
-        """Settings that were changed, nested, each with the number of its event."""
+        """Changed settings, nested, each with the number of its event."""
         self.seq = 0
-        """Of the last event applied."""
+        """Number of the last applied event."""
         self.next_action = ActionId(1)
         self.stop_reason = ""
-        """Why the last session ended in good order; empty while one runs, or after it was killed."""
+        """Why the last session ended in good order; empty while a session runs, or if it was killed."""
         self.paused = ""
-        """Why the run waits for its provider; empty while it does not."""
+        """Why the run waits for its provider; empty if it does not wait."""
         self.refusals = 0
-        """Requests that the gateway refused to agents."""
+        """Number of agents' requests that the gateway refused."""
         self._verdicts: list[dict[TaskId, Verdict | None]] = []
         self._pending: dict[ActionId, Action] = {}
         self._redo: dict[ActionId, Action] = {}
@@ -120,11 +119,14 @@ class Tree(Genealogy):
         self._watch = Watch()
         self._deferred = False
 
-    # What the tree says
+    # Queries
 
     @property
     def pending(self) -> Mapping[ActionId, Action]:
-        """Started actions without an outcome, in order of their (last) start; children that wait are not there."""
+        """Started actions without an outcome, ordered by last start.
+
+        Expansions whose child waits for a person are not included.
+        """
         return MappingProxyType(self._pending)
 
     @property
@@ -134,22 +136,22 @@ class Tree(Genealogy):
 
     @property
     def stillborn(self) -> Mapping[str, int]:
-        """Expansions that gave nothing, counted by the stage that they failed at."""
+        """Number of expansions without a child, by the stage that failed."""
         return MappingProxyType(self._stillborn)
 
     @property
     def spend_by(self) -> Mapping[tuple[str, str], Usage]:
-        """The same by role and model."""
+        """Total usage of model calls by role and model."""
         return self.model_calls.by
 
     @property
     def spend(self) -> Usage:
-        """What all model calls took; calls that a process's death cut off are in it at their worst case."""
+        """Total usage of all model calls; calls cut off by a process's death count at their worst case."""
         return self.model_calls.total
 
     @property
     def wall_seconds(self) -> float:
-        """From first to last event of each session, summed; the time between sessions is not counted."""
+        """Summed time from first to last event of each session, without the time between sessions."""
         return self._watch.seconds
 
     @property
@@ -163,48 +165,48 @@ class Tree(Genealogy):
         return self._watch.last
 
     def spend_of(self, action: ActionId) -> Usage:
-        """What the model calls of one action took, over all its tries."""
+        """Return the usage of one action's model calls over all its tries."""
         return self.model_calls.of(action)
 
     def to_redo(self) -> Mapping[ActionId, Action]:
-        """Actions that were lost or invalid, are not running and were not given up: to be performed again."""
+        """Return actions to repeat: lost or invalid, not running and not given up."""
         return MappingProxyType(self._redo)
 
     def tries(self, action: ActionId) -> int:
-        """How often the action was started."""
+        """Return the number of starts of the action."""
         return int(0 < action < self.next_action) + self._restarts.get(action, 0)
 
     def child_number(self, action: ActionId) -> int:
-        """How many expansions of the same first parent were started before this one."""
+        """Return the number of expansions of the same first parent that were started before this one."""
         return self._child_numbers[action]
 
     def own(self, agent: AgentId) -> Tally:
-        """The agent's own verdicts."""
+        """Return the tally of the agent's own verdicts."""
         return Tally(self.own_resolved[agent], self.own_unresolved[agent])
 
     def clade(self, agent: AgentId) -> Tally:
-        """The verdicts of the agent and all its descendants, each descendant once."""
+        """Return the tally of the agent and all its descendants, each descendant once."""
         return Tally(self.clade_resolved[agent], self.clade_unresolved[agent])
 
     def tried(self, agent: AgentId) -> AbstractSet[TaskId]:
-        """Tasks whose first attempt was started: graded, running, to be performed again, or given up."""
+        """Return tasks whose first attempt was started: graded, running, to be repeated, or given up."""
         return self._verdicts[agent].keys()
 
     def verdict(self, agent: AgentId, task: TaskId) -> Verdict | None:
-        """The verdict of the first attempt; ``None`` where there is none (yet)."""
+        """Return the verdict of the first attempt; ``None`` if there is none (yet)."""
         return self._verdicts[agent].get(task)
 
     def verdicts(self, agent: AgentId) -> Mapping[TaskId, Verdict | None]:
-        """``verdict`` for all that the agent has tried."""
+        """Return ``verdict`` for each task that the agent has tried."""
         return MappingProxyType(self._verdicts[agent])
 
-    # How it grows
+    # Updates
 
     def apply(self, recorded: Recorded) -> None:
-        """Folds one event in; events come in the order of the log, each once.
+        """Fold in one event; events must come once each, in the order of the log.
 
         Raises:
-            ArchiveCorrupt: the event cannot follow what came before.
+            ArchiveCorrupt: the event cannot follow the earlier ones.
         """
         match recorded.event:
             case TaskGraded(action, outcome):
@@ -257,12 +259,12 @@ class Tree(Genealogy):
                 pass
 
     def passed(self, seq: int, at: float) -> None:
-        """Notes the place in the log up to which the tree was folded."""
+        """Note the place in the log up to which the tree is folded."""
         self.seq = seq
         self._watch.passed(at)
 
     def started(self, action: ActionId, what: Action, again: bool) -> None:
-        """Folds an ``ActionStarted``."""
+        """Fold in an ``ActionStarted``."""
         if action < self.next_action:
             self._forget(action)
         self._pending[action] = what
@@ -285,7 +287,7 @@ class Tree(Genealogy):
                 self._aims[action] = sys.intern(what.aim)
 
     def graded(self, action: ActionId, agent: AgentId, task: TaskId, attempt: int, verdict: Verdict) -> None:
-        """Folds a ``TaskGraded``; an invalid one is to be performed again."""
+        """Fold in a ``TaskGraded``; an invalid one is to be repeated."""
         what = self._forget(action)
         if verdict is Verdict.INVALID:
             self.invalid += 1
@@ -314,9 +316,9 @@ class Tree(Genealogy):
 
     @contextmanager
     def many(self) -> Iterator[None]:
-        """Inside it clade tallies are left alone; they are brought up to date once, at its end.
+        """Defer updates of clade tallies to the end of the context, and then do them all at once.
 
-        Opening a long run is several times faster for it.
+        This makes opening a long run several times faster.
         """
         before = self.own_resolved[:], self.own_unresolved[:]
         self._deferred = True

@@ -1,4 +1,4 @@
-"""A packed run back into an ordinary one: checked while it is read, and never there by half."""
+"""Conversion of a packed run into an ordinary one: checked while it is read, and never left incomplete."""
 
 import hashlib
 import re
@@ -19,19 +19,19 @@ _REF = re.compile(rb"[0-9a-f]{40} refs/heads/(?:agents|waiting)/[0-9]{1,9}|#[^\n
 
 
 def read_manifest(file: Path) -> Manifest:
-    """What a packed run says of itself; raises as ``ContainerReader``."""
+    """Return the manifest of a packed run; raises like ``ContainerReader``."""
     with ContainerReader(file) as packed:
         return packed.manifest
 
 
 def unpack(file: Path, folder: Path) -> Manifest:
-    """Unpacks a run to ``folder``, which appears when everything was checked.
+    """Unpack a run to ``folder``, which appears only after all checks have passed.
 
-    Git's configuration and its index are made here and not taken from the file.
+    Git's configuration and its index are created here and not taken from the file.
 
     Raises:
         UserError: the folder exists, the file is not a packed run, or a newer dgm made it.
-        ArchiveCorrupt: the file is damaged, or not what its manifest says; names the first thing wrong.
+        ArchiveCorrupt: the file is damaged, or differs from its manifest; names the first fault.
         Infrastructure: the disk is full or failing.
     """
     folder = folder.resolve()

@@ -1,4 +1,4 @@
-"""Is a run what its log says: every trace by its name, every object of git, every ref and descent."""
+"""Check that a run agrees with its log: every trace's name, every git object, every ref and every descent."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -24,10 +24,10 @@ from dgm.errors import ArchiveCorrupt
 
 
 def verify(folder: Path) -> Mapping[str, int]:
-    """Checks a run and the examination in it; returns how much of what was checked.
+    """Check a run and the examination in it; return the number of checked items by kind.
 
     Raises:
-        ArchiveCorrupt: names the first thing wrong.
+        ArchiveCorrupt: there is a fault; names the first one.
     """
     counts = _verify(folder)
     if (folder / "holdout" / "run.json").exists():
@@ -37,7 +37,7 @@ def verify(folder: Path) -> Mapping[str, int]:
 
 
 def verify_file(file: Path) -> Mapping[str, int]:
-    """Checks a packed run: each checksum of its manifest, then as ``verify``; raises as ``unpack``, too."""
+    """Check each checksum in the manifest of a packed run, then ``verify`` it; raises like both and ``unpack``."""
     with tempfile.TemporaryDirectory(prefix="dgm-") as scratch:
         manifest = unpack(file, Path(scratch, "run"))
         try:
@@ -60,7 +60,7 @@ def _verify(folder: Path) -> Mapping[str, int]:
                 if digest not in checked:
                     _check_trace(run, recorded, name, digest)
                     checked.add(digest)
-        # Whatever else lies there; what the process that died last had not come to name is no fault.
+        # Also check all other traces. A process that died may have left some that no event names; that is no fault.
         stored = sorted((folder / "traces").glob("??/*.z"))
         for path in stored:
             digest = Digest(path.parent.name + path.stem)

@@ -1,4 +1,4 @@
-"""Wall time of a run: over all sessions, without the time between them."""
+"""Wall time of a run over all sessions, without the time between them."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Watch:
 
     @property
     def seconds(self) -> float:
-        """From first to last event of each session, summed."""
+        """Summed time from first to last event of each session, in seconds."""
         return self._closed + self._last - self._start
 
     @property
@@ -27,12 +27,12 @@ class Watch:
         return self._last
 
     def begin(self, at: float) -> None:
-        """Begin a session; what was between the last one and this does not count."""
+        """Begin a session; the time since the last one does not count."""
         self._closed = self.seconds
         self._start = self._last = at
 
     def passed(self, at: float) -> None:
-        """Note the time of an event; a clock that was set back takes nothing away."""
+        """Note the time of an event. If the clock was set back, no time is subtracted."""
         if not self._start:
             self._start = at
         if at > self._last:

@@ -1,7 +1,7 @@
-"""Raw requests and replies of providers as JSON bytes and back, a request as what it adds to an earlier one.
+"""Raw requests and replies of providers as JSON bytes and back. A request is stored as a difference to another.
 
-A request names the trace of an earlier one, how many of that one's turns it repeats, and which of its other keys are
-as they were there. So a conversation takes what it says, not the square of that.
+A request names the trace of an earlier request, how many of its turns it repeats, and which of its other keys are
+unchanged. So the space is linear in the length of the conversation and not quadratic.
 """
 
 import json
@@ -14,12 +14,12 @@ from dgm.messages import JsonObject, Stop, WireProtocol, WireReply, WireRequest
 
 _dump = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 TURNS = {WireProtocol.CHAT: "messages", WireProtocol.RESPONSES: "input", WireProtocol.MESSAGES: "messages"}
-"""Protocol → the key under which the turns of a conversation stand."""
+"""Protocol → the key of the turns of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireBase:
-    """An earlier request of the same conversation, and the trace that it is in."""
+    """An earlier request of the same conversation, and its trace."""
 
     digest: Digest
     request: WireRequest
@@ -33,7 +33,7 @@ def is_wire(body: Mapping[str, Any]) -> bool:
 
 
 def encode_wire_request(request: WireRequest, base: WireBase | None = None) -> bytes:
-    """Return canonical JSON of a request: equal requests over equal bases give equal bytes."""
+    """Return the canonical JSON of a request: equal requests over equal bases give equal bytes."""
     if base and base.request.protocol is not request.protocol:
         base = None
     body = dict(request.body)
@@ -56,10 +56,10 @@ def encode_wire_request(request: WireRequest, base: WireBase | None = None) -> b
 
 
 def decode_wire_request(record: Mapping[str, Any], base: WireRequest | None = None) -> WireRequest:
-    """Return the request that a trace's JSON stands for, over the request that it builds on.
+    """Return the request in a trace's JSON, given the request that it builds on.
 
     Raises:
-        ValueError, KeyError, TypeError: the JSON is no request.
+        ValueError, KeyError, TypeError: the JSON is not a request.
     """
     protocol = WireProtocol(record["wire"])
     body = dict(record["body"])
@@ -72,7 +72,7 @@ def decode_wire_request(record: Mapping[str, Any], base: WireRequest | None = No
 
 
 def encode_wire_reply(reply: WireReply) -> bytes:
-    """Return canonical JSON of a reply; its bytes are kept as they are."""
+    """Return the canonical JSON of a reply; the bytes of its content are kept unchanged."""
     record: dict[str, Any] = {
         "wire": reply.protocol.value,
         "content": reply.content.decode("utf-8", "surrogateescape"),
@@ -86,7 +86,7 @@ def encode_wire_reply(reply: WireReply) -> bytes:
 
 
 def decode_wire_reply(record: Mapping[str, Any]) -> WireReply:
-    """Return what ``encode_wire_reply`` was given; raises as ``decode_wire_request``."""
+    """Return the reply that ``encode_wire_reply`` encoded; raises like ``decode_wire_request``."""
     return WireReply(
         WireProtocol(record["wire"]),
         record["content"].encode("utf-8", "surrogateescape"),
@@ -100,7 +100,7 @@ def decode_wire_reply(record: Mapping[str, Any]) -> WireReply:
 
 
 def _common(new: object, old: object) -> int:
-    """Return how many turns two conversations share at their beginning."""
+    """Return the number of turns that two conversations share at their beginning."""
     if not isinstance(new, list) or not isinstance(old, list):
         return 0
     return _shared(new, old)
@@ -116,7 +116,7 @@ def _shared(new: Sequence[JsonObject], old: Sequence[JsonObject]) -> int:
 
 
 def _same(one: object, other: object) -> bool:
-    """Return whether two JSON values are written alike: 1, 1.0 and true are equal in Python, not there."""
+    """Return whether two JSON values have the same JSON text; Python treats 1, 1.0 and true as equal."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
