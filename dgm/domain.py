@@ -1,7 +1,7 @@
 """The nouns of a search as immutable values: agents, tasks, verdicts, actions and their outcomes.
 
-No behaviour beyond arithmetic lives here, and nothing of the outside world. Everything on disk and everything a
-policy sees is made of these.
+This module has no behaviour beyond arithmetic and no access to the outside world. Everything on disk and everything a
+policy sees consists of these values.
 """
 
 from collections.abc import Mapping
@@ -10,54 +10,54 @@ from enum import StrEnum
 from typing import NewType
 
 AgentId = NewType("AgentId", int)
-"""0, 1, 2 … in order of birth; 0 is the seed, and a parent's id is below its child's."""
+"""0, 1, 2 … in order of birth. 0 is the seed; a parent's id is smaller than its child's."""
 TaskId = NewType("TaskId", str)
 ActionId = NewType("ActionId", int)
-"""1, 2, 3 … in order of the first start; an action that is performed again keeps its id. 0 is the seed's birth."""
+"""1, 2, 3 … in order of first start. A repeated action keeps its id. 0 is the seed's birth."""
 CommitId = NewType("CommitId", str)
 Digest = NewType("Digest", str)
-"""SHA-256 in hex of a trace's uncompressed bytes."""
+"""SHA-256 of a trace's uncompressed bytes, in hex."""
 
 SEED = AgentId(0)
 NO_ACTION = ActionId(0)
 
 
 class Split(StrEnum):
-    """Who may learn from a task."""
+    """The users of a task: who may learn from it."""
 
     SEARCH = "search"
-    """Policies and operators learn from it."""
+    """Policies and operators learn from the task."""
     PROMOTION = "promotion"
-    """Only accept or reject ever comes back from it."""
+    """The task only ever yields accept or reject."""
     HOLDOUT = "holdout"
-    """Reports only."""
+    """The task is used in reports only."""
 
 
 class Verdict(StrEnum):
-    """What became of one evaluation."""
+    """The result of one evaluation."""
 
     RESOLVED = "resolved"
     UNRESOLVED = "unresolved"
     INVALID = "invalid"
-    """The infrastructure failed: tried again, and counted nowhere."""
+    """The infrastructure failed: the evaluation is repeated, and this verdict counts nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What model calls took. Tokens are the provider's count (the offline model's: characters / 4)."""
+    """Usage of model calls. Tokens are the provider's count (the offline model's: characters / 4)."""
 
     calls: int = 0
     input_tokens: int = 0
-    """Cached ones included."""
+    """Includes cached tokens."""
     output_tokens: int = 0
-    """Reasoning included."""
+    """Includes reasoning tokens."""
     usd: float = 0.0
     cached_tokens: int = 0
-    """Of the input: read from the provider's cache."""
+    """Input tokens read from the provider's cache."""
     written_tokens: int = 0
-    """Of the input: written to the provider's cache."""
+    """Input tokens written to the provider's cache."""
     reasoning_tokens: int = 0
-    """Of the output: reasoning."""
+    """Output tokens used for reasoning."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -72,13 +72,13 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Input and output together."""
+        """Sum of input and output tokens."""
         return self.input_tokens + self.output_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of verdicts; ``invalid`` ones are in neither."""
+    """Counts of verdicts; neither count includes ``invalid`` ones."""
 
     resolved: int = 0
     unresolved: int = 0
@@ -88,22 +88,22 @@ class Tally:
 
     @property
     def n(self) -> int:
-        """Evaluations that count."""
+        """Number of evaluations that count."""
         return self.resolved + self.unresolved
 
     @property
     def rate(self) -> float:
-        """Resolved / n; 0.0 where nothing was evaluated."""
+        """Resolved / n; 0.0 if nothing was evaluated."""
         return self.resolved / self.n if self.n else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A member of the archive: a commit of scaffold source and where it came from."""
+    """A member of the archive: a commit of scaffold source and its origin."""
 
     id: AgentId
     parents: tuple[AgentId, ...]
-    """One, or two for a crossover (the first is the lineage parent); none for the seed."""
+    """One parent, or two for a crossover (the first is the lineage parent); none for the seed."""
     commit: CommitId
     operator: str
     rationale: str
@@ -112,13 +112,13 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Exactly what an agent may see. Hidden tests, gold patches and the split stay inside the benchmark."""
+    """The data of a task that an agent may see. Hidden tests, gold patches and the split stay inside the benchmark."""
 
     id: TaskId
     benchmark: str
     prompt: str
     image: str
-    """As in ``SandboxSpec.image``."""
+    """Same as ``SandboxSpec.image``."""
     workdir: str
     """Absolute path inside the sandbox."""
     timeout_s: float
@@ -127,11 +127,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of a snapshot. A symbolic link's ``data`` is its target."""
+    """One file of a snapshot. For a symbolic link, ``data`` is its target."""
 
     data: bytes
     mode: int = 0o100644
-    """As git writes it: 0o100644, 0o100755 or 0o120000."""
+    """Git's mode: 0o100644, 0o100755 or 0o120000."""
 
 
 Snapshot = Mapping[str, Entry]
@@ -145,16 +145,16 @@ class Expand:
     parents: tuple[AgentId, ...]
     operator: str
     evidence: tuple[ActionId, ...] = ()
-    """The evaluations whose traces the operator may see; chosen when the action starts, so that it can be repeated.
-    The same holds for all that follows."""
+    """Evaluations whose traces the operator may see. This and all fields below are chosen when the action starts, so
+    that it can be repeated."""
     shown: tuple[AgentId, ...] = ()
-    """Agents beside the parents whose source, diffs and verdicts the operator may see."""
+    """Agents other than the parents whose source, diffs and verdicts the operator may see."""
     aim: str = ""
-    """What the child is to be better at, in a word of the operator's: a part of the scaffold, a kind of failure."""
+    """Goal of the child in one of the operator's words: a part of the scaffold, or a kind of failure."""
     case: ActionId = NO_ACTION
     """The one evaluation of ``evidence`` that the child is made for; 0: none in particular."""
     probes: tuple[TaskId, ...] = ()
-    """Tasks that every parent has always resolved, for the child to be tried on."""
+    """Tasks that every parent has always resolved, on which the child is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ Action = Expand | Evaluate
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an action took: model usage, wall seconds, and the traces it left (``patch``, ``log``, ``tests`` …)."""
+    """The cost of an action: model usage, wall seconds, and its traces (``patch``, ``log``, ``tests`` …)."""
 
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
@@ -188,12 +188,12 @@ class Born:
     rationale: str
     cost: Cost = field(default_factory=Cost)
     syntax: str = ""
-    """``meta.syntax_key`` of its source; empty where nobody looked."""
+    """``meta.syntax_key`` of the source; empty if it was not computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stillborn:
-    """An expansion gave nothing usable; ``stage`` names where it failed."""
+    """An expansion gave no usable child; ``stage`` names the step that failed."""
 
     parents: tuple[AgentId, ...]
     operator: str
@@ -201,7 +201,7 @@ class Stillborn:
     reason: str
     cost: Cost = field(default_factory=Cost)
     decided: str = ""
-    """Who said so, where a child waited for an answer: ``a person`` or ``time-out``."""
+    """Source of the decision if the child waited for an answer: ``a person`` or ``time-out``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,12 +215,12 @@ class Evaluation:
     reason: str
     """One line that a person understands."""
     score: float = 0.0
-    """1.0 resolved, else the share of FAIL_TO_PASS tests that passed."""
+    """1.0 if resolved, otherwise the share of FAIL_TO_PASS tests that passed."""
     cost: Cost = field(default_factory=Cost)
 
     @property
     def tally(self) -> Tally:
-        """What this adds to its agent and to every clade it is in."""
+        """The counts that this evaluation adds to its agent and to every clade that contains it."""
         match self.verdict:
             case Verdict.RESOLVED:
                 return Tally(1, 0)
@@ -235,19 +235,19 @@ Outcome = Born | Stillborn | Evaluation
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of a run; ``None`` is no limit. Failed and stillborn work counts."""
+    """Limits of a run; ``None`` means no limit. Failed and stillborn work counts."""
 
     evaluations: int | None = None
-    """Graded evaluations (``invalid`` ones do not count)."""
+    """Graded evaluations; ``invalid`` ones do not count."""
     agents: int | None = None
-    """Members of the archive, the seed included."""
+    """Members of the archive, including the seed."""
     usd: float | None = None
     tokens: int | None = None
     seconds: float | None = None
     """Wall time over all of the run's sessions."""
     expansion_cost: float = 0.0
-    """Evaluations of the budget that one expansion takes, whatever comes of it."""
+    """Evaluations that one expansion takes from the budget, whatever its outcome."""
     score: float | None = None
-    """Lower bound of the best agent at which the search has reached its goal, above 0 and below 1."""
+    """Lower bound of the best agent at which the search has reached its goal; above 0 and below 1."""
     patience: int | None = None
-    """Graded evaluations without a better recommendation after which the search ends."""
+    """Number of graded evaluations without a better recommendation after which the search ends."""

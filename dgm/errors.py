@@ -1,12 +1,12 @@
-"""The errors of dgm: each says who can act on it.
+"""The errors of dgm, by who can act on them.
 
-A ``UserError`` is mended by whoever typed the command, ``Infrastructure`` by trying again, an ``AgentFault``
-by nobody: it becomes data (an unresolved or stillborn outcome) at the worker's edge.
+The person who typed the command fixes a ``UserError``. A retry fixes ``Infrastructure``. An ``AgentFault`` is not
+fixed: at the worker's edge it becomes data (an unresolved or stillborn outcome).
 """
 
 
 class DgmError(Exception):
-    """Whatever dgm raises on purpose."""
+    """The base class of all errors that dgm raises on purpose."""
 
 
 class UserError(DgmError, ValueError):
@@ -14,18 +14,18 @@ class UserError(DgmError, ValueError):
 
 
 class Infrastructure(DgmError, OSError):
-    """The world around the agents failed (engine, disk, network): retryable, and never an agent's fault."""
+    """A failure outside the agents (engine, disk, network): retryable, and never an agent's fault."""
 
 
 class ProviderRefuses(Infrastructure):
-    """A provider of models takes nothing from us any more (wrong key, no credit): a person has to mend that."""
+    """A provider of models refuses all requests (wrong key, no credit) until a person fixes the cause."""
 
 
 class ProviderWaits(Infrastructure):
-    """A provider asks for a wait that is too long for a call to be held open.
+    """A provider asks for a wait that is too long to keep a call open.
 
     Attributes:
-        until: Unix time at which it may be asked again.
+        until: Unix time from which the provider may be asked again.
     """
 
     def __init__(self, message: str, until: float) -> None:
@@ -34,7 +34,7 @@ class ProviderWaits(Infrastructure):
 
 
 class ArchiveCorrupt(DgmError, ValueError):
-    """A run on disk is not what dgm wrote; the message names the file and the first thing wrong."""
+    """A run on disk differs from dgm's format; the message names the file and the first fault."""
 
 
 class ArchiveBusy(UserError):
@@ -46,15 +46,15 @@ class BudgetExhausted(DgmError):
 
 
 class PluginFault(DgmError):
-    """An installed plug-in does not keep what its protocol promises; the message names it."""
+    """An installed plug-in violates its protocol; the message names it."""
 
 
 class AgentFault(DgmError):
-    """An agent left something that cannot be used (too large, not a file tree, …): data, not an incident.
+    """An agent left something unusable (too large, not a file tree, …): data, not an incident.
 
     Attributes:
-        stage: where it showed, in a word (``patch``, ``check``, ``size`` …).
-        output: what the agent's program had printed by then, where it ran.
+        stage: the step that found it, in a word (``patch``, ``check``, ``size`` …).
+        output: the output of the agent's program so far, if it ran.
     """
 
     def __init__(self, stage: str, message: str, output: bytes = b"") -> None:

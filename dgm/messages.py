@@ -1,7 +1,7 @@
-"""What is said between an agent and a model, in one neutral form.
+"""The messages between an agent and a model, in one neutral form.
 
-The gateway translates wire protocols into these values, model adapters translate them into a vendor's. A value
-holds everything that a reply may depend on; who asked, and for which action, is in ``CallKey``.
+The gateway translates wire protocols into these values; model adapters translate them into a vendor's form. A value
+holds everything that a reply may depend on. ``CallKey`` identifies the asking action.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from dgm.domain import ActionId, Usage
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """The speaker of a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 
 class Stop(StrEnum):
-    """Why a model stopped speaking."""
+    """The reason why a model stopped."""
 
     END = "end"
     TOOL_CALLS = "tool_calls"
@@ -32,7 +32,7 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model asks the scaffold to run a tool; ``arguments`` is the JSON text as the model wrote it."""
+    """A model's request to the scaffold to run a tool; ``arguments`` is the JSON text that the model wrote."""
 
     id: str
     name: str
@@ -41,29 +41,29 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A vendor's own form of one assistant turn, kept where it holds what ours cannot: reasoning and its signatures.
+    """A vendor's own form of one assistant turn, kept for content that dgm's form lacks: reasoning and its signatures.
 
-    Only what a vendor itself said is ever kept here; nothing that an agent sends becomes a ``Native``.
+    Only a vendor's own output is kept here; an agent's input never becomes a ``Native``.
     """
 
     vendor: str
     """The adapter that made it and can send it back: ``anthropic``, ``openai-responses``, ``openai-chat``."""
     data: str
-    """The turn as JSON text, as the vendor wrote it."""
+    """The turn as the JSON text that the vendor wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn: text, the calls that an assistant makes, or (role ``tool``) the result of the call ``call_id``."""
+    """One turn: text, an assistant's tool calls, or (role ``tool``) the result of the call ``call_id``."""
 
     role: Role
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     call_id: str = ""
     failed: bool = False
-    """Of a tool's result: the tool says that it failed."""
+    """For a tool's result: the tool reported a failure."""
     native: Native | None = None
-    """Of an assistant's turn: put back by the gateway where the turn is one that the model said in this job."""
+    """For an assistant's turn: the gateway restores it if the model produced this turn in this job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,58 +77,58 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Everything a reply may depend on."""
+    """Everything that a reply may depend on."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool] = ()
     model: str = ""
     temperature: float | None = None
     max_output_tokens: int | None = None
-    """Reasoning included. The gateway always sets it before a model is asked."""
+    """Includes reasoning. The gateway always sets it before it asks a model."""
     top_p: float | None = None
     stop: tuple[str, ...] = ()
-    """Texts at which the model is to stop."""
+    """Texts at which the model stops."""
     tool_choice: str = "auto"
     """``auto``, ``none``, ``required``, or ``tool:NAME``."""
     parallel: bool = True
-    """Whether one reply may hold several calls."""
+    """Whether one reply may hold several tool calls."""
     effort: str = ""
-    """How much a reasoning model is to think: ``minimal``, ``low``, ``medium``, ``high`` …; empty: as it likes."""
+    """Reasoning effort: ``minimal``, ``low``, ``medium``, ``high`` …; empty: the model's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the model said, and what that took."""
+    """A model's answer and its usage."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
     stop: Stop = Stop.END
     usage: Usage = field(default_factory=Usage)
     reasoning: str = ""
-    """What can be read of the model's reasoning."""
+    """The readable part of the model's reasoning."""
     native: Native | None = None
     error: str = ""
-    """Set where the provider refused the request for good (``context_length_exceeded`` …): its word for it; the
-    message is in ``text``. Or ``CUT_SHORT``."""
+    """The provider's code (``context_length_exceeded`` …) if it refused the request for good; ``text`` is its
+    message. Or ``CUT_SHORT``."""
 
 
 CUT_SHORT = "cut_short_by_budget"
-"""Error of a reply that had less room than the agent was given, because the run's money ran out: no agent gets it."""
+"""Error of a reply that got a smaller limit than the agent's, because the run's money ran out. No agent gets it."""
 
 
 JsonObject = Mapping[str, Any]
-"""An object of JSON, as a program or a provider wrote it."""
+"""A JSON object as a program or a provider wrote it."""
 
 
 class WireProtocol(StrEnum):
     """The protocols that agents and providers speak."""
 
     CHAT = "chat"
-    """OpenAI's Chat Completions, and every server that is compatible with them."""
+    """OpenAI's Chat Completions, and all compatible servers."""
     RESPONSES = "responses"
-    """OpenAI's Responses."""
+    """OpenAI's Responses API."""
     MESSAGES = "messages"
-    """Anthropic's Messages."""
+    """Anthropic's Messages API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +138,12 @@ class WireRequest:
     protocol: WireProtocol
     body: JsonObject
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Headers of the agent that are passed on, such as ``anthropic-beta``."""
+    """Headers of the agent's request that are passed on, such as ``anthropic-beta``."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireReply:
-    """A provider's answer as the agent gets it."""
+    """A provider's answer in the form that the agent gets."""
 
     protocol: WireProtocol
     content: bytes
@@ -152,15 +152,15 @@ class WireReply:
     usage: Usage
     stop: Stop = Stop.END
     error: str = ""
-    """As in ``Reply``; the content is then the refusal's body."""
+    """Same as in ``Reply``; if set, ``content`` is the body of the refusal."""
     status: int = 200
     own: bool = True
-    """Of a refusal: as in ``RequestRefused``."""
+    """For a refusal: same as in ``RequestRefused``."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """Names one model call of a run: the ``number``-th (from 1) that ``action`` makes."""
+    """The key of one model call of a run: the ``number``-th (from 1) of ``action``."""
 
     action: ActionId
     number: int
@@ -168,7 +168,7 @@ class CallKey:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A model call that was paid for."""
+    """A paid model call."""
 
     number: int
     request: Request | WireRequest
@@ -177,27 +177,27 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class PaidCall:
-    """An answered call on its way into the journal."""
+    """An answered call to be recorded in the journal."""
 
     key: CallKey
     model: str
     role: str
     request: Request | WireRequest
     reply: Reply | WireReply
-    """With its price in ``usage.usd``."""
+    """The reply, with its price in ``usage.usd``."""
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class BegunCall:
-    """A call that is about to be sent, on its way into the journal."""
+    """A call that is about to be sent, to be recorded in the journal."""
 
     key: CallKey
     model: str
     role: str
     request: WireRequest
     most: Usage
-    """Its worst case."""
+    """The worst-case usage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,22 +209,22 @@ class CutCall:
     model: str
     role: str
     booked: Usage
-    """What it is counted at."""
+    """The usage that is counted for it."""
 
 
 CONTEXT_LENGTH = "context_length_exceeded"
-"""Error of a request that is longer than the model can read, whoever the provider is."""
+"""Error of a request that is longer than the model's context, for every provider."""
 
 
 class RequestRefused(Exception):
-    """The model cannot answer this request and no retry will help; the agent is told, in the provider's words.
+    """The model cannot answer this request, and no retry will help; the agent is told in the provider's words.
 
     Attributes:
-        code: the provider's word for it, such as ``context_length_exceeded``.
-        own: whether the agent's request is at fault; a refusal for another reason never makes a verdict.
-        kept: whether a repetition of the action is to hear the same, without the provider being asked again.
-        status: of HTTP, as the provider gave it.
-        content: the provider's body, to be handed to an agent of the same protocol; empty: there is none.
+        code: the provider's error code, such as ``context_length_exceeded``.
+        own: whether the agent's request is at fault; a refusal for another reason never gives a verdict.
+        kept: whether a repetition of the action gets the same refusal without asking the provider again.
+        status: the HTTP status that the provider returned.
+        content: the provider's body, for an agent that speaks the same protocol; empty if there is none.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Where shipped files lie (recipes, suites, the seed) and where downloads and caches go.
+"""Locations of shipped files (recipes, suites, the seed), downloads and caches.
 
 Nothing here depends on the working directory.
 """
@@ -9,16 +9,16 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def asset(*parts: str) -> Path:
-    """The path of a shipped file or folder, such as ``asset("sandboxes", "python")``; it need not exist.
+    """Return the path of a shipped file or folder, such as ``asset("sandboxes", "python")``; it need not exist.
 
-    An installed wheel keeps its assets inside the package, a checkout (or an editable install) beside it.
+    An installed wheel has its assets inside the package; a checkout or an editable install has them beside it.
     """
     inside = _PACKAGE.joinpath("_assets", *parts)
     return inside if inside.exists() else _PACKAGE.parent.joinpath(*parts)
 
 
 def cache_folder(*parts: str) -> Path:
-    """A folder of the user's cache that belongs to dgm, made if missing."""
+    """Return a folder of dgm's in the user's cache, created if missing."""
     import platformdirs
 
     folder = Path(platformdirs.user_cache_dir("dgm")).joinpath(*parts)
@@ -27,7 +27,7 @@ def cache_folder(*parts: str) -> Path:
 
 
 def state_folder(*parts: str) -> Path:
-    """A folder of the user's that belongs to dgm and holds what may not be lost, made if missing."""
+    """Return a folder of dgm's for the user's data that must not be lost, created if missing."""
     import platformdirs
 
     folder = Path(platformdirs.user_state_dir("dgm")).joinpath(*parts)

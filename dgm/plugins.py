@@ -1,8 +1,8 @@
-"""Finds a policy, operator, model or benchmark by name: built-in ones, installed entry points, references.
+"""Lookup of a policy, operator, model or benchmark by name: built-in ones, installed entry points, references.
 
 A distribution offers one with an entry point in the group ``dgm.policies``, ``dgm.operators``, ``dgm.models`` or
-``dgm.benchmarks`` whose name is what users type (``docs/library.md``). A plug-in that fails is named with its file and
-line.
+``dgm.benchmarks``. The entry point's name is what users type (``docs/library.md``). Errors of a plug-in name its file
+and line.
 """
 
 import difflib
@@ -18,19 +18,19 @@ from dgm.errors import PluginFault, UserError
 from dgm.references import find_object, is_reference, make_object
 
 SHOWN = 80
-"""Characters shown of a value that does not fit."""
+"""Maximum number of characters shown of a value that does not fit."""
 
 
 def find(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN401  (whatever the plug-in names)
-    """The object that ``name`` stands for.
+    """Return the object that ``name`` refers to.
 
     Args:
-        group: the kind in the plural: ``policies``, ``operators``.
+        group: the plural of the kind: ``policies``, ``operators``.
         name: what the user typed.
         builtin: name → ``module:attribute``.
 
     Raises:
-        UserError: nothing of that name; the message lists what there is.
+        UserError: nothing has that name; the message lists the available names.
     """
     if name in builtin:
         module, _, attribute = builtin[name].partition(":")
@@ -48,15 +48,17 @@ def find(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN
 
 
 def installed(group: str) -> Mapping[str, EntryPoint]:
-    """The plug-ins of a kind by name."""
+    """Return the installed plug-ins of a kind by name."""
     return {point.name: point for point in entry_points(group=f"dgm.{group}")}
 
 
 def make(group: str, name: str, *given: object, **named: object) -> Any:  # noqa: ANN401  (whatever the plug-in makes)
-    """Call an installed plug-in with what its kind is called with; an object behind a reference may take nothing.
+    """Call an installed plug-in with the arguments of its kind.
+
+    An object behind a reference may take no arguments.
 
     Raises:
-        UserError: it cannot be loaded, or cannot be called so. What it raises itself passes.
+        UserError: it cannot be loaded or called with them. Errors raised inside the plug-in propagate unchanged.
     """
     if name not in installed(group) and is_reference(name):
         return make_object(find_object(group, name), *given, *named.values())
@@ -72,16 +74,16 @@ def make(group: str, name: str, *given: object, **named: object) -> Any:  # noqa
 
 
 def check_shape(group: str, name: str, made: object, shape: Mapping[str, int | None]) -> None:
-    """Make sure that an object of a plug-in has what its protocol asks for.
+    """Check that a plug-in's object has all attributes of its protocol.
 
     Args:
-        group: the kind in the plural.
-        name: of the plug-in, or a reference; an object of dgm itself is not looked at.
-        made: what the plug-in made.
-        shape: attribute → how many arguments it is called with; None where it is no method.
+        group: the plural of the kind.
+        name: name of the plug-in, or a reference; objects of dgm itself are not checked.
+        made: the object that the plug-in made.
+        shape: attribute → number of arguments of the method; None if it is not a method.
 
     Raises:
-        UserError: something is missing, or takes other arguments.
+        UserError: an attribute is missing, or takes other arguments.
     """
     if name not in installed(group) and not is_reference(name):
         return
@@ -97,15 +99,15 @@ def check_shape(group: str, name: str, made: object, shape: Mapping[str, int | N
 
 
 def check_answer(answer: object, kind: type, what: str) -> None:
-    """Make sure that what a plug-in answers is of the type that its protocol names.
+    """Check that a plug-in's answer has the type that its protocol names.
 
     Args:
-        answer: what it returned.
-        kind: what it should be.
-        what: who was asked, for the message: ``operator 'x': make``.
+        answer: the returned value.
+        kind: the expected type.
+        what: description of the call for the message: ``operator 'x': make``.
 
     Raises:
-        PluginFault: it is something else.
+        PluginFault: the answer has another type.
     """
     if not isinstance(answer, kind):
         shown = repr(answer)[:SHOWN]
@@ -113,9 +115,9 @@ def check_answer(answer: object, kind: type, what: str) -> None:
 
 
 def blame(error: BaseException) -> str:
-    """Return which installed plug-in an error came up in, with file and line; empty where in none.
+    """Return the installed plug-in in which an error was raised, with file and line; empty if there is none.
 
-    Where it passed through several functions of plug-ins, the innermost one is named.
+    If the error passed through several functions of plug-ins, name the innermost one.
     """
     frames = _frames(error)
     if not frames:
@@ -128,7 +130,7 @@ def blame(error: BaseException) -> str:
 
 
 def named_point(group: str, name: str) -> str:
-    """How an installed plug-in, or an object behind a reference, is called in messages."""
+    """Return the description of an installed plug-in, or of an object behind a reference, for messages."""
     if name not in installed(group):
         return f"{name}, one of the {group.replace('_', ' ')}"
     point = installed(group)[name]
@@ -153,7 +155,7 @@ def _whose(frame: FrameType, places: Mapping[Any, set[str]]) -> str:
 
 
 def _frames(error: BaseException) -> Sequence[tuple[FrameType, int]]:
-    """Where an error passed through packages of plug-ins, the innermost place last."""
+    """Return the frames of an error in packages of plug-ins, the innermost one last."""
     packages = {point.module.partition(".")[0] for _, point in _points()} - {"dgm"}
     return [
         (frame, line)
@@ -172,13 +174,13 @@ def _points() -> Iterator[tuple[str, EntryPoint]]:
 def _loaded(group: str, point: EntryPoint) -> Any:  # noqa: ANN401  (whatever the plug-in names)
     try:
         return point.load()
-    except (Exception, SystemExit) as error:  # a module may raise anything when it is imported
+    except (Exception, SystemExit) as error:  # a module may raise anything on import
         said = _error_text(error)
         raise UserError(f"{named_point(group, point.name)} cannot be loaded: {said}") from error
 
 
 def _error_text(error: BaseException) -> str:
-    """The error with its type, and the innermost place in a file that is neither Python's import system nor dgm."""
+    """Return the error with its type and the innermost place in a file outside Python's import system and dgm."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}: SyntaxError: {error.msg}"
     own = ("importlib", "dgm")
@@ -198,12 +200,12 @@ def _takes(method: object, count: int) -> bool:
     except TypeError:
         return False
     except ValueError:
-        return True  # compiled, and says nothing of its arguments
+        return True  # a compiled function does not describe its arguments
     return True
 
 
 def _place(thing: object) -> str:
-    """``, file:line`` of a function, or of the class of an object."""
+    """Return ``, file:line`` of a function, or of the class of an object."""
     source: Any = thing if inspect.isroutine(thing) else type(thing)
     try:
         return f", {inspect.getsourcefile(source)}:{inspect.getsourcelines(source)[1]}"

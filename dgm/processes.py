@@ -1,8 +1,9 @@
-"""Programs that a Ctrl-C at the terminal does not reach: each in a session of its own.
+"""Programs that a Ctrl-C at the terminal does not reach, each in its own session.
 
 A terminal sends SIGINT to every process of its group. ``start_new_session`` takes a program out of the group, but only
-a moment after it was made, when it already takes signals: one that comes in between ends it before its first
-instruction, which looks like a fault of the program. Whatever did not get as far as its program is started again.
+shortly after its creation, when it can already receive signals. A signal in between ends the program before its first
+instruction, which looks like the program's fault. A process that died before it executed its program is therefore
+started again.
 """
 
 import contextlib
@@ -17,11 +18,11 @@ _NO_PROGRAM_YET = 0x40
 def run_apart(
     command: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float, given: bytes = b""
 ) -> "subprocess.CompletedProcess[bytes]":
-    """Runs a program to its end, with ``given`` as its input; what it prints is kept, whatever its exit code.
+    """Run a program to its end with ``given`` as its input; return its output, whatever its exit code.
 
     Raises:
-        OSError: it cannot be started.
-        subprocess.TimeoutExpired: it took longer, and was killed.
+        OSError: the program cannot be started.
+        subprocess.TimeoutExpired: it took longer than ``timeout_s``, and was killed.
     """
     with start_apart(command, cwd=cwd, env=env) as process:
         try:
@@ -39,10 +40,10 @@ def start_apart(
     env: Mapping[str, str],
     stderr: int | IO[bytes] = subprocess.PIPE,
 ) -> "subprocess.Popen[bytes]":
-    """Starts a program with pipes as its input and output.
+    """Start a program with pipes as its input and output.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the program cannot be started.
     """
     while True:
         process = subprocess.Popen(
@@ -54,7 +55,7 @@ def start_apart(
             stderr=stderr,
             start_new_session=True,
         )
-        with contextlib.suppress(ProcessLookupError):  # nobody can tell
+        with contextlib.suppress(ProcessLookupError):  # its state is unknown
             if not has_begun(process.pid):
                 with process:
                     continue
@@ -62,12 +63,12 @@ def start_apart(
 
 
 def has_begun(pid: int) -> bool:
-    """Whether a child that was made has got as far as its program, even if it has ended since.
+    """Return whether a child process has executed its program, even if it has ended since.
 
-    The kernel keeps a flag of it (``PF_FORKNOEXEC``; in column F of ps(1) it counts 1).
+    The kernel has a flag for it (``PF_FORKNOEXEC``; in column F of ps(1) it counts 1).
 
     Raises:
-        ProcessLookupError: somebody has waited for it (the kernel, where SIGCHLD is ignored), or there is no /proc.
+        ProcessLookupError: the process was already reaped (by the kernel, if SIGCHLD is ignored), or /proc is missing.
     """
     try:
         state = Path(f"/proc/{pid}/stat").read_bytes()

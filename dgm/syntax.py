@@ -1,4 +1,4 @@
-"""Python source as syntax trees, in a process of several threads."""
+"""Python source as syntax trees, safe in a process of several threads."""
 
 import ast
 import threading
@@ -7,12 +7,12 @@ _one_at_a_time = threading.Lock()
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """``ast.parse``, one call at a time.
+    """Call ``ast.parse`` under a lock, one call at a time.
 
-    Until Python 3.11.8 and 3.12.2 two threads inside it confuse each other's recursion count and one of
-    them dies of a ``SystemError`` (https://github.com/python/cpython/issues/106905).
+    Until Python 3.11.8 and 3.12.2, two threads inside it corrupt each other's recursion count, and one of them gets a
+    ``SystemError`` (https://github.com/python/cpython/issues/106905).
 
-    :raises SyntaxError: for what is not Python; also ``ValueError``, ``RecursionError`` or ``MemoryError``.
+    :raises SyntaxError: the source is not Python; also ``ValueError``, ``RecursionError`` or ``MemoryError``.
     """
     with _one_at_a_time:
         return ast.parse(source)

@@ -1,4 +1,4 @@
-"""Reads TOML as editors leave it: with or without a byte order mark, with line ends of any kind."""
+"""Reader of TOML files as editors write them: with or without a byte order mark, with any line ends."""
 
 import codecs
 import tomllib
@@ -11,14 +11,14 @@ _OTHERS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
 
 class NotToml(ValueError):
-    """What is wrong with a text, in a few words."""
+    """A text is not TOML; the message says in a few words what is wrong."""
 
 
 def toml_text(data: bytes) -> str:
     """Return the text of a TOML file, with line feeds as its line ends.
 
     Raises:
-        NotToml: it is not UTF-8.
+        NotToml: the data is not UTF-8.
     """
     for mark, name in _OTHERS.items():
         if data.startswith(mark):
@@ -34,10 +34,10 @@ def toml_text(data: bytes) -> str:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """Return the table that a TOML file holds.
+    """Return the table in the data of a TOML file.
 
     Raises:
-        NotToml: it is not UTF-8, or no TOML.
+        NotToml: the data is not UTF-8, or not TOML.
     """
     try:
         return tomllib.loads(toml_text(data))
@@ -46,10 +46,10 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Return the table that a TOML file on disk holds.
+    """Return the table in a TOML file on disk.
 
     Raises:
-        UserError: it cannot be read, or is no TOML; the message names it.
+        UserError: the file is unreadable, or not TOML; the message names it.
     """
     try:
         return parse_toml(file.read_bytes())

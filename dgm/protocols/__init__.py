@@ -1,6 +1,6 @@
-"""The seams of dgm: what a policy, an operator, a benchmark, a sandbox and a model each promise.
+"""The seams of dgm: the promises of a policy, an operator, a benchmark, a sandbox and a model.
 
-Only shapes live here, no behaviour. Everything that crosses a seam is a value of ``domain`` or ``messages``.
+This package has interfaces only, no behaviour. Values that cross a seam come from ``domain`` or ``messages``.
 """
 
 from dgm.protocols.benchmark import Benchmark, Grade

@@ -10,18 +10,18 @@ from dgm.protocols.work import InImage
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What the hidden tests say of a patch."""
+    """The result of the hidden tests for a patch."""
 
     verdict: Verdict
     reason: str
     score: float
-    """Share of FAIL_TO_PASS tests that passed, 0.0 when a PASS_TO_PASS test broke or nothing ran."""
+    """Share of FAIL_TO_PASS tests that passed; 0.0 if a PASS_TO_PASS test broke or nothing ran."""
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     log: bytes = b""
     """Output of the tests, for people only: graded code may have printed anything into it."""
     shown: bytes = b""
-    """Names of failed tests with one short line each: all of this that may become an agent's evidence."""
+    """Names of failed tests with one short line each: the only part that may become an agent's evidence."""
 
 
 class Benchmark(Protocol):
@@ -32,11 +32,11 @@ class Benchmark(Protocol):
     """A digest of everything that can change a verdict."""
 
     def tasks(self, split: Split) -> Sequence[Task]:
-        """The split's tasks, in a fixed order."""
+        """Return the split's tasks in a fixed order."""
         ...
 
     def task(self, task: TaskId) -> Task:
-        """One task by id.
+        """Return one task by id.
 
         Raises:
             UserError: there is no such task.
@@ -44,23 +44,23 @@ class Benchmark(Protocol):
         ...
 
     def workspace(self, task: TaskId) -> Snapshot | InImage:
-        """What stands in the task's workdir before the agent starts."""
+        """Return the content of the task's workdir before the agent starts."""
         ...
 
     def again(self, task: TaskId, grade: Grade, tried: int) -> str:
-        """The problem of one more try, which goes on from what the last one left; empty where its grade stands.
+        """Return the problem of another try, which continues from the last one; empty if its grade is final.
 
         Args:
             task: the task.
-            grade: of the last try.
-            tried: how many there were.
+            grade: the grade of the last try.
+            tried: the number of tries so far.
         """
         ...
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """Applies the patch to a fresh workspace in a *fresh* sandbox and runs the hidden tests there.
+        """Apply the patch to a fresh workspace in a *fresh* sandbox and run the hidden tests there.
 
         Raises:
-            Infrastructure: the sandbox failed; says nothing of the patch.
+            Infrastructure: the sandbox failed; this says nothing about the patch.
         """
         ...

@@ -1,4 +1,4 @@
-"""Who answers, and where the answers are kept."""
+"""Models and the journal of their answers."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -22,138 +22,138 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Model(Protocol):
-    """Answers requests in dgm's own form: built-in models and plug-ins. One instance serves a whole run."""
+    """A model that answers in dgm's own form: a built-in model or a plug-in. One instance serves a whole run."""
 
     name: str
-    """As users type it: ``offline``, or a plug-in's."""
+    """The name that users type: ``offline``, or a plug-in's."""
 
     async def reply(self, request: Request) -> Reply:
-        """Return one answer; its usage is in tokens, and what that costs is left to the gateway.
+        """Return one answer with its usage in tokens; the gateway computes the price.
 
         Raises:
-            RequestRefused: this request can never be answered (context length, malformed): the agent is told.
-            ProviderRefuses: the provider takes nothing from us any more (wrong key, no credit).
+            RequestRefused: this request can never be answered (context length, malformed); the agent is told.
+            ProviderRefuses: the provider refuses all requests (wrong key, no credit).
             Infrastructure: the provider failed after all retries.
         """
         ...
 
     async def check(self) -> None:
-        """Ask the provider, at no cost, whether it would answer now.
+        """Ask the provider, free of charge, whether it would answer now.
 
         Raises:
-            UserError: it never will: the key is wrong, there is no such model.
-            Infrastructure: not now.
+            UserError: it will never answer: the key is wrong, or the model does not exist.
+            Infrastructure: it does not answer now.
         """
         ...
 
     async def close(self) -> None:
-        """End its connections."""
+        """Close its connections."""
         ...
 
 
 class Delivery(Protocol):
-    """One call on its way to a provider and back, as a ``WireModel`` tells of it."""
+    """One call on its way to a provider and back; a ``WireModel`` reports its steps here."""
 
     def waiting(self) -> AbstractContextManager[None]:
-        """Return a context in which the call waits: nothing can be billed, and the time is not the agent's."""
+        """Return a context in which the call waits: nothing is billed, and the time does not count for the agent."""
         ...
 
     async def sending(self) -> None:
-        """Note that a try goes out now and may be billed; returns when that is durable."""
+        """Note that a try is about to be sent and may be billed; return when that is durable."""
         ...
 
     def pass_on(self, data: bytes) -> None:
-        """Hand bytes of the answer to the agent, as they come."""
+        """Hand bytes of the answer to the agent as they arrive."""
         ...
 
     def take_back(self, wasted: Usage) -> None:
-        """Break off what was handed on: the answer broke, and the next try gives another.
+        """End the bytes handed on so far: the answer broke, and the next try gives another.
 
         Args:
-            wasted: an estimate of what the broken try is billed.
+            wasted: estimated usage that the provider bills for the broken try.
         """
         ...
 
 
 class ModelListener(Protocol):
-    """Hears what a model learns and when it waits; the journal of a run is one."""
+    """A receiver of what a model learns and when it waits; the journal of a run is one."""
 
     def learned(
         self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
     ) -> None:
-        """Note what is known of a model's abilities from now on; ``usage`` is a check's, with its price."""
+        """Note all known abilities of a model from now on; ``usage`` is that of a check, with its price."""
         ...
 
     def waits(self, model: str, words: str, until: float) -> None:
-        """Note that calls of a model wait until a Unix time, and why."""
+        """Note that a model's calls wait until a Unix time, and why."""
         ...
 
     def overran(self, model: str, asked: int, billed: int) -> None:
-        """Note that a model billed more output tokens than it was asked for."""
+        """Note that a model billed more output tokens than requested."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the check of a model gave."""
+    """The result of a model's check."""
 
     model: str
     abilities: Mapping[str, Any]
-    """All that is known of them, as ``dgm.models.abilities`` writes it."""
+    """All known abilities, in the form that ``dgm.models.abilities`` writes."""
     words: tuple[str, ...] = ()
-    """What a person should know: what was learned, and whether the model calls tools."""
+    """Messages for people: newly learned abilities, and whether the model calls tools."""
     usage: Usage = field(default_factory=Usage)
-    """In tokens; what they cost is for whoever knows prices."""
+    """Usage in tokens, without a price; the caller adds it."""
 
 
 @runtime_checkable
 class WireModel(Protocol):
-    """A model behind a provider that is asked in the provider's own protocol. One instance serves a whole run."""
+    """A model that is asked in its provider's own protocol. One instance serves a whole run."""
 
     name: str
-    """As users type it: ``openai/gpt-5.2`` …"""
+    """The name that users type: ``openai/gpt-5.2`` …"""
     own_name: str
-    """The provider's name for it."""
+    """The provider's name for the model."""
     protocol: WireProtocol
 
     async def send(self, request: WireRequest, delivery: Delivery) -> WireReply:
-        """Return the whole answer; its bytes were handed on by ``delivery.pass_on`` up to its last records.
+        """Return the whole answer; ``delivery.pass_on`` has handed on its bytes except for its last records.
 
         Args:
-            request: as it is to be sent, but for the model's name and what its abilities forbid.
-            delivery: hears of every step.
+            request: the request to send; the model replaces its name and removes what its abilities forbid.
+            delivery: receives every step.
 
         Raises:
             RequestRefused: this request is refused.
-            ProviderRefuses: the provider takes nothing from us any more.
+            ProviderRefuses: the provider refuses all requests.
             Infrastructure: the provider failed after all retries, or asks for a long wait.
         """
         ...
 
     def adopt(self, listener: ModelListener, abilities: Mapping[str, Any] | None) -> None:
-        """Tell the listener what is learned from now on, and begin with what was learned earlier.
+        """Start with previously learned abilities, and tell the listener what is learned from now on.
 
         Args:
-            listener: hears of abilities, waits and overruns.
-            abilities: as an earlier session recorded them; None: nothing is known.
+            listener: receives abilities, waits and overruns.
+            abilities: as recorded by an earlier session; None: nothing is known.
         """
         ...
 
     async def check(self) -> Checked:
-        """Make one small real call with a tool, and learn the model's abilities by it.
+        """Make one small real call with a tool to learn the model's abilities.
 
         Raises:
             ProviderRefuses: a person must act.
-            Infrastructure: it does not answer now.
+            Infrastructure: the model does not answer now.
         """
         ...
 
     async def count_tokens(self, request: WireRequest) -> int | None:
-        """Return the input tokens of a request as the provider counts them, at no cost; None where it does not."""
+        """Return the provider's count of a request's input tokens, free of charge; None if it offers none."""
         ...
 
     async def close(self) -> None:
-        """End its connections."""
+        """Close its connections."""
         ...
 
 
@@ -161,10 +161,10 @@ LentModel = Model | WireModel
 
 
 class Journal(Protocol):
-    """Where the gateway finds and leaves what was paid for."""
+    """The gateway's store of paid calls."""
 
     def exchanges(self, action: ActionId) -> Sequence[Exchange]:
-        """Return what the action was answered so far, in the order of its calls."""
+        """Return the answered calls of the action, in the order of its calls."""
         ...
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:
@@ -172,32 +172,32 @@ class Journal(Protocol):
         ...
 
     async def begin(self, call: BegunCall) -> None:
-        """Make it durable that the call is about to be sent; returns only when it is on disk."""
+        """Record durably that the call is about to be sent; return only when it is on disk."""
         ...
 
     async def record(self, call: PaidCall, settles: Sequence[CutCall] = ()) -> None:
-        """Make the exchange durable; returns only when it is on disk.
+        """Record the exchange durably; return only when it is on disk.
 
         Args:
             call: the answered call.
-            settles: calls that were cut off and asked for the same, with what they are counted at from now on.
+            settles: cut-off calls with the same request, with the usage that is counted for them from now on.
         """
         ...
 
     def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:
-        """Note what a call that was begun and got no answer is counted at."""
+        """Note the usage that is counted for a call that was sent and got no answer."""
         ...
 
     def lose(self, call: BegunCall) -> None:
-        """Count a call that was cut off at its worst case, until it is answered; nothing if its answer is recorded."""
+        """Count a cut-off call at its worst case until it is answered; do nothing if its answer is recorded."""
         ...
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
-        """Note that the agent was refused something, and what."""
+        """Note a refusal that the agent received."""
         ...
 
     def learned(
         self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
     ) -> None:
-        """Note what is known of a model's abilities from now on; as ``ModelListener``."""
+        """Note all known abilities of a model from now on, like ``ModelListener``."""
         ...

@@ -1,4 +1,4 @@
-"""How a child is made: what an operator knows, and what it answers."""
+"""Creation of a child: the inputs and the output of an operator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,93 +10,93 @@ from dgm.protocols.work import Workbench
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What an operator wants of the archive before it can make a child."""
+    """An operator's requirements on the archive before it can make a child."""
 
     parents: int = 1
-    """2: a mate is chosen."""
+    """Number of parents, 1 or 2; for 2, a mate is chosen."""
     failures: int = 0
-    """Unresolved evaluations of the first parent, at least."""
+    """Minimum number of unresolved evaluations of the first parent."""
     relatives: int = 0
-    """Agents near the first parent whose work is shown beside its own, at most."""
+    """Maximum number of agents near the first parent whose work is shown beside its own."""
     archive: int = 0
-    """Members of the archive to see, the best and the most different ones, at least."""
+    """Minimum number of archive members to show: the best and the most different ones."""
     aims: tuple[str, ...] = ()
-    """What a child can be aimed at, of which one is chosen: parts of the scaffold, kinds of failure."""
+    """Possible goals of a child, of which one is chosen: parts of the scaffold, or kinds of failure."""
 
 
 @runtime_checkable
 class Needing(Protocol):
-    """An operator that says what it needs; one that does not needs one parent and nothing else."""
+    """An operator that states its requirements; any other needs one parent and nothing else."""
 
     needs: Needs
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How the agent's program came to its end, beside what it left."""
+    """The circumstances in which the agent's program ended."""
 
     exit_code: int = 0
     timed_out: bool = False
     truncated: bool = False
-    """Something that a tool printed was cut before the model saw it."""
+    """True if a tool's output was cut before the model saw it."""
     crashed: bool = False
     context: bool = False
-    """The model was sent more than it can read."""
+    """True if the model was sent more than its context holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One evaluation with what it left."""
+    """One evaluation and its traces."""
 
     evaluation: Evaluation
     problem: str
     traces: Mapping[str, bytes]
-    """``patch``, ``failures`` (names and last lines of failed tests), ``log`` (of the agent's program) and
-    ``conversation``."""
+    """The traces ``patch``, ``failures`` (names and last lines of failed tests), ``log`` (of the agent's program)
+    and ``conversation``."""
     run: Circumstances
     action: ActionId = NO_ACTION
-    """Of the evaluation."""
+    """Id of the evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An agent as an operator sees it; tallies and verdicts are those of the moment when the expansion was started."""
+    """An agent as an operator sees it. Tallies and verdicts are those at the start of the expansion."""
 
     agent: Agent
     source: Snapshot
     own: Tally = field(default_factory=Tally)
-    """Over all its evaluations."""
+    """Tally over all its evaluations."""
     verdicts: Mapping[TaskId, Verdict] = field(default_factory=dict)
-    """Of its first attempts, invalid ones left out."""
+    """Verdicts of its first attempts, without invalid ones."""
     change: bytes = b""
     """The diff against its first parent; empty for the seed."""
 
 
 Parent = Member
-"""The name of a member that has the child."""
+"""The name of a member whose child is made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What an operator knows when it makes a child."""
+    """The inputs of an operator: parents, evidence and limits."""
 
     parents: Sequence[Member]
     evidence: Snapshot
     """Files about the first parent's own work on the search split."""
     facts: Mapping[str, int]
-    """The same in numbers: ``resolved``, ``evaluations``, ``failures``, ``step_limit``, ``truncated`` …"""
+    """The evidence in numbers: ``resolved``, ``evaluations``, ``failures``, ``step_limit``, ``truncated`` …"""
     child_number: int
-    """Expansions of the first parent that were started before this one."""
+    """Number of expansions of the first parent that were started before this one."""
     members: Sequence[Member] = ()
-    """Agents beside the parents whose work is shown."""
+    """Agents other than the parents whose work is shown."""
     cases: Sequence[Case] = ()
-    """What was chosen of the work of parents and members, in the order of ``Expand.evidence``."""
+    """Chosen evaluations of parents and members, in the order of ``Expand.evidence``."""
     aim: str = ""
-    """One of ``Needs.aims``; empty where there is none."""
+    """One of ``Needs.aims``; empty if there is none."""
     case: ActionId = NO_ACTION
-    """The one of ``cases`` that this is about; 0: none in particular."""
+    """The one of ``cases`` that the child is made for; 0: none in particular."""
     ancestor: Snapshot | None = None
-    """Of two parents: the source of the youngest agent that both descend from, or that one of them is."""
+    """With two parents: source of the youngest agent from which both descend, or which is one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +105,22 @@ class Proposal:
 
     source: Snapshot
     rationale: str
-    """One line: what was changed and why."""
+    """One line: the change and its reason."""
     log: bytes = b""
     stated: str = ""
-    """Why the change has nothing to do with any particular task, where the operator asked for that."""
+    """Statement why the change is not specific to any task, if the operator asked for one."""
 
 
 class Operator(Protocol):
-    """Makes a child's source."""
+    """A maker of children's source."""
 
     name: str
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
-        """One child of ``brief.parents``.
+        """Return one child of ``brief.parents``.
 
         Raises:
-            AgentFault: no child came of it.
-            Infrastructure: the world failed; the expansion will be performed again.
+            AgentFault: the operator made no child.
+            Infrastructure: the environment failed; the expansion will be repeated.
         """
         ...

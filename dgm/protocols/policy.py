@@ -1,4 +1,4 @@
-"""What comes next."""
+"""The choice of the next action."""
 
 from random import Random
 from typing import Protocol
@@ -9,21 +9,21 @@ from dgm.domain import Action
 
 
 class Policy(Protocol):
-    """Decides what happens next; a decision is a function of the log and the random stream alone."""
+    """A chooser of actions; a decision is a function of the log and the random stream alone."""
 
     name: str
     keeps_state: bool
-    """Whether ``observe`` does anything: if not, a long log need not be read again at a resume."""
+    """Whether ``observe`` does anything; if not, a resume need not read a long log again."""
 
     def next(self, tree: Tree, rng: Random) -> Action | None:
-        """The next step, or ``None`` to wait until something that is pending finishes.
+        """Return the next action, or ``None`` to wait until a pending action ends.
 
-        ``None`` with nothing pending means that nothing is left to do. ``Expand.evidence`` is left empty: the
-        search fills it in. ``rng`` is seeded per decision, so no state of it survives. An expansion that the budget
-        has no room for is not started, as if the answer were ``None``: ask ``limits.may_expand`` first.
+        ``None`` without a pending action means that nothing is left to do. Leave ``Expand.evidence`` empty: the search
+        fills it in. ``rng`` is seeded per decision, so its state does not persist. An expansion that exceeds the budget
+        is not started, as if the answer were ``None``; ask ``limits.may_expand`` first.
         """
         ...
 
     def observe(self, event: Recorded) -> None:
-        """Folds one event into whatever state the policy keeps; called for every event, in order, once."""
+        """Fold one event into the policy's state; called for every event, once, in order."""
         ...

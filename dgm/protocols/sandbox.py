@@ -1,4 +1,4 @@
-"""Throw-away machines."""
+"""Disposable machines."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -11,10 +11,10 @@ from dgm.domain import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """What one command in a sandbox left."""
+    """The result of one command in a sandbox."""
 
     exit_code: int
-    """As a shell gives it: 128 + signal when killed; 124 when ``timed_out``; 137 when out of memory."""
+    """Exit code as in a shell: 128 + signal if killed; 124 if ``timed_out``; 137 if out of memory."""
     output: bytes
     """Stdout and stderr merged in order, cut at the limit."""
     truncated: bool = False
@@ -22,14 +22,14 @@ class Completed:
     out_of_memory: bool = False
     seconds: float = 0.0
     out_of_processor: bool = False
-    """Its processor time was over; then ``timed_out`` is true, too."""
+    """The command reached its limit of processor time; ``timed_out`` is then true, too."""
     processor_s: float | None = None
-    """Processor time that it took, over all its processes; None where it was not bounded, or nobody can tell."""
+    """Processor time used by all processes of the command; None if it was not limited or is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A host folder shown read-only inside a sandbox."""
+    """A host folder that is visible read-only inside a sandbox."""
 
     source: Path
     target: str
@@ -37,29 +37,29 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """What a sandbox may have. There is never a network, and never a variable of the host's environment."""
+    """The resources of a sandbox. It never has a network, and never a variable of the host's environment."""
 
     image: str
-    """Name of a recipe under ``sandboxes/``, or ``docker:`` and an image that the engine has (Docker only)."""
+    """Name of a recipe under ``sandboxes/``, or ``docker:`` and an image of the engine (Docker only)."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """``dgm.run``, ``dgm.action``, ``dgm.host``: what the reaper looks for."""
+    """Labels ``dgm.run``, ``dgm.action`` and ``dgm.host``, by which the reaper finds the sandbox."""
     mounts: Sequence[Mount] = ()
     filled: Mapping[str, str] = field(default_factory=dict)
-    """Further writable folders → the folder of the image that each starts as a copy of (Docker only)."""
+    """Further writable folders → the folder of the image from which each is copied (Docker only)."""
     cpus: float = 1.0
     memory_mb: int = 1024
     pids: int = 128
     disk_mb: int = 256
-    """All that the sandbox may write, over all folders together."""
+    """Maximum that the sandbox may write, over all folders together."""
     lifetime_s: float = 3600.0
-    """After this it ends, even if the host's process died."""
+    """Seconds after which the sandbox ends, even if the host's process died."""
 
 
 class Sandbox(Protocol):
-    """One throw-away machine: commands run as an unprivileged user in a folder tree of their own.
+    """One disposable machine: commands run as an unprivileged user in a separate folder tree.
 
-    ``/work``, ``/agent``, ``/job`` and ``/tmp`` are writable and executable, everything else is read-only.
-    Every method raises ``Infrastructure`` when the sandbox itself (not the command) failed.
+    ``/work``, ``/agent``, ``/job`` and ``/tmp`` are writable and executable; everything else is read-only. Every method
+    raises ``Infrastructure`` if the sandbox itself (not the command) failed.
     """
 
     async def exec(  # noqa: PLR0913  (all but two have their usual value)
@@ -73,31 +73,31 @@ class Sandbox(Protocol):
         output_limit: int = 1_000_000,
         processor_s: float | None = None,
     ) -> Completed:
-        """Runs a command to its end, kills all of it at ``timeout_s``, and keeps ``output_limit`` bytes of output.
+        """Run a command to its end, kill all of it at ``timeout_s``, and keep ``output_limit`` bytes of output.
 
-        At ``processor_s`` seconds of processor time it is killed, too: of all its processes together, or, where the
-        engine has no account of them (bubblewrap without control groups), of any single one. What else runs in the
-        sandbox meanwhile counts.
+        It is also killed after ``processor_s`` seconds of processor time, summed over all its processes. If the engine
+        cannot measure that (bubblewrap without control groups), the limit applies to each process. Other programs that
+        run in the sandbox meanwhile count.
 
-        A command that writes more than the limit is let run on with its output discarded. Not promised: that what
-        it started in the background is gone afterwards (it is under bubblewrap, not under docker).
+        A command that writes more than the limit keeps running, and its further output is discarded. Processes that it
+        started in the background are not guaranteed to end (they do under bubblewrap, not under docker).
         """
         ...
 
     async def put(self, files: Snapshot, target: str) -> None:
-        """Writes the files below the absolute folder ``target`` (made if missing), owned by the sandbox's user."""
+        """Write the files below the absolute folder ``target`` (created if missing), owned by the sandbox's user."""
         ...
 
     async def halt(self) -> None:
-        """Ends every program that still runs in the sandbox; its files stay.
+        """End every program that still runs in the sandbox; its files stay.
 
         Raises:
-            AgentFault: stage ``processes``: so many run that they cannot be ended.
+            AgentFault: stage ``processes``: too many run to be ended.
         """
         ...
 
     async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> Snapshot:
-        """Reads a folder back as a snapshot; links are kept as links, devices, pipes and sockets left out.
+        """Return a folder as a snapshot; links are kept as links, and devices, pipes and sockets left out.
 
         ``exclude`` names entries directly under ``source`` to leave out (``.git``).
 
@@ -108,21 +108,21 @@ class Sandbox(Protocol):
 
 
 class SandboxEngine(Protocol):
-    """Opens sandboxes and cleans up after a dead process."""
+    """An engine that opens sandboxes and removes those of a dead process."""
 
     name: str
     """``docker`` or ``bubblewrap``."""
 
     def open(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
-        """A fresh sandbox, removed with everything in it when the context ends, however it ends.
+        """Return a fresh sandbox; it is removed with all its contents when the context ends in any way.
 
         Raises:
-            Infrastructure: it could not be started.
+            Infrastructure: the sandbox could not be started.
         """
         ...
 
     async def reap(self, labels: Mapping[str, str]) -> int:
-        """Removes every sandbox of this host that carries all of ``labels``; returns how many there were."""
+        """Remove every sandbox of this host that carries all of ``labels``; return their number."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""An agent at work: what it is asked to do, and what it leaves."""
+"""An agent's work: its job and its results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from dgm.protocols.sandbox import Completed
 
 
 class JobKind(StrEnum):
-    """What an agent is asked to do."""
+    """The kind of an agent's job."""
 
     SOLVE = "solve"
     IMPROVE = "improve"
@@ -19,12 +19,12 @@ class JobKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InImage:
-    """A workspace that stands in the sandbox's image already, too large to be carried in and out."""
+    """A workspace that is part of the sandbox's image, because it is too large to copy in and out."""
 
     source: str = "/opt/dgm/work"
-    """Folder of the image that the workdir starts as a copy of."""
+    """Folder of the image from which the workdir is copied."""
     baseline: str = "/opt/dgm/baseline.git"
-    """Bare repository in the image with the workspace as its only commit; what is left is compared with that."""
+    """Bare repository in the image with the workspace as its only commit; the result is compared with that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,56 +36,55 @@ class Job:
     source: Snapshot
     """The agent's own folder."""
     workspace: Snapshot | InImage
-    """What stands in the workdir before it starts."""
+    """Content of the workdir before the agent starts."""
     image: str
     workdir: str
     time_limit_s: float
     evidence: Snapshot = field(default_factory=dict)
     processor_s: float | None = None
-    """Of a dry run: the processor time that it may take. The workbench then chooses ``time_limit_s`` and may start the
-    agent a second time; one that is ``timed_out`` at the end is at fault."""
+    """Limit of processor time for a dry run. The workbench then chooses ``time_limit_s`` and may start the agent a
+    second time. An agent that is still ``timed_out`` is at fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an agent left."""
+    """The results of an agent."""
 
     workspace: Snapshot
-    """The workdir afterwards as a person would commit it; empty for a workspace that stands in the image."""
+    """Final workdir as a person would commit it; empty for a workspace in the image."""
     patch: bytes
-    """The host's own diff of workspace against what was put in."""
+    """The host's own diff between the initial and the final workspace."""
     completed: Completed
-    """How the agent's program ended."""
+    """The end of the agent's program."""
     conversation: Sequence[Message] = ()
-    """The last request that the model was sent and its reply: all that was said, unless the scaffold trimmed it."""
+    """The last request to the model and its reply: the whole conversation, unless the scaffold trimmed it."""
     calls: int = 0
-    """Model calls that were answered."""
+    """Number of answered model calls."""
     refused: tuple[str, ...] = ()
-    """What requests of the agent were refused for (``context_length_exceeded`` …), each word once, in order."""
+    """Codes of refused requests of the agent (``context_length_exceeded`` …), each once, in order."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """New files that are no part of the patch for their size → their bytes."""
+    """New files left out of the patch because of their size → their bytes."""
 
 
 class Workbench(Protocol):
-    """What an operator works with: agents in sandboxes, and the model behind the gateway.
+    """The tools of an operator: agents in sandboxes, and the model behind the gateway.
 
-    All calls are put down to the expansion, and a repetition of it is served what was already paid for.
+    All calls are charged to the expansion. A repetition of it gets the answers that were already paid for.
     """
 
     async def work(self, job: Job) -> Work:
-        """Runs the agent's program on the job.
+        """Run the agent's program on the job.
 
         Raises:
-            AgentFault: what it left cannot be used.
+            AgentFault: its result is unusable.
             Infrastructure: the sandbox or the model failed.
         """
         ...
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
-        """Asks the role's model once, without an agent; ``request.model`` is the gateway's to say.
+        """Ask the role's model once, without an agent; the gateway sets ``request.model``.
 
-        Whoever repeats the expansion must ask the same: nothing of the clock, of an order of sets or of a path belongs
-        into a request.
+        Requests must be identical on a retry: no timestamps, set order or paths.
 
         Raises:
             RequestRefused: the request can never be answered, or a limit of the gateway is reached
@@ -95,10 +94,10 @@ class Workbench(Protocol):
         ...
 
     async def check(self, source: Snapshot) -> Completed:
-        """How an agent's own check ends, in a fresh sandbox and without a model.
+        """Return the result of an agent's own check, run in a fresh sandbox and without a model.
 
         Raises:
-            AgentFault: stage ``contract``: it has no check.
+            AgentFault: stage ``contract``: the agent has no check.
             Infrastructure: the sandbox failed.
         """
         ...
