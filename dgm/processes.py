@@ -1,9 +1,8 @@
 """Programs that a Ctrl-C at the terminal does not reach, each in its own session.
 
 A terminal sends SIGINT to every process of its group. ``start_new_session`` takes a program out of the group, but only
-shortly after its creation, when it can already receive signals. A signal in between ends the program before its first
-instruction, which looks like the program's fault. A process that died before it executed its program is therefore
-started again.
+shortly after its creation. A signal in between ends the program before its first instruction, which looks like the
+program's fault. So a process that died before it executed its program is started again.
 """
 
 import contextlib

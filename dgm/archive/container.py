@@ -1,8 +1,8 @@
 """The file format of a packed run: an xz-compressed tar whose first member is a manifest of the others.
 
-Equal members give equal bytes. The input may be hostile: a member is accepted only in the order, size and checksum
-that the manifest states, and only under a name that a run's files have. Links, devices and extended headers in the
-stream have no effect. ``unpacking`` decides how members become a run.
+Equal members give equal bytes. The input may be hostile. A member is accepted only in the order, size and checksum that
+the manifest states. Its name must be one that a run's files have. Links, devices and extended headers in the stream
+have no effect. ``unpacking`` decides how members become a run.
 """
 
 import hashlib

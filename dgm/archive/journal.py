@@ -2,7 +2,7 @@
 
 Exchanges with a provider are kept as the JSON that was sent and received. Exchanges of models without a wire protocol
 (the offline model, plug-ins), and all of runs before 0.2, are kept in dgm's own form. ``read_request`` and
-``read_reply`` return either in dgm's form, for people, evidence and exports.
+``read_reply`` return dgm's form for both, for people, evidence and exports.
 """
 
 import json

@@ -58,7 +58,7 @@ class WriterLock:
 
 @contextmanager
 def keep_writers_out(path: Path) -> Iterator[None]:
-    """Hold the lock while something is removed; the content of the file, the last writer, does not change.
+    """Hold the lock while something is removed; the file still names the last writer.
 
     Raises:
         ArchiveBusy: a process is writing.

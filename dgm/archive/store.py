@@ -130,7 +130,7 @@ class EventStore:
 
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
-        """Give everything read inside a view of the log at one moment, unaffected by later events; for short work."""
+        """Hold one view of the log: reads inside the context do not see later events. For short work."""
         with _translating(self._path):
             self._connection.execute("BEGIN")
         try:

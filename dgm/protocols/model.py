@@ -67,7 +67,7 @@ class Delivery(Protocol):
         ...
 
     def take_back(self, wasted: Usage) -> None:
-        """End the bytes handed on so far: the answer broke, and the next try gives another.
+        """Abort the answer that was handed on so far: it broke, and the next try gives another.
 
         Args:
             wasted: estimated usage that the provider bills for the broken try.

@@ -55,7 +55,7 @@ class Work:
     patch: bytes
     """The host's own diff between the initial and the final workspace."""
     completed: Completed
-    """The end of the agent's program."""
+    """The result of the agent's program."""
     conversation: Sequence[Message] = ()
     """The last request to the model and its reply: the whole conversation, unless the scaffold trimmed it."""
     calls: int = 0
