@@ -123,10 +123,7 @@ class Tree(Genealogy):
 
     @property
     def pending(self) -> Mapping[ActionId, Action]:
-        """Started actions without an outcome, ordered by last start.
-
-        Expansions whose child waits for a person are not included.
-        """
+        """Started actions without an outcome, ordered by last start; expansions with a waiting child are left out."""
         return MappingProxyType(self._pending)
 
     @property
