@@ -1,1 +1,1 @@
-"""What people are shown of a run, as lines of text with tones: one form for commands, reports and the browser."""
+"""Facts of a run as lines of text with tones: one form for commands, reports and the browser."""

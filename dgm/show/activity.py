@@ -1,4 +1,4 @@
-"""What a search is doing now, as lines: steps under way, rates, the forecast, how near its ends are."""
+"""The present activity of a search as lines: steps under way, rates, the forecast, how near its ends are."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,18 +10,18 @@ from dgm.show.times import duration, local_time
 from dgm.show.words import counted, operator_text, usd_text
 
 SHOWN = 8
-"""Steps under way that are listed; more are only counted."""
+"""Maximum number of steps under way that are listed; more are only counted."""
 QUIET_S = 600.0
-"""A step of which nothing was heard for so long is marked."""
+"""Seconds without a sign of a step after which the step is marked."""
 _BUDGETS = {"evaluations": "evaluations", "usd": "money", "tokens": "tokens", "seconds": "time"}
 
 
 def activity_lines(record: Mapping[str, Any], *, living: bool) -> Sequence[Line]:
-    """Return what ``activity_record`` says, for people.
+    """Return the lines that tell people an ``activity_record``.
 
     Args:
         record: of ``dgm.search.activity_record``.
-        living: whether a process writes the run; steps of any other run are not worked on.
+        living: whether a process writes the run. Nobody works on the steps of any other run.
     """
     now = record["now_unix_s"]
     return [

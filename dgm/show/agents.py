@@ -34,14 +34,14 @@ _LEAST = 12
 
 
 class State(StrEnum):
-    """What an agent is doing, the most remarkable first."""
+    """An agent's present activity, the most remarkable first."""
 
     WAITS = auto()
-    """A child of it waits for a person."""
+    """A child of the agent waits for a person."""
     EXPANDING = auto()
     EVALUATING = auto()
     BARREN = auto()
-    """So many of its children in a row were stillborn that it gets no more."""
+    """The agent gets no more children: too many of them in a row were stillborn."""
     QUIET = auto()
 
 
@@ -57,14 +57,14 @@ _STATE_TONES = {State.WAITS: Tone.WARN, State.BARREN: Tone.DIM}
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """What is known of an agent where it is listed; texts are as they were written, not neutralised."""
+    """The facts of an agent in a list; texts are as they were written, not neutralised."""
 
     id: AgentId
     operator: str
     aim: str
     own: Tally
     clade: Tally | None
-    """None while it is not counted."""
+    """None if not counted."""
     children: int
     state: State
     best: bool
@@ -74,7 +74,10 @@ class AgentRow:
 
 
 def root_text(born: Agent | AgentBorn) -> str:
-    """What an agent without parents is; a run may have several of them, and an examination has no others."""
+    """Say what an agent without parents is.
+
+    A run may have several such agents; an examination has no others.
+    """
     if born.operator != _SEED:
         return "entered without a parent"
     return "the seed" if born.id == SEED else "a further seed"
@@ -89,7 +92,7 @@ def row_of(
     best: AgentId | None = None,
     marked: Collection[AgentId] = (),
 ) -> AgentRow:
-    """The row of an agent.
+    """Return the row of an agent.
 
     Args:
         members: the tree, or an outline of it.
@@ -115,7 +118,7 @@ def row_of(
 
 
 def states(under_way: Iterable[Action], waiting_parents: Iterable[AgentId] = ()) -> dict[AgentId, State]:
-    """What agents are doing; those that do nothing are left out.
+    """Return the activity of each agent; idle agents are left out.
 
     Args:
         under_way: the actions of ``Tree.pending`` or ``Outline.in_flight``.
@@ -131,7 +134,7 @@ def states(under_way: Iterable[Action], waiting_parents: Iterable[AgentId] = ())
 
 
 def states_of(tree: Tree, *, living: bool) -> dict[AgentId, State]:
-    """The same for a whole tree, barren agents included.
+    """Return the activity of each agent of a whole tree, barren agents included.
 
     Args:
         tree: the tree.
@@ -143,12 +146,13 @@ def states_of(tree: Tree, *, living: bool) -> dict[AgentId, State]:
 
 
 def agent_line(row: AgentRow, width: int | None = None) -> Line:
-    """The row as a line by itself.
+    """Return the row as a line by itself.
 
     Args:
         row: the agent.
-        width: cells that there are; what is of least use is left out until the line fits, and the end of the
-            rationale. None where nothing bounds it, as in a pipe: then it has no marks of a moment's state.
+        width: cells of the line. The parts of least use and the end of the rationale are left out until the line
+            fits.
+            None where nothing bounds it, as in a pipe: then it has no marks of a moment's state.
     """
     parts = _parts(row, moment=width is not None)
     parts["operator"] = _operator(row)
@@ -165,7 +169,7 @@ def agent_line(row: AgentRow, width: int | None = None) -> Line:
 
 
 def aligned_line(row: AgentRow, lead: Line, columns: Columns) -> Line:
-    """The row as a line of a tree, in columns that are the same for all its rows.
+    """Return the row as a line of a tree, in columns that are the same for all its rows.
 
     Args:
         row: the agent.
@@ -194,7 +198,7 @@ def _filled(shown: Line, width: int) -> Line:
 
 
 def _parts(row: AgentRow, *, moment: bool) -> dict[str, Line]:
-    """The parts of a row by name, without the texts at its end."""
+    """Return the parts of a row by name, without the texts at its end."""
     parts: dict[str, Line] = {
         "id": _identity(row, moment=moment),
         "bar": _bar(row.own.rate),
@@ -217,7 +221,7 @@ def _operator(row: AgentRow) -> Line:
 
 
 def _together(parts: Mapping[str, Line]) -> Line:
-    """The parts two blanks apart; an interval stands closer to its tally."""
+    """Join the parts two blanks apart; an interval stands closer to its tally."""
     own, clade = joined([parts.get("own", ()), parts.get("interval", ())], " "), parts.get("clade", ())
     groups = {**parts, "own": own}
     if clade:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 _FROM = "★◆●✎⏸†✓✗·█░…–│├└─→▸⠤‹»—−×÷‘’“”•▲▼◂▾▴↑↓←"
 _TO = "*+oew!vx.#.~-||`->>-<>--x/''\"\"*^v<v^^v<"
 MARKS: Mapping[int, str] = {ord(mark): twin for mark, twin in zip(_FROM, _TO, strict=True)}
-"""One character for one."""
+"""Marks and their ASCII twins, one character for one."""
 LONGER: Mapping[str, str] = {
     "…": "...",
     "→": "->",
@@ -24,7 +24,7 @@ LONGER: Mapping[str, str] = {
     "”": '"',
     "„": '"',
 }
-"""Where a text may grow."""
+"""ASCII twins for texts that may grow."""
 INSTEAD = "dgm.ascii"
 """Name of the error handler that writes characters which an encoding lacks."""
 _BOXES = range(0x2500, 0x2580)

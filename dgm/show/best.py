@@ -26,7 +26,10 @@ def best_text(best: Best) -> str:
 
 
 def best_lines(tree: Tree, best: Best) -> list[Line]:
-    """Return the best agent with its bound, what it was made for, and what both mean; for below a tree."""
+    """Return the lines about the best agent for below a tree.
+
+    They give its bound, the aim it was made for, and the meaning of both.
+    """
     said = one_line(tree.agents[best.agent].rationale, 60)
     return [
         line(Span(f"{BEST} best  ", Tone.MARK), best_text(best), f"  {said}" if said else ""),
@@ -36,6 +39,8 @@ def best_lines(tree: Tree, best: Best) -> list[Line]:
 
 def highest_text(tree: Tree, best: Best) -> str:
     """Return the agent with the highest plain rate, and why it is not the best; empty where it is the best itself.
+
+    Ties go to the agent with more verdicts, then to the older one.
 
     Of equals it is the one with more verdicts, then the older one.
     """

@@ -1,4 +1,4 @@
-"""Colours of source code, a line at a time: what a line means by itself, whatever stands above it."""
+"""Colours of source code, a line at a time: each line is read by itself, without the lines above it."""
 
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -23,16 +23,16 @@ _LEXERS = {
 TAB = 4
 """Cells between tab stops."""
 LONGEST = 2_000
-"""Characters of a line that are coloured; a longer one is plain."""
+"""Maximum characters of a coloured line; a longer line is plain."""
 KEPT = 4_096
-"""Lines whose colours are remembered."""
+"""Number of lines whose colours are remembered."""
 
 
 def coloured(path: str, text: str) -> Line:
-    """A line of a file in the colours of its language.
+    """Return a line of a file in the colours of its language.
 
     Python, TOML, Markdown, shell and JSON have colours, by the end of the name; other files are plain. A string or
-    comment that goes on over several lines is not known as such behind its first.
+    comment over several lines is recognised on its first line only.
 
     Args:
         path: the file's name.
@@ -66,7 +66,7 @@ def _lexer(language: str) -> "Lexer":
     return get_lexer_by_name(language, stripnl=False, ensurenl=False)
 
 
-# The longest name first where one holds another; as Pygments names its kinds of token.
+# Names of token kinds as Pygments gives them. A longer name stands before a shorter one that it contains.
 _TONES = (
     ("Token.Comment", Tone.CODE_COMMENT),
     ("Token.Keyword.Constant", Tone.CODE_BUILTIN),

@@ -1,4 +1,4 @@
-"""Where the columns of a tree of agents stand: a row's figures are below those of the row above, however deep it is."""
+"""Columns of a tree of agents: figures of all rows stand below each other, however deep a row is."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ STEP = 3
 UNBOUNDED = 12
 """Steps of indentation that are drawn where nothing bounds a line, as in a pipe."""
 _SHARE = 4
-"""Indentation takes at most one part in so many of a line."""
+"""Divisor of a line's width: indentation takes at most this part of it."""
 _INTERVAL = len("34–100%")
 _COUNTING = len("counting …")
 _OPERATOR = 10
 """Least cells for the operator."""
 _LEAST_USE = ("clade interval", "children", "operator", "clade", "interval", "bar")
-"""What is left out first where a line is too narrow for all."""
+"""Parts in the order in which they are left out where a line is too narrow for all."""
 CLADE = ("clade", "clade interval", "children")
-"""What only an agent with children has."""
+"""Parts that only an agent with children has."""
 _CLOSE = ("interval", "clade interval")
-"""What stands one blank behind what is before it, and not two."""
+"""Parts that stand one blank behind the part before them, and not two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much the rows of a tree hold at most."""
+    """The largest extent of each part over the rows of a tree."""
 
     indentation: int
     """Steps of indentation of the deepest agent, before they are bounded."""
@@ -45,7 +45,7 @@ class Columns:
     stem: int
     """Guides, number and marks."""
     widths: Mapping[str, int]
-    """By name, in their order; what is missing has no room on these rows."""
+    """Cells by name, in order; a missing part has no room on these rows."""
     line: int | None
     """The whole line; None where nothing bounds it."""
 

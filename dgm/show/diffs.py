@@ -22,16 +22,16 @@ _BETWEEN = " │ "
 
 
 class Kind(IntEnum):
-    """What a line of a patch is."""
+    """The kind of a patch line."""
 
     HEAD = 0
-    """Of a file: its names, modes and digests."""
+    """A line of a file's head: its names, modes and digests."""
     HUNK = 1
     SAME = 2
     ADDED = 3
     REMOVED = 4
     NOTE = 5
-    """That a file ends without a line break."""
+    """The note that a file ends without a line break."""
     BINARY = 6
     """The content of a file that is no text."""
 
@@ -51,9 +51,9 @@ class ChangedFile:
     """One file of a patch."""
 
     path: str
-    """As it is after the change, or was before it where it is gone; not neutralised."""
+    """The path after the change, or before it if the file is gone; not neutralised."""
     line: int
-    """Where it begins in the patch, from 0."""
+    """Line of the patch where the file begins, from 0."""
     added: int = 0
     removed: int = 0
     binary: bool = False
@@ -62,11 +62,11 @@ class ChangedFile:
 class Patch:
     """The patch that ``git diff-tree -p`` writes; lines are numbered from 0.
 
-    The bytes stay as they are: a line is decoded (UTF-8, what is not replaced) and neutralised when it is asked for.
+    The bytes stay unchanged. A line is decoded (invalid UTF-8 is replaced) and neutralised when it is asked for.
     """
 
     def __init__(self, data: bytes) -> None:
-        """Parses; any bytes do, what is no patch is one long head."""
+        """Parse the bytes. Any bytes are accepted; without a patch in them they are one long head."""
         self._data = data
         self._starts = array("q")
         self._kinds = array("b")
@@ -80,25 +80,25 @@ class Patch:
         return len(self._kinds)
 
     def kind(self, number: int) -> Kind:
-        """What a line is."""
+        """Return the kind of a line."""
         return Kind(self._kinds[number])
 
     def numbers(self, number: int) -> tuple[int, int]:
-        """A line's numbers in the file before and after the change, from 1; 0 where it is not there."""
+        """Return a line's numbers in the file before and after the change, from 1; 0 where it is not there."""
         return self._old[number], self._new[number]
 
     def text(self, number: int) -> str:
-        """A whole line as it is written in the patch, neutralised, tabs expanded."""
+        """Return a whole line as it is written in the patch, neutralised, tabs expanded."""
         sign, text, _ = self._parts(number, None)
         return sign + text
 
     def file_at(self, number: int) -> ChangedFile | None:
-        """The file that a line belongs to."""
+        """Return the file that a line belongs to; None before the first file."""
         place = bisect_right(self.files, number, key=lambda file: file.line)
         return self.files[place - 1] if place else None
 
     def unified(self, number: int, *, numbered: bool = False, most: int | None = None) -> Line:
-        """A line with its sign in front; what is the same on both sides is in the colours of its language.
+        """Return a line with its sign in front; unchanged text is in the colours of its language.
 
         Args:
             number: of the line.
@@ -112,16 +112,16 @@ class Patch:
         return line(gutter, Span(sign + text, _TONES[kind]), left_out(left))
 
     def lines(self) -> Iterator[Line]:
-        """All of them, as ``unified``."""
+        """Yield all lines, each as ``unified`` returns it."""
         return (self.unified(number) for number in range(len(self)))
 
     @property
     def rows(self) -> int:
-        """Lines there are side by side."""
+        """Number of rows side by side."""
         return len(self._beside())
 
     def beside(self, row: int, width: int) -> Line:
-        """A row of the patch side by side: before the change on the left, after it on the right.
+        """Return a row of the patch side by side: before the change on the left, after it on the right.
 
         Args:
             row: from 0 to ``rows`` - 1.
@@ -136,11 +136,11 @@ class Patch:
         return line(*before, Span(_BETWEEN, Tone.DIM), *after)
 
     def said(self, row: int) -> str:
-        """Both sides of a row as plain text, whole."""
+        """Return both sides of a row as plain text, uncut."""
         return " ".join(self.text(number) for number in dict.fromkeys(self._beside()[row]) if number >= 0)
 
     def row_of(self, number: int) -> int:
-        """The row side by side in which a line stands."""
+        """Return the row side by side in which a line stands."""
         return next(row for row, pair in enumerate(self._beside()) if number in pair)
 
     def _half(self, number: int, numbers: Sequence[int], width: int) -> Line:
@@ -153,10 +153,11 @@ class Patch:
         return (*whole, Span(" " * (width - sum(cells(span.text) for span in whole))))
 
     def _parts(self, number: int, most: int | None) -> tuple[str, str, int]:
-        """Of a line its sign, what stands behind it, neutralised, and how many bytes of it are left out.
+        """Return a line's sign, its text behind the sign, neutralised, and the number of bytes left out.
 
-        There is a sign on lines of files alone, and not where somebody has written such a line without one. It takes
-        no part in where tabs stop.
+        Only lines of files have a sign, unless somebody has written such a line without one. The sign takes
+        no part in
+        where tabs stop.
         """
         start = self._starts[number]
         end = self._starts[number + 1] if number + 1 < len(self) else len(self._data)
@@ -219,7 +220,7 @@ class Patch:
             self.files[-1].removed += kind is Kind.REMOVED
 
     def _head(self, raw: bytes, binary: bool) -> tuple[Kind, bool]:
-        """Of a line outside of hunks: its kind, and whether the content of a binary file has begun."""
+        """Return the kind of a line outside of hunks, and whether the content of a binary file has begun."""
         if raw.startswith(b"diff --git "):
             self.files.append(ChangedFile(_both(_text(raw[11:])), len(self)))
             return Kind.HEAD, False
@@ -241,7 +242,7 @@ _OF_FILES = (Kind.SAME, Kind.ADDED, Kind.REMOVED)
 
 
 def left_out(count: int) -> Span:
-    """What a line says that was cut."""
+    """Return the note at the end of a cut line; empty if nothing was cut."""
     return Span(f" … {count:,} bytes more" if count else "", Tone.WARN)
 
 
@@ -250,14 +251,14 @@ def _text(raw: bytes) -> str:
 
 
 def _both(names: str) -> str:
-    """The path in ``a/PATH b/PATH``, which may hold blanks."""
+    """Return the path in ``a/PATH b/PATH``, which may hold blanks."""
     if names.startswith('"'):
         return _unquoted(names[: names.index('"', 1) + 1] if names.count('"') > 1 else names)[2:]
     return names[2 : len(names) // 2]
 
 
 def _unquoted(name: str) -> str:
-    """A path as git quotes it where it holds unusual characters."""
+    """Return a path without the quotes and escapes that git uses for unusual characters."""
     if not (len(name) > 1 and name.startswith('"') and name.endswith('"')):
         return name
     pieces, end = bytearray(), 0
@@ -271,7 +272,7 @@ def _unquoted(name: str) -> str:
 
 
 def _paired(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Numbers of the lines that stand side by side; -1 where one side is empty."""
+    """Yield the numbers of the lines that stand side by side; -1 where one side is empty."""
     number = 0
     while number < len(kinds):
         if kinds[number] not in (Kind.ADDED, Kind.REMOVED):

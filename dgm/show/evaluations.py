@@ -11,13 +11,14 @@ TASK_WIDTH = 120
 
 
 def evaluation_line(evaluation: Evaluation, usage: Usage, width: int | None = None) -> Line:
-    """Verdict, what it took, task and reason.
+    """Return verdict, seconds, tokens, cost in USD, task and reason.
 
     Args:
         evaluation: the evaluation.
         usage: of its model calls, over all its tries.
-        width: cells that there are, at the end of which the line is cut; None where nothing bounds it, as in a pipe:
-            then the verdict has no mark beside its word.
+        width: cells of the line, which is cut at its end. None where nothing bounds it, as in a pipe: then the
+            verdict
+            has no mark beside its word.
     """
     verdict = evaluation.verdict
     mark = "" if width is None else f"{VERDICT_MARKS[verdict]} "

@@ -1,4 +1,4 @@
-"""Events of a log: as rows for ``log``, and as sentences for whoever watches a search."""
+"""Events of a log: as rows for ``log``, and as sentences for people who watch a search."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ _NAMES: Mapping[AgentId, str] = MappingProxyType({})
 
 
 def log_line(recorded: Recorded) -> Line:
-    """Number, time in UTC, kind, action and the beginning of the body, as the log has it."""
+    """Return number, time in UTC, kind, action and the beginning of the body, as the log has it."""
     name, action, body = encode(recorded.event)
     number = "" if action is None else str(action)
     return line(
@@ -45,25 +45,25 @@ def log_line(recorded: Recorded) -> Line:
 
 
 def time_text(at: float) -> str:
-    """Unix time as ``2026-01-31 12:00:00``, in UTC."""
+    """Return Unix time as ``2026-01-31 12:00:00``, in UTC."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def agent_name(agent: AgentId, names: Mapping[AgentId, str] = _NAMES) -> str:
-    """``agent 3``, or the name of its own that it has."""
+    """Return ``agent 3``, or the agent's own name if it has one."""
     return one_line(names[agent], 60) if agent in names else f"agent {agent}"
 
 
 def event_line(
     event: Event, tree: Tree | None, names: Mapping[AgentId, str] = _NAMES, at: float = 0.0
 ) -> Line:
-    """What happened, as a sentence; empty for what happens all the time: a start, an answered model call.
+    """Return an event as a sentence; empty for frequent events: a start, an answered model call.
 
     Args:
         event: the event.
-        tree: what it was folded into, for tallies as they are now; None of an older event, to leave them out.
-        names: what agents are called that are not called by their number.
-        at: Unix time of the event, for what is told as time left.
+        tree: the tree after the event, for tallies as they are now. None for an older event, to leave them out.
+        names: names of the agents that are not called by their number.
+        at: Unix time of the event, from which time left is computed.
     """
     match event:
         case AgentBorn():

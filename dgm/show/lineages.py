@@ -11,7 +11,7 @@ WITH = "   with "
 
 
 def step_lines(tree: Tree, agent: AgentId, *, width: int | None = None) -> Iterator[tuple[AgentId, Line]]:
-    """One step, a crossover's other parents before it.
+    """Yield one step, a crossover's other parents before it.
 
     The line of another parent names that parent; it is no step.
 

@@ -1,4 +1,4 @@
-"""How an agent was made, as ``dgm show`` tells it: what vetting took, and what was read of the evidence."""
+"""The making of an agent, as ``dgm show`` tells it: the time that vetting took, and the evidence that was read."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ FILES = 5
 
 
 def making_lines(run: Run, agent: Agent) -> Sequence[Line]:
-    """For people; nothing of what was not noted.
+    """Return the lines for people; facts that were not noted are left out.
 
     Raises:
         ArchiveCorrupt: a trace is missing or damaged.
@@ -40,7 +40,7 @@ def making_lines(run: Run, agent: Agent) -> Sequence[Line]:
 
 
 def making_record(run: Run, agent: Agent) -> dict[str, Any]:
-    """For programs: the evidence that was chosen, the seconds of each stage of vetting, lines read of each file."""
+    """Return for programs the chosen evidence, the seconds of each stage of vetting, and lines read of each file."""
     cost, what = _birth(run, agent), _order(run, agent)
     return {
         "action": agent.action,

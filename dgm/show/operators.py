@@ -1,4 +1,4 @@
-"""What a report says of operators: a line each for people, a document each for programs."""
+"""Operators in a report: a line each for people, a document each for programs."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -19,14 +19,14 @@ NOTE = (
 WIDTH = 80
 """Columns of the table."""
 NAME = 24
-"""Characters of an operator's name that are shown."""
+"""Maximum characters of an operator's name that are shown."""
 _FIRM = "\N{NO-BREAK SPACE}"
 SHOWN_S = 0.005
-"""Stages of vetting with a smaller mean are left out, but for programs."""
+"""Smallest mean of a vetting stage in seconds that people are shown; programs get all stages."""
 
 
 def operator_lines(lines: Sequence[OperatorLine]) -> Sequence[Line]:
-    """For people, at most ``WIDTH`` wide; nothing where there was no expansion."""
+    """Return the table for people, at most ``WIDTH`` wide; empty where there was no expansion."""
     if not lines:
         return []
     rows = [HEADER, *map(_row, lines)]
@@ -46,19 +46,19 @@ def operator_lines(lines: Sequence[OperatorLine]) -> Sequence[Line]:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Broken behind commas only, so that a number keeps its unit."""
+    """Wrap the text behind commas only, so that a number keeps its unit."""
     whole = text.replace(" ", _FIRM).replace(f",{_FIRM}", ", ")
     lines = wrap(whole, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
     return [line.replace(_FIRM, " ") for line in lines]
 
 
 def operator_records(lines: Sequence[OperatorLine]) -> list[dict[str, Any]]:
-    """For programs."""
+    """Return one JSON record for each operator, for programs."""
     return [_record(line) for line in lines]
 
 
 def vetting_text(stages: Mapping[str, StageTime]) -> str:
-    """``check 1.2 s, improve 0.8 s``: means per run of a stage, in the order of the stages; empty if all are short."""
+    """Return ``check 1.2 s, improve 0.8 s``, the means per run in the order of the stages; empty if all are short."""
     means = {name: took.seconds / took.runs for name, took in stages.items()}
     return ", ".join(f"{one_line(name, 40)} {mean:.2f} s" for name, mean in means.items() if mean >= SHOWN_S)
 
@@ -90,7 +90,7 @@ def _took(line: OperatorLine) -> str:
 
 
 def gain_text(gain: Gain | None) -> str:
-    """``+3.1 [-2.0, +8.2]``, in points."""
+    """Return ``+3.1 [-2.0, +8.2]``, in points; a dash without a gain."""
     if gain is None:
         return "–"
     interval = (
@@ -102,7 +102,7 @@ def gain_text(gain: Gain | None) -> str:
 
 
 def _spend_text(line: OperatorLine, share: int) -> str:
-    """In USD; in tokens where nothing cost any."""
+    """Return the spend per share in USD; in tokens where nothing cost any."""
     if line.spend.usd:
         return f"{line.spend.usd / share:.4f} USD"
     return f"{line.spend.tokens / share:,.0f} tokens"

@@ -1,4 +1,4 @@
-"""A list of runs: a row each, and below it what a person should know of one."""
+"""A list of runs: a row each, and below it the notices about single runs."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,13 +22,13 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 def run_lines(
     rows: Sequence[RunRow], now: float, *, sizes: bool = False, width: int | None = None
 ) -> Iterator[Line]:
-    """The list for people.
+    """Yield the list for people.
 
     Args:
         rows: in their order.
         now: Unix time, for ages.
         sizes: whether there is a column of them.
-        width: cells of a line; the columns that are missed least go first where there is no room. None: no limit.
+        width: cells of a line; the least important columns go first where there is no room. None: no limit.
     """
     table = [[*_HEADS], *(_cells(row, now) for row in rows)]
     columns = [number for number, head in enumerate(_HEADS) if sizes or head != "SIZE"]
@@ -46,7 +46,7 @@ def run_lines(
 
 
 def size_text(size_bytes: int) -> str:
-    """``12 kB``, ``3.4 MB``, ``1.2 GB``."""
+    """Return ``12 kB``, ``3.4 MB``, ``1.2 GB``."""
     for size, unit in ((1e9, "GB"), (1e6, "MB")):
         if size_bytes >= size:
             return f"{size_bytes / size:.1f} {unit}"
@@ -54,7 +54,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def age_text(seconds: float) -> str:
-    """``3 d``, ``5 h``, ``12 min``, ``40 s``; 0 s where a clock was set back."""
+    """Return ``3 d``, ``5 h``, ``12 min``, ``40 s``; 0 s where a clock was set back."""
     for size, unit in _UNITS:
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
@@ -62,7 +62,7 @@ def age_text(seconds: float) -> str:
 
 
 def left_text(use: BudgetUse) -> str:
-    """What is left of a limit: ``94 of 160 evaluations``, ``3.20 of 20.00 USD``."""
+    """Return the rest of a limit: ``94 of 160 evaluations``, ``3.20 of 20.00 USD``."""
     match use.name:
         case "usd":
             return f"{use.left:.2f} of {usd_text(use.limit)} USD"

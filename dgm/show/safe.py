@@ -8,7 +8,7 @@ from enum import StrEnum, auto
 from functools import lru_cache
 
 ELLIPSIS = "…"
-# Categories Cc, Cf, Cs, Co, Zl and Zp up to Unicode 16, but line feed and tab. A test compares.
+# Categories Cc, Cf, Cs, Co, Zl and Zp up to Unicode 16, except line feed and tab. A test compares.
 _unsafe = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
     "\u2028-\u202e\u2060-\u2064\u2066-\u206f\ud800-\uf8ff\ufeff\ufff9-\ufffb\U000110bd\U000110cd"
@@ -18,14 +18,14 @@ _unsafe = re.compile(
 
 
 class Side(StrEnum):
-    """Where a text stands in its column."""
+    """The side of a column on which a text stands."""
 
     LEFT = auto()
     RIGHT = auto()
 
 
 def neutral(text: str) -> str:
-    """The text with control and formatting characters (escape sequences, bidi marks …) made visible.
+    """Return the text with control and formatting characters (escape sequences, bidi marks …) made visible.
 
     Line feeds and tabs stay as they are.
     """
@@ -33,7 +33,7 @@ def neutral(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """How many cells of a terminal the neutralised text takes; line feeds and tabs take none."""
+    """Return the cells of a terminal that the neutralised text takes; line feeds and tabs take none."""
     if text.isascii() and text.isprintable():
         return len(text)
     from rich.cells import cell_len
@@ -42,17 +42,20 @@ def cells(text: str) -> int:
 
 
 def one_line(text: str, width: int) -> str:
-    """The text neutralised, on one line, runs of blanks as one, at most ``width`` cells; ``…`` where it is cut."""
+    """Return the text neutralised, on one line, in at most ``width`` cells.
+
+    Runs of blanks become one; ``…`` stands where the text is cut.
+    """
     return cut(" ".join(neutral(text).split()), width)
 
 
 def fit(text: str, width: int, side: Side = Side.LEFT) -> str:
-    """The text neutralised, on one line, of exactly ``width`` cells: filled with blanks, or cut with a ``…``.
+    """Return the text neutralised, on one line, of exactly ``width`` cells: filled with blanks, or cut with a ``…``.
 
     Args:
         text: any text; line feeds and tabs become blanks.
         width: 0 or more.
-        side: where a text that is shorter stands; one that is longer always loses its end.
+        side: the side of a shorter text; a longer text always loses its end.
     """
     text = cut(neutral(text).replace("\n", " ").replace("\t", " "), width)
     blanks = " " * (width - cells(text))
@@ -60,7 +63,7 @@ def fit(text: str, width: int, side: Side = Side.LEFT) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """The beginning of a neutralised line in at most ``width`` cells, ``…`` included; never half a character."""
+    """Return the beginning of a neutralised line in at most ``width`` cells, ``…`` included; never half a character."""
     if cells(text) <= width:
         return text
     if width <= 0:
@@ -69,16 +72,16 @@ def cut(text: str, width: int) -> str:
 
 
 def within(text: str, room: int) -> int:
-    """How many characters the longest beginning of a neutralised line has that takes at most ``room`` cells.
+    """Return the number of characters of a neutralised line that fit into ``room`` cells.
 
-    Marks that combine go with what stands before them.
+    Combining marks go with the character before them.
     """
     if text.isascii():
         return max(0, min(room, len(text)))
     end = 0
     while end < len(text):
         after = end + 1
-        # Marks that combine belong to what stands before them, and one of them can make that wide.
+        # Combining marks belong to the character before them, and one of them can make it wide.
         while after < len(text) and not _of_one(text[after]):
             after += 1
         room -= _of_one(text[end]) if after == end + 1 else cells(text[end:after])
@@ -94,8 +97,11 @@ def _of_one(character: str) -> int:
 
 
 def beginning(raw: bytes, most: int) -> tuple[str, int]:
-    """At most ``most`` characters of a line of UTF-8, what is not replaced, and how many bytes of it are left."""
-    # Whatever is not UTF-8 is kept in its place here, so that bytes are counted as they are.
+    """Return at most ``most`` characters of a line of UTF-8, and the number of bytes left.
+
+    Invalid bytes are replaced.
+    """
+    # Invalid UTF-8 is kept in its place here, so that bytes are counted unchanged.
     head = raw[: 4 * most].decode("utf-8", "surrogateescape")[:most].encode("utf-8", "surrogateescape")
     return head.decode("utf-8", "replace"), len(raw) - len(head)
 

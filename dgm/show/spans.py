@@ -1,4 +1,4 @@
-"""A line of text as pieces with a tone each; what a tone looks like is left to terminal, browser and page."""
+"""A line of text as pieces with a tone each; the look of a tone is left to terminal, browser and page."""
 
 from collections.abc import Iterable
 from enum import StrEnum, auto
@@ -8,18 +8,18 @@ from dgm.show.safe import ELLIPSIS, cells, cut
 
 
 class Tone(StrEnum):
-    """What a piece of text means. No meaning hangs on a tone alone: the text says it too, or a mark does."""
+    """The meaning of a piece of text. No meaning hangs on a tone alone: the text says it too, or a mark does."""
 
     PLAIN = auto()
     DIM = auto()
-    """Of less weight: guides, units, what hardly anybody reads."""
+    """Text of less weight: guides, units, details that hardly anybody reads."""
     STRONG = auto()
-    """Headings, and what a row is about."""
+    """Headings, and the subject of a row."""
     GOOD = auto()
     BAD = auto()
     WARN = auto()
     MARK = auto()
-    """The best agent, and what a person has marked or looked for."""
+    """The best agent, and text that a person has marked or searched for."""
     KEY = auto()
     """Names of facts, and keys to press."""
     ADDED = auto()
@@ -47,13 +47,13 @@ Line = tuple[Span, ...]
 
 
 def line(*pieces: str | Span) -> Line:
-    """A line of pieces, a string being a plain one; empty ones are left out."""
+    """Return a line of the pieces; a string is a plain piece, empty ones are left out."""
     spans = (Span(piece) if isinstance(piece, str) else piece for piece in pieces)
     return tuple(span for span in spans if span.text)
 
 
 def joined(parts: Iterable[Line], between: str) -> Line:
-    """The lines as one, with the same text between each two; empty ones are left out."""
+    """Join the lines into one, with the same text between each two; empty ones are left out."""
     spans: list[Span] = []
     for part in parts:
         if part:
@@ -62,12 +62,12 @@ def joined(parts: Iterable[Line], between: str) -> Line:
 
 
 def plain(line: Line) -> str:
-    """The line's text, blanks at its end cut."""
+    """Return the line's text without the blanks at its end."""
     return "".join(span.text for span in line).rstrip(" ")
 
 
 def cropped(line: Line, width: int) -> Line:
-    """The line's beginning, at most ``width`` cells of it; ``…`` where it is cut."""
+    """Return the line's beginning, at most ``width`` cells of it; ``…`` where it is cut."""
     left = width
     spans: list[Span] = []
     for number, span in enumerate(line):

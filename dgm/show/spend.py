@@ -1,4 +1,4 @@
-"""What a run and its agents took, and what the gateway did not give them."""
+"""The spend of a run and its agents, and the requests that the gateway refused."""
 
 from collections.abc import Collection, Sequence
 
@@ -11,7 +11,7 @@ from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import usage_lines, usage_text, usd_text
 
 REFUSALS = 10
-"""Different ones that people are shown."""
+"""Maximum number of different refusals that people are shown."""
 _PURPOSES = {
     Purpose.MAKING: "making it",
     Purpose.EVALUATING: "evaluating it",
@@ -22,7 +22,7 @@ _WIDTH = 19
 
 
 def spend_lines(tree: Tree) -> Sequence[Line]:
-    """What the run took and may take; by role and model where there are several."""
+    """Return the spend of the run and its limit; by role and model where there are several."""
     spend, by, limit = tree.spend, tree.spend_by, tree.budget.usd
     of_limit = "" if limit is None else f" of {usd_text(limit)} USD, {max(0.0, limit - spend.usd):.4f} left"
     text = usage_text(spend)
@@ -32,11 +32,11 @@ def spend_lines(tree: Tree) -> Sequence[Line]:
 
 
 def account_lines(account: Account, clade: Usage | None = None) -> Sequence[Line]:
-    """What an agent took, by purpose.
+    """Return the spend of an agent by purpose.
 
     Args:
         account: its own.
-        clade: what it and all its descendants took; None where nobody has counted that.
+        clade: the spend of the agent and all its descendants; None if nobody has counted it.
     """
     rows = [(_PURPOSES[purpose], account.of(purpose)) for purpose in Purpose]
     if clade is not None:
@@ -49,7 +49,7 @@ def account_lines(account: Account, clade: Usage | None = None) -> Sequence[Line
 
 
 def refusal_lines(refusals: Sequence[Refusal], most: int | None = REFUSALS) -> Sequence[Line]:
-    """What the gateway refused, the most frequent first; nothing where it refused nothing."""
+    """Return the refusals of the gateway, the most frequent first; empty where it refused nothing."""
     shown = [
         line(
             Span(f"  {each.times} times ", Tone.WARN),
@@ -63,7 +63,7 @@ def refusal_lines(refusals: Sequence[Refusal], most: int | None = REFUSALS) -> S
 
 
 def fruitless_lines(account: Account, evaluations: Collection[ActionId]) -> Sequence[Line]:
-    """What was paid for actions that gave neither the agent nor a verdict on it; nothing where there is none."""
+    """Return the payments for actions that gave neither the agent nor a verdict on it; empty without any."""
     lines = [
         line(f"  action {each.action:<6} {each.purpose:<10}  {usage_text(each.usage)}")
         for each in account.lines

@@ -1,4 +1,4 @@
-"""How a search is: what it has done, spent and found."""
+"""The state of a search: its progress, spend and findings."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -26,15 +26,15 @@ _STATES = {
 
 
 def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[Line]:
-    """The state of a run for people.
+    """Return the state of a run for people.
 
     Args:
         run: the run.
-        facts: its ``run_summary``, which finds the best agent and may take long; made here if None.
+        facts: its ``run_summary``, which finds the best agent and may take long; computed here if None.
     """
     facts = run_summary(run) if facts is None else facts
     lines = [*_head(facts), *_counts(run, facts), *spend_lines(run.tree)]
-    # What asks for somebody stands where it is seen.
+    # A notice that asks for somebody stands where it is seen.
     if facts["paused"]:
         lines.insert(1, fact("paused", one_line(facts["paused"], 200), Tone.WARN))
     if facts["waiting"]:
@@ -62,7 +62,7 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
 
 
 def _dead_end_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
-    """What the children of a search died of that cannot go on, what the last one printed, and what may help."""
+    """Return the causes of death of a dead-end search's children, the last one's output, and possible help."""
     end = facts["dead_end"]
     if end is None:
         return []
@@ -79,7 +79,7 @@ def _dead_end_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _model_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
-    """What was learned of the models, the wait that goes on, and calls that were cut off."""
+    """Return the facts learned of the models, the present wait, and calls that were cut off."""
     notes, lines = facts["model_notes"], []
     for model, words in notes["learned"].items():
         lines.append(fact("learned", f"{one_line(model, 80)}: {one_line('; '.join(words), 200)}"))
@@ -104,12 +104,12 @@ def _model_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def fact(name: str, text: str, tone: Tone = Tone.PLAIN) -> Line:
-    """A name in its column, and what is so named."""
+    """Return a name in its column, and its text behind it."""
     return line(Span(f"{name:<13}", Tone.KEY), Span(text, tone))
 
 
 def waiting_line(children: int, run: str) -> Line:
-    """That children wait for a person, and what to do about it."""
+    """Say that children wait for a person, and which command decides on them."""
     who = "1 child waits" if children == 1 else f"{children} children wait"
     return fact("waiting", f"{who} for you: dgm approve {one_line(run, 120)}", Tone.WARN)
 

@@ -31,7 +31,7 @@ _SGR: Mapping[Tone, str] = {
 
 
 def write(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = False) -> None:
-    """Writes lines as they come; the first is there at once, whatever the stream keeps back.
+    """Write lines as they come; the first is flushed at once.
 
     On a terminal they are coloured, unless ``NO_COLOR`` or ``TERM=dumb`` says otherwise. Where the stream cannot show
     our marks they are written as ASCII.
@@ -39,7 +39,8 @@ def write(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = F
     Args:
         lines: the lines.
         stream: standard output if None.
-        crop: whether a line is cut at the width of a terminal; the terminal wraps it otherwise. In a pipe nothing is.
+        crop: whether lines are cut at the width of a terminal; otherwise the terminal wraps them. A pipe gets whole
+            lines.
     """
     out = sys.stdout if stream is None else stream
     width = shutil.get_terminal_size().columns if crop and out.isatty() else None
@@ -59,17 +60,17 @@ def styled(shown: Line, stream: TextIO) -> str:
 
 
 def colours(stream: TextIO) -> bool:
-    """Whether what is written there is shown in colour."""
+    """Return whether text on the stream is shown in colour."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def speaks_utf8(stream: TextIO) -> bool:
-    """Whether every character can be written there; an unnamed encoding is that of a buffer, which takes all."""
+    """Return whether the stream takes every character; a stream without an encoding is a buffer, which takes all."""
     return (stream.encoding or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
 
 
 def wants_ascii(environment: Mapping[str, str]) -> bool:
-    """Whether a person has chosen the locale ``C`` or ``POSIX``, whose terminals have ASCII only.
+    """Return whether a person has chosen the locale ``C`` or ``POSIX``, whose terminals have ASCII only.
 
     Python writes UTF-8 in that locale, and says so in ``LC_CTYPE`` where that was not set.
     """
@@ -80,12 +81,12 @@ def wants_ascii(environment: Mapping[str, str]) -> bool:
 
 
 def draws_marks(stream: TextIO) -> bool:
-    """Whether marks such as ``★`` and lines of boxes are shown there as they are; else as ASCII."""
+    """Return whether the stream shows marks such as ``★`` and box lines unchanged; else they are ASCII."""
     return speaks_utf8(stream) and not wants_ascii(os.environ)
 
 
 def with_colours(shown: Line) -> str:
-    """The line with the escape sequences of its tones."""
+    """Return the line with the escape sequences of its tones."""
     return "".join(
         f"\x1b[{_SGR[span.tone]}m{span.text}\x1b[0m" if span.tone in _SGR else span.text for span in shown
     )

@@ -1,4 +1,4 @@
-"""What an action said to its model and was told: each message once, in the order in which it was said."""
+"""The conversation of an action with its model: each message once, in the order in which it was said."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ class Exchange:
 
     call: ModelCalled
     asked: Sequence[Message]
-    """What is new in its request; the answer before it is not repeated."""
+    """The new messages of its request; the answer before it is not repeated."""
     reply: Reply
 
 
 def exchanges(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Exchange]:
-    """Yield the calls with what is new in each.
+    """Yield the calls with the new messages of each.
 
     Raises:
-        ArchiveCorrupt, ValueError, LookupError, TypeError: a trace is missing, damaged or not what it should be; the
-            calls before it have been yielded.
+        ArchiveCorrupt, ValueError, LookupError, TypeError: a trace is missing, damaged or of another form; the calls
+            before it have been yielded.
     """
     before: Reply | None = None
     for call in calls:

@@ -19,24 +19,24 @@ from dgm.show.spans import Line, Span, Tone, line
 _THERE, _LAST = "├─ ", "└─ "
 _BESIDE, _BELOW = "│  ", "   "
 _ON_BESIDE, _ON_BELOW = "│↓ ", " ↓ "
-"""In front of an only child, which stands straight below its parent."""
+"""Guides in front of an only child, which stands straight below its parent."""
 _LEFT_OUT = "‹"
 _QUIET: Mapping[AgentId, State] = {}
 _MARKS = 4
-"""Cells for the marks behind an agent's number: the star, and what it does at this moment."""
+"""Cells for the marks behind an agent's number: the star, and its activity at this moment."""
 _STAR = 2
-"""The same where only the star is shown."""
+"""Cells for the marks where only the star is shown."""
 
 
 def guides(last: Sequence[bool], *, follows: bool = False, most: int | None = None) -> str:
-    """Return what stands in front of a row: three cells for each branching between it and its root.
+    """Return the text in front of a row: three cells for each branching between it and its root.
 
     Args:
-        last: of each branching, the outermost first, whether the row is below the last child that is shown there, or
-            is that child; empty for a root.
+        last: one flag for each branching, the outermost first: whether the row is below the last child that is shown
+            there, or is that child; empty for a root.
         follows: whether the row is the only child of an agent that is no root: it stands straight below that.
-        most: branchings that are drawn, at least 2. Of a row with more, outer ones are left out, several at once so
-            that rows below each other mostly agree, and ``12‹`` says how many. None: all are drawn.
+        most: maximum branchings that are drawn, at least 2. A row with more leaves out outer ones, several at once so
+            that rows below each other mostly agree, and ``12‹`` gives their number. None: all are drawn.
     """
     if not last:
         return ""
@@ -47,7 +47,7 @@ def guides(last: Sequence[bool], *, follows: bool = False, most: int | None = No
 
 
 def _left_out(steps: int, most: int | None) -> tuple[int, str]:
-    """Return how many outer steps are not drawn, and the text that says so, as wide as one step or two."""
+    """Return the number of outer steps that are not drawn, and the text for them, as wide as one step or two."""
     if most is None or steps <= most:
         return 0, ""
     block = max(1, most // 2)
@@ -76,7 +76,7 @@ def tree_lines(
     width: int | None = None,
     states: Mapping[AgentId, State] = _QUIET,
 ) -> Iterator[tuple[AgentId, Line]]:
-    """The archive, parents before children; a second parent's child is shown once, under its first.
+    """Yield the archive, parents before children; a second parent's child is shown once, under its first.
 
     An only child stands straight below its parent. All rows have the same columns.
 

@@ -27,29 +27,32 @@ VERDICT_TONES: Mapping[Verdict, Tone] = {
 }
 OPERATOR_WIDTH = 80
 SIGNIFICANT = 0.05
-"""Below this an exact p is called a difference."""
+"""Upper limit of an exact p that is called a difference."""
 AIM_WIDTH = 40
 _ROLE_WIDTH = 80
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """``1 agent``, ``1,200 agents``; ``many`` is the plural where it takes more than an s."""
+    """Return ``1 agent``, ``1,200 agents``; ``many`` is the plural where it takes more than an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def tally_text(tally: Tally) -> str:
-    """``5/12 42%``; a dash where nothing was evaluated."""
+    """Return ``5/12 42%``; a dash where nothing was evaluated."""
     return f"{tally.resolved}/{tally.n} {tally.rate:.0%}" if tally.n else "–"
 
 
 def interval_text(tally: Tally) -> str:
-    """The 95 % Wilson interval, as ``19–68%``; empty where nothing was evaluated."""
+    """Return the 95 % Wilson interval, as ``19–68%``; empty where nothing was evaluated."""
     low, high = wilson(tally)
     return f"{low:.0%}–{high:.0%}".replace("%–", "–") if tally.n else ""
 
 
 def p_text(p: float) -> str:
-    """``p = 0.375``; with more digits where it is smaller, or 0.05 would change sides; down to ``p < 0.00001``."""
+    """Return ``p = 0.375``, down to ``p < 0.00001``.
+
+    A smaller p, or one that rounding moves across 0.05, has more digits.
+    """
     if p < 1e-5:
         return "p < 0.00001"
     texts = (f"{p:.{digits}f}" for digits in range(3 if p >= 0.001 else 5, 20))
@@ -57,23 +60,23 @@ def p_text(p: float) -> str:
 
 
 def mcnemar_text(p: float, mid_p: float) -> str:
-    """``exact McNemar p = 0.375 (mid-p 0.219)``."""
+    """Return ``exact McNemar p = 0.375 (mid-p 0.219)``."""
     return f"exact McNemar {p_text(p)} (mid-{p_text(mid_p).replace(' =', '')})"
 
 
 def usage_text(usage: Usage) -> str:
-    """``12 model calls, 34,567 tokens, 0.0123 USD``."""
+    """Return ``12 model calls, 34,567 tokens, 0.0123 USD``."""
     calls = "1 model call" if usage.calls == 1 else f"{usage.calls:,} model calls"
     return f"{calls}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
 
 
 def usd_text(limit: float) -> str:
-    """A limit as people write it: ``0.50``, ``12.00``, ``0.0025``."""
+    """Return a limit in USD as people write it: ``0.50``, ``12.00``, ``0.0025``."""
     return f"{limit:.2f}" if limit == round(limit, 2) else f"{limit:g}"
 
 
 def usage_lines(by: Mapping[tuple[str, str], Usage], indent: str) -> Iterator[str]:
-    """A line for each role and model, the dearest first."""
+    """Yield a line for each role and model, the dearest first."""
     names = {key: one_line(" ".join(key), _ROLE_WIDTH) for key in by}
     width = max(map(cells, names.values()), default=0)
     for key, usage in sorted(by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0])):
@@ -81,19 +84,19 @@ def usage_lines(by: Mapping[tuple[str, str], Usage], indent: str) -> Iterator[st
 
 
 def bar(rate: float, width: int = BAR) -> str:
-    """A small bar of ``width`` cells for a rate; below 0 and above 1 it is empty and full."""
+    """Return a small bar of ``width`` cells for a rate; below 0 and above 1 it is empty and full."""
     full = round(min(max(rate, 0.0), 1.0) * width)
     return "█" * full + "░" * (width - full)
 
 
 def operator_text(operator: str, aim: str) -> str:
-    """``module:context``; the operator alone where there was no aim."""
+    """Return ``module:context``; the operator alone where there was no aim."""
     name = one_line(operator, OPERATOR_WIDTH)
     return f"{name}:{one_line(aim, AIM_WIDTH)}" if aim else name
 
 
 def clock(seconds: float) -> str:
-    """``4:07``, or ``1:04:07`` from an hour."""
+    """Return seconds as ``4:07``, or ``1:04:07`` from an hour."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
