@@ -1,1 +1,1 @@
-"""What a finished or running search found, for others to read: one page, figures, and the same facts for programs."""
+"""The findings of a finished or running search for others to read: one page, figures, and a record for programs."""

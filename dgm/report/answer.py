@@ -1,4 +1,4 @@
-"""The top of the page: is the best agent better, how that is known, and what the search came to."""
+"""The top of the page: is the best agent better, how that is known, and the result of the search."""
 
 from dgm.domain import Tally, Usage
 from dgm.report.control import absent, sentences
@@ -33,7 +33,7 @@ FLATTERS = (
 
 
 def answer(report: Report) -> Section:
-    """Seed against best on the holdout, the naive number, and what the search came to."""
+    """Return the section with seed against best on the holdout, the naive number, and the search's result."""
     kind, said = BADGES[report.verdict.answer]
     parts = [
         h("span", {"class": f"badge {kind}".rstrip()}, said),

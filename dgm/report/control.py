@@ -1,4 +1,4 @@
-"""What is said of the control of equal spend: the seed with the attempts that the search's spend would have bought."""
+"""Sentences about the control of equal spend: the seed with the attempts that the search's spend would have bought."""
 
 import shlex
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from dgm.show.words import mcnemar_text
 
 
 def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
-    """What it is and what came of it.
+    """Return the sentences that explain the control and give its result.
 
     Args:
         found: the control.
@@ -48,17 +48,17 @@ def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
 
 
 def absent(run: str) -> str:
-    """In their place where nobody asked for it yet; ``run`` is the name of the run."""
+    """Return the sentence for a control that nobody asked for yet; ``run`` is the name of the run."""
     return f"The control of equal spend was not performed ({examining(run)} does it)."
 
 
 def examining(run: str) -> str:
-    """What examines the best agent of the run with this name, or goes on with that, for a shell."""
+    """Return the shell command that begins or continues the examination of the run's best agent."""
     return f"dgm report {shlex.quote(one_line(run, 100))} --holdout"
 
 
 def record(found: ControlFindings) -> dict[str, Any]:
-    """The same for programs."""
+    """Return the control for programs."""
     price, pairs = found.price, found.pairs
     return {
         "unit": price.unit.value,
@@ -81,7 +81,7 @@ def record(found: ControlFindings) -> dict[str, Any]:
 
 
 def amount(value: float, unit: Unit) -> str:
-    """``1.23 USD``, ``9.7M tokens``, ``2.5 hours of work``."""
+    """Return ``1.23 USD``, ``9.7M tokens``, ``2.5 hours of work``."""
     match unit:
         case Unit.USD:
             return f"{value:.2f} USD" if value >= 0.01 else f"{value:.4f} USD"

@@ -1,8 +1,8 @@
 """The highest lower bound of any agent, over evaluations, spend and time.
 
-The leader of a moment is the agent with the highest lower credible bound, whatever policy the run has: that is a rule
-which every run can be compared by. It is not called best: that is the agent which the policy recommends. The bound
-falls as well as rises, and so does the curve.
+The leader of a moment is the agent with the highest lower credible bound, whatever policy the run has: this rule
+makes all runs comparable. The leader is not called best: the best agent is the one that the policy recommends. The
+bound falls as well as rises, and so does the curve.
 Verdicts that were withdrawn later count at no time.
 """
 
@@ -25,13 +25,13 @@ SELECT seq, at, kind,
 FROM events WHERE seq > ? AND seq <= ? ORDER BY seq
 """
 SPENDING = ("model_called", "call_booked", "model_learned")
-"""Kinds of event that say what models took."""
+"""Kinds of event that report the usage of models."""
 _AT_ONCE = 256
-"""Rows that are read at once; a long log is never held as a whole."""
+"""Number of rows that are read at once; a long log is never held as a whole."""
 _KEPT = 8
-"""Of points that are thinned out at the end, so many times more are kept on the way."""
+"""Factor by which the points kept on the way exceed the points left after thinning out at the end."""
 _STALE = 4
-"""Entries of the heap for each agent, about; older ones are dropped."""
+"""Approximate number of heap entries for each agent; older ones are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +39,20 @@ class Point:
     """The agent with the highest lower bound at a moment."""
 
     evaluations: int
-    """Resolved and unresolved ones until then."""
+    """Resolved and unresolved evaluations until then."""
     usd: float
     tokens: int
     seconds: float
-    """Wall time of the sessions; what lies between two sessions is left out."""
+    """Wall time of the sessions; time between two sessions is left out."""
     agent: AgentId
     raw: float
-    """Its rate."""
+    """The agent's rate."""
     lower: float
-    """The rate that it exceeds with a probability of 99 %, as in ``dgm.stats.lower_bound``."""
+    """The rate that the agent exceeds with a probability of 99 %, as in ``dgm.stats.lower_bound``."""
 
 
 def curve(run: Run, most: int = 400, pause: Callable[[], None] = lambda: None) -> Sequence[Point]:
-    """At most ``most`` points, where something of the leading agent changed, and the end of the run as the last.
+    """Return at most ``most`` points, where the leading agent changed in something, and the end of the run as the last.
 
     Empty where there was no verdict yet.
 
@@ -125,7 +125,7 @@ class _Leader:
             heapq.heapify(self._heap)
 
     def now(self) -> tuple[AgentId, float, float]:
-        """Agent, rate and bound; what is no longer so is dropped on the way."""
+        """Return agent, rate and bound; outdated entries of the heap are dropped on the way."""
         while self._tallies[self._heap[0][2]].n != -self._heap[0][1]:
             heapq.heappop(self._heap)
         bound, _, agent, tally = self._heap[0]

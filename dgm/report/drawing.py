@@ -1,7 +1,7 @@
 """Pictures as SVG: shapes, axes with ticks, and the two ways in which a picture is shown.
 
-On the page colours come from the page's style and what the pointer shows from its script; a file of its own brings
-its style along and has ``<title>`` elements instead.
+On the page, colours come from the page's style and tooltips from its script. A file of its own contains its style
+and has ``<title>`` elements instead.
 """
 
 import math
@@ -25,15 +25,18 @@ text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-se
 .c0 { fill: #00224e } .c1 { fill: #2b446e } .c2 { fill: #575d6d } .c3 { fill: #7d7c78 }
 .c4 { fill: #a59c74 } .c5 { fill: #d2bf61 } .c6 { fill: #fee838 }
 """
-"""Of a picture in a file of its own, for white paper."""
+"""The style of a picture in a file of its own, for white paper."""
 SHADES = 7
-"""``c0`` to ``c6``: samples of the map cividis (J. R. Nuñez, C. R. Anderton and R. S. Renslow, PLOS ONE 13(7):e0199239
-(2018)), whose lightness rises evenly, so that it is read by everyone, and in greys too."""
+"""Number of shades, ``c0`` to ``c6``: samples of the colour map cividis.
+
+Its lightness rises evenly, so that everyone can read it, and in greys too. Source: J. R. Nuñez, C. R. Anderton and
+R. S. Renslow, PLOS ONE 13(7):e0199239 (2018).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One element; ``tip`` is what the pointer shows."""
+    """One element; ``tip`` is the text of its tooltip."""
 
     tag: str
     attributes: Mapping[str, Value]
@@ -51,30 +54,30 @@ class Drawing:
     shapes: list[Shape] = field(default_factory=list)
 
     def add(self, tag: str, attributes: Mapping[str, Value], text: str = "", tip: str = "") -> None:
-        """Puts a shape on top of the others."""
+        """Put a shape on top of the others."""
         self.shapes.append(Shape(tag, attributes, text, tip))
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str, width: float = 1) -> None:
-        """A straight line."""
+        """Draw a straight line; coordinates and ``width`` are in pixels."""
         self.add("line", {"class": kind, "x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke-width": width})
 
     def text(
         self, x: float, y: float, text: str, kind: str = "", size: float = 11, anchor: str = "start"
     ) -> None:
-        """A text whose foot is at ``y``; ``anchor`` is ``start``, ``middle`` or ``end``."""
+        """Draw a text whose foot is at ``y``; ``anchor`` is ``start``, ``middle`` or ``end``."""
         where = None if anchor == "start" else anchor
         self.add(
             "text", {"class": kind or None, "x": x, "y": y, "font-size": size, "text-anchor": where}, text
         )
 
     def html(self) -> Html:
-        """For the page."""
+        """Return the picture as an element of the page."""
         return self._whole(
             {"role": "img", "aria-label": self.title}, [_on_page(shape) for shape in self.shapes]
         )
 
     def file(self, about: str = "") -> bytes:
-        """For a file of its own; ``about`` says which run or runs it is from."""
+        """Return the picture as a file of its own; ``about`` names the run or runs that it is from."""
         size = {"width": self.width, "height": self.height}
         known: dict[str, Value] = {"xmlns": "http://www.w3.org/2000/svg", **size}
         paper = h("rect", {"width": self.width, "height": self.height, "fill": "#fff"})
@@ -109,15 +112,15 @@ class Axes:
     y_max: float = 1.0
 
     def x(self, value: float) -> float:
-        """In pixels."""
+        """Return the pixel position of a value on the x axis."""
         return self.left + self.width * (value / self.x_max if self.x_max else 0)
 
     def y(self, share: float) -> float:
-        """In pixels."""
+        """Return the pixel position of a share on the y axis."""
         return self.top + self.height * (1 - share / self.y_max)
 
     def draw(self, drawing: Drawing, x_name: str) -> None:
-        """Lines at each quarter, ticks below, and the name of x."""
+        """Draw lines at each quarter, ticks below, and the name of x."""
         foot = self.top + self.height
         for quarter in range(5):
             y = self.y(self.y_max * quarter / 4)
@@ -130,7 +133,7 @@ class Axes:
 
 
 def ticks(highest: float, most: int = 5) -> list[float]:
-    """Round numbers (1, 2 or 5 times a power of ten) from 0 to ``highest``, at most ``most`` steps."""
+    """Return round numbers (1, 2 or 5 times a power of ten) from 0 to ``highest``, at most ``most`` steps."""
     if not highest > 0 or not math.isfinite(highest):
         return [0.0]
     rough = highest / most
@@ -140,7 +143,7 @@ def ticks(highest: float, most: int = 5) -> list[float]:
 
 
 def short(value: float) -> str:
-    """``0.05``, ``250``, ``1.5k``, ``2M``."""
+    """Return a number as ``0.05``, ``250``, ``1.5k``, ``2M``."""
     for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= limit:
             return number(value / limit, 1) + letter
@@ -148,7 +151,7 @@ def short(value: float) -> str:
 
 
 def stairs(points: Sequence[tuple[float, float]]) -> str:
-    """A path that keeps each height until the next point."""
+    """Return a path that keeps each height until the next point."""
     if not points:
         return ""
     steps = [f"M{number(points[0][0])} {number(points[0][1])}"]

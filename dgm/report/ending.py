@@ -24,11 +24,11 @@ from dgm.show.words import (
 )
 
 DIFF_BYTES = 20_000
-"""Of HTML for one step's diff."""
+"""Maximum bytes of HTML for one step's diff."""
 DIFFS_BYTES = 600_000
-"""For all of them."""
+"""Maximum bytes of HTML for all diffs."""
 PRINTED = 120
-"""Lines of a diff up to which it is printed; a longer one only where it was opened."""
+"""Maximum lines of a diff that is always printed; a longer one is printed only where it was opened."""
 PURPOSES = {
     Purpose.MAKING: "making agents that were born",
     Purpose.EVALUATING: "evaluating agents",
@@ -36,16 +36,16 @@ PURPOSES = {
     Purpose.UNFINISHED: "expansions that are not at their end",
 }
 LEAST_SAVING_USD = 0.00005
-"""Less is not said."""
+"""Smallest saving that is mentioned."""
 
 
 def all_of(report: Report) -> Sequence[Section]:
-    """In their order."""
+    """Return the sections in their order."""
     return [lineage(report), tasks(report), spend(report), failures(report), reproduce(report)]
 
 
 def lineage(report: Report) -> Section:
-    """From the seed to the best agent, with diffs."""
+    """Return the section of the steps from the seed to the best agent, with diffs."""
     steps = report.line.steps
     room = min(DIFF_BYTES, DIFFS_BYTES // max(1, len(steps) - 1))
     shown = [_step(report, step, room) for step in steps]
@@ -105,7 +105,7 @@ def _diff(report: Report, step: Step, room: int) -> Html:
 
 
 def tasks(report: Report) -> Section:
-    """Which tasks the line resolved."""
+    """Return the section of the tasks that the line resolved."""
     found = report.matrix
     if not found.rows:
         return Section("tasks", "Tasks along this line", [lead("The run has no tasks yet.")])
@@ -151,7 +151,7 @@ def _cell(verdict: Verdict | None) -> Html:
 
 
 def spend(report: Report) -> Section:
-    """What the search took, by whom and what for."""
+    """Return the section of the search's spend, by role and model and by purpose."""
     if not report.spend.calls:
         return Section("spend", "Spend", [lead("No model was called.")])
     dearest = sorted(report.by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0]))
@@ -173,7 +173,7 @@ def spend(report: Report) -> Section:
 
 
 def saving_text(usd: float) -> str:
-    """Return what the providers' caches saved, as a clause; empty for next to nothing."""
+    """Return the saving by the providers' caches as a clause; empty for next to nothing."""
     if abs(usd) < LEAST_SAVING_USD:
         return ""
     if usd < 0:
@@ -182,12 +182,12 @@ def saving_text(usd: float) -> str:
 
 
 def _amount(usage: Usage) -> str:
-    """As ``usage_text``; without money where there was none."""
+    """Return the text of ``usage_text``; without money where there was none."""
     return usage_text(usage) if usage.usd else usage_text(usage).rpartition(",")[0]
 
 
 def _spend_table(names: Sequence[str], rows: Sequence[tuple[Sequence[str], Usage]], whole: Usage) -> Html:
-    """Columns that ``whole`` has nothing of are left out."""
+    """Return the table of spend; columns in which ``whole`` has nothing are left out."""
     head = ["calls", "input tokens", *(["of these cached"] if whole.cached_tokens else []), "output tokens"]
     head += ["USD"] if whole.usd else []
     lines = []
@@ -200,7 +200,7 @@ def _spend_table(names: Sequence[str], rows: Sequence[tuple[Sequence[str], Usage
 
 
 def failures(report: Report) -> Section:
-    """What went wrong, by kind."""
+    """Return the section of the failures, by kind."""
     found = report.failures
     dead = [(f"{operator}: {stage}", count) for (operator, stage), count in found.stillborn.items()]
     parts = [
@@ -218,7 +218,7 @@ def failures(report: Report) -> Section:
 
 
 def _dead_end(end: Mapping[str, Any] | None) -> list[Html]:
-    """Why the search could not go on; nothing of any other search."""
+    """Return the reason why the search could not go on; empty for any other search."""
     if end is None:
         return []
     stages = ", ".join(f"{count} {one_line(stage, 40)}" for stage, count in end["stages"].items())
@@ -242,7 +242,7 @@ def _kinds(name: str, counts: Sequence[tuple[str, int]]) -> list[Html]:
 
 
 def reproduce(report: Report) -> Section:
-    """Command, versions, seeds, commits."""
+    """Return the section with command, versions, seeds and commits."""
     found = report.reproduction
     said = [
         ("random seed", str(found.seed)),

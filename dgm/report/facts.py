@@ -1,4 +1,4 @@
-"""Everything that a report says, gathered once and as plain values; how it is shown is left to the other modules."""
+"""All facts of a report, gathered once and as plain values; the other modules decide how they are shown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,22 +31,22 @@ _FIRST_AND_LAST = "SELECT min(at), max(at) FROM events WHERE seq <= ?"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a report leaves out."""
+    """The largest sizes of a report's parts; a report leaves out the rest."""
 
     points: int = 400
-    """Of the curve."""
+    """Maximum points of the curve."""
     nodes: int = 2_000
-    """Of the tree."""
+    """Maximum nodes of the tree."""
     steps: int = 60
-    """Of the best agent's line."""
+    """Maximum steps of the best agent's line."""
     tasks: int = 200
     agents: int = 24
-    """Of the matrix."""
+    """Maximum agents of the matrix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An agent with what the tree says of it."""
+    """An agent with the tree's facts about it."""
 
     agent: Agent
     own: Tally
@@ -57,20 +57,20 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The facts."""
+    """The facts of a report."""
 
     run: Mapping[str, Any]
-    """``run_facts``."""
+    """The record of ``run_facts``."""
     began: str
-    """Of the first and the last event, as ``2026-11-22 10:43`` in UTC."""
+    """Time of the first event, and then of the last, as ``2026-11-22 10:43`` in UTC."""
     ended: str
     tasks: int
-    """Of the search."""
+    """Number of search tasks."""
     members: Sequence[Member]
     """All agents."""
     best: AgentId
     chosen: Mapping[str, Any] | None
-    """``chosen_record``."""
+    """The record of ``chosen_record``."""
     found: Findings | None
     verdict: Verdict
     curve: Sequence[Point]
@@ -80,9 +80,9 @@ class Report:
     matrix: Matrix
     spend: Usage
     saved_usd: float
-    """By the providers' caches."""
+    """USD that the providers' caches saved."""
     by: Mapping[tuple[str, str], Usage]
-    """By role and model."""
+    """Usage by role and model."""
     purposes: Mapping[Purpose, Usage]
     failures: FailureCounts
     unresolved: Sequence[tuple[str, int]]
@@ -90,7 +90,7 @@ class Report:
     reproduction: Reproduction
     note: str
     damage: Sequence[str]
-    """What is not there, a sentence each."""
+    """Missing or damaged parts of the run, a sentence each."""
 
 
 def gather(
@@ -100,14 +100,14 @@ def gather(
     operators: Sequence[OperatorLine],
     limits: Limits = Limits(),
 ) -> Report:
-    """Reads what a report needs of a run that has an agent.
+    """Read the facts for a report from a run that has an agent.
 
     Args:
         run: as far as its tree has read the log.
         best: the agent that it recommends.
-        found: what its examination says.
-        operators: what came of its operators.
-        limits: what is left out.
+        found: the result of its examination.
+        operators: the results of its operators.
+        limits: the largest sizes of the report's parts.
 
     Raises:
         ArchiveCorrupt: the log is damaged.
@@ -143,7 +143,7 @@ def gather(
 
 
 def is_going_on(report: Report) -> bool:
-    """Whether a process still writes the run."""
+    """Return whether a process still writes the run."""
     return report.run["state"] in ("running", "paused")
 
 
@@ -158,7 +158,7 @@ def _date(at: float) -> str:
 
 
 def _purposes(run: Run) -> Mapping[Purpose, Usage]:
-    """As ``Accounts`` has them, over all agents."""
+    """Return the usage by purpose as ``Accounts`` has it, over all agents."""
     tree = run.tree
     births = {agent.action for agent in tree.agents}
     open_yet = {*tree.waiting, *tree.pending, *tree.to_redo()}

@@ -20,19 +20,19 @@ WIDTH, HEIGHT = 360, 236
 
 
 def progress_evaluations(report: Report) -> Drawing | None:
-    """The highest lower bound over evaluations."""
+    """Draw the highest lower bound over evaluations."""
     return _progress(report, "evaluations", lambda point: point.evaluations)
 
 
 def progress_spend(report: Report) -> Drawing | None:
-    """The highest lower bound over what the model calls cost: money, or tokens where none was paid."""
+    """Draw the highest lower bound over the cost of the model calls: money, or tokens where none was paid."""
     if report.spend.usd:
         return _progress(report, "USD spent", lambda point: point.usd)
     return _progress(report, "tokens used", lambda point: point.tokens)
 
 
 def progress_time(report: Report) -> Drawing | None:
-    """The highest lower bound over wall time."""
+    """Draw the highest lower bound over wall time."""
     seconds = report.curve[-1].seconds if report.curve else 0
     unit, name = (
         (3600, "hours") if seconds >= 3 * 3600 else (60, "minutes") if seconds >= 180 else (1, "seconds")
@@ -68,7 +68,7 @@ def _dotted(left: float, right: float, y: float) -> Mapping[str, Value]:
 
 
 def _key(drawing: Drawing, seed: bool) -> None:
-    """What the lines are, above them."""
+    """Draw the key of the lines above them."""
     drawing.line(40, 11, 58, 11, "lower", 2.2)
     drawing.text(63, 15, "lower bound", "lowertext", 10.5)
     drawing.line(136, 11, 154, 11, "raw", 1.2)
@@ -85,7 +85,7 @@ def _spots(
     x: Callable[[Point], float],
     name: str,
 ) -> None:
-    """Where another agent took the lead: what the pointer shows."""
+    """Mark the points where another agent took the lead, with their tooltips."""
     before: AgentId | None = None
     for point, (at, y) in zip(points, places, strict=True):
         if point.agent != before:
@@ -98,7 +98,7 @@ def _spots(
 
 
 def holdout(report: Report) -> Drawing | None:
-    """Rates and 95 % intervals of the examination, when that is complete."""
+    """Draw rates and 95 % intervals of the examination; None until it is complete."""
     if report.found is None or report.found.missing or not report.found.comparison.first.n:
         return None
     pairs = report.found.comparison
@@ -133,7 +133,7 @@ def _interval(drawing: Drawing, axes: Axes, y: float, tally: Tally, kind: str) -
 
 
 def operators(report: Report) -> Drawing | None:
-    """The mean gain of each operator's children with its 95 % interval, in points."""
+    """Draw the mean gain of each operator's children with its 95 % interval, in points."""
     lines = [line for line in report.operators if line.gain is not None]
     if not lines:
         return None
@@ -162,7 +162,7 @@ def operators(report: Report) -> Drawing | None:
 
 
 def matrix(report: Report) -> Drawing | None:
-    """Search tasks × agents on the best one's line."""
+    """Draw search tasks × agents on the best one's line."""
     found = report.matrix
     if not found.rows:
         return None
@@ -196,11 +196,11 @@ FIGURES: Mapping[str, Callable[[Report], Drawing | None]] = {
     "operators": operators,
     "matrix": matrix,
 }
-"""By the name of their file."""
+"""The figures by the names of their files."""
 
 
 def write(report: Report, folder: Path) -> Sequence[Path]:
-    """Writes each figure that can be drawn to ``folder/NAME.svg``; files of other names stay.
+    """Write each figure that can be drawn to ``folder/NAME.svg``; files of other names stay.
 
     Raises:
         UserError: the folder cannot be made or written.

@@ -1,4 +1,4 @@
-"""The middle of the page: how the search went on, the tree that it grew, and what came of its operators."""
+"""The middle of the page: the progress of the search, the tree that it grew, and the results of its operators."""
 
 from dgm.archive.operator_accounts import OperatorLine
 from dgm.report import figures
@@ -30,7 +30,7 @@ BUTTONS = (("in", "+", "zoom in"), ("out", "−", "zoom out"), ("all", "whole", 
 
 
 def progress(report: Report) -> Section:
-    """The highest lower bound of each moment."""
+    """Return the section of the highest lower bound of each moment."""
     drawn = (
         (figures.progress_evaluations(report), "over evaluations"),
         (
@@ -48,7 +48,7 @@ def progress(report: Report) -> Section:
 
 
 def tree(report: Report) -> Section:
-    """The picture with zoom and tooltips."""
+    """Return the section of the tree's picture with zoom and tooltips."""
     buttons = [
         h("button", {"type": "button", "value": value, "aria-label": label}, sign)
         for value, sign, label in BUTTONS
@@ -62,7 +62,7 @@ def tree(report: Report) -> Section:
 
 
 def operators(report: Report) -> Section:
-    """What came of each operator's expansions."""
+    """Return the section of the results of each operator's expansions."""
     if not report.operators:
         return Section("operators", "Operators", [lead("No expansion yet: every agent there is was given.")])
     rows = [_operator_row(line) for line in report.operators]

@@ -21,18 +21,18 @@ from dgm.simulate import PLAN as SIMULATION
 from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
 
 WORTH_FINDING = 0.20
-"""The true gain for which a report says how probably the tasks would have shown it."""
+"""The true gain for which a report gives the probability that the tasks would have shown it."""
 POWERFUL = 0.80
 
 
 class Answer(StrEnum):
-    """What the examination says of the best agent."""
+    """The examination's answer about the best agent."""
 
     BETTER = "better"
     WORSE_SHOWN = "worse"
     NOT_SHOWN = "not shown to be better"
     NOT_EXAMINED = "not examined"
-    """Or not to the end: what is looked at before the last verdict may end up anywhere."""
+    """Not examined, or not to the end: results before the last verdict may still change completely."""
 
 
 WORDS: Mapping[Answer, str] = {
@@ -40,7 +40,7 @@ WORDS: Mapping[Answer, str] = {
     Answer.WORSE_SHOWN: "worse than the seed",
     Answer.NOT_SHOWN: "not shown to be better than the seed",
 }
-"""What the best agent is."""
+"""The words for each answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +53,22 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the examination says, and what it took."""
+    """The result of the examination, and its cost."""
 
     comparison: Comparison
     spend: Usage
     by: Mapping[RoleAndModel, Usage]
     seed: Usage
-    """For evaluating the seed."""
+    """Usage for evaluating the seed."""
     best: Usage
     tasks: int
-    """Holdout tasks."""
+    """Number of holdout tasks."""
     missing: int = 0
-    """Evaluations of the two that are still to be done; those that were given up are not."""
+    """Evaluations of the two agents that are still to be done; evaluations that were given up do not count."""
     control: ControlFindings | None = None
-    """What the search's spend buys without a search."""
+    """The control: the seed with attempts for the search's spend, without a search."""
     examined: int = 0
-    """Agents of the run beside its seed that have a verdict on one of these tasks."""
+    """Number of the run's agents beside its seed that have a verdict on one of these tasks."""
     itself: bool = False
     """Whether the best agent is the seed: then there is nothing to compare, and only the seed's tally is shown."""
 
@@ -79,12 +79,12 @@ class Findings:
 
 
 def exists(run: Run) -> bool:
-    """Whether an examination was begun."""
+    """Return whether an examination was begun."""
     return (run.folder / FOLDER / "run.json").exists()
 
 
 def findings(run: Run, agent: Agent) -> Findings | None:
-    """The seed and ``agent`` in the run's examination; None where one of them was not entered."""
+    """Return the results of the seed and ``agent`` in the run's examination; None where one of them was not entered."""
     if not exists(run):
         return None
     with Run.open(run.folder / FOLDER) as exam:
@@ -112,7 +112,7 @@ def _examined(exam: Run, seed: AgentId) -> int:
 
 
 def _missing(exam: Run, entered: AgentId) -> int:
-    """First attempts that were not started, run, or are to be performed again."""
+    """Return the number of first attempts that were not started, are under way, or are to be repeated."""
     tree = exam.tree
     open_yet = [*tree.pending.values(), *tree.to_redo().values()]
     under_way = sum(
@@ -122,12 +122,12 @@ def _missing(exam: Run, entered: AgentId) -> int:
 
 
 def is_better(found: Comparison) -> bool:
-    """Whether the second of two agents is shown to be better: exact two-sided McNemar p below 0.05."""
+    """Return whether the second of two agents is shown to be better: exact two-sided McNemar p below 0.05."""
     return found.p < SIGNIFICANT and len(found.gained) > len(found.lost)
 
 
 def answer_of(found: Findings | None) -> Answer:
-    """What is shown: the one rule, for the terminal, the page and programs."""
+    """Return the answer by the one rule for the terminal, the page and programs."""
     if found is None or not found.tasks or found.missing:
         return Answer.NOT_EXAMINED
     if found.comparison.p >= SIGNIFICANT:
@@ -136,13 +136,13 @@ def answer_of(found: Findings | None) -> Answer:
 
 
 def verdict(found: Findings | None, best: AgentId, run: str, *, simulated: bool = False) -> Verdict:
-    """What is shown, in one sentence.
+    """Return the answer with one sentence for it.
 
     Args:
-        found: what the examination of the seed and ``best`` says.
+        found: the examination of the seed and ``best``.
         best: the agent that the search recommends.
-        run: its name, for the command that goes on.
-        simulated: whether it has no benchmark, and so nothing to be examined on.
+        run: its name, for the command that continues the examination.
+        simulated: whether the run has no benchmark, and so no tasks for an examination.
     """
     more, answer = control.examining(run), answer_of(found)
     if simulated:
@@ -189,7 +189,7 @@ def verdict(found: Findings | None, best: AgentId, run: str, *, simulated: bool 
 
 
 def repeated(found: Findings) -> str:
-    """A sentence where more than one agent was held against the seed on these tasks; else empty."""
+    """Return a sentence where more than one agent was compared with the seed on these tasks; else empty."""
     if found.examined < 2:
         return ""
     return (
@@ -199,7 +199,10 @@ def repeated(found: Findings) -> str:
 
 
 def holdout_record(found: Findings) -> dict[str, Any]:
-    """The examination for programs; where it is not complete, or the best agent is the seed, the counts alone."""
+    """Return the examination for programs.
+
+    Only the counts are given if it is not complete, or if the best agent is the seed.
+    """
     pairs, whole = found.comparison, not found.missing and not found.itself
     return {
         "tasks": found.tasks,
@@ -226,7 +229,7 @@ def holdout_record(found: Findings) -> dict[str, Any]:
 
 
 def difference_record(pairs: Comparison) -> dict[str, Any] | None:
-    """By how much the second's rate is higher, with the bootstrap's 95 % interval over tasks; None without tasks.
+    """Return how much higher the second's rate is, with the bootstrap's 95 % interval over tasks; None without tasks.
 
     The interval is None where all tasks went alike, because then nothing says how far another sample could be off.
     """
@@ -241,9 +244,9 @@ def difference_record(pairs: Comparison) -> dict[str, Any] | None:
 
 
 def power_record(pairs: Comparison) -> dict[str, Any] | None:
-    """What as many tasks can show: how probably the test finds a true gain of 20 points; None without tasks.
+    """Return the probability that as many tasks show a true gain of 20 points; None without tasks.
 
-    As large a share of tasks is supposed to be lost as was lost here, up to the most that leaves room for the gain.
+    The share of lost tasks is assumed to be the one observed here, up to the most that leaves room for the gain.
     """
     n = pairs.first.n
     if not n:
@@ -263,12 +266,12 @@ def _cost_record(usage: Usage, tally: Tally) -> dict[str, Any]:
 
 
 def usd_each(usage: Usage, tally: Tally) -> float | None:
-    """What each resolved task cost; None where none was."""
+    """Return the cost of each resolved task in USD; None where none was resolved."""
     return round(usage.usd / tally.resolved, 6) if tally.resolved else None
 
 
 def note(run: Run) -> str:
-    """How far all this is to be trusted, on one line."""
+    """Return one line on how far the results are to be trusted."""
     models = models_of(run)
     if SIMULATION in run.config:
         return "simulated search: no agent ran, and every verdict was drawn from a model of agents and tasks"

@@ -1,4 +1,4 @@
-"""Where each agent of the tree stands in a picture of it; what it looks like is left to ``figures``."""
+"""Positions of a tree's agents in a picture; their look is left to ``figures``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ class Node:
     depth: int
     """Steps to the seed, along first parents."""
     row: float
-    """Leaves stand at 0, 1, 2 …, an agent in the middle of its children."""
+    """Position across: leaves stand at 0, 1, 2 …, an agent in the middle of its children."""
     hidden: int
-    """Children of it that are not drawn."""
+    """Number of its children that are not drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,17 @@ class Picture:
 
     nodes: Sequence[Node]
     second: Sequence[tuple[AgentId, AgentId]]
-    """Second parent and child, where both are drawn."""
+    """Pairs of second parent and child, where both are drawn."""
     line: Sequence[AgentId]
-    """From a root to the best agent."""
+    """Agents from a root to the best agent."""
     rows: int
-    """Leaves that are drawn."""
+    """Number of leaves that are drawn."""
     left_out: int
-    """Agents that are not drawn."""
+    """Number of agents that are not drawn."""
 
 
 def placed(tree: Tree, best: AgentId, most: int = 2_000) -> Picture:
-    """The whole tree; above ``most`` agents the line of the best and the agents with the largest clades."""
+    """Place the whole tree; above ``most`` agents only the best one's line and the agents with the largest clades."""
     line = [agent.id for agent in Lineage(tree, best).agents]
     chosen = _chosen(tree, line, most)
     children: dict[AgentId, list[AgentId]] = {agent: [] for agent in chosen}
@@ -71,7 +71,10 @@ def placed(tree: Tree, best: AgentId, most: int = 2_000) -> Picture:
 
 
 def _chosen(tree: Tree, line: Sequence[AgentId], most: int) -> set[AgentId]:
-    """A parent's clade holds its child's and its id is lower, so that no agent is chosen without its parents."""
+    """Choose at most ``most`` agents, with all their parents.
+
+    A parent's clade holds its child's and its id is lower, so no agent is chosen without its parents.
+    """
     everyone = [agent.id for agent in tree.agents]
     if len(everyone) <= most:
         return set(everyone)

@@ -1,6 +1,6 @@
-"""HTML and SVG by one function that escapes, so that nothing of a run can become a tag.
+"""HTML and SVG by one function that escapes, so that no text of a run can become a tag.
 
-What a run holds was written by models and by authors of tasks. No other module of the report writes a ``<``.
+Models and authors of tasks wrote a run's texts. No other module of the report writes a ``<``.
 """
 
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ from dgm.show.safe import neutral
 Value = str | int | float | None
 NOTHING: Mapping[str, Value] = {}
 VOID = frozenset({"meta", "br"})
-# Allowed in a text, and in no XML document; neutral() leaves them alone, for they are no control characters.
+# Allowed in a text, but in no XML document; neutral() leaves them alone, for they are no control characters.
 _NONCHARACTERS = {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
 
 
 class Html(str):
-    """Text that is markup already; only ``h`` and ``joined`` make it of anything else than a shipped file."""
+    """Text that is markup already; apart from shipped files only ``h`` and ``joined`` make it."""
 
     __slots__ = ()
 
 
 def h(tag: str, attributes: Mapping[str, Value] = NOTHING, *children: str) -> Html:
-    """An element.
+    """Return an element.
 
     Args:
         tag: its name.
@@ -36,12 +36,12 @@ def h(tag: str, attributes: Mapping[str, Value] = NOTHING, *children: str) -> Ht
 
 
 def joined(*children: str) -> Html:
-    """Several one behind the other; what is not ``Html`` is escaped."""
+    """Join texts, one behind the other; texts that are not ``Html`` are escaped."""
     return Html("".join(child if isinstance(child, Html) else escaped(child) for child in children))
 
 
 def escaped(text: str) -> Html:
-    """A text that holds no markup, whatever stands in it: for content and for quoted attributes, in HTML and in XML."""
+    """Return a text without markup, whatever it holds: for content and quoted attributes, in HTML and in XML."""
     return Html(escape(neutral(text).translate(_NONCHARACTERS), quote=True))
 
 
@@ -50,7 +50,7 @@ def _attribute(name: str, value: Value) -> str:
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number as SVG and people read it: no exponent, no needless zeros."""
+    """Return a number as SVG and people read it: no exponent, no needless zeros."""
     text = f"{value:.{digits}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text

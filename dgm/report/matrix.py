@@ -1,4 +1,4 @@
-"""Which search tasks each agent on the best one's line resolved: what a line gains, keeps and loses on the way."""
+"""The search tasks that each agent on the best one's line resolved: gains, kept tasks and losses along the line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ class Row:
 
     task: TaskId
     verdicts: Sequence[Verdict | None]
-    """Of first attempts, by column; None: no verdict."""
+    """Verdicts of first attempts, by column; None: no verdict."""
     solved: int
-    """Agents of the whole archive that resolved it at the first attempt."""
+    """Number of agents of the whole archive that resolved it at the first attempt."""
     tried: int
-    """Agents with a verdict on it."""
+    """Number of agents with a verdict on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,10 @@ class Matrix:
 
 
 def matrix(tree: Tree, line: Sequence[AgentId], tasks: int = 200, agents: int = 24) -> Matrix:
-    """The matrix of ``line``; at most so many tasks and agents, of the line its seed and its end."""
+    """Return the matrix of ``line``, of at most ``tasks`` tasks and ``agents`` agents.
+
+    A longer line is cut to its seed and its end.
+    """
     columns = list(line) if len(line) <= agents else [line[0], *line[len(line) - agents + 1 :]]
     solved: dict[TaskId, int] = {}
     tried: dict[TaskId, int] = {}

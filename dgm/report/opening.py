@@ -1,4 +1,4 @@
-"""What a report in a terminal begins with: is the best agent better, by how much, and what did that cost."""
+"""The beginning of a report in a terminal: is the best agent better, by how much, and at what cost."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def opening_lines(run: Run, found: Findings | None, best: AgentId) -> Sequence[L
 
     Args:
         run: the search.
-        found: what the examination of its seed and ``best`` says.
+        found: the examination of its seed and ``best``.
         best: the agent that it recommends.
     """
     tone = Tone.WARN if best == SEED else _TONES.get(answer_of(found), Tone.WARN)

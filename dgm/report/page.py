@@ -1,7 +1,7 @@
-"""The report as one HTML file that asks nothing of anybody: no network, no font, no script but its own.
+"""The report as one HTML file that loads nothing: no network, no font, no script but its own.
 
-A content security policy holds the browser to that: it runs the one script and the one style whose hashes it names.
-A run that has ended gives the same bytes each time, so there is no date of making.
+A content security policy makes the browser keep to it: it runs only the one script and the one style whose hashes it
+names. A run that has ended gives the same bytes each time, so the page has no creation date.
 """
 
 import base64
@@ -17,11 +17,11 @@ from dgm.show.safe import one_line
 from dgm.show.words import counted
 
 LIMIT = 2_000_000
-"""Bytes that a page of 1,000 agents stays below."""
+"""Upper limit in bytes for a page of 1,000 agents."""
 
 
 def page(report: Report) -> bytes:
-    """The whole file, in UTF-8."""
+    """Return the whole file, in UTF-8."""
     style, script = _asset("page.css"), _asset("page.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "

@@ -1,4 +1,4 @@
-"""A diff on the page: lines with a mark and a shade each, binary files by their size, and no more than fits."""
+"""A diff on the page: lines with a mark and a shade each, binary files by their size, cut to the room there is."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dgm.report.markup import Html, escaped, h, joined
 
 LONGEST = 1_000
-"""Characters of a line that are shown."""
+"""Maximum characters of a line that are shown."""
 _literal = re.compile(r"(?:literal|delta) (\d+)$").match
 
 
@@ -20,11 +20,11 @@ class Shown:
     added: int
     removed: int
     lines: int
-    """That are shown."""
+    """Number of lines that are shown."""
 
 
 def shown(patch: bytes, room: int, whole: str) -> Shown:
-    """A diff in at most about ``room`` bytes of HTML; where it is longer, its middle is left out.
+    """Return a diff in at most about ``room`` bytes of HTML; where it is longer, its middle is left out.
 
     Args:
         patch: as git writes it.
@@ -44,7 +44,7 @@ def shown(patch: bytes, room: int, whole: str) -> Shown:
 
 
 def _lines(patch: bytes) -> Iterator[tuple[str, str]]:
-    """Each line that is shown, with the name of its element; none for a line that did not change."""
+    """Yield each line that is shown, with the name of its element; no element for an unchanged line."""
     inside = False
     for line in patch.decode("utf-8", "replace").split("\n"):
         if line.startswith("diff --git "):
@@ -63,7 +63,7 @@ def _lines(patch: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _path(line: str) -> str:
-    """Of ``diff --git a/X b/X``, where both names are the same: X, as git quotes it."""
+    """Return X of ``diff --git a/X b/X``, where both names are the same, as git quotes it."""
     names = line.removeprefix("diff --git ")
     half = names[len(names) // 2 + 1 :]
     return half.replace("b/", "", 1)
@@ -88,5 +88,5 @@ def _count(sizes: Sequence[int], room: int) -> int:
 
 
 def none(why: str) -> Html:
-    """In the place of a diff that cannot be read."""
+    """Return the note in the place of a diff that cannot be read."""
     return joined(h("p", {"class": "soft"}, f"The diff is not there: {why}"))

@@ -1,4 +1,4 @@
-"""What a report says in a terminal: the search, the examination on held-out tasks, what both have cost."""
+"""The report in a terminal: the search, the examination on held-out tasks, the cost of both."""
 
 from collections.abc import Iterator, Sequence
 
@@ -31,7 +31,7 @@ from dgm.simulate import PLAN as SIMULATION
 
 
 def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
-    """The search."""
+    """Return the lines about the search."""
     spent = [
         line(f"  spent on the search: {usage_text(run.tree.spend)}"),
         *map(_plain, usage_lines(run.tree.spend_by, "    ")),
@@ -62,7 +62,7 @@ def _own(run: Run, name: str, agent: AgentId, best: AgentId) -> Line:
 
 
 def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> Sequence[Line]:
-    """The examination; where the best agent is the seed, its tally alone."""
+    """Return the lines about the examination; where the best agent is the seed, its tally alone."""
     if SIMULATION in run.config:
         return [
             line(Span("holdout tasks: none, for a simulated run has no benchmark to evaluate on", Tone.DIM))
@@ -103,7 +103,7 @@ def holdout_lines(run: Run, found: Findings | None, best: AgentId) -> Sequence[L
 
 
 def note_line(run: Run) -> Line:
-    """How far all this is to be trusted."""
+    """Return the line on how far the results are to be trusted."""
     return line(Span(f"note: {note(run)}", Tone.WARN))
 
 

@@ -8,7 +8,7 @@ from dgm.archive.failures import commonest
 from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 
-# The first condition spares reading the JSON of every verdict; half a surrogate pair is read here and not in SQL, which
+# The first condition avoids reading the JSON of every verdict. Half a surrogate pair is read here and not in SQL, which
 # cannot hand it out.
 _UNRESOLVED = """
 SELECT seq, body FROM events WHERE seq <= ? AND kind = 'task_graded' AND body LIKE '%"verdict":"unresolved"%'
@@ -16,7 +16,7 @@ SELECT seq, body FROM events WHERE seq <= ? AND kind = 'task_graded' AND body LI
 
 
 def unresolved(run: Run) -> Sequence[tuple[str, int]]:
-    """Kinds of reasons with their counts, the commonest first; what is rare as ``others``."""
+    """Return kinds of reasons with their counts, the commonest first; rare kinds together as ``others``."""
     counts: Counter[str] = Counter()
     gone = run.store.withdrawn(run.tree.seq)
     for seq, body in run.store.query(_UNRESOLVED, (run.tree.seq,)):

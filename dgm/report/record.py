@@ -1,4 +1,4 @@
-"""The facts of a report for programs; what was there before a page could be made keeps its names."""
+"""The facts of a report for programs; facts older than the page keep their names."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from dgm.search.summary import (
 
 
 def record(run: Run, report: Report, operators: list[dict[str, Any]]) -> dict[str, Any]:
-    """One document; ``operators`` are their records."""
+    """Return the report as one JSON document; ``operators`` are the records of the operators."""
     seed, best = run.tree.agents[0], run.tree.agents[report.best]
     return {
         **identity_of(run).beside_seed_agent(),

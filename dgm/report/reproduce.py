@@ -1,4 +1,4 @@
-"""What it takes to do a run again: the command, and the versions, seeds and commits that it was made with."""
+"""Everything needed to repeat a run: the command, and its versions, seeds and commits."""
 
 import json
 import shlex
@@ -32,36 +32,36 @@ FLAGS: Mapping[str, str] = {
     "budget.until_score": "--until-score",
     "budget.patience": "--patience",
 }
-"""Settings with an option of their own; all others go by ``--set``."""
+"""Settings with an option of their own; all others are given by ``--set``."""
 ALWAYS = ("benchmark", "model", "seed")
-"""Said although they are as by default, because what a default is may change."""
+"""Settings that are given even at their defaults, because a default may change."""
 _SESSIONS = "SELECT count(*) FROM events WHERE kind = 'run_started' AND seq <= ?"
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """How to do a run again."""
+    """The facts needed to repeat a run."""
 
     command: str
-    """Empty where the run is no search of its own."""
+    """The command; empty where the run is no search of its own."""
     replays: Sequence[str]
     """Commands that check the record without paying for models."""
     versions: Mapping[str, str]
     seed: int
     commits: Mapping[AgentId, CommitId]
-    """Of seed and best agent."""
+    """Commits of seed and best agent."""
     sandbox: str
     sessions: int
-    """How often a process began to write it; more than one where it was resumed."""
+    """Number of processes that wrote the run; more than one where it was resumed."""
     changed: Sequence[str] = ()
-    """Settings that were changed at a resume, as they are now; the command gives those of before."""
+    """Settings that were changed at a resume, at their present values; the command gives the earlier ones."""
 
 
 def reproduction(run: Run, best: AgentId) -> Reproduction:
-    """The facts of a run.
+    """Return the facts needed to repeat a run.
 
     Raises:
-        UserError: its settings are not what dgm wrote.
+        UserError: its settings are not in the form that dgm writes.
     """
     config = run.config
     name = shlex.quote(run.name)
@@ -87,10 +87,10 @@ def _is_search(run: Run) -> bool:
 
 
 def command(config: Mapping[str, Any]) -> str:
-    """The ``dgm run`` that gives the frozen settings of ``config`` again, as one line of a shell.
+    """Return the ``dgm run`` that gives the frozen settings of ``config`` again, as one line of a shell.
 
     Raises:
-        UserError: they are not what dgm wrote.
+        UserError: the settings are not in the form that dgm writes.
     """
     frozen = validated(as_made(config["settings"]), {"": "run.json"})
     usual = Settings().model_dump(mode="json")
@@ -111,7 +111,7 @@ def _leaves(table: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> Iterator[
         if isinstance(value, dict):
             yield from _leaves(value, (*prefix, name))
         elif value is not None:
-            # TOML has no null, and no setting is None that is something else by default.
+            # TOML has no null. It needs none: every setting that can be None is None by default.
             yield (*prefix, name), value
 
 
@@ -126,7 +126,10 @@ def _part(name: str) -> str:
 
 
 def _toml(value: Any) -> str:  # noqa: ANN401  (any value of a settings file)
-    """As ``--set`` reads it: JSON is TOML but for the surrogates, which settings from TOML cannot hold."""
+    """Return a value as ``--set`` reads it.
+
+    JSON is TOML except for surrogates, which settings from TOML cannot hold.
+    """
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, dict):

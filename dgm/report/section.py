@@ -1,4 +1,4 @@
-"""What sections of the page are made of."""
+"""The parts of a section of the page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ class Section:
     parts: Sequence[Html]
 
     def html(self) -> Html:
-        """The whole."""
+        """Return the whole section."""
         return h("section", {"id": self.id}, h("h2", {}, self.title), *self.parts)
 
 
 def paragraph(*pieces: str) -> Html:
-    """A paragraph."""
+    """Return a paragraph; pieces that are not ``Html`` are escaped."""
     return h("p", {}, *pieces)
 
 
 def lead(text: str) -> Html:
-    """What a section shows, below its heading."""
+    """Return the introduction of a section, which stands below its heading."""
     return h("p", {"class": "lead"}, text)
 
 
@@ -39,7 +39,7 @@ def table(
     text: Sequence[int] = (),
     kind: str = "",
 ) -> Html:
-    """A table that scrolls by itself where the page is narrow.
+    """Return a table that scrolls by itself where the page is narrow.
 
     Args:
         head: names of the columns.
@@ -61,19 +61,19 @@ def table(
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> Html:
-    """Names and values, without a head."""
+    """Return a table of names and values, without a head."""
     rows = [h("tr", {}, h("td", {"class": "key"}, name), h("td", {}, value)) for name, value in pairs]
     return h("div", {"class": "wide"}, h("table", {}, h("tbody", {}, *rows)))
 
 
 def figure(drawing: Drawing | None, caption: str, kind: str = "wide") -> Html:
-    """A picture with its caption; the caption alone where there is nothing to draw."""
+    """Return a picture with its caption; the caption alone where there is nothing to draw."""
     picture = [h("div", {"class": kind}, drawing.html())] if drawing else []
     return h("figure", {}, *picture, h("figcaption", {}, caption))
 
 
 def interval_bar(tally: Tally, kind: str = "") -> Html:
-    """A rate as a dot and its 95 % interval as a line, between 0 and 1; empty without a verdict."""
+    """Return a rate as a dot and its 95 % interval as a line, between 0 and 1; empty without a verdict."""
     if not tally.n:
         return h("span", {})
     low, high = wilson(tally)
@@ -88,7 +88,7 @@ def interval_bar(tally: Tally, kind: str = "") -> Html:
 
 
 def points(share: float) -> str:
-    """``+8 points``; a real minus."""
+    """Return a share as ``+8 points``, with a typographic minus."""
     said = round(100 * share)
     sign = "+" if said > 0 else "−" if said < 0 else "±"
     return f"{sign}{abs(said)} point{'' if abs(said) == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""The line from the seed to the best agent, step by step: why each was made, what it changed, what it brought."""
+"""The line from the seed to the best agent, step by step: the reason for each, its changes, its gain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class Step:
     clade: Tally
     aim: str
     against: Comparison | None
-    """Parent and agent on the tasks that both tried; None for the seed."""
+    """Comparison of parent and agent on the tasks that both tried; None for the seed."""
     patch: bytes
-    """Against the first parent; empty for the seed."""
+    """The patch against the first parent; empty for the seed."""
     damage: str = ""
-    """Why there is no patch, where it cannot be read."""
+    """The reason why the patch cannot be read; empty otherwise."""
 
     @property
     def gain(self) -> float | None:
@@ -38,14 +38,14 @@ class Line:
     """The steps that are shown."""
 
     agents: Sequence[AgentId]
-    """All of them, the seed first."""
+    """All agents of the line, the seed first."""
     steps: Sequence[Step]
     left_out: int
-    """Steps between the first and the second that is shown."""
+    """Number of steps left out between the first and the second that is shown."""
 
 
 def line(run: Run, best: AgentId, most: int = 60) -> Line:
-    """The line of ``best``: the seed, and the last of the others, at most ``most`` in all."""
+    """Return the line of ``best``: the seed, and the last of the others, at most ``most`` in all."""
     members = Lineage(run.tree, best).agents
     shown = members if len(members) <= most else (members[0], *members[len(members) - most + 1 :])
     steps = [_step(run, agent) for agent in shown]
@@ -63,7 +63,7 @@ def _step(run: Run, agent: Agent) -> Step:
     try:
         patch, damage = run.repository.diff(tree.agents[parent].commit, agent.commit), ""
     except DgmError as error:
-        # Where the run lies on its machine is nobody's business who reads the report.
+        # Readers of the report have no business with the run's place on its machine.
         patch, damage = b"", str(error).replace(f"{run.folder}/", "")
     return Step(agent, own, clade, aim, against, patch, damage)
 

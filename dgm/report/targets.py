@@ -1,4 +1,4 @@
-"""Whether the files and folders that somebody names can be written: tried before anything is paid for."""
+"""Checks whether named files and folders can be written, before anything is paid for."""
 
 import tempfile
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from dgm.errors import UserError
 
 
 def check_file(path: Path, option: str) -> None:
-    """Looks whether a file can be written there, in the place of an older one.
+    """Check that a file can be written there, in the place of an older one.
 
     Args:
         path: the file.
-        option: what named it, for the message.
+        option: the option that named it, for the message.
 
     Raises:
-        UserError: it cannot.
+        UserError: it cannot be written.
     """
     with _said(path, option):
         if path.is_dir():
@@ -29,7 +29,11 @@ def check_file(path: Path, option: str) -> None:
 
 
 def check_folder(path: Path, option: str) -> None:
-    """Looks whether files can be written in a folder that is there, or else in one that is made; raises so too."""
+    """Check that files can be written in a folder, which is made if it is missing.
+
+    Raises:
+        UserError: they cannot be written.
+    """
     with _said(path, option):
         if path.exists() and not path.is_dir():
             raise UserError(f"{option} {path}: a file, not a folder; name a folder, which may be a new one")

@@ -1,4 +1,4 @@
-"""How many of the traces that a run's events name are still in its folder."""
+"""The number of traces named by a run's events that are still in its folder."""
 
 import os
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn', 'child_proposed')
 
 
 def missing_traces(run: Run) -> Sequence[str]:
-    """A sentence where some are not there; what they hold is not looked at (``dgm archive verify`` does)."""
+    """Return a sentence if traces are missing; their content is not read (``dgm archive verify`` reads it)."""
     named = {digest for (digest,) in run.store.query(_NAMED, (run.tree.seq,))}
     there = len(named & _present(run.folder / "traces"))
     if there == len(named):
@@ -22,7 +22,10 @@ def missing_traces(run: Run) -> Sequence[str]:
 
 
 def _present(folder: Path) -> set[str]:
-    """One look at each folder instead of one at each trace."""
+    """Return the digests of the traces in the folder.
+
+    One look at each folder is cheaper than one at each trace.
+    """
     found: set[str] = set()
     try:
         parts = [part for part in os.scandir(folder) if part.is_dir()]

@@ -20,19 +20,19 @@ LEGEND_LINE = 34
 ROW = 24
 """Pixels between leaves, where there is room."""
 TALLEST = 820
-"""Without the legend."""
+"""Maximum height in pixels, without the legend."""
 WIDEST_STEP = 130
 LABELLED = 140
-"""Agents up to which each has its id beside it; above, only those on the best one's line."""
+"""Maximum number of agents with an id beside each; above, only agents on the best one's line have one."""
 LARGEST = 15
 SMALLEST = 2.6
 SHAPES = ("circle", "square", "diamond", "triangle", "hexagon", "cross")
-"""By operator, in the order of their first children; the sixth is for all others."""
+"""Shapes by operator, in the order of their first children; the sixth is for all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How agents look."""
+    """The scale that gives agents their places, sizes and shades."""
 
     x: float
     """Pixels of a step."""
@@ -41,22 +41,22 @@ class Scale:
     largest: int
     """Verdicts of the largest clade."""
     radius: float
-    """Of the largest clade."""
+    """Radius of the largest clade, in pixels."""
     low: float
     """Rates from here to ``high`` are shaded."""
     high: float
     shapes: Mapping[str, str]
 
     def place(self, node: Node) -> tuple[float, float]:
-        """The middle of a node."""
+        """Return the middle of a node, in pixels."""
         return MARGIN + node.depth * self.x, MARGIN + node.row * self.y
 
     def size(self, clade: Tally) -> float:
-        """The radius; areas are proportional to the verdicts on a clade, but for the smallest."""
+        """Return the radius in pixels; areas are proportional to the verdicts on a clade, except for the smallest."""
         return max(SMALLEST, self.radius * math.sqrt(clade.n / self.largest)) if self.largest else SMALLEST
 
     def shade(self, clade: Tally) -> str:
-        """A class of ``drawing.STYLE``; ``none`` without a verdict."""
+        """Return a class of ``drawing.STYLE``; ``none`` without a verdict."""
         if not clade.n:
             return "none"
         share = (clade.rate - self.low) / (self.high - self.low)
@@ -64,7 +64,7 @@ class Scale:
 
 
 def tree_picture(report: Report) -> Drawing:
-    """The picture; in its tooltips stands what ``dgm tree`` says of an agent."""
+    """Return the picture; its tooltips give the facts that ``dgm tree`` gives of an agent."""
     picture = report.tree
     scale = _scale(report)
     depth = max(node.depth for node in picture.nodes)
@@ -168,7 +168,7 @@ def _mark(drawing: Drawing, form: str, where: tuple[float, float, float], kind: 
 
 
 def _shape(form: str, x: float, y: float, radius: float) -> str:
-    """Of about the area of a circle with this radius."""
+    """Return the path of a shape with about the area of a circle of this radius."""
     if form == "cross":
         a, b = radius * 1.1, radius * 0.4
         corners = [
@@ -209,7 +209,7 @@ def _polygon(corners: Sequence[tuple[float, float]]) -> str:
 
 
 def _legend(drawing: Drawing, scale: Scale, top: float) -> float:
-    """What the marks mean, in as many lines as the picture's width asks for; where it ends."""
+    """Draw the meaning of the marks, in as many lines as the picture's width needs; return its lower end in pixels."""
     x, y = float(MARGIN), top + 14
     for item in _entries(scale):
         if x > MARGIN and x + item.width > drawing.width - MARGIN / 2:
@@ -221,7 +221,7 @@ def _legend(drawing: Drawing, scale: Scale, top: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One thing of the legend; ``draw`` is given the place of its left upper corner."""
+    """One item of the legend; ``draw`` is given the place of its left upper corner."""
 
     width: float
     draw: Callable[[Drawing, float, float], None]
@@ -267,5 +267,5 @@ def _shaped(form: str, said: str, drawing: Drawing, x: float, y: float) -> None:
 
 
 def _length(text: str) -> float:
-    """About as many pixels as a text of the legend takes."""
+    """Return the approximate width of a legend's text in pixels."""
     return 6.4 * cells(text)
