@@ -1,4 +1,4 @@
-"""An agent in six lines: who it is, how good, what it took, what it was meant to be better at."""
+"""An agent in six lines: its identity, quality, spend and aim."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -13,19 +13,19 @@ from dgm.tui.reader import Reader
 from dgm.tui.wrapping import wrapped
 
 RATIONALE = 2_000
-"""Characters of a rationale that are wrapped here; tab and pager have all of it."""
+"""Maximum characters of a rationale that are wrapped here; tab and pager have all of it."""
 
 
 def head_lines(
     reader: Reader, agent: AgentId, marks: Collection[AgentId], spent: Line | None, width: int
 ) -> Sequence[Line]:
-    """The lines; the rationale last, in as many as it needs.
+    """Return the lines; the rationale is last and takes as many as it needs.
 
     Args:
-        reader: what is known.
-        agent: of it.
+        reader: the reader of the run.
+        agent: the agent.
         marks: the agents that a person has marked.
-        spent: what it took; None while nobody has counted.
+        spent: the agent's spend; None while nobody has counted.
         width: cells at which the rationale is wrapped.
     """
     members = reader.members

@@ -1,4 +1,4 @@
-"""A tree of agents as a list of lines: what is folded, where the cursor's agent is, what a row shows."""
+"""A tree of agents as a list of lines: folding, the line of the cursor's agent, the content of a row."""
 
 from collections.abc import Callable, Collection
 from typing import ClassVar
@@ -21,14 +21,14 @@ from dgm.tui.siblings import Order
 
 FOLDED = "▸"
 _WINDOW = 64
-"""Lines that are looked up at once."""
+"""Number of lines that are looked up at once."""
 _MARKS = 5
-"""Cells for the marks behind an agent's number: two of the three that there are, and a blank of those that follow."""
+"""Cells for the marks behind an agent's number: two marks out of three, and a blank behind each."""
 _FOUND = "» "
 
 
 class AgentList(LineList):
-    """The forest of a run; ``row`` may be replaced, to show something else of each agent."""
+    """The forest of a run; ``row`` may be replaced, to show other facts of each agent."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.TREE)]
 
@@ -41,29 +41,29 @@ class AgentList(LineList):
         self.forest: Forest | None = Forest(reader.members) if reader.members is not None else None
         self.marked: Collection[AgentId] = ()
         self.found: Collection[AgentId] = ()
-        """What was searched for; shown with a mark."""
+        """The agents that a search found; shown with a mark."""
         self.row: Callable[[AgentId, Line, int], Line] = self.agent_row
-        """A row, of an agent, what stands before it, and the cells of the whole line."""
+        """Function that makes a row from an agent, the text in front of it, and the cells of the whole line."""
         self.beside = 0
-        """Cells that ``row`` puts between the guides and an agent's number."""
+        """Number of cells that ``row`` puts between the guides and an agent's number."""
         self._columns: tuple[object, Columns] | None = None
         self._agent: AgentId | None = None
         self._places: dict[int, Place] = {}
 
     @property
     def agent(self) -> AgentId | None:
-        """The agent under the cursor; on a line for further children their parent."""
+        """The agent under the cursor; on a line for further children, their parent."""
         if self.forest is None or not len(self.forest):
             return None
         place = self._at(self.cursor)
         return place.agent if place.agent >= 0 else None
 
     def count(self) -> int:
-        """Lines of the forest."""
+        """Return the number of lines of the forest."""
         return len(self.forest) if self.forest else 0
 
     def line(self, number: int, width: int) -> Line:
-        """Guides and an agent, or how many children are not shown."""
+        """Return guides and an agent, or the number of children that are not shown."""
         place = self._at(number)
         lead = self._lead(place, width)
         if place.more:
@@ -72,13 +72,13 @@ class AgentList(LineList):
         return self.row(place.agent, line(Span(lead, Tone.DIM)), width)
 
     def nothing(self) -> Line:
-        """Why there is no agent."""
+        """Return the reason why there is no agent."""
         if self.reader.members is not None:
             return line(Span("no agent is born yet: the run makes its first one", Tone.DIM))
         return line(Span(f"reading the run, {self.reader.reading or 0:.0%} …", Tone.DIM))
 
     def agent_row(self, agent: AgentId, lead: Line, width: int) -> Line:
-        """The agent as it is listed everywhere, in the columns of this list."""
+        """Return the agent as it is listed everywhere, in the columns of this list."""
         members, born = self.reader.members, self.reader.born([agent]).get(agent)
         if members is None or born is None:
             return (*lead, Span(str(agent), Tone.STRONG))
@@ -94,7 +94,7 @@ class AgentList(LineList):
         return aligned_line(row, before, self._columns_for(members, width))
 
     def _columns_for(self, members: Members, width: int) -> Columns:
-        """Where figures stand, worked out anew only when something has changed."""
+        """Return the columns of the rows; they are computed only when something has changed."""
         assert self.forest is not None
         marks = _MARKS + self.beside + len(_FOUND) * bool(self.found)
         key = id(members), members.seq, self.forest.agents, width, marks
@@ -103,10 +103,10 @@ class AgentList(LineList):
             self._columns = key, found
         return self._columns[1]
 
-    # What changes
+    # Changes
 
     def changed(self, changed: Changed) -> None:
-        """Takes in what is new of the run; the cursor stays on its agent."""
+        """Take in the news of the run; the cursor stays on its agent."""
         members = self.reader.members
         if members is None:
             return
@@ -128,7 +128,7 @@ class AgentList(LineList):
             forest.judged(changed.agents)
 
     def redraw(self, agent: AgentId | None = None) -> None:
-        """Draws all rows anew, with the cursor on an agent if it can be seen."""
+        """Draw all rows again, with the cursor on an agent if it can be seen."""
         self._places.clear()
         if agent is not None and self.forest is not None:
             number = self.forest.line_of(agent)
@@ -139,7 +139,7 @@ class AgentList(LineList):
         self._announce()
 
     def goto(self, agent: AgentId) -> bool:
-        """Puts the cursor on an agent, unfolding what hides it; False where there is none such."""
+        """Put the cursor on an agent and unfold its ancestors; return False where there is no such agent."""
         if self.forest is None or not 0 <= agent < self.reader.count or agent >= self.forest.agents:
             return False
         number = self.forest.reveal(agent)
@@ -151,29 +151,29 @@ class AgentList(LineList):
         return True
 
     def fold(self, depth: int | None) -> None:
-        """Shows so many generations below the roots, or all."""
+        """Show ``depth`` generations below the roots; None for all."""
         self._refold(lambda forest: forest.fold(depth))
 
     def sort(self, order: Order, *, descending: bool = False) -> None:
-        """Puts siblings into another order."""
+        """Put siblings into another order."""
         self._refold(lambda forest: forest.sort(order, descending=descending))
 
     def moved(self) -> None:
-        """Says that a person moved the cursor."""
+        """Post that a person moved the cursor."""
         self.post_message(self.Touched())
 
     def clicked(self, number: int, x: int) -> None:
-        """A click in front of an agent's number folds or unfolds it."""
+        """Fold or unfold the agent when the click is in front of its number."""
         place = self._at(number)
         if place.more:
             self.action_choose()
         elif x < len(self._lead(place, self.room)):
             self.action_fold()
 
-    # What keys do
+    # Actions of keys
 
     def action_choose(self) -> None:
-        """Shows more children, or opens the agent."""
+        """Show more children, or open the agent."""
         place = self._at(self.cursor) if self.count() else None
         if place is not None and place.more:
             here = self.cursor
@@ -183,13 +183,13 @@ class AgentList(LineList):
         super().action_choose()
 
     def action_fold(self) -> None:
-        """Folds or unfolds the agent."""
+        """Fold or unfold the agent."""
         agent = self.agent
         if agent is not None:
             self._refold(lambda forest: forest.toggle(agent))
 
     def action_left(self) -> None:
-        """Folds the agent, or goes to its parent."""
+        """Fold the agent, or go to its parent."""
         agent, forest = self.agent, self.forest
         if agent is None or forest is None:
             return
@@ -202,7 +202,7 @@ class AgentList(LineList):
             self.action_parent()
 
     def action_right(self) -> None:
-        """Unfolds the agent, or goes to its first child."""
+        """Unfold the agent, or go to its first child."""
         agent, forest = self.agent, self.forest
         if agent is None or forest is None or self._at(self.cursor).more:
             return
@@ -213,37 +213,37 @@ class AgentList(LineList):
             self.goto(forest.children(agent)[0])
 
     def action_shallower(self) -> None:
-        """One generation less."""
+        """Show one generation less."""
         if self.forest is not None:
             self.fold(max(0, self.forest.deepest() - 1))
 
     def action_deeper(self) -> None:
-        """One generation more."""
+        """Show one generation more."""
         if self.forest is not None:
             self.fold(self.forest.deepest() + 1)
 
     def action_fold_all(self) -> None:
-        """Folds everything, or unfolds everything if it is folded."""
+        """Fold everything, or unfold everything if it is folded."""
         if self.forest is not None:
             self.fold(0 if self.forest.deepest() else None)
 
     def action_sort(self) -> None:
-        """The next order."""
+        """Sort by the next order."""
         if self.forest is not None:
             orders = list(Order)
             self.sort(orders[(orders.index(self.forest.order) + 1) % len(orders)])
 
     def action_reverse(self) -> None:
-        """The same order the other way round."""
+        """Reverse the present order."""
         if self.forest is not None:
             self.sort(self.forest.order, descending=not self.forest.descending)
 
     def action_parent(self) -> None:
-        """To the parent."""
+        """Go to the parent."""
         self._up(lambda forest, agent: forest.parent(agent))
 
     def action_ancestor(self) -> None:
-        """To the first ancestor below the root."""
+        """Go to the first ancestor below the root."""
 
         def first(forest: Forest, agent: AgentId) -> AgentId | None:
             while forest.depth(agent) > 1:
@@ -253,7 +253,7 @@ class AgentList(LineList):
         self._up(first)
 
     def action_root(self) -> None:
-        """To the root."""
+        """Go to the root."""
 
         def root(forest: Forest, agent: AgentId) -> AgentId:
             while (parent := forest.parent(agent)) is not None:
@@ -272,7 +272,7 @@ class AgentList(LineList):
             self.goto(there)
 
     def _refold(self, change: Callable[[Forest], None]) -> None:
-        """Changes what is shown; the cursor goes to the nearest ancestor of its agent that still is."""
+        """Change the folding or the order; the cursor goes to the nearest ancestor of its agent that is still shown."""
         if self.forest is None:
             return
         here = self.agent
@@ -299,7 +299,7 @@ class AgentList(LineList):
         return self._places[number]
 
     def _lead(self, place: Place, width: int) -> str:
-        """Guides, and whether the agent is folded."""
+        """Return the guides, with a mark if the agent is folded."""
         lead = guides(place.last, follows=place.follows, most=most_steps(width))
         folded = self.forest is not None and not place.more and self.forest.folded(place.agent)
         if folded:

@@ -1,4 +1,4 @@
-"""The app: five screens over one reader, where a person is, what is marked, and the way back."""
+"""The app: five screens over one reader, the present position, the marks, and the way back."""
 
 import os
 from collections.abc import Iterable
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
-"""As they are named on the command line, and in Textual; the last shows the terminal's own colours."""
+"""Theme names on the command line and in Textual; the last theme shows the terminal's own colours."""
 LOADING_S, LOOK_S = 0.05, 0.5
-"""How often the reader is asked, until there is something to show and afterwards."""
+"""Seconds between looks at the reader, until there is something to show and afterwards."""
 MARKS = 2
 _REMEMBERED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where somebody has been."""
+    """A position that the person has left."""
 
     screen: str
     agent: AgentId | None
@@ -48,7 +48,7 @@ class Stop:
 
 
 class Browser(App[None]):
-    """``dgm browse``."""
+    """The app of ``dgm browse``."""
 
     CSS_PATH = Path(__file__).with_name("look.tcss")
     TITLE = "dgm"
@@ -70,18 +70,18 @@ class Browser(App[None]):
         agent: AgentId | None = None,
         driver_class: type[Driver] | None = None,
     ) -> None:
-        """Shows a run.
+        """Show a run.
 
         Args:
-            reader: the run; closed by whoever opened it.
+            reader: the run; closed by its opener.
             follow: whether the cursor follows the newest event.
-            theme: of ``THEMES``; None for what ``TEXTUAL_THEME`` says, else dark.
-            agent: where the cursor stands first.
+            theme: of ``THEMES``; None for the theme of ``TEXTUAL_THEME``, else dark.
+            agent: the agent on which the cursor stands first.
             driver_class: for tests.
         """
         plain = bool(os.environ.get("NO_COLOR"))
         if not plain and "NO_COLOR" in os.environ:
-            del os.environ["NO_COLOR"]  # an empty one asks for nothing, but Textual would obey it
+            del os.environ["NO_COLOR"]  # an empty value asks for nothing, but Textual would obey it
         super().__init__(driver_class=driver_class, ansi_color=True if plain else None)
         if plain:
             self.theme = THEMES["ansi"]
@@ -93,7 +93,7 @@ class Browser(App[None]):
         self.agent = agent
         self.task_id: TaskId | None = None
         self.tab: str | None = None
-        """The part of the screen ``agent`` that is asked for; that screen takes it and says None."""
+        """The requested part of the screen ``agent``; that screen takes it and sets it to None."""
         self.marks: list[AgentId] = []
         self.said = ""
         """A message in the bottom line, until the next key."""
@@ -102,12 +102,12 @@ class Browser(App[None]):
 
     @property
     def page(self) -> Page | None:
-        """The screen of the five that is shown, also under help or palette; none once the browser has closed."""
+        """The screen of the five that is shown, also under help or palette; None once the browser has closed."""
         stack = self.screen_stack
         return stack[0] if stack and isinstance(stack[0], Page) else None
 
     def on_mount(self) -> None:
-        """Begins to look at the run."""
+        """Begin to look at the run."""
         self._look()
 
     def _look(self) -> None:
@@ -116,7 +116,7 @@ class Browser(App[None]):
         self.set_timer(LOADING_S if loading else LOOK_S, self._look)
 
     def look(self) -> None:
-        """Draws what is new of the run."""
+        """Draw the news of the run."""
         changed = self.reader.advance()
         lacking = self.reader.lacking(self.agent) if changed.whole and self.agent is not None else ""
         if lacking:
@@ -126,7 +126,7 @@ class Browser(App[None]):
             self.page.redraw(changed)
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys and the mouse go before what is read meanwhile."""
+        """Give keys and the mouse priority over threads that read."""
         if isinstance(event, events.InputEvent):
             self.reader.gate.hold()
             if self.said and isinstance(event, events.Key):
@@ -134,12 +134,14 @@ class Browser(App[None]):
                 self.draw_bars()
         await super().on_event(event)
 
-    # Where we are
+    # Position
 
     def go(
         self, screen: str, *, agent: AgentId | None = None, task: TaskId | None = None, tab: str | None = None
     ) -> None:
-        """Goes to a screen, for another agent or task where one is given; Esc comes back.
+        """Go to a screen, for another agent or task where one is given; Esc comes back.
+
+        Following ends when the agent is another one than here, or any agent in the tree.
 
         To go to another agent than the one here ends following, and so does to go to any in the tree.
         """
@@ -149,7 +151,7 @@ class Browser(App[None]):
         if agent is not None and (agent != self.agent or screen == "tree"):
             self.agent, self.following = agent, False
         if tab is None and screen == self.current_mode == "agent" and "/" not in (self.tab or "/"):
-            # To the agent, where it is shown already: its tab stays open.
+            # The agent is shown already: its tab stays open.
             tab = self.tab
         self.task_id = self.task_id if task is None else task
         self.tab = tab
@@ -159,7 +161,7 @@ class Browser(App[None]):
 
     def _show(self, screen: str) -> None:
         if self._leaving:
-            return  # Textual would show the screen without anything on it
+            return  # Textual would show the screen without content
         if screen == self.current_mode and self.page is not None:
             self.page.entered()
             self.draw_bars()
@@ -167,39 +169,42 @@ class Browser(App[None]):
             self.switch_mode(screen)
 
     def say(self, text: str) -> None:
-        """Shows a message in the bottom line; the text is neutralised."""
+        """Show a message in the bottom line; the text is neutralised."""
         self.said = one_line(text, 300)
         self.draw_bars()
 
     def draw_bars(self) -> None:
-        """Draws head and foot of the screen that is shown."""
+        """Draw head and foot of the screen that is shown."""
         if self.page is not None and self.page.is_mounted:
             self.page.draw_bars()
 
     def refresh_page(self) -> None:
-        """Draws everything that the screen shows, as after a mark was set."""
+        """Draw the whole screen again, for example after a mark was set."""
         if self.page is not None:
             self.page.redraw(Changed(facts=True))
 
-    # What keys do
+    # Actions of keys
 
     def exit(
         self, result: None = None, return_code: int = 0, message: "RenderableType | None" = None
     ) -> None:
-        """Leaves."""
+        """Leave the browser; keys typed ahead do nothing after that."""
         self._leaving = True
         super().exit(result, return_code, message)
 
     async def run_action(self, *args: Any, **kwargs: Any) -> bool:  # noqa: ANN401  (Textual's)
-        """What a key does; nothing after the one to leave, when those that were typed ahead still arrive."""
+        """Perform the action of a key.
+
+        Keys that were typed ahead may still arrive after the one to leave; they do nothing.
+        """
         return False if self._leaving else await super().run_action(*args, **kwargs)
 
     def action_show(self, screen: str) -> None:
-        """To one of the five screens."""
+        """Go to one of the five screens."""
         self.go(screen)
 
     async def action_back(self) -> None:
-        """Closes what lies over the screen, or goes back to where we were."""
+        """Close the layer over the screen, or go back to the position before."""
         if len(self.screen_stack) > 1:
             self.pop_screen()
         elif self._been:
@@ -208,11 +213,11 @@ class Browser(App[None]):
             self._show(last.screen)
 
     def action_help(self) -> None:
-        """Shows the table of keys."""
+        """Show the table of keys."""
         self.push_screen(HelpScreen())
 
     def action_theme(self) -> None:
-        """The next theme."""
+        """Switch to the next theme."""
         if self.no_color:
             self.say("NO_COLOR is set: there are no colours")
             return
@@ -222,22 +227,22 @@ class Browser(App[None]):
         self.say(f"theme {list(THEMES)[(here + 1) % len(names)]}")
 
     def action_find(self) -> None:
-        """Asks for words."""
+        """Ask for words to search for."""
         if self.page is not None:
             Finder.ask(self.page)
 
     def action_find_next(self) -> None:
-        """To the next that was found."""
+        """Go to the next place found."""
         if self.page is not None:
             self.page.find_again(backwards=False)
 
     def action_find_previous(self) -> None:
-        """To the one before."""
+        """Go to the previous place found."""
         if self.page is not None:
             self.page.find_again(backwards=True)
 
     def action_best(self) -> None:
-        """To the best agent."""
+        """Go to the best agent."""
         if self.reader.best is None:
             self.say("the best agent is being worked out" if self.reader.count else "there is no agent yet")
         else:
@@ -245,7 +250,7 @@ class Browser(App[None]):
             self.go("agent" if self.current_mode == "agent" else "tree", agent=self.reader.best)
 
     def action_mark(self) -> None:
-        """Marks the agent; of three marks the oldest goes."""
+        """Mark the agent, or remove its mark; a third mark removes the oldest."""
         agent = agent_of(self)
         if agent is None:
             self.say("there is no agent yet")
@@ -258,7 +263,7 @@ class Browser(App[None]):
         self.say(f"marked: {' and '.join(map(str, self.marks)) or 'none'}")
 
     def action_compare(self) -> None:
-        """Compares the marked agents; one mark alone with the agent here."""
+        """Compare the marked agents; one mark alone with the agent here."""
         agent = agent_of(self)
         if len(self.marks) == 1 and agent is not None and agent not in self.marks:
             self.marks = [*self.marks, agent]
@@ -268,7 +273,7 @@ class Browser(App[None]):
         self.go("compare")
 
     def action_follow(self) -> None:
-        """Follows the newest event, or stops to."""
+        """Follow the newest event, or stop following it."""
         self.following = not self.following
         if not self.following:
             self.say("not following")
@@ -278,7 +283,7 @@ class Browser(App[None]):
             self.say("the tree follows the newest event")
 
     def action_pager(self) -> None:
-        """Opens what the screen shows in the pager."""
+        """Open the text of the screen in the pager."""
         text = self.page.pages() if self.page is not None else None
         if text is None:
             self.say("there is nothing here to open in a pager")
@@ -289,7 +294,7 @@ class Browser(App[None]):
             self.say(str(error))
 
     def action_copy(self) -> None:
-        """Copies what the screen is about."""
+        """Copy the name of the screen's subject."""
         text = self.page.identity() if self.page is not None else ""
         if text:
             self.copy_to_clipboard(text)
@@ -298,5 +303,5 @@ class Browser(App[None]):
             self.say("there is nothing to copy")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:  # noqa: ARG002
-        """One command for each key that works here."""
+        """Yield one command for each key that works here."""
         yield from system_commands(self)

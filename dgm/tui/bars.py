@@ -1,4 +1,4 @@
-"""The first and the last line of every screen, and blocks of lines that are only looked at."""
+"""The first and the last line of every screen, and blocks of lines without a cursor."""
 
 from collections.abc import Sequence
 
@@ -11,28 +11,28 @@ from dgm.show.spans import Line, Span, Tone, cropped
 from dgm.tui.strips import strip, tones_of
 
 SCREENS = (("tree", "Tree"), ("agent", "Agent"), ("task", "Task"), ("compare", "Compare"), ("running", "Run"))
-"""In the order of the keys 1 to 5; the name in the program, and on the screen."""
+"""Each screen's name in the program and its title, in the order of the keys 1 to 5."""
 
 
 class Block(Widget):
-    """Lines that stand where they are put; those that do not fit are not seen."""
+    """Lines at a fixed place; lines that do not fit are not seen."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self._lines: Sequence[Line] = ()
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Puts other lines in their place."""
+        """Replace the lines."""
         if list(lines) != list(self._lines):
             self._lines = lines
             self.refresh()
 
     def fitted(self, width: int) -> Sequence[Line]:  # noqa: ARG002
-        """The lines in so many cells; asked for whenever they are drawn."""
+        """Return the lines in ``width`` cells; called whenever they are drawn."""
         return self._lines
 
     def render_line(self, y: int) -> Strip:
-        """A row of it."""
+        """Return a row of the block."""
         tones = tones_of(self.app)
         base = self.rich_style + tones[Tone.PLAIN]
         lines = self.fitted(self.size.width)
@@ -43,7 +43,7 @@ class Block(Widget):
 
 
 class Head(Block):
-    """What run this is, and the five screens; a click on one of them goes there."""
+    """The head of a screen: facts of the run, and the five screens; a click on a screen's name goes there."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -51,13 +51,16 @@ class Head(Block):
         self._screen = ""
 
     def facts(self, facts: Line, screen: str) -> None:
-        """Shows the facts at the left, and which screen this is."""
+        """Show the facts at the left, and the name of this screen."""
         if (facts, screen) != (self._facts, self._screen):
             self._facts, self._screen = facts, screen
             self.refresh()
 
     def fitted(self, width: int) -> Sequence[Line]:
-        """Facts and screens; not fitted before, for while a screen is laid out a widget has no size."""
+        """Return facts and screens.
+
+        They are fitted when drawn, because a widget has no size while its screen is laid out.
+        """
         tabs = _tabs(self._screen, width)
         room = width - sum(cells(span.text) for span in tabs)
         left = cropped(self._facts, max(0, room - 1))
@@ -65,7 +68,7 @@ class Head(Block):
         return [(*left, Span(" " * blanks), *tabs)]
 
     def on_click(self, event: events.Click) -> None:
-        """Goes to the screen whose name is there."""
+        """Go to the screen whose name is there."""
         x, end = event.x, self.size.width
         for number, (name, title) in reversed(list(enumerate(SCREENS, 1))):
             begin = end - len(_tab(number, title, self.size.width))

@@ -1,4 +1,4 @@
-"""Texts that are looked at line by line: what a ``TextView`` shows. Lines are made when they are seen.
+"""Texts that are looked at line by line in a ``TextView``. Lines are made when they are seen.
 
 Nothing here knows of Textual; all text that comes from a run is neutralised on its way into a line.
 """
@@ -18,14 +18,14 @@ from dgm.show.spans import Line, Span, Tone, cropped, line, plain
 from dgm.tui.wrapping import Flow
 
 LONGEST = SEEN
-"""Characters of a line of a file or a log that are shown; the line says how many bytes more there are."""
+"""Maximum characters of a shown line of a file or log; the line gives the number of bytes left out."""
 NUMBER = 5
 """Cells of a line's number."""
 _BETWEEN = " │ "
 
 
 class Target(NamedTuple):
-    """What a line leads to: another line of the same text, or a screen of the browser."""
+    """The target of a line: another line of the same text, or a screen of the browser."""
 
     screen: str = ""
     """Empty for a line of the same text."""
@@ -39,49 +39,49 @@ _NOWHERE: Mapping[int, Target] = MappingProxyType({})
 
 
 class Body:
-    """Lines, numbered from 0; a subclass says how many there are and what each is."""
+    """Lines, numbered from 0; a subclass gives their number and each line."""
 
     def __len__(self) -> int:
         raise NotImplementedError
 
     def line(self, number: int, width: int) -> Line:
-        """One line, for a window of so many cells; it may be longer."""
+        """Return one line, for a window of ``width`` cells; it may be longer."""
         raise NotImplementedError
 
     def wrapping(self, width: int) -> Callable[[], None]:  # noqa: ARG002
-        """Wraps long lines at so many cells; the result is in place when what is returned has been called.
+        """Wrap long lines at ``width`` cells; return a function that puts the result in place.
 
-        It may be called on another thread than the one that draws, which calls what is returned.
+        The wrapping may run on another thread. The thread that draws calls the returned function.
         """
         return lambda: None
 
     def reflow(self, width: int) -> None:
-        """The window has so many cells from now on; there may be more or fewer lines then."""
+        """Wrap for a window of ``width`` cells from now on; the number of lines may change."""
         self.wrapping(width)()
 
     def unwrapped(self, width: int) -> int:  # noqa: ARG002
-        """Characters that ``wrapping`` would have to go through."""
+        """Return the number of characters that ``wrapping`` would have to go through."""
         return 0
 
     def target(self, number: int) -> Target | None:  # noqa: ARG002
-        """What the line leads to."""
+        """Return the target of the line; None where it has none."""
         return None
 
     def turned(self) -> bool:
-        """Shows it in its other form, if it has two; whether it has."""
+        """Switch to the other form, if there are two; return whether there are."""
         return False
 
     def said(self, number: int) -> str:
-        """One line as plain text, for whoever searches."""
+        """Return one line as plain text, for a search."""
         return plain(self.line(number, LONGEST))
 
     def text(self) -> Iterator[str]:
-        """All lines as plain text."""
+        """Yield all lines as plain text."""
         return map(self.said, range(len(self)))
 
 
 class Lines(Body):
-    """Lines that are there already; those that are longer than the window are cut."""
+    """Lines that exist already; lines longer than the window are cut."""
 
     def __init__(self, lines: Sequence[Line], targets: Mapping[int, Target] = _NOWHERE) -> None:
         self._lines = lines
@@ -91,16 +91,16 @@ class Lines(Body):
         return len(self._lines)
 
     def line(self, number: int, width: int) -> Line:  # noqa: ARG002
-        """As it is."""
+        """Return the line unchanged."""
         return self._lines[number]
 
     def target(self, number: int) -> Target | None:
-        """As it was given."""
+        """Return the target that was given for the line."""
         return self._targets.get(number)
 
 
 class Missing(Lines):
-    """Stands where something should be that cannot be read: what, and why."""
+    """A note in the place of an unreadable text: its name, and the reason."""
 
     def __init__(self, what: str, why: str) -> None:
         self.what = what
@@ -114,7 +114,7 @@ class Prose(Body):
     """Lines of any length that are wrapped at the window's width."""
 
     def __init__(self, lines: Sequence[Line], targets: Mapping[int, Target] = _NOWHERE) -> None:
-        """Targets are by the number of the line in ``lines``."""
+        """Take the lines; targets are by the number of the line in ``lines``."""
         self._whole = lines
         self._targets = targets
         self._length = sum(len(span.text) for each in lines for span in each)
@@ -124,11 +124,11 @@ class Prose(Body):
         return len(self._rows)
 
     def line(self, number: int, width: int) -> Line:  # noqa: ARG002
-        """A row of a line."""
+        """Return a row of a wrapped line."""
         return self._rows.row(self._whole, number)
 
     def wrapping(self, width: int) -> Callable[[], None]:
-        """Where each row begins."""
+        """Compute where each row begins; return a function that puts the result in place."""
         if self._flow is not None and self._flow.width == width:
             return lambda: None
         flow = Flow(self._whole, width)
@@ -139,22 +139,22 @@ class Prose(Body):
         return put
 
     def unwrapped(self, width: int) -> int:
-        """All of it, if it is wrapped at another width."""
+        """Return the characters of the whole text; 0 if it is wrapped at this width."""
         return 0 if self._flow is not None and self._flow.width == width else self._length
 
     def target(self, number: int) -> Target | None:
-        """That of the line which the row belongs to."""
+        """Return the target of the line which the row belongs to."""
         return self._targets.get(self._rows.line_of(number))
 
     @property
     def _rows(self) -> Flow:
-        """What nobody has said a width for is wrapped at 80."""
+        """The rows, wrapped at 80 cells where no width was given."""
         if self._flow is None:
             self._flow = Flow(self._whole, 80)
         return self._flow
 
     def text(self) -> Iterator[str]:
-        """Its lines, unwrapped."""
+        """Yield its lines, unwrapped."""
         return map(plain, self._whole)
 
 
@@ -162,7 +162,7 @@ class Raw(Body):
     """A file or a log: bytes, decoded line by line."""
 
     def __init__(self, data: bytes, path: str = "", *, numbered: bool = False) -> None:
-        """Colours are those of the path's language; a log has no path."""
+        """Find the lines of the bytes; colours are those of the path's language, and a log has no path."""
         self._data = data
         self._path = path
         self._starts = array("q", [0])
@@ -176,13 +176,13 @@ class Raw(Body):
         return len(self._starts) if self._data else 0
 
     def line(self, number: int, width: int) -> Line:  # noqa: ARG002
-        """A line, cut where it is very long."""
+        """Return a line, cut where it is very long."""
         gutter = Span(f"{number + 1:>{NUMBER}} " if self._numbered else "", Tone.DIM)
         text, left = beginning(self._bytes(number), LONGEST)
         return line(gutter, *self._shown(text), left_out(left))
 
     def said(self, number: int) -> str:
-        """Without number and colours."""
+        """Return a line without number and colours."""
         return neutral(self._bytes(number).decode("utf-8", "replace"))
 
     def _bytes(self, number: int) -> bytes:
@@ -194,10 +194,10 @@ class Raw(Body):
 
 
 class Diff(Body):
-    """A patch, one below the other or side by side."""
+    """A patch, one side below the other or side by side."""
 
     def __init__(self, patch: Patch, *, beside: bool = False) -> None:
-        """Pairs the lines of both sides, so that nobody who turns it has to wait."""
+        """Pair the lines of both sides now, so that turning it later takes no time."""
         self.patch = patch
         self.beside = beside
         self._rows = patch.rows
@@ -206,22 +206,22 @@ class Diff(Body):
         return self._rows if self.beside else len(self.patch)
 
     def line(self, number: int, width: int) -> Line:
-        """A line of the patch, or two beside each other."""
+        """Return a line of the patch, or two beside each other."""
         if self.beside:
             return self.patch.beside(number, width)
         return self.patch.unified(number, numbered=width >= 100, most=LONGEST)
 
     def turned(self) -> bool:
-        """Side by side, and back."""
+        """Switch between side by side and one below the other; return True."""
         self.beside = not self.beside
         return True
 
     def said(self, number: int) -> str:
-        """A line as ``git`` writes it, or both halves."""
+        """Return a line as ``git`` writes it, or both halves."""
         return self.patch.said(number) if self.beside else self.patch.text(number)
 
     def text(self) -> Iterator[str]:
-        """As ``git`` writes it, in either form."""
+        """Yield the lines as ``git`` writes them, in either form."""
         return map(self.patch.text, range(len(self.patch)))
 
 
@@ -236,12 +236,12 @@ class Stack(Body):
         return self._ends[-1] if self._ends else 0
 
     def line(self, number: int, width: int) -> Line:
-        """Of the part that it lies in."""
+        """Return the line of the part that it lies in."""
         part, inside = self._place(number)
         return part.line(inside, width)
 
     def wrapping(self, width: int) -> Callable[[], None]:
-        """All of its parts."""
+        """Wrap all parts; return a function that puts the results in place."""
         done = [part.wrapping(width) for part in self.parts]
 
         def put() -> None:
@@ -252,29 +252,29 @@ class Stack(Body):
         return put
 
     def unwrapped(self, width: int) -> int:
-        """Of all its parts."""
+        """Return the sum over all parts."""
         return sum(part.unwrapped(width) for part in self.parts)
 
     def target(self, number: int) -> Target | None:
-        """Of the part that the line lies in."""
+        """Return the target from the part that the line lies in."""
         if number >= len(self):
             return None
         part, inside = self._place(number)
         return part.target(inside)
 
     def said(self, number: int) -> str:
-        """Of the part that the line lies in."""
+        """Return the plain text from the part that the line lies in."""
         part, inside = self._place(number)
         return part.said(inside)
 
     def turned(self) -> bool:
-        """Turns all that can be."""
+        """Turn all parts that have two forms; return whether any has."""
         turned = [part.turned() for part in self.parts]
         self._sums = None
         return any(turned)
 
     def text(self) -> Iterator[str]:
-        """All of it."""
+        """Yield the lines of all parts."""
         for part in self.parts:
             yield from part.text()
 
@@ -300,7 +300,7 @@ class Pair(Body):
         return max(len(self._left), len(self._right))
 
     def line(self, number: int, width: int) -> Line:
-        """Half the window for each."""
+        """Return both lines, each in half the window."""
         half = _half(width)
         before = cropped(self._row(self._left, number, half), half)
         blanks = half - sum(cells(span.text) for span in before)
@@ -308,7 +308,7 @@ class Pair(Body):
         return line(*before, Span(" " * blanks), Span(_BETWEEN, Tone.DIM), *after)
 
     def wrapping(self, width: int) -> Callable[[], None]:
-        """Each at half of it."""
+        """Wrap each text at half the width; return a function that puts the results in place."""
         left, right = self._left.wrapping(_half(width)), self._right.wrapping(_half(width))
 
         def put() -> None:
@@ -318,11 +318,11 @@ class Pair(Body):
         return put
 
     def unwrapped(self, width: int) -> int:
-        """Of both."""
+        """Return the sum over both texts."""
         return self._left.unwrapped(_half(width)) + self._right.unwrapped(_half(width))
 
     def text(self) -> Iterator[str]:
-        """One after the other."""
+        """Yield the lines of one text after those of the other."""
         yield from self._left.text()
         yield from self._right.text()
 
@@ -337,13 +337,13 @@ def _half(width: int) -> int:
 def found(
     body: Body, words: str, start: int, *, backwards: bool, wanted: Callable[[], bool] = lambda: True
 ) -> int | None:
-    """The next line after ``start`` that holds the words, whatever their case; round the ends.
+    """Return the next line after ``start`` that holds the words, whatever their case; round the ends.
 
     Args:
-        body: where to look.
-        words: what to look for.
+        body: the text to search.
+        words: the words to search for.
         start: the line to begin behind, or before.
-        backwards: the way to go.
+        backwards: whether the search goes towards the beginning.
         wanted: asked every few lines; False ends the search.
     """
     count, sought, step = len(body), words.casefold(), -1 if backwards else 1
@@ -357,17 +357,17 @@ def found(
 
 
 def heading(text: str, *more: str | Span) -> Line:
-    """The heading of a part."""
+    """Return the heading of a part."""
     return line(Span(text, Tone.STRONG), *more)
 
 
 def fact(name: str, *text: str | Span, width: int = 11) -> Line:
-    """A name in its column, and what is so named."""
+    """Return a name in its column, and its text behind it."""
     return line(Span(fit(name, width, Side.LEFT), Tone.KEY), *text)
 
 
 def paragraphs(text: str, tone: Tone = Tone.PLAIN, indent: str = "") -> Sequence[Line]:
-    """Text of several lines, neutralised, a line each."""
+    """Return text of several lines, neutralised, one ``Line`` each."""
     return [
         line(indent, Span(neutral(each).expandtabs(TAB), tone))
         for each in text.replace("\r\n", "\n").rstrip("\n").split("\n")

@@ -1,4 +1,4 @@
-"""What is new of a run, for the screens to draw."""
+"""The news of a run, for the screens to draw."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from dgm.domain import AgentId, Evaluate
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What is new since it was last asked."""
+    """The news since the last question."""
 
     events: Sequence[Recorded] = ()
     born: range = range(0)
-    """Agents that were not there before."""
+    """New agents."""
     whole: bool = False
-    """Everything may be another: the run was read from its beginning."""
+    """Whether everything may have changed, because the run was read from its beginning."""
     facts: bool = False
-    """The best agent, the state of the run, how far it is read, or a problem."""
+    """Whether the best agent, the state of the run, the reading progress or a problem changed."""
 
     def __bool__(self) -> bool:
         return bool(self.events or self.born or self.whole or self.facts)
 
     @property
     def verdicts(self) -> set[AgentId]:
-        """Agents whose verdicts are others now: one came, or was withdrawn."""
+        """Agents whose verdicts changed: one came, or was withdrawn."""
         found: set[AgentId] = set()
         for recorded in self.events:
             match recorded.event:
@@ -46,7 +46,7 @@ class Changed:
 
     @property
     def agents(self) -> set[AgentId]:
-        """Agents about whom something is said in the events; the clades of their ancestors change with them."""
+        """Agents that the events are about; the clades of their ancestors change with them."""
         found = self.verdicts
         for recorded in self.events:
             match recorded.event:
@@ -62,7 +62,7 @@ class Changed:
 
 
 def newest_of(events: Sequence[Recorded]) -> AgentId | None:
-    """The agent of the last of some events that is about one."""
+    """Return the agent of the last of the events that is about one; None without such an event."""
     for recorded in reversed(events):
         concerned = Changed((recorded,)).agents
         if concerned:

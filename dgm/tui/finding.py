@@ -1,4 +1,4 @@
-"""The line in which words are typed that are looked for."""
+"""The line in which search words are typed."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from dgm.tui.page import Page
 
 
 class Finder(Input):
-    """One line at the bottom of a screen; Enter looks, Esc leaves it."""
+    """One line at the bottom of a screen; Enter searches, Esc leaves it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", show=False)]
 
@@ -21,7 +21,7 @@ class Finder(Input):
 
     @classmethod
     def ask(cls, page: Page) -> None:
-        """Opens the line on a screen; the words of the last time are there."""
+        """Open the line on a screen; the words of the last time are there."""
         if not page.query(cls):
             page.mount(cls())
         page.call_after_refresh(cls._open, page)
@@ -35,7 +35,7 @@ class Finder(Input):
         finder.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Looks for the words."""
+        """Search for the words."""
         event.stop()
         page = self.screen
         self.action_leave()
@@ -43,7 +43,7 @@ class Finder(Input):
             page.find(event.value.strip())
 
     def action_leave(self) -> None:
-        """Back to what the keys went to before."""
+        """Give the keys back to the widget that had them before."""
         self.remove_class("open")
         if self.before is not None and self.before.is_mounted and self.before.display:
             self.before.focus()

@@ -1,7 +1,7 @@
-"""Which lines a tree of agents shows, by counting: every line is found by its number, however many there are.
+"""The lines that a tree of agents shows, by counting: a line is found by its number, however many there are.
 
-An agent costs a few numbers, whether it is seen or not; an order among siblings is worked out when they are seen. A
-second parent's child stands under its first alone. What a line looks like is left to others.
+An agent costs a few numbers, whether it is seen or not. Siblings are ordered when they are seen. A second parent's
+child stands under its first parent alone. The look of a line is left to others.
 """
 
 from array import array
@@ -19,37 +19,37 @@ _ROOT = -1
 
 
 class Place(NamedTuple):
-    """What stands on one line."""
+    """The content of one line."""
 
     agent: AgentId
     """The agent; where ``more`` is above 0, the parent whose further children the line stands for."""
     depth: int
     """Steps to the root of the line."""
     last: tuple[bool, ...]
-    """As ``show.trees.guides`` takes it: an entry for each step of indentation."""
+    """One entry for each step of indentation, for ``show.trees.guides``."""
     follows: bool = False
-    """As ``show.trees.guides`` takes it: an only child, straight below its parent."""
+    """Whether this is an only child, straight below its parent; for ``show.trees.guides``."""
     more: int = 0
-    """Children that are not shown; -1 for ``agent`` where they have none, as further roots."""
+    """Number of children that are not shown; for further roots ``agent`` is -1."""
 
 
 class Forest:
     """The lines of a tree, parents before children; at first everything is unfolded."""
 
     def __init__(self, members: Members, order: Order = Order.BIRTH, *, descending: bool = False) -> None:
-        """Arranges the agents.
+        """Arrange the agents.
 
         Args:
-            members: the tree, or an outline of it; read where it is, so that what changes there is to be told.
+            members: the tree, or an outline of it. It is not copied: the forest must be told of changes there.
             order: of siblings; rates and bounds go from the highest down.
-            descending: the other way round.
+            descending: whether the order is reversed.
         """
         self.members = members
         self.order, self.descending = order, descending
         self._parent = array("q")
         self._depth = array("q")
         self._shown = array("q")
-        """Lines of an agent and what is shown below it, if the agent itself is shown."""
+        """Number of lines of an agent and of everything shown below it, if the agent itself is shown."""
         self._open = bytearray()
         self._families: dict[int, list[AgentId]] = {}
         """First-parent children by birth."""
@@ -57,7 +57,7 @@ class Forest:
         self._sorted: dict[int, Sequence[AgentId]] = {}
         self._lines = 0
         self._steps: Sequence[int] = ()
-        """What ``indentations`` says of the agents; made anew when there are more."""
+        """The result of ``indentations`` for the agents; computed again when there are more."""
         self._place(len(members.own_resolved))
         for agent, parent in enumerate(self._parent):
             self._families.setdefault(parent, []).append(AgentId(agent))
@@ -68,13 +68,13 @@ class Forest:
 
     @property
     def agents(self) -> int:
-        """Agents that were taken in."""
+        """Number of agents that were taken in."""
         return len(self._parent)
 
-    # Which line is what
+    # Lines and their agents
 
     def at(self, line: int) -> Place:
-        """What stands on a line.
+        """Return the content of a line.
 
         Raises:
             IndexError: there is no such line.
@@ -84,10 +84,10 @@ class Forest:
         raise IndexError(line)
 
     def walk(self, line: int = 0) -> Iterator[Place]:
-        """What stands on this line and on those below it, while nothing changes."""
+        """Yield the content of this line and of all below it; nothing may change meanwhile."""
         if not 0 <= line < self._lines:
             return
-        # Of each step down: the parent, and which of its children is taken next.
+        # For each step down: the parent, and which of its children is taken next.
         path: list[tuple[int, int]] = []
         parent = _ROOT
         while True:
@@ -100,7 +100,7 @@ class Forest:
         yield from self._onwards(path)
 
     def line_of(self, agent: AgentId) -> int | None:
-        """The agent's line; None while it is folded away."""
+        """Return the agent's line; None while it is folded away."""
         line = -1
         child: int = agent
         while child != _ROOT:
@@ -118,36 +118,36 @@ class Forest:
         return line
 
     def parent(self, agent: AgentId) -> AgentId | None:
-        """The first parent; None for a root."""
+        """Return the first parent; None for a root."""
         parent = self._parent[agent]
         return AgentId(parent) if parent != _ROOT else None
 
     def depth(self, agent: AgentId) -> int:
-        """Steps to the root of the line."""
+        """Return the number of steps to the root of the line."""
         return self._depth[agent]
 
     def children(self, agent: AgentId) -> Sequence[AgentId]:
-        """The children that are shown when the agent is unfolded, in their order."""
+        """Return the children that are shown when the agent is unfolded, in their order."""
         return self._seen(agent)
 
     def steps(self) -> Sequence[int]:
-        """Steps of indentation of every agent, whether it is shown or not."""
+        """Return the steps of indentation of every agent, whether it is shown or not."""
         if len(self._steps) != len(self._parent):
             self._steps = indentations(self._parent)
         return self._steps
 
     def folded(self, agent: AgentId) -> bool:
-        """Whether the agent has children, and none of them is shown."""
+        """Return whether the agent has children, and none of them is shown."""
         return agent in self._families and not self._open[agent]
 
     def deepest(self) -> int:
-        """Steps down to which anything is shown."""
+        """Return the number of steps down to which anything is shown."""
         return max((self._depth[a] + 1 for a in self._families if a != _ROOT and self._open[a]), default=0)
 
-    # What a person does
+    # Actions of a person
 
     def reveal(self, agent: AgentId) -> int:
-        """Unfolds and opens what hides an agent, and says on which line it is."""
+        """Unfold the ancestors of an agent, and return its line."""
         child: int = agent
         while child != _ROOT:
             parent = self._parent[child]
@@ -162,46 +162,46 @@ class Forest:
         return line
 
     def fold_away(self, agent: AgentId) -> None:
-        """Hides the agent's children."""
+        """Hide the agent's children."""
         if agent in self._families and self._open[agent]:
             self._open[agent] = 0
             self._grow(agent, 1 - self._shown[agent])
 
     def unfold(self, agent: AgentId) -> None:
-        """Shows the agent's children."""
+        """Show the agent's children."""
         if agent in self._families and not self._open[agent]:
             self._open[agent] = 1
             self._grow(agent, self._below(agent))
 
     def toggle(self, agent: AgentId) -> None:
-        """Hides or shows the agent's children."""
+        """Hide or show the agent's children."""
         if self.folded(agent):
             self.unfold(agent)
         else:
             self.fold_away(agent)
 
     def more(self, agent: AgentId) -> None:
-        """Shows ``MORE`` more of an agent's children; -1 for roots."""
+        """Show ``MORE`` more of an agent's children; -1 for roots."""
         self._limit(agent, self._limits.get(agent, MORE) + MORE)
 
     def fold(self, depth: int | None) -> None:
-        """Shows agents down to so many steps from their root; None for all."""
+        """Show agents down to ``depth`` steps from their root; None for all."""
         self._open = bytearray(
             b"\1" * len(self._depth) if depth is None else (below < depth for below in self._depth)
         )
         self._count()
 
     def sort(self, order: Order, *, descending: bool) -> None:
-        """Puts siblings into another order."""
+        """Put siblings into another order."""
         self.order, self.descending = order, descending
         self._sorted.clear()
         if any(len(self._families[parent]) > self._page(parent) for parent in self._families):
             self._count()
 
-    # What the run does
+    # Changes of the run
 
     def grown(self) -> None:
-        """Takes in agents that were born; those whose parent is unfolded are seen at once."""
+        """Take in agents that were born; children of an unfolded parent are shown at once."""
         for agent in range(len(self._parent), len(self.members.own_resolved)):
             self._place(1)
             parent = self._parent[agent]
@@ -212,12 +212,12 @@ class Forest:
                 self._grow(parent, self._below(parent) - was)
 
     def judged(self, agents: Collection[AgentId]) -> None:
-        """Puts agents with other tallies than before, and their ancestors, in their places."""
+        """Move agents whose tallies changed, and their ancestors, to their places."""
         if self.order is Order.BIRTH:
             return
         concerned = set(agents)
         if self.order is Order.CLADE:
-            # A verdict counts for every ancestor, also for those on whose line its agent does not stand.
+            # A verdict counts for every ancestor, including those on whose line its agent does not stand.
             for agent in agents:
                 concerned.update(self.members.ancestors(agent))
         parents = {self._parent[agent] for agent in concerned}
@@ -229,16 +229,16 @@ class Forest:
                 self._grow(parent, self._below(parent) - was)
 
     def swapped(self, members: Members) -> None:
-        """Reads the same agents, and perhaps more, from elsewhere; what is folded and the order stay."""
+        """Read the same agents, and perhaps more, from elsewhere; folding and order stay."""
         self.members = members
         self._sorted.clear()
         self.grown()
         self._count()
 
-    # How it counts
+    # Counting
 
     def _place(self, count: int) -> None:
-        """Makes room for the next agents, and notes whose children they are."""
+        """Make room for the next ``count`` agents, and record their parents."""
         first_parent = self.members.first_parent
         for agent in range(len(self._parent), len(self._parent) + count):
             parent = first_parent(AgentId(agent))
@@ -248,7 +248,7 @@ class Forest:
         self._open.extend(b"\1" * count)
 
     def _count(self) -> None:
-        """Counts all lines anew, from the youngest agent up."""
+        """Count all lines again, from the youngest agent up."""
         shown, families, is_open = self._shown, self._families, self._open
         for agent in range(len(shown) - 1, -1, -1):
             family = families.get(agent)
@@ -264,7 +264,7 @@ class Forest:
         self._lines = self._below(_ROOT)
 
     def _below(self, parent: int) -> int:
-        """Lines below an agent when it is unfolded."""
+        """Return the number of lines below an agent when it is unfolded."""
         here = self._seen(parent)
         cut = len(self._families.get(parent, ())) > len(here)
         return sum(self._shown[child] for child in here) + cut
@@ -273,7 +273,7 @@ class Forest:
         return parent == _ROOT or bool(self._open[parent])
 
     def _grow(self, agent: int, lines: int) -> None:
-        """The lines below an agent have become more, by so many; so have those of all above it that show it."""
+        """Add ``lines`` to the line count of an agent and of all ancestors that show it."""
         while lines and agent != _ROOT:
             self._shown[agent] += lines
             parent = self._parent[agent]
@@ -297,7 +297,7 @@ class Forest:
     def _is_cut(self, parent: int) -> bool:
         return len(self._families.get(parent, ())) > self._page(parent)
 
-    # Who stands where
+    # Positions of agents
 
     def _onwards(self, path: list[tuple[int, int]]) -> Iterator[Place]:
         ends = [number == self._entries(parent) - 1 for parent, number in path if self._indents(parent)]
@@ -326,13 +326,13 @@ class Forest:
                 path[-1] = (path[-1][0], path[-1][1] + 1)
 
     def _indents(self, parent: int) -> bool:
-        """Whether the children of an agent stand further in than it; roots do not."""
+        """Return whether the children of an agent stand further in than the agent; roots do not."""
         return parent != _ROOT and indents(
             root=self._parent[parent] == _ROOT, children=len(self._families.get(parent, ()))
         )
 
     def _entry(self, here: Sequence[AgentId], line: int) -> tuple[int, int]:
-        """Which of the siblings a line belongs to, and how many lines it is below it."""
+        """Return the number of the sibling that a line belongs to, and how many lines the line is below it."""
         for number, child in enumerate(here):
             if line < self._shown[child]:
                 return number, line
@@ -340,7 +340,7 @@ class Forest:
         return len(here), line
 
     def _entries(self, parent: int) -> int:
-        """Siblings that are shown, the line for the others included."""
+        """Return the number of siblings that are shown, including the line for the others."""
         here = self._seen(parent)
         return len(here) + (len(self._families.get(parent, ())) > len(here))
 

@@ -1,4 +1,4 @@
-"""Where a thread that works in pure Python waits while a person presses keys: it would hold up what they see."""
+"""A gate where a pure Python thread waits while a person presses keys, because it would delay the display."""
 
 import time
 
@@ -6,7 +6,7 @@ from dgm.archive.fold import PAUSE_ROWS
 from dgm.errors import DgmError
 
 QUIET_S = 0.1
-"""How long after the last key the work goes on."""
+"""Seconds after the last key until the work goes on."""
 _LOOK_S = 0.01
 
 
@@ -15,24 +15,24 @@ class Closed(DgmError):
 
 
 class Gate:
-    """Passed by the thread that works every few rows, held by the one that draws."""
+    """A gate that the working thread passes every few rows, and that the drawing thread holds."""
 
     def __init__(self) -> None:
         self.rows = 0
-        """How many have passed, about."""
+        """Approximate number of rows that have passed."""
         self._until = 0.0
         self._closed = False
 
     def hold(self) -> None:
-        """Nobody passes for a moment."""
+        """Stop the working thread for ``QUIET_S`` seconds."""
         self._until = time.monotonic() + QUIET_S
 
     def close(self) -> None:
-        """Nobody passes any more."""
+        """End the work: from now on ``passed`` raises ``Closed``."""
         self._closed = True
 
     def passed(self) -> None:
-        """For ``fold(pause=…)``: waits while the gate is held.
+        """Wait while the gate is held; for ``fold(pause=…)``.
 
         Raises:
             Closed: the work is not wanted any more.

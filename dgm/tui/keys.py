@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 
 
 class Where(StrEnum):
-    """What a key belongs to: the widget or screen that has its action."""
+    """The widget or screen that has a key's action."""
 
     EVERYWHERE = auto()
     LIST = auto()
@@ -20,15 +20,15 @@ class Where(StrEnum):
 
 
 class Key(NamedTuple):
-    """One thing that keys do."""
+    """One action of one or more keys."""
 
     keys: tuple[str, ...]
-    """As they are printed on a keyboard, the one to be shown first."""
+    """Names as printed on a keyboard; the first is the one to show."""
     action: str
     words: str
     where: Where
     short: str = ""
-    """For the bottom line; empty where it is not named there."""
+    """The name for the bottom line; empty where the key is not named there."""
 
 
 _E, _L, _T, _A = Where.EVERYWHERE, Where.LIST, Where.TREE, Where.AGENT
@@ -99,15 +99,15 @@ _NAMES = {
 
 
 def keys_of(*where: Where) -> Iterator[Key]:
-    """The entries of some parts, in the order of the table."""
+    """Yield the entries of some parts, in the order of the table."""
     return (key for key in KEYS if key.where in where)
 
 
 def bindings_of(where: Where) -> Sequence[BindingType]:
-    """For ``BINDINGS`` of the class that has the actions."""
+    """Return the ``BINDINGS`` of the class that has the actions."""
     return [Binding(",".join(key.keys), key.action, key.words, show=False) for key in keys_of(where)]
 
 
 def shown(key: str) -> str:
-    """A key as people write it."""
+    """Return a key as people write it."""
     return _NAMES.get(key, key)

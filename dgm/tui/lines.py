@@ -1,4 +1,4 @@
-"""A list of lines that are made when they are seen: a cursor, keys, the mouse. What the lines are is left to others."""
+"""A list of lines that are made when they are seen: a cursor, keys, the mouse. Subclasses give the lines."""
 
 from typing import ClassVar
 
@@ -16,16 +16,16 @@ from dgm.tui.keys import Where, bindings_of
 from dgm.tui.strips import CURSOR, cursor_style, strip, tones_of
 
 STEP = 8
-"""Cells that a key moves to the side."""
+"""Number of cells that a key moves to the side."""
 
 
 class LineList(ScrollView, can_focus=True, inherit_bindings=False):
-    """Lines with a cursor; a subclass says how many there are and what each is, and calls ``updated``."""
+    """Lines with a cursor; a subclass gives their number and each line, and calls ``updated``."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.LIST)]
 
     class Moved(Message):
-        """The cursor is on another line, or another thing is under it."""
+        """A message: the cursor is on another line, or another item is under it."""
 
         def __init__(self, lines: "LineList", number: int) -> None:
             self.lines = lines
@@ -38,47 +38,49 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             return self.lines
 
     class Chosen(Moved):
-        """A line was opened, by key or by mouse."""
+        """A message: a line was opened, by key or by mouse."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self.cursor = 0
         self._in_view = True
         self.left = 0
-        """Cells of every line that are hidden at its beginning."""
+        """Number of cells of every line that are hidden at its beginning."""
 
-    # What a subclass says
+    # Methods of a subclass
 
     def count(self) -> int:
-        """How many lines there are."""
+        """Return the number of lines."""
         raise NotImplementedError
 
     def line(self, number: int, width: int) -> Line:
-        """One line, of any length; ``width`` is how many cells of it can be seen at once."""
+        """Return one line, of any length; ``width`` is the number of its cells that can be seen at once."""
         raise NotImplementedError
 
     def nothing(self) -> Line:
-        """What is said where there is no line."""
+        """Return the text that stands in place of lines where there are none."""
         return ()
 
     def widest(self) -> int:
-        """Cells of the longest line that is in the window."""
+        """Return the cells of the longest line that is in the window."""
         top = self.scroll_offset.y
         seen = range(top, min(self.count(), top + self.page))
         return max((sum(cells(span.text) for span in self.line(n, self.room)) for n in seen), default=0)
 
     def clicked(self, number: int, x: int) -> None:
-        """The mouse was pressed on cell ``x`` of a line; the cursor is on it already."""
+        """Handle a mouse press on cell ``x`` of a line; the cursor is on it already."""
 
     def moved(self) -> None:
-        """A person moved the cursor."""
+        """Handle a move of the cursor by a person."""
 
-    # What it does
+    # Behaviour
 
     def updated(self) -> None:
-        """To be called when there are other lines, or more or fewer; keeps the cursor on a line.
+        """Adapt to other lines, or more or fewer; keep the cursor on a line.
 
-        The window moves with the cursor if that was in it; somebody who has scrolled away stays where they are.
+        A subclass calls it after each change. The window moves with the cursor if the cursor was in view;
+        after scrolling
+        away it stays.
         """
         count = self.count()
         self.cursor = max(0, min(self.cursor, count - 1))
@@ -88,7 +90,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def go(self, number: int) -> None:
-        """Puts the cursor on a line, or on the nearest there is."""
+        """Put the cursor on a line, or on the nearest there is."""
         before, self.cursor = self.cursor, max(0, min(number, self.count() - 1))
         self.reveal()
         self.refresh_line(before)
@@ -96,7 +98,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved(self, self.cursor))
 
     def reveal(self) -> None:
-        """Scrolls as little as brings the cursor's line into view."""
+        """Scroll just enough to bring the cursor's line into view."""
         top, height = self.scroll_offset.y, self.page
         if self.cursor < top:
             self.scroll_to(y=self.cursor, animate=False, immediate=True)
@@ -106,16 +108,16 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def page(self) -> int:
-        """Lines that are seen at once, at least 1."""
+        """Number of lines that are seen at once, at least 1."""
         return max(1, self.scrollable_content_region.height)
 
     @property
     def room(self) -> int:
-        """Cells for a line beside the cursor's mark."""
+        """Number of cells for a line beside the cursor's mark."""
         return max(1, self.scrollable_content_region.width - 1)
 
     def render_line(self, y: int) -> Strip:
-        """A row of the window."""
+        """Return a row of the window."""
         number = y + self.scroll_offset.y
         tones = tones_of(self.app)
         base = self.rich_style + tones[Tone.PLAIN]
@@ -130,17 +132,17 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         return whole.apply_style(base + (cursor_style(self.app) if here else Style.null()))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Notes whether the cursor can still be seen."""
+        """Note whether the cursor can still be seen."""
         super().watch_scroll_y(old_value, new_value)
         top = self.scroll_offset.y
         self._in_view = top <= self.cursor < top + self.page
 
     def on_resize(self, _: events.Resize) -> None:
-        """Keeps the cursor in view."""
+        """Keep the cursor in view."""
         self.updated()
 
     def on_click(self, event: events.Click) -> None:
-        """The cursor goes where the mouse is; a double click opens."""
+        """Move the cursor to the mouse; a double click opens the line."""
         offset = event.get_content_offset(self)
         if offset is None or offset.y + self.scroll_offset.y >= self.count():
             return
@@ -157,48 +159,48 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self.go(number)
 
     def action_down(self) -> None:
-        """A line down."""
+        """Move a line down."""
         self._by_key(self.cursor + 1)
 
     def action_up(self) -> None:
-        """A line up."""
+        """Move a line up."""
         self._by_key(self.cursor - 1)
 
     def action_first(self) -> None:
-        """To the first line."""
+        """Go to the first line."""
         self._by_key(0)
 
     def action_last(self) -> None:
-        """To the last line."""
+        """Go to the last line."""
         self._by_key(self.count() - 1)
 
     def action_half_down(self) -> None:
-        """Half a page down."""
+        """Move half a page down."""
         self._by_key(self.cursor + max(1, self.page // 2))
 
     def action_half_up(self) -> None:
-        """Half a page up."""
+        """Move half a page up."""
         self._by_key(self.cursor - max(1, self.page // 2))
 
     def action_page_down(self) -> None:
-        """A page down."""
+        """Move a page down."""
         self._by_key(self.cursor + self.page)
 
     def action_page_up(self) -> None:
-        """A page up."""
+        """Move a page up."""
         self._by_key(self.cursor - self.page)
 
     def action_left(self) -> None:
-        """Shows more of the lines' beginnings."""
+        """Show more of the lines' beginnings."""
         self.left = max(0, self.left - STEP)
         self.refresh()
 
     def action_right(self) -> None:
-        """Shows more of the lines' ends."""
+        """Show more of the lines' ends."""
         self.left = max(0, min(self.left + STEP, self.widest() - self.room))
         self.refresh()
 
     def action_choose(self) -> None:
-        """Opens what the cursor is on."""
+        """Open the line under the cursor."""
         if self.count():
             self.post_message(self.Chosen(self, self.cursor))

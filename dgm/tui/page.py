@@ -1,4 +1,4 @@
-"""What the five screens have in common: head, foot, the run's reader, and what they hear of."""
+"""The common parts of the five screens: head, foot, the run's reader, and handlers of changes."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -27,85 +27,85 @@ _TONES = {"running": Tone.GOOD, "paused": Tone.WARN, "interrupted": Tone.WARN}
 
 
 class Page(Screen[None], inherit_bindings=False):
-    """One of the five screens; a subclass fills ``body`` and answers what it can of the rest."""
+    """One of the five screens; a subclass fills ``body`` and overrides what it can of the rest."""
 
     NAME: ClassVar[str] = ""
-    """As in ``bars.SCREENS``."""
+    """The screen's name in ``bars.SCREENS``."""
     WHERE: ClassVar[tuple[Where, ...]] = ()
-    """Whose keys work here, beside those that work everywhere; the first is of the screen itself."""
+    """The parts whose keys work here, beside those that work everywhere; the first is the screen itself."""
 
     @property
     def where(self) -> tuple[Where, ...]:
-        """Whose keys work on the part of the screen that has the cursor."""
+        """The parts whose keys work where the cursor is."""
         return self.WHERE
 
     @property
     def browser(self) -> "Browser":
-        """The app; ``browser.agent``, ``.task_id`` and ``.marks`` are what a screen is about."""
+        """The app; ``browser.agent``, ``.task_id`` and ``.marks`` are the subject of a screen."""
         return cast("Browser", self.app)
 
     @property
     def reader(self) -> Reader:
-        """The run."""
+        """The reader of the run."""
         return self.browser.reader
 
     def compose(self) -> ComposeResult:
-        """Head, body, foot."""
+        """Yield head, body and foot."""
         yield Head(id="head")
         yield from self.body()
         yield Block(id="foot")
 
     def body(self) -> ComposeResult:
-        """What is between head and foot."""
+        """Yield the widgets between head and foot."""
         raise NotImplementedError
 
     def entered(self) -> None:
-        """The screen is shown, perhaps for another agent or task than before."""
+        """Show the agent or task of the app, which may be another than before; called when the screen is shown."""
 
     def changed(self, changed: Changed) -> None:
-        """The run grew, or was read; only called while the screen is shown."""
+        """Draw the changes after the run grew, or was read; only called while the screen is shown."""
 
     def note(self) -> None:
-        """Says to the app which agent the cursor is on, before it does something with it."""
+        """Tell the app which agent the cursor is on, before the app uses it."""
 
     def follow(self) -> bool:
-        """Puts the cursor on the agent of the newest event; False where the screen does not follow."""
+        """Put the cursor on the agent of the newest event; return False where the screen does not follow."""
         return False
 
     def identity(self) -> str:
-        """What ``y`` copies."""
+        """Return the text that ``y`` copies."""
         self.note()
         return "" if self.browser.agent is None else str(self.browser.agent)
 
     def facts(self) -> Sequence[Line]:
-        """What else the head says."""
+        """Return further facts for the head."""
         return ()
 
     def find(self, words: str) -> None:  # noqa: ARG002
-        """Looks for words, and goes to the next place where they are."""
+        """Search for words, and go to the next place where they are."""
         self.browser.say("there is nothing to search on this screen")
 
     def find_again(self, *, backwards: bool) -> None:  # noqa: ARG002
-        """Goes to the next place, or to the one before."""
+        """Go to the next place, or to the one before."""
         self.browser.say("nothing was searched for: / searches")
 
     def pages(self) -> str | None:
-        """The text that ``o`` opens in a pager; None where there is none."""
+        """Return the text that ``o`` opens in a pager; None where there is none."""
         return None
 
     def meaning(self, verb: str, rest: str) -> "Command | None":  # noqa: ARG002
-        """What a command means that was typed on this screen; None where it means nothing here."""
+        """Return the meaning of a command that was typed on this screen; None where it means nothing here."""
         return None
 
-    # What all do
+    # Behaviour of all screens
 
     def redraw(self, changed: Changed) -> None:
-        """Passes on what is new, and draws head and foot."""
+        """Pass on the changes, and draw head and foot."""
         self.changed(changed)
         self.draw_bars()
 
     def draw_bars(self) -> None:
-        """Draws head and foot."""
+        """Draw head and foot."""
         for head in self.query(Head):
             head.facts(self._facts(), self.NAME)
         for foot in self.query("#foot").results(Block):
@@ -114,23 +114,23 @@ class Page(Screen[None], inherit_bindings=False):
             foot.show([self._foot()])
 
     def in_thread(self, work: Callable[[], None], group: str, *, exclusive: bool = True) -> None:
-        """Does some work beside the drawing; what goes wrong there is said in the bottom line, and ends nothing.
+        """Do some work beside the drawing; an error there is shown in the bottom line, and ends nothing.
 
         Args:
             work: done on another thread.
-            group: what it is for.
-            exclusive: whether what was begun for the same is not wanted any more.
+            group: the purpose of the work.
+            exclusive: whether earlier work of the same group is cancelled.
         """
         self.run_worker(work, thread=True, exclusive=exclusive, group=group, exit_on_error=False)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Says what went wrong beside the drawing."""
+        """Show an error of the work beside the drawing."""
         error = event.worker.error
         if event.state is WorkerState.ERROR:
             self.browser.say(str(error) if isinstance(error, DgmError) else f"cannot be read: {error!r}")
 
     def on_screen_resume(self, _: events.ScreenResume) -> None:
-        """Is shown (again)."""
+        """Enter the screen when it is shown, or shown again."""
         self.call_later(self._enter)
 
     def _enter(self) -> None:
@@ -138,7 +138,7 @@ class Page(Screen[None], inherit_bindings=False):
         self.draw_bars()
 
     def on_resize(self, _: events.Resize) -> None:
-        """Head and foot are made to fit."""
+        """Fit head and foot to the new size."""
         self.call_after_refresh(self.draw_bars)
 
     def _facts(self) -> Line:
@@ -146,7 +146,7 @@ class Page(Screen[None], inherit_bindings=False):
         said = [line(Span(one_line(reader.name, 24), Tone.STRONG))]
         if reader.state:
             said.append(line(Span(one_line(reader.state, 30), _TONES.get(reader.state, Tone.PLAIN))))
-        # Before the counts, which a narrow window may cut off.
+        # Stands before the counts, which a narrow window may cut off.
         said += self.facts()
         if self.browser.following:
             words = "following" if self.NAME == "tree" else "the tree follows"
@@ -163,7 +163,7 @@ class Page(Screen[None], inherit_bindings=False):
         return joined(said, " · ")
 
     def _bound(self) -> str:
-        """The best agent's lower bound, where it is worked out without a wait."""
+        """Return the best agent's lower bound; empty where it cannot be computed without a wait."""
         members, best = self.reader.members, self.reader.best
         if members is None or best is None or not self.reader.bounds or not members.own(best).n:
             return ""
@@ -184,7 +184,7 @@ class Page(Screen[None], inherit_bindings=False):
 
 
 def agent_of(browser: "Browser") -> AgentId | None:
-    """The agent that screens are about: the one that was chosen, else the best, else the seed."""
+    """Return the subject of the screens: the chosen agent, else the best, else the seed."""
     if browser.page is not None:
         browser.page.note()
     if browser.agent is not None:
@@ -195,5 +195,5 @@ def agent_of(browser: "Browser") -> AgentId | None:
 
 
 def being_read(reader: Reader) -> str:
-    """How far a long run is read."""
+    """Return the reading progress of a long run."""
     return f"the run is being read: {reader.reading or 0.0:.0%}"

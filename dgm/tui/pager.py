@@ -1,4 +1,4 @@
-"""What is shown, in the pager of whoever looks at it: ``$PAGER``, never through a shell."""
+"""The pager for the shown text: ``$PAGER``, never through a shell."""
 
 import os
 import shlex
@@ -19,7 +19,7 @@ DEFAULT = ("less",)
 
 
 def command(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The pager and its arguments.
+    """Return the pager and its arguments.
 
     Raises:
         UserError: ``$PAGER`` is not a command line.
@@ -33,7 +33,7 @@ def command(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 @contextmanager
 def written(text: str) -> Iterator[Path]:
-    """The text in a file that nobody else reads, neutralised, while the block runs."""
+    """Yield a file with the neutralised text, which only its owner can read, while the block runs."""
     with tempfile.TemporaryDirectory(prefix="dgm-") as folder:
         path = Path(folder, "page.txt")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -43,7 +43,7 @@ def written(text: str) -> Iterator[Path]:
 
 
 def page(text: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Shows a text in the pager, and waits until it is left.
+    """Show a text in the pager, and wait until it is left.
 
     ``less`` is told that it may neither run programs nor edit or write files (``LESSSECURE``).
 
@@ -60,8 +60,8 @@ def page(text: str, environment: Mapping[str, str] = os.environ) -> None:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Interrupt and quit are for the program that has the terminal, not for the one that waits for it."""
-    # A handler that does nothing, where an ignored signal would be ignored by the pager as well.
+    """Leave interrupt and quit to the program that has the terminal; the waiting program ignores them."""
+    # A handler that does nothing: the pager would inherit an ignored signal.
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
         yield
@@ -71,7 +71,11 @@ def _undisturbed() -> Iterator[None]:
 
 
 def page_from(app: App[Any], text: str) -> None:
-    """The same from the browser, which gives the terminal away meanwhile; raises as ``page``."""
+    """Show a text in the pager from the browser, which gives the terminal away meanwhile.
+
+    Raises:
+        UserError: there is no such program, ``$PAGER`` is not a command line, or the terminal cannot be given away.
+    """
     try:
         with app.suspend():
             page(text)

@@ -1,4 +1,4 @@
-"""Commands by name: one for every key, and what can be typed after ``:``."""
+"""Commands by name: one for every key, and the commands that can be typed after ``:``."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from dgm.tui.app import Browser
 
 _CERTAIN = 1e9
-"""Of what was typed as a command: above all commands whose words look like it, whose scores have no bound."""
+"""Score of a typed command: above all commands whose words look like it, whose scores have no bound."""
 Command = tuple[str, Callable[[], object]]
-"""What it will do, in words, and how."""
+"""The effect of a command in words, and the function that performs it."""
 
 
 def system_commands(browser: "Browser") -> Iterator[SystemCommand]:
-    """What keys do on the screen that is shown, by the key's own way."""
+    """Yield the key actions of the shown screen, each performed by the key's own action."""
     where = browser.page.where if browser.page is not None else ()
     taken: set[str] = set()
     for key in (each for part in (*where, Where.EVERYWHERE) for each in keys_of(part)):
         if key.keys[0] in taken or key.action == "command_palette":
             continue
         taken.add(key.keys[0])
-        # What is written here is read as markup; nothing else ever is.
+        # Text written here is read as markup; no other text is.
         names = ", ".join(map(shown, key.keys)).replace("[", r"\[")
         title = key.words[0].upper() + key.words[1:]
         yield SystemCommand(title, f"key {names}", partial(browser.simulate_key, _typed(key.keys[0])))
@@ -45,20 +45,20 @@ class Typed(Provider):
     """``17``, ``diff 9 3``, ``sort own``, ``task NAME``, ``depth 2``."""
 
     async def search(self, query: str) -> Hits:
-        """What the words mean, if they mean something."""
+        """Yield the command that the words mean, if they mean one."""
         browser = cast("Browser", self.app)
         command = meaning(browser, query.strip())
         if command is not None:
             words, perform = command
-            # Its own kind of text: what is typed is never read as markup.
+            # A ``Text``, because typed words are never read as markup.
             yield Hit(_CERTAIN, Content(words), perform, text=words)
 
 
 def meaning(browser: "Browser", typed: str) -> Command | None:
-    """What a typed command does; None where it is none.
+    """Return the meaning of a typed command; None where it is none.
 
     Args:
-        browser: what it is done to.
+        browser: the browser that the command acts on.
         typed: ``17``, ``agent 17``, ``diff 9 3``, ``sort own``, ``task NAME``, ``depth 2``, ``depth all``.
     """
     verb, _, rest = typed.partition(" ")
@@ -77,7 +77,7 @@ def meaning(browser: "Browser", typed: str) -> Command | None:
 
 
 def _agents(browser: "Browser", words: str) -> list[AgentId]:
-    """The agents of some numbers; none where one of them is no number, or twice the same, or that of no agent."""
+    """Return the agents of some numbers; empty where one is no number, is there twice, or has no agent."""
     numbers = words.split()
     if not all(word.isascii() and word.isdigit() and len(word) < 16 for word in numbers):
         return []

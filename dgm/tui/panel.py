@@ -1,4 +1,4 @@
-"""What is known of an agent, in a narrow column beside a list."""
+"""The facts of an agent, in a narrow column beside a list."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,9 +13,9 @@ from dgm.tui.wrapping import wrapped
 
 _NAMES = 10
 _RATIONALE = 4_000
-"""Characters of a rationale that are looked at; more than a screen of them cannot be seen."""
+"""Maximum characters of a rationale that are read; more would not fit on a screen."""
 _SEVERAL = 12
-"""Children that are named."""
+"""Maximum number of children that are named."""
 _DOING = {
     State.WAITS: "a child waits for a person",
     State.EXPANDING: "a child is being made",
@@ -25,7 +25,7 @@ _DOING = {
 
 
 def panel_lines(reader: Reader, agent: AgentId, width: int) -> Sequence[Line]:
-    """The facts of an agent in lines of at most ``width`` cells, the rationale whole at the end."""
+    """Return the facts of an agent in lines of at most ``width`` cells, the rationale whole at the end."""
     return list(_lines(reader, agent, width))
 
 

@@ -7,7 +7,7 @@ from dgm.show.safe import Side, fit
 from dgm.show.spans import Line, Span, Tone, line
 
 WIDTH, HEIGHT = 60, 8
-"""Cells of the field in which the curves are."""
+"""Width and height of the curves' field in cells."""
 _BRAILLE = 0x2800
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Bits of a braille character by column and row; Unicode standard, section 21.1."""
@@ -16,7 +16,7 @@ _AXIS = 6
 
 
 def curve_lines(points: Sequence[Point] | None, width: int = WIDTH, height: int = HEIGHT) -> Sequence[Line]:
-    """The highest lower bound of any agent over evaluations, in braille; that agent's rate as ``·``; two axes.
+    """Draw the highest lower bound over evaluations in braille, that agent's rate as ``·``, and two axes.
 
     Args:
         points: as ``report.curve`` gives them; None while they are worked out.
@@ -42,14 +42,14 @@ def curve_lines(points: Sequence[Point] | None, width: int = WIDTH, height: int 
 
 
 def _top(most: float) -> float:
-    """The upper end of the scale: the next tenth."""
+    """Return the upper end of the scale: the next tenth."""
     return min(1.0, max(0.1, -(-most * 10 // 1) / 10))
 
 
 def _columns(
     points: Sequence[Point], last: int, count: int, value: Callable[[Point], float]
 ) -> Sequence[float | None]:
-    """The value at each of so many places between 0 and the last evaluation; None before the first point."""
+    """Return the value at ``count`` places between 0 and the last evaluation; None before the first point."""
     found: list[float | None] = []
     place = -1
     for column in range(count):
@@ -61,7 +61,7 @@ def _columns(
 
 
 def _drawn(values: Sequence[float | None], rows: int, top: float) -> set[tuple[int, int]]:
-    """Dots of a stepped line: column from the left, row from above."""
+    """Return the dots of a stepped line: column from the left, row from above."""
     dots: set[tuple[int, int]] = set()
     before: int | None = None
     for column, value in enumerate(values):

@@ -1,6 +1,6 @@
-"""A run as the browser reads it: an outline at once, the whole tree when it is folded, then what is appended.
+"""A run as the browser reads it: an outline at once, the whole tree when it is folded, then appended events.
 
-All methods are for the thread that draws, but ``ask`` and ``ask_tree``, which are for threads beside it.
+All methods except ``ask`` and ``ask_tree`` are for the thread that draws. Those two are for threads beside it.
 """
 
 import gc
@@ -28,31 +28,31 @@ from dgm.tui.changes import Changed, newest_of
 from dgm.tui.gate import Closed, Gate
 
 SMALL = 20_000
-"""Events up to which a run is folded before anything is shown."""
+"""Maximum number of events of a run that is folded before anything is shown."""
 KEPT = 512
-"""Births that are remembered before the tree is there."""
+"""Number of births that are remembered before the tree is there."""
 MOST = 500
-"""Events that are folded at once while a run is followed."""
+"""Maximum number of events that are folded at once while a run is followed."""
 STATE_EVERY_S = 2.0
 SWITCH_S = 0.001
 PATIENCE_S = 1.0
-"""After so long without following it is said why."""
+"""Seconds without following after which the reason is shown."""
 LOOKED_BACK = 1_000
-"""Events at the end of the log among which the newest that is about an agent is looked for."""
+"""Number of events at the end of the log that are searched for the newest one about an agent."""
 LEAVING_S = 2.0
-"""How long a thread that asks the tree is waited for when the run is closed."""
+"""Maximum seconds to wait for a thread that asks the tree when the run is closed."""
 BEST_EVERY = 20
-"""The best agent is looked for at most one part in so many of the time."""
+"""Divisor of the time: at most this part of it is used to find the best agent."""
 _BITS = 64
-"""Of a number in SQLite, with its sign."""
+"""Number of bits of an integer in SQLite, including its sign."""
 Answer = TypeVar("Answer")
 
 
 class Reader:
-    """One run, read while somebody else may write it. ``with`` closes it."""
+    """One run, read while another process may write it. ``with`` closes it."""
 
     def __init__(self, folder: Path) -> None:
-        """Begins to read; a small run has been read when this returns.
+        """Begin to read; a small run has been read when this returns.
 
         Raises:
             UserError: there is no run, or a newer dgm made it.
@@ -63,16 +63,16 @@ class Reader:
         self.members: Members | None = None
         """An ``Outline`` or a ``Tree``; None until one is there."""
         self.run: Run | None = None
-        """With its whole tree; None until it is folded."""
+        """The run with its whole tree; None until it is folded."""
         self.best: AgentId | None = None
         self.state = ""
-        """As ``history.state`` says; empty while it is not known."""
+        """The result of ``history.state``; empty while it is not known."""
         self._lasting = self._unfollowed = self._unfound = ""
-        """What is wrong for good; and why the run could not be followed, or its best agent not be found, last time."""
+        """A lasting problem; then the last reasons why the run was not followed and the best agent not found."""
         self.bounds = False
-        """Whether a lower bound can be worked out at once."""
+        """Whether a lower bound can be computed at once."""
         self.gate = Gate()
-        # Threads that work in pure Python are asked for the interpreter more often than by themselves they would be.
+        # Makes threads in pure Python give up the interpreter more often than they would by default.
         sys.setswitchinterval(SWITCH_S)
         self._tree_lock = threading.Lock()
         self._outline: Future[Outline] | None = None
@@ -81,7 +81,7 @@ class Reader:
         self._best_due = self._state_due = 0.0
         self._best_at = -1
         self._asked_since: float | None = None
-        """Since when the run could not be followed because a thread asks the tree."""
+        """Time since when the run cannot be followed because a thread asks the tree; None if it can."""
         self._under_way: Mapping[AgentId, State] = {}
         self._births: OrderedDict[AgentId, AgentBorn] = OrderedDict()
         self._damaged: set[AgentId] = set()
@@ -94,16 +94,16 @@ class Reader:
             self._store.close()
             raise
 
-    # What is there
+    # State
 
     @property
     def count(self) -> int:
-        """Agents that are known."""
+        """Number of known agents."""
         return len(self.members.own_resolved) if self.members else 0
 
     @property
     def until(self) -> int:
-        """Number of the last event that what is shown knows of."""
+        """Number of the last event that the shown state includes."""
         return self.members.seq if self.members else 0
 
     @property
@@ -113,12 +113,12 @@ class Reader:
 
     @property
     def problem(self) -> str:
-        """What is wrong with the run on disk, in one line; what was read stays."""
+        """The problem with the run on disk, in one line; the part that was read stays."""
         return self._lasting or self._unfollowed or self._unfound
 
     @property
     def pauses(self) -> str:
-        """Why the run is not followed for a while, though it may grow; empty where it is."""
+        """The reason why the run is not followed for a while, though it may grow; empty where it is followed."""
         if self._asked_since is None or time.monotonic() - self._asked_since < PATIENCE_S:
             return ""
         what = "the best agent is worked out" if self._best is not None else "the tree is asked"
@@ -126,12 +126,12 @@ class Reader:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is being read or worked out, until the run grows."""
+        """Whether nothing is being read or computed, until the run grows."""
         tree_read = self.run is not None and self._best is None
         return bool(self.problem) or (tree_read and (not self.count or self._best_at == self.until))
 
     def born(self, agents: Sequence[AgentId]) -> Mapping[AgentId, Agent | AgentBorn]:
-        """Who some agents are; those that are not known, or whose birth is damaged in the log, are left out."""
+        """Return the records of some agents; unknown agents and damaged births are left out."""
         if self.run:
             members = self.run.tree.agents
             return {agent: members[agent] for agent in agents if 0 <= agent < len(members)}
@@ -146,7 +146,7 @@ class Reader:
         return found
 
     def _born_apart(self, agents: Sequence[AgentId]) -> Mapping[AgentId, AgentBorn]:
-        """The same one by one: what is wrong with the log is said when all of it is read."""
+        """Return the births read one by one; damage is reported when the whole log is read."""
         found: dict[AgentId, AgentBorn] = {}
         for agent in agents:
             try:
@@ -156,7 +156,7 @@ class Reader:
         return found
 
     def newest(self) -> AgentId | None:
-        """The agent of the newest event that is about one; None before the whole run is read."""
+        """Return the agent of the newest event that is about one; None before the whole run is read."""
         if self.run is None:
             return None
         try:
@@ -166,35 +166,35 @@ class Reader:
             return None
 
     def lacking(self, agent: AgentId) -> str:
-        """That there is no such agent, where that is known by now; else nothing."""
+        """Return a message that there is no such agent; empty while that is not known."""
         if self.run:
             there = f"there are 0 to {self.count - 1}" if self.count else "none is born yet"
             return "" if agent < self.count else f"run {self.name}: no agent {agent}; {there}"
         if agent.bit_length() < _BITS and not has_indices(self._store):
-            return ""  # to find it would take as long as to read the run
+            return ""  # the search would take as long as reading the run
         there_is = agent.bit_length() < _BITS and (self.born([agent]) or agent in self._damaged)
         return "" if there_is else f"run {self.name}: no agent {agent}"
 
     def aim(self, agent: AgentId) -> str:
-        """What the agent was made for; empty while that is not known."""
+        """Return the aim of the agent; empty while it is not known."""
         return self.run.tree.aim(agent) if self.run else ""
 
     def doing(self, agent: AgentId) -> State:
-        """What the agent is doing."""
+        """Return the present activity of the agent."""
         state = self._under_way.get(agent, State.QUIET)
         if state is State.QUIET and self.run and self.run.tree.barren[agent] >= BARREN:
             return State.BARREN
         return state
 
-    # What threads ask
+    # Questions of threads
 
     def ask(self, question: Callable[[EventStore], Answer]) -> Answer:
-        """The answer of the log, from a store of the asking thread's own."""
+        """Return the answer of the log, from a store of the asking thread's own."""
         with EventStore.open(self.folder / "events.db", write=False) as store:
             return question(store)
 
     def ask_tree(self, question: Callable[[Run], Answer]) -> Answer:
-        """The answer of the folded run; it stays as it is meanwhile.
+        """Return the answer of the folded run, which does not change meanwhile.
 
         Raises:
             Closed: it is not folded yet.
@@ -204,10 +204,10 @@ class Reader:
         with self._tree_lock:
             return question(self.run)
 
-    # What changes
+    # Changes
 
     def advance(self) -> Changed:
-        """Takes in what has been read, found and appended since; never waits. To be called twice a second or so."""
+        """Take in everything read, found and appended since; never wait. Called about twice a second."""
         before = self.problem, self.pauses
         whole = self._taken_outline() or self._taken_tree()
         known = self.count if not whole else 0
@@ -220,10 +220,10 @@ class Reader:
         return Changed(events, range(known, self.count), whole, facts or self.run is None)
 
     def close(self) -> None:
-        """Ends what is being read; what a thread is not done with in time stays open until the process ends."""
+        """End the reading. A store that a thread still uses after the timeout stays open until the process ends."""
         self.gate.close()
         self._store.close()
-        # SQLite ends the whole process where a log is closed while another thread reads it.
+        # SQLite ends the whole process if a log is closed while another thread reads it.
         if self.run and self._tree_lock.acquire(timeout=LEAVING_S):
             self.run.close()
             self._tree_lock.release()
@@ -251,11 +251,11 @@ class Reader:
         self._folded = _beside(fold)
 
     def _warm_up(self) -> None:
-        """Imports what the first lower bound needs, which takes longer than a key may."""
+        """Import the modules for the first lower bound, which takes longer than a key may."""
         import scipy.special  # noqa: F401
 
         self.bounds = True
-        # And what the screens of an agent and of the run do.
+        # The screens of an agent and of the run need this module.
         import dgm.search.summary  # noqa: F401
 
     def _take(self, run: Run) -> None:
@@ -284,7 +284,7 @@ class Reader:
         if self._folded is None or not self._folded.done():
             return False
         done, self._folded = self._folded, None
-        # Nothing of the tree is ever garbage, and going through all of it would be felt between two keys.
+        # The tree is never garbage, and a collection over all of it would be felt between two keys.
         gc.freeze()
         try:
             self._take(done.result())
@@ -295,7 +295,7 @@ class Reader:
         return True
 
     def _followed(self) -> Sequence[Recorded]:
-        """Not while a thread asks the tree, which must not change under it."""
+        """Return the events that were followed; none while a thread asks the tree, which must not change under it."""
         if self.run is None or self._lasting:
             return ()
         if not self._tree_lock.acquire(blocking=False):
@@ -354,7 +354,7 @@ class Reader:
         return before != self.state
 
     def _states(self) -> Mapping[AgentId, State]:
-        """Of a run that nobody writes nothing is under way, whatever its log ends with."""
+        """Return the activity of the agents. A run without a writer has no action under way, whatever its log says."""
         if self.run is None:
             return self._under_way
         tree = self.run.tree
@@ -370,7 +370,7 @@ def _inode(folder: Path) -> int | None:
 
 
 def _beside(work: Callable[[], Answer]) -> "Future[Answer]":
-    """The result of some work, done by a thread that keeps nobody from leaving."""
+    """Start work on a daemon thread and return its result as a future."""
     result: Future[Answer] = Future()
 
     def perform() -> None:

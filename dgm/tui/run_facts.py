@@ -1,4 +1,4 @@
-"""What the screen of a run says: progress, budgets, spend, the curve, what is being done, what happened and failed."""
+"""The screen of a run: progress, budgets, spend, the curve, actions under way, recent events and failures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,35 +21,35 @@ from dgm.tui.bodies import heading
 from dgm.tui.plot import WIDTH, curve_lines
 
 RECENT = 12
-"""Events that are shown, the newest first."""
+"""Maximum number of events that are shown, the newest first."""
 BAR = 30
 _NARROW = 20
 
 
 @dataclass(slots=True)
 class Gathered:
-    """What was looked up in the log, beside the tree."""
+    """The facts looked up in the log, beside the tree."""
 
     curve: Sequence[Point] | None = None
     failures: FailureCounts | None = None
-    """Both are None while nobody has counted."""
+    """Counts of failures. Both this and the curve are None while nobody has counted."""
     begun: Mapping[ActionId, float] = field(default_factory=dict)
-    """When actions were started, Unix time."""
+    """Start times of actions, Unix time."""
     recent: Sequence[Recorded] = ()
 
 
 def run_lines(run: Run, best: AgentId | None, gathered: Gathered, now: float, width: int) -> Sequence[Line]:
-    """All of it.
+    """Return the lines of the whole screen.
 
     Args:
         run: the run, with its tree.
         best: the best agent; None while it is not known.
-        gathered: what else is known.
+        gathered: the facts looked up in the log.
         now: Unix time.
         width: cells of the window.
     """
     tree, facts = run.tree, run_facts(run, best)
-    # One that was worked out before the first verdict is not one of a run without verdicts.
+    # A curve computed before the first verdict is outdated; it does not mean a run without verdicts.
     points = None if tree.evaluations and not gathered.curve else gathered.curve
     return [
         *status_lines(run, facts),
@@ -68,7 +68,7 @@ def run_lines(run: Run, best: AgentId | None, gathered: Gathered, now: float, wi
 
 
 def _budgets(tree: Tree, width: int) -> Iterator[Line]:
-    """A bar for each limit that there is."""
+    """Yield a bar for each limit that there is."""
     budget = tree.budget
     limits = (
         ("goal", evaluations_spent(tree), budget.evaluations, "{:,.0f} of {:,.0f} evaluations"),
@@ -83,7 +83,7 @@ def _budgets(tree: Tree, width: int) -> Iterator[Line]:
         share = min(1.0, used / limit) if limit else 1.0
         full = round(share * width)
         said = form.format(used, limit) if form else f"{clock(used)} of {clock(limit)}"
-        # To reach the goal is what a run is for.
+        # A run is meant to reach its goal.
         tone = Tone.GOOD if share < 1 or name == "goal" else Tone.WARN
         yield line(
             Span(f"{name:<13}", Tone.KEY),
@@ -123,7 +123,7 @@ def _slots(run: Run, how: str, begun: Mapping[ActionId, float], now: float) -> I
 
 
 def _doing(what: Action, *, living: bool) -> Sequence[str | Span]:
-    """What is done; of a run that nobody writes any more what was, without a mark of work."""
+    """Return the activity of an action; in the past tense and without a mark of work if nobody writes the run."""
     if isinstance(what, Evaluate):
         mark, who, does = "●", str(what.agent), "works on" if living else "worked on"
         said = one_line(what.task, 80) + (f" (attempt {what.attempt + 1})" if what.attempt else "")

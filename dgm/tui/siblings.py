@@ -1,4 +1,4 @@
-"""The order in which siblings stand."""
+"""The order of siblings."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -7,11 +7,11 @@ from dgm.archive.outline import Members
 from dgm.domain import AgentId
 
 _MANY = 2_000
-"""Siblings from which on an array is sorted."""
+"""Smallest number of siblings for which an array is sorted."""
 
 
 class Order(StrEnum):
-    """What siblings are sorted by."""
+    """The criterion by which siblings are sorted."""
 
     BIRTH = "birth"
     OWN = "own"
@@ -25,13 +25,13 @@ class Order(StrEnum):
 def arranged(
     members: Members, family: Sequence[AgentId], order: Order, *, descending: bool
 ) -> Sequence[AgentId]:
-    """Siblings in order: the oldest first, or the highest, of equals the one with more verdicts, then the older one.
+    """Return siblings in order: the oldest first, or the highest; ties by more verdicts, then by age.
 
     Args:
-        members: whose tallies count.
+        members: the tallies.
         family: the siblings, by birth.
-        order: what they are sorted by. Without a verdict one stands behind all others, if it is not for bounds.
-        descending: the whole the other way round.
+        order: the criterion. A sibling without a verdict stands behind all others, except for bounds.
+        descending: whether the whole order is reversed.
     """
     if order is Order.BIRTH:
         return family[::-1] if descending else family

@@ -1,4 +1,4 @@
-"""Lines with tones as strips of a terminal, and what a tone looks like in each theme."""
+"""Lines with tones as strips of a terminal, and the look of a tone in each theme."""
 
 from collections.abc import Mapping
 
@@ -33,7 +33,7 @@ _ANSI: Tones = {
     Tone.CODE_DECORATOR: Style(color="yellow"),
     Tone.CODE_OPERATOR: Style(),
 }
-# Of a dark and of a light theme: every one at least 4.5 : 1 on its background, as a test computes.
+# Colours of a dark and of a light theme: each at least 4.5 : 1 on its background, as a test computes.
 _COLOURS: Mapping[Tone, tuple[str, str]] = {
     Tone.PLAIN: ("#e0e0e0", "#1f1f1f"),
     Tone.DIM: ("#9a9a9a", "#545454"),
@@ -57,11 +57,11 @@ _COLOURS: Mapping[Tone, tuple[str, str]] = {
 }
 _BOLD = {Tone.STRONG, Tone.MARK, Tone.CODE_NAME}
 CURSOR = "▌"
-"""Stands in front of the row that keys act on, so that it is found without colour."""
+"""The mark in front of the row that keys act on, so that it is found without colour."""
 
 
 def tones_of(app: "App[object]") -> Tones:
-    """What tones look like in the app's theme; in an ANSI theme the terminal's own colours."""
+    """Return the look of tones in the app's theme; in an ANSI theme the terminal's own colours."""
     theme = app.current_theme
     if theme.ansi or app.native_ansi_color:
         return _ANSI
@@ -69,7 +69,7 @@ def tones_of(app: "App[object]") -> Tones:
 
 
 def cursor_style(app: "App[object]") -> Style:
-    """What lies behind the row that keys act on."""
+    """Return the background of the row that keys act on."""
     theme = app.current_theme
     if theme.ansi or app.native_ansi_color:
         return Style(bold=True)
@@ -77,12 +77,12 @@ def cursor_style(app: "App[object]") -> Style:
 
 
 def strip(line: Line, tones: Tones) -> Strip:
-    """The line as it is shown; its texts are taken as they are, never read as markup."""
+    """Return the line as a strip; its texts are never read as markup."""
     return Strip([Segment(span.text, tones[span.tone]) for span in line if span.text])
 
 
 def contrast(one: str, other: str) -> float:
-    """The ratio of contrast of two colours, 1 to 21 (WCAG 2.2, section 1.4.3)."""
+    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.2, section 1.4.3)."""
     low, high = sorted(map(_luminance, (one, other)))
     return (high + 0.05) / (low + 0.05)
 

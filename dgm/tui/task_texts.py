@@ -1,4 +1,4 @@
-"""Tasks of a run: the list of all with how often each was solved, and what one asks for."""
+"""Tasks of a run: the list of all with how often each was solved, and the statement of one."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,19 +21,19 @@ from dgm.tui.tabs import Load, answered
 from dgm.tui.tabs.evaluations import load_one
 
 WIDEST = 60
-"""Cells of the names of tasks."""
+"""Maximum cells of the names of tasks."""
 _USER = "## user\n\n"
 _NEXT = "\n\n## "
 
 
 def offered(tree: Tree) -> Sequence[TaskId]:
-    """The tasks that are shown though nobody has tried them; an examination's are not, before it has used them."""
+    """Return the tasks that are shown though nobody has tried them; an examination hides its unused tasks."""
     examination = bool(tree.agents) and tree.agents[0].operator == OPERATOR
     return () if examination else tree.tasks
 
 
 def load_tallies(reader: Reader) -> tuple[int, Mapping[TaskId, Tally]]:
-    """Of each task that has a verdict how often it was resolved, and the last event that is counted.
+    """Return the last event that is counted, and the tally of each task that has a verdict.
 
     Every attempt counts. For a thread beside.
     """
@@ -47,7 +47,7 @@ def load_tallies(reader: Reader) -> tuple[int, Mapping[TaskId, Tally]]:
 
 
 def _first_attempts(run: Run) -> tuple[int, Mapping[TaskId, Tally]]:
-    """The same of a log without indices, where further attempts are not counted."""
+    """Return the same from a log without indices, where only first attempts are counted."""
     found: dict[TaskId, Tally] = {}
     for agent in run.tree.agents:
         for task, verdict in run.tree.verdicts(agent.id).items():
@@ -58,7 +58,7 @@ def _first_attempts(run: Run) -> tuple[int, Mapping[TaskId, Tally]]:
 
 
 def task_list(reader: Reader, tallies: Mapping[TaskId, Tally]) -> Body:
-    """A task a line, in the order of the suite; those that are not in it behind."""
+    """Return the list, a task a line, in the order of the suite; other tasks stand behind."""
     known = offered(reader.run.tree) if reader.run else ()
     tasks = list(dict.fromkeys((*known, *sorted(tallies))))
     if not tasks:
@@ -88,12 +88,12 @@ def _row(task: TaskId, tally: Tally, width: int) -> Line:
 
 
 def load_tries(reader: Reader, task: TaskId) -> Sequence[Try]:
-    """Every verdict on a task. For a thread beside."""
+    """Return every verdict on a task. For a thread beside."""
     return reader.ask(lambda store: tried_by(store, task, reader.until))
 
 
 def statement_body(reader: Reader, task: TaskId, tries: Sequence[Try]) -> Body:
-    """What a task asks for: from the benchmark, else from what an agent was told. For a thread beside."""
+    """Return the statement of a task: from the benchmark, else from an agent's conversation. For a thread beside."""
     if not tries and (reader.run is None or task not in offered(reader.run.tree)):
         return Missing(f"task {task}", "there is no such task in this run, or nobody has tried it yet")
     said = _of_benchmark(reader, task)
@@ -113,7 +113,7 @@ def statement_body(reader: Reader, task: TaskId, tries: Sequence[Try]) -> Body:
 def _of_benchmark(reader: Reader, task: TaskId) -> str | None:
     if reader.run is None:
         return None
-    # Knows all parts of a run, and is long to import.
+    # This module knows all parts of a run, and takes long to import.
     from dgm.assemble import statement
 
     try:
@@ -140,7 +140,7 @@ def _of_conversations(reader: Reader, tries: Sequence[Try]) -> str | None:
 
 
 def attempts(reader: Reader, agent: str, actions: Sequence[ActionId]) -> Load:
-    """One agent's attempts at a task, one below the other."""
+    """Return a loader of one agent's attempts at a task, one below the other."""
     loads = [load_one(reader, action) for action in actions]
 
     def look() -> Body:
@@ -152,6 +152,6 @@ def attempts(reader: Reader, agent: str, actions: Sequence[ActionId]) -> Load:
 
 
 def beside(reader: Reader, agents: Sequence[str], actions: Sequence[Sequence[ActionId]]) -> Load:
-    """Two agents' attempts at a task beside each other."""
+    """Return a loader of two agents' attempts at a task beside each other."""
     one, other = (attempts(reader, *each) for each in zip(agents, actions, strict=True))
     return lambda: Pair(one(), other())

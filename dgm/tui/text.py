@@ -13,14 +13,14 @@ from dgm.tui.lines import LineList
 from dgm.tui.page import Page
 
 AT_ONCE = 100_000
-"""Characters that are wrapped at once where the window has another width; more of them by another thread."""
+"""Maximum characters that are wrapped at once for a new window width; longer texts are wrapped by another thread."""
 
 
 class TextView(LineList):
-    """Shows a ``Body``."""
+    """A view of a ``Body``."""
 
     class Found(Message):
-        """A search has ended; without a line where the words are nowhere."""
+        """A message: a search has ended; without a line where the words are nowhere."""
 
         def __init__(self, body: Body, line: int | None) -> None:
             self.body = body
@@ -28,7 +28,7 @@ class TextView(LineList):
             super().__init__()
 
     class Wrapped(Message):
-        """A text is wrapped; ``put`` puts that in place."""
+        """A message: a text is wrapped; ``put`` puts the rows in place."""
 
         def __init__(self, body: Body, put: Callable[[], None]) -> None:
             self.body = body
@@ -43,12 +43,12 @@ class TextView(LineList):
 
     @property
     def measure(self) -> int:
-        """Cells at which text is wrapped: those of a window with a scrollbar, whether it is there yet or not."""
+        """Cells at which text is wrapped: the width of a window with a scrollbar, even before the bar is there."""
         whole = self.content_region.width or self.app.size.width
         return max(1, whole - 1 - self.styles.scrollbar_size_vertical)
 
     def show(self, body: Body, at: int = 0) -> None:
-        """Puts another text in place, with the cursor on a line of it."""
+        """Put another text in place, with the cursor on a line of it."""
         self.body = body
         self.left = 0
         self._fit()
@@ -57,7 +57,7 @@ class TextView(LineList):
         self.updated()
 
     def renewed(self, body: Body) -> None:
-        """Puts a newer form of the same text in place; the cursor and the window stay where they are."""
+        """Put a newer form of the same text in place; the cursor and the window stay where they are."""
         self.body = body
         self._fit()
         count = len(body)
@@ -67,7 +67,7 @@ class TextView(LineList):
         self.scroll_to(y=min(top, max(0, count - self.page)), animate=False, immediate=True)
 
     def turn(self) -> bool:
-        """Shows the text in its other form, side by side or not; whether it has one."""
+        """Show the text in its other form, side by side or not; return whether it has one."""
         if not self.body.turned():
             return False
         share = self.cursor / max(1, self.count())
@@ -77,25 +77,25 @@ class TextView(LineList):
         return True
 
     def count(self) -> int:
-        """Its length."""
+        """Return the number of lines."""
         return len(self.body)
 
     def line(self, number: int, width: int) -> Line:
-        """One line of it."""
+        """Return one line of the text."""
         return self.body.line(number, width) if number < len(self.body) else ()
 
     @property
     def target(self) -> Target | None:
-        """What the line under the cursor leads to."""
+        """The target of the line under the cursor."""
         return self.body.target(self.cursor) if self.count() else None
 
     def on_resize(self, event: events.Resize) -> None:
-        """Wraps anew."""
+        """Wrap the text again."""
         self._fit()
         super().on_resize(event)
 
     def _fit(self) -> None:
-        """Wraps the text at the window's width; what is long keeps its rows until a thread has done it."""
+        """Wrap the text at the window's width; a long text keeps its rows until a thread has wrapped it."""
         body, measure = self.body, self.measure
         if body.unwrapped(measure) <= AT_ONCE:
             body.reflow(measure)
@@ -104,7 +104,7 @@ class TextView(LineList):
             self._in_thread(lambda: self.post_message(self.Wrapped(body, body.wrapping(measure))), "wrap")
 
     def on_text_view_wrapped(self, event: Wrapped) -> None:
-        """Shows the rows, with the cursor about where it was; once more if the window is another by now."""
+        """Show the rows, with the cursor about where it was; wrap again if the window has changed since."""
         event.stop()
         self._wrapping = False
         if event.body is self.body:
@@ -115,12 +115,12 @@ class TextView(LineList):
         self.updated()
 
     def find(self, words: str) -> None:
-        """Goes to the next line that holds the words; another thread looks for it."""
+        """Go to the next line that holds the words; another thread searches for it."""
         self._words = words
         self.find_again(backwards=False)
 
     def find_again(self, *, backwards: bool) -> None:
-        """Goes to the next line with the words of the last time, or to the one before."""
+        """Go to the next line with the words of the last time, or to the one before."""
         if not self._words:
             self._say("nothing was searched for: / searches")
             return
@@ -135,7 +135,7 @@ class TextView(LineList):
         self._in_thread(look, "find")
 
     def on_text_view_found(self, event: Found) -> None:
-        """Goes there, if the text is still shown."""
+        """Go to the line found, if the text is still shown."""
         event.stop()
         if event.line is None:
             self._say(f"{one_line(self._words, 60)}: not found here")

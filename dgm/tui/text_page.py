@@ -14,7 +14,7 @@ from dgm.tui.tabs import Load, answered
 from dgm.tui.text import TextView
 
 PATIENCE_S = 0.3
-"""After so long it is said that a text is being read."""
+"""Seconds after which a message says that a text is being read."""
 REMEMBERED = 200
 
 
@@ -24,7 +24,7 @@ class TextPage(Page):
     AUTO_FOCUS: ClassVar[str | None] = "TextView"
 
     class Loaded(Message):
-        """A text is there."""
+        """A message: a text is there."""
 
         def __init__(self, key: Hashable, body: Body) -> None:
             self.key = key
@@ -36,21 +36,21 @@ class TextPage(Page):
         self._wanted: Hashable = None
         self._shown: Hashable = None
         self._showing: TextView | None = None
-        """Where ``_shown`` is; ``view`` may be another by the time it is left."""
+        """The view that ``_shown`` is in; ``view`` may be another one when it is left."""
         self._places: dict[Hashable, int] = {}
         self.loading = False
-        """Whether a text was asked for that is not there yet."""
+        """Whether a requested text is not there yet."""
 
     @property
     def view(self) -> TextView:
-        """The text."""
+        """The view of the text."""
         return self.query_one(TextView)
 
     def load(self, key: Hashable, what: str, question: Load) -> None:
-        """Asks for a text on another thread, and shows it when it is there.
+        """Ask for a text on another thread, and show it when it is there.
 
         Args:
-            key: what it is; a text of the same key as the one that is shown takes its place without a jump.
+            key: its identity; a text with the key of the shown text replaces that without a jump.
             what: its name, should it be missing.
             question: asked on the other thread.
         """
@@ -68,7 +68,7 @@ class TextPage(Page):
             self.set_timer(PATIENCE_S, lambda: self._wait(key, what))
 
     def put(self, key: Hashable, body: Body) -> None:
-        """Shows a text that is there already."""
+        """Show a text that is there already."""
         self._wanted, self.loading = key, False
         if key == self._shown:
             self.view.renewed(body)
@@ -78,12 +78,12 @@ class TextPage(Page):
         self.view.show(body, self._places.get(key, 0))
 
     def on_text_page_loaded(self, event: Loaded) -> None:
-        """Shows it, unless somebody has gone on."""
+        """Show the text, unless the person has gone on to another."""
         if event.key == self._wanted:
             self.put(event.key, event.body)
 
     def on_line_list_chosen(self, event: LineList.Chosen) -> None:
-        """Goes to where the line leads."""
+        """Go to the target of the line."""
         if event.lines is not self.view:
             return
         target = self.view.target
@@ -95,19 +95,19 @@ class TextPage(Page):
             self.browser.go(target.screen, agent=target.agent, task=target.task, tab=target.tab)
 
     def find(self, words: str) -> None:
-        """In the text."""
+        """Search in the text."""
         self.view.find(words)
 
     def find_again(self, *, backwards: bool) -> None:
-        """In the text."""
+        """Search on in the text."""
         self.view.find_again(backwards=backwards)
 
     def pages(self) -> str | None:
-        """The whole text."""
+        """Return the whole text."""
         return "\n".join(self.view.body.text())
 
     def action_beside(self) -> None:
-        """Side by side, or one below the other."""
+        """Switch between side by side and one below the other."""
         if self.loading:
             self.browser.say("it is still being read")
         elif not self.view.turn():

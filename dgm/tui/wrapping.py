@@ -8,14 +8,14 @@ from dgm.show.safe import cells, within
 from dgm.show.spans import Line, Span
 
 _LEAST = 3
-"""A row is broken between words where that leaves it at least one part in so many of the width."""
+"""Divisor of the width: a row is broken between words if it keeps more than this part of the width."""
 
 
 class Flow:
-    """Where the rows of some lines begin and end at one width; a row itself is made when it is seen."""
+    """Begins and ends of the rows of some lines at one width; a row itself is made when it is seen."""
 
     def __init__(self, lines: Sequence[Line], width: int) -> None:
-        """Breaks the lines; ``lines`` is not kept."""
+        """Break the lines; ``lines`` is not kept."""
         self.width = width
         self._first, self._starts, self._ends = array("q"), array("q"), array("q")
         for each in lines:
@@ -28,16 +28,16 @@ class Flow:
         return len(self._starts)
 
     def line_of(self, number: int) -> int:
-        """The line that a row belongs to."""
+        """Return the line that a row belongs to."""
         return bisect_right(self._first, number) - 1
 
     def row(self, lines: Sequence[Line], number: int) -> Line:
-        """A row of the lines that were broken."""
+        """Return a row of the lines that were broken."""
         return _slice(lines[self.line_of(number)], self._starts[number], self._ends[number])
 
 
 def wrapped(line: Line, width: int) -> Sequence[Line]:
-    """The line in rows of at most ``width`` cells; one empty row for an empty line.
+    """Return the line in rows of at most ``width`` cells; one empty row for an empty line.
 
     Blanks at which a row is broken are left out. A character that is wider than the window takes a row of its own.
     """
@@ -45,13 +45,13 @@ def wrapped(line: Line, width: int) -> Sequence[Line]:
 
 
 def breaks(line: Line, width: int) -> Iterator[tuple[int, int]]:
-    """Where each row of a line begins and ends in its text, as ``wrapped``."""
+    """Yield where each row of a line begins and ends in its text, as ``wrapped`` breaks it."""
     width = max(1, width)
     text = line[0].text if len(line) == 1 else "".join(span.text for span in line)
     if len(text) <= 2 * width and cells(text) <= width:
         yield 0, len(text)
         return
-    # Rows have at most four characters a cell; what combines beyond that is broken as well.
+    # Rows have at most four characters a cell; combining characters beyond that are broken as well.
     window = 4 * width + 64
     start = 0
     while start < len(text):

@@ -1,4 +1,4 @@
-"""The screens of the browser, each imported when it is first shown: the first one is there the sooner."""
+"""The screens of the browser, each imported when it is first shown, so that the first one appears sooner."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -14,9 +14,9 @@ SCREENS: Mapping[str, str] = {
     "compare": "CompareScreen",
     "running": "RunningScreen",
 }
-"""The class of each, which is in the module of its name; in the order of the keys 1 to 5."""
+"""The class of each screen, in the module of its name; in the order of the keys 1 to 5."""
 
 
 def made(name: str) -> "Page":
-    """A new screen."""
+    """Make a new screen."""
     return cast("type[Page]", getattr(import_module(f"{__name__}.{name}"), SCREENS[name]))()

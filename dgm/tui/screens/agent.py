@@ -1,4 +1,4 @@
-"""One agent: who it is, and in tabs what it changed, its source, evaluations, lineage, making and refusals."""
+"""One agent: its identity, and in tabs its changes, source, evaluations, lineage, making and refusals."""
 
 from typing import ClassVar
 
@@ -31,7 +31,7 @@ class Tabs(Block):
     """The names of the tabs; a click on one goes there."""
 
     def name_here(self, tab: str) -> None:
-        """Shows which one is open."""
+        """Show which tab is open."""
         names = [Span(f" {name} ", Tone.MARK if name == tab else Tone.DIM) for name in TABS]
         marked = [
             Span(f"[{each.text.strip()}]", each.tone) if each.tone is Tone.MARK else each for each in names
@@ -39,7 +39,7 @@ class Tabs(Block):
         self.show([tuple(marked)])
 
     def on_click(self, event: events.Click) -> None:
-        """Opens the tab whose name is there."""
+        """Open the tab whose name is there."""
         end = 0
         for name in TABS:
             end += len(name) + 2
@@ -62,7 +62,7 @@ class AgentScreen(TextPage):
     """
 
     class Counted(Message):
-        """What an agent took is added up."""
+        """A message: the agent's spend is added up."""
 
         def __init__(self, agent: AgentId, account: Account) -> None:
             self.agent = agent
@@ -76,17 +76,17 @@ class AgentScreen(TextPage):
         """One of ``TABS``, or a part of it: ``source/PATH``, ``evaluation/ACTION``."""
         self.beside = False
         self._other: AgentId | None = None
-        """What the agent is compared with; None for nothing, see ``diff.others``."""
+        """The agent to compare with; None for nothing, see ``diff.others``."""
         self._account: Account | None = None
 
     def body(self) -> ComposeResult:
-        """Head, names of tabs, text."""
+        """Yield head, names of tabs, and text."""
         yield Block(id="agent-head")
         yield Tabs(id="agent-tabs")
         yield TextView()
 
     def entered(self) -> None:
-        """Shows the agent that is chosen."""
+        """Show the agent that is chosen."""
         agent = agent_of(self.browser)
         self.tab = self.browser.tab or (self.tab if "/" not in self.tab else _tab_of(self.tab))
         self.browser.tab = self.tab
@@ -104,7 +104,7 @@ class AgentScreen(TextPage):
         self._read()
 
     def changed(self, changed: Changed) -> None:
-        """Draws the head; the list of evaluations is read again where there is a new one."""
+        """Draw the head; read the list of evaluations again where there is a new one."""
         if self.agent is None or changed.whole:
             self.entered()
             return
@@ -115,22 +115,22 @@ class AgentScreen(TextPage):
                 self._read()
 
     def open(self, tab: str) -> None:
-        """Opens a tab."""
+        """Open a tab."""
         self.tab = self.browser.tab = tab
         if self.agent is not None:
             self._draw_head()
             self._read()
 
     def action_next_tab(self) -> None:
-        """The tab to the right."""
+        """Open the tab to the right."""
         self.open(TABS[(TABS.index(_tab_of(self.tab)) + 1) % len(TABS)])
 
     def action_previous_tab(self) -> None:
-        """The tab to the left."""
+        """Open the tab to the left."""
         self.open(TABS[(TABS.index(_tab_of(self.tab)) - 1) % len(TABS)])
 
     def action_against(self) -> None:
-        """Compares the agent with the next of those that it can be compared with."""
+        """Compare the agent with the next possible choice."""
         if self.agent is None:
             return
         choices = list(diff.others(self.reader, self.agent, self.browser.marks))
@@ -141,7 +141,7 @@ class AgentScreen(TextPage):
             self.browser.say("there is nothing else to compare it with: mark an agent with m")
 
     def action_beside(self) -> None:
-        """Side by side, or one below the other."""
+        """Switch between side by side and one below the other."""
         if self.tab == "diff":
             self.beside = not self.beside
         if self.tab == "diff" and self.loading:
@@ -186,12 +186,12 @@ class AgentScreen(TextPage):
         self.query_one(Tabs).name_here(_tab_of(self.tab))
 
     def on_resize(self, event: events.Resize) -> None:
-        """The head is made to fit."""
+        """Fit the head to the new size."""
         super().on_resize(event)
         self.call_after_refresh(self._draw_head)
 
     def _count(self) -> None:
-        """Adds up what the agent took, on another thread."""
+        """Add up the agent's spend on another thread."""
         agent = self.agent
         if agent is None or self.reader.run is None:
             return
@@ -203,7 +203,7 @@ class AgentScreen(TextPage):
         self.in_thread(work, "account")
 
     def on_agent_screen_counted(self, event: Counted) -> None:
-        """Shows it in the head, unless somebody has gone on."""
+        """Show the spend in the head, unless the person has gone on to another agent."""
         if event.agent == self.agent:
             self._account = event.account
             self._draw_head()

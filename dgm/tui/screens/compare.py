@@ -43,14 +43,14 @@ class CompareScreen(TextPage):
         super().__init__()
         self.beside = False
         self._stale = False
-        """Whether the text has to be read once more when it is there: the run grew, or ``v`` was pressed meanwhile."""
+        """Whether the text must be read again once it is there: the run grew, or ``v`` was pressed meanwhile."""
 
     def body(self) -> ComposeResult:
-        """One text."""
+        """Yield one text."""
         yield TextView()
 
     def entered(self) -> None:
-        """Shows the agents that are marked now."""
+        """Show the agents that are marked now."""
         marks = self._marks
         if len(marks) < 2:
             marked = f"agent {marks[0]} is marked; " if marks else ""
@@ -63,21 +63,21 @@ class CompareScreen(TextPage):
             self.load(marks, what, self._question(marks[0], marks[1]))
 
     def changed(self, changed: Changed) -> None:
-        """Reads it again where one of the two has a new verdict, or another one is marked."""
+        """Read the text again where one of the two has a new verdict, or another one is marked."""
         if changed.whole or changed.verdicts & set(self._marks) or self._wanted != self._marks:
             self.entered()
 
     def on_text_page_loaded(self, event: TextPage.Loaded) -> None:
-        """Reads once more what changed while it was read; a reading is never broken off for that."""
+        """Read the text again if something changed meanwhile; a reading is never broken off for that."""
         if self._stale and event.key == self._wanted:
             self.call_later(self.entered)
 
     def identity(self) -> str:
-        """Both of them."""
+        """Return the ids of both agents."""
         return " ".join(map(str, self._marks))
 
     def action_beside(self) -> None:
-        """Side by side, or one below the other."""
+        """Switch between side by side and one below the other."""
         self.beside = not self.beside
         if self.loading:
             self._stale = True
@@ -182,7 +182,10 @@ def _summary(found: Comparison, first: AgentId, second: AgentId) -> Iterator[Lin
 
 
 def _said(found: Comparison, first: AgentId, second: AgentId) -> Span:
-    """What the exact test allows to be said; agents that were chosen for their tallies look more different."""
+    """Return the verdict of the exact test.
+
+    Agents that were chosen for their tallies look more different than they are.
+    """
     if found.p >= SIGNIFICANT:
         return Span("not shown to be different", Tone.STRONG)
     better = second if len(found.gained) > len(found.lost) else first

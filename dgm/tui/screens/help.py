@@ -1,4 +1,4 @@
-"""The table of keys, over the screen that it is asked for from."""
+"""The table of keys, over the screen from which it was opened."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -55,25 +55,25 @@ class HelpLines(LineList):
         self._lines: Sequence[Line] = list(_help())
 
     def count(self) -> int:
-        """Its length."""
+        """Return the number of lines."""
         return len(self._lines)
 
     def line(self, number: int, width: int) -> Line:  # noqa: ARG002
-        """One key."""
+        """Return the line of one key."""
         return self._lines[number]
 
     def widest(self) -> int:
-        """Cells of the longest entry."""
+        """Return the cells of the longest entry."""
         return max(sum(len(span.text) for span in each) for each in self._lines)
 
 
 class HelpScreen(ModalScreen[None]):
-    """Esc, ``?`` and ``q`` close it."""
+    """The screen of help; Esc, ``?`` and ``q`` close it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,?,q", "dismiss", "close", show=False)]
 
     def compose(self) -> ComposeResult:
-        """The table alone."""
+        """Yield the table alone."""
         yield HelpLines()
 
 

@@ -29,12 +29,12 @@ from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage
 
 COUNT_EVERY = 20
-"""Curve and failures are worked out anew at most one part in so many of the time, and not within ``AT_LEAST_S``."""
+"""Divisor of the time: computing curve and failures takes at most this part of it, and ``AT_LEAST_S`` lie between."""
 AT_LEAST_S = 2.0
 CLOCK_S = 1.0
-"""How often what is under way is drawn, for its clocks."""
+"""Seconds between drawings of the actions under way, for their clocks."""
 KEPT = 400
-"""Events of which those are shown that tell something."""
+"""Number of newest events that are kept; only events with a sentence are shown."""
 
 
 class RunningScreen(TextPage):
@@ -45,7 +45,7 @@ class RunningScreen(TextPage):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.RUNNING)]
 
     class Counted(Message):
-        """Curve and failures are there."""
+        """A message: curve and failures are there."""
 
         def __init__(self, points: Sequence[Point], failed: FailureCounts, took_s: float) -> None:
             self.points = points
@@ -54,7 +54,7 @@ class RunningScreen(TextPage):
             super().__init__()
 
     class Failed(Message):
-        """They could not be read."""
+        """A message: curve and failures could not be read."""
 
         def __init__(self, why: str) -> None:
             self.why = why
@@ -71,22 +71,22 @@ class RunningScreen(TextPage):
         self._due = 0.0
 
     def body(self) -> ComposeResult:
-        """One text."""
+        """Yield one text."""
         yield TextView()
 
     def on_mount(self) -> None:
-        """Clocks go on while nothing else happens."""
+        """Keep the clocks going while nothing else happens."""
         self.set_interval(CLOCK_S, self._tick)
 
     def entered(self) -> None:
-        """Takes in what happened while another screen was shown."""
+        """Take in the events that came while another screen was shown."""
         run = self.reader.run
         if run is not None and self._until < run.tree.seq:
             self._catch_up(run)
         self._draw()
 
     def changed(self, changed: Changed) -> None:
-        """Draws what is new."""
+        """Draw the changes."""
         if changed.events and changed.events[0].seq == self._until + 1:
             self._take(changed.events)
             self._draw()
@@ -94,11 +94,11 @@ class RunningScreen(TextPage):
             self.entered()
 
     def identity(self) -> str:
-        """The run's name."""
+        """Return the run's name."""
         return self.reader.name
 
     def on_running_screen_counted(self, event: Counted) -> None:
-        """Draws the curve and the failures."""
+        """Draw the curve and the failures."""
         self._counting = False
         self._due = time.monotonic() + max(AT_LEAST_S, COUNT_EVERY * event.took_s)
         self._gathered.curve, self._gathered.failures = event.points, event.failed
@@ -113,7 +113,7 @@ class RunningScreen(TextPage):
             self._draw()
 
     def _catch_up(self, run: Run) -> None:
-        """Reads the end of the log, and when what is under way was started."""
+        """Read the end of the log, and the start times of the actions under way."""
         try:
             self._events.clear()
             self._take([each for each in recent(run.store, KEPT) if each.seq <= run.tree.seq])
@@ -145,7 +145,7 @@ class RunningScreen(TextPage):
         self._count(run)
 
     def _count(self, run: Run) -> None:
-        """Works out curve and failures on another thread, where they may have changed."""
+        """Compute curve and failures on another thread, where they may have changed."""
         if self._counting or self._counted_at == run.tree.seq or time.monotonic() < self._due:
             return
         self._counting, self._counted_at = True, run.tree.seq
@@ -166,14 +166,14 @@ class RunningScreen(TextPage):
         self.in_thread(work, "count", exclusive=False)
 
     def on_running_screen_failed(self, event: Failed) -> None:
-        """Says why, and tries again later."""
+        """Show the reason, and try again later."""
         self._counting = False
         self._due = time.monotonic() + COUNT_EVERY
         self.browser.say(event.why)
 
 
 def _counted(run: Run, store: EventStore, pause: Callable[[], None]) -> tuple[Sequence[Point], FailureCounts]:
-    """From a store of the thread's own, so that the run goes on being followed."""
+    """Return curve and failures from a store of the thread's own, so that the run is still followed."""
     beside = Run(run.folder, run.config, store)
     beside.tree = run.tree
     return curve(beside, pause=pause), failures(beside)

@@ -1,4 +1,4 @@
-"""Tasks: the list of all; one with its statement and who solved it, along the tree; attempts at it, two at once too."""
+"""Tasks: the list of all; one with its statement and its solvers, along the tree; attempts at it, two at once too."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -27,11 +27,11 @@ from dgm.tui.text_page import TextPage
 
 _ONE, _TWO = "attempts", "beside"
 _MOST = 4
-"""Marks of attempts that stand before an agent."""
+"""Maximum number of attempt marks that stand before an agent."""
 
 
 class TaskScreen(TextPage):
-    """The screen ``task``; what it shows is in ``browser.task_id`` and ``browser.tab``."""
+    """The screen ``task``; its subject is in ``browser.task_id`` and ``browser.tab``."""
 
     NAME = "task"
     WHERE = (Where.TASK, Where.TREE, Where.LIST)
@@ -43,7 +43,7 @@ class TaskScreen(TextPage):
     """
 
     class Known(Message):
-        """Of all tasks how often they were solved, or of one task who tried it and what it asks for."""
+        """A message: the tallies of all tasks, or the tries and the statement of one task."""
 
         def __init__(
             self,
@@ -59,7 +59,7 @@ class TaskScreen(TextPage):
             self.tries = tries
             self.body = body
             self.until = until
-            """Number of the last event that ``tallies`` know of."""
+            """Number of the last event that ``tallies`` include."""
             super().__init__()
 
     def __init__(self) -> None:
@@ -67,14 +67,14 @@ class TaskScreen(TextPage):
         self._tallies: Mapping[TaskId, Tally] | None = None
         """None until they have been counted."""
         self._graded: list[Recorded] = []
-        """Verdicts since the question was asked whose answer is not there yet."""
+        """Verdicts that came while an answer is awaited."""
         self._here = False
         self._tries: dict[AgentId, list[Try]] = {}
         self._of: TaskId | None = None
-        """The task that ``_tries`` are of."""
+        """The task that ``_tries`` belong to."""
 
     def body(self) -> ComposeResult:
-        """One text; or the statement above the tree."""
+        """Yield one text, and the statement above the tree."""
         yield TextView(id="text")
         yield TextView(id="statement")
         agents = AgentList(self.reader, id="solvers")
@@ -83,7 +83,7 @@ class TaskScreen(TextPage):
 
     @property
     def view(self) -> TextView:
-        """The text that is to be seen."""
+        """The text that is visible."""
         return self.query_one("#statement" if self._whole else "#text", TextView)
 
     @property
@@ -97,7 +97,7 @@ class TaskScreen(TextPage):
         return self.browser.task_id is not None and self.browser.tab is None
 
     def entered(self) -> None:
-        """Shows the list, a task, or attempts at it."""
+        """Show the list, a task, or attempts at it."""
         task, whole = self.browser.task_id, self._whole
         self.query_one("#text").display = not whole
         self.query_one("#statement").set_class(not whole, "away")
@@ -120,16 +120,16 @@ class TaskScreen(TextPage):
         self._here = True
 
     def on_screen_suspend(self, _: events.ScreenSuspend) -> None:
-        """Another screen is shown; the cursor says nothing more."""
+        """Stop reporting the cursor's agent when another screen is shown."""
         self._here = False
 
     def on_descendant_focus(self, _: events.DescendantFocus) -> None:
-        """Other keys work on the tree than on a text."""
+        """Draw the bars again, because the tree has other keys than a text."""
         self.draw_bars()
 
     @property
     def where(self) -> tuple[Where, ...]:
-        """Keys of the tree work while it has the cursor."""
+        """The parts whose keys work; those of the tree work while it has the cursor."""
         return (Where.TASK, Where.TREE, Where.LIST) if self._on_tree else (Where.TASK, Where.LIST)
 
     @property
@@ -137,12 +137,12 @@ class TaskScreen(TextPage):
         return self._whole and self.focused is self.agents
 
     def note(self) -> None:
-        """The agent under the cursor, where the tree is shown."""
+        """Tell the app the agent under the cursor, where the tree is shown."""
         if self._here and self._whole and self.agents.agent is not None:
             self.browser.agent = self.agents.agent
 
     def changed(self, changed: Changed) -> None:
-        """Counts new verdicts."""
+        """Count new verdicts."""
         graded = [item for item in changed.events if isinstance(item.event, TaskGraded)]
         self._graded += graded
         if self._tallies is not None:
@@ -163,7 +163,7 @@ class TaskScreen(TextPage):
             self.put("tasks", task_list(self.reader, self._tallies))
 
     def identity(self) -> str:
-        """What is under the cursor, an agent or in the list a task; else the name of the task that is shown."""
+        """Return the agent or task under the cursor; else the name of the task that is shown."""
         if self._on_tree:
             return super().identity()
         task = self.browser.task_id
@@ -172,12 +172,12 @@ class TaskScreen(TextPage):
         return one_line(task, 300) if task is not None else ""
 
     def on_line_list_moved(self, event: LineList.Moved) -> None:
-        """Another agent is under the cursor."""
+        """Tell the app that another agent is under the cursor."""
         if event.lines is self.agents and self._whole and self.agents.agent is not None:
             self.browser.agent = self.agents.agent
 
     def on_line_list_chosen(self, event: LineList.Chosen) -> None:
-        """Opens the task, or the agent's attempts at it."""
+        """Open the task, or the agent's attempts at it."""
         if event.lines is not self.agents:
             super().on_line_list_chosen(event)
             return
@@ -190,7 +190,7 @@ class TaskScreen(TextPage):
         self.browser.go("task", agent=agent, tab=f"{_ONE}/{agent}")
 
     def on_task_screen_known(self, event: Known) -> None:
-        """Shows it, unless somebody has gone on."""
+        """Show the answer, unless the person has gone on to another task."""
         if event.task is None:
             later = [item for item in self._graded if item.seq > event.until]
             self._tallies = None if event.tallies is None else _with(event.tallies, later)
@@ -214,7 +214,7 @@ class TaskScreen(TextPage):
                 self.put((event.task, self.browser.tab), Lines([(), nothing]))
 
     def find_again(self, *, backwards: bool) -> None:
-        """In the text; on the tree to the next agent that has tried the task."""
+        """Go to the next place in the text; on the tree, to the next agent that has tried the task."""
         if not self._whole or self.agents is not self.focused:
             super().find_again(backwards=backwards)
             return
@@ -227,13 +227,13 @@ class TaskScreen(TextPage):
         self.agents.goto((later or order)[-1 if backwards else 0])
 
     def action_all_tasks(self) -> None:
-        """To the list of all tasks."""
+        """Go to the list of all tasks."""
         self.browser.task_id = self.browser.tab = None
         self.entered()
         self.draw_bars()
 
     def action_other_part(self) -> None:
-        """From the tree to the statement, and back."""
+        """Go from the tree to the statement, or back."""
         statement = self.query_one("#statement")
         if self._whole and statement.display:
             (statement if self._on_tree else self.agents).focus()
@@ -241,12 +241,12 @@ class TaskScreen(TextPage):
             self.browser.say("no statement is shown above a tree here")
 
     def action_diff(self) -> None:
-        """What the agent under the cursor changed."""
+        """Show the changes of the agent under the cursor."""
         if self.agents.agent is not None and self._whole:
             self.browser.go("agent", agent=self.agents.agent, tab="diff")
 
     def action_beside(self) -> None:
-        """The attempts of the two marked agents beside each other."""
+        """Show the attempts of the two marked agents beside each other."""
         marks = sorted(self.browser.marks)
         if self.browser.task_id is None or len(marks) < 2:
             self.browser.say(
@@ -256,7 +256,7 @@ class TaskScreen(TextPage):
         self.browser.go("task", tab=f"{_TWO}/{marks[0]}/{marks[1]}")
 
     def _ask(self, task: TaskId | None) -> None:
-        """Looks up what is needed, on another thread."""
+        """Look up the needed facts on another thread."""
         measure = self.query_one("#text" if task is None else "#statement", TextView).measure
         if task is None:
             self._graded = []
@@ -308,7 +308,7 @@ class TaskScreen(TextPage):
             self.load(key, "the attempt", attempts(self.reader, agents[0], loads[0]))
 
     def _row(self, agent: AgentId, lead: Line, width: int) -> Line:
-        """The agent behind the marks of its attempts."""
+        """Return the agent behind the marks of its attempts."""
         tries = self._tries.get(agent, ())
         marks = [Span(VERDICT_MARKS[one.verdict], VERDICT_TONES[one.verdict]) for one in tries[:_MOST]]
         shown = marks or [Span(UNTRIED, Tone.DIM)]
@@ -316,7 +316,7 @@ class TaskScreen(TextPage):
 
 
 def _with(tallies: Mapping[TaskId, Tally], graded: Sequence[Recorded]) -> Mapping[TaskId, Tally]:
-    """The tallies and further verdicts."""
+    """Return the tallies with further verdicts added."""
     found = dict(tallies)
     for item in graded:
         if isinstance(item.event, TaskGraded):

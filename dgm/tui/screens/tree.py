@@ -1,4 +1,4 @@
-"""Screen 1: the tree of agents, and beside it what is known of the one under the cursor."""
+"""Screen 1: the tree of agents, and beside it the facts of the agent under the cursor."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PAGER_WIDTH = 160
 _PAGED = 5_000
-"""Lines of the tree that are given to a pager."""
+"""Maximum number of lines of the tree that are given to a pager."""
 
 
 class TreeScreen(Page):
@@ -43,18 +43,18 @@ class TreeScreen(Page):
         self._here = False
 
     def body(self) -> ComposeResult:
-        """The list, and the panel where there is room for it."""
+        """Yield the list, and the panel where there is room for it."""
         with Horizontal():
             yield AgentList(self.reader, id="agents")
             yield Block(id="tree-panel")
 
     @property
     def agents(self) -> AgentList:
-        """The agents."""
+        """The list of agents."""
         return self.query_one(AgentList)
 
     def entered(self) -> None:
-        """The cursor goes to the agent that screens are about."""
+        """Put the cursor on the agent that the screens are about."""
         agents = self.agents
         agents.marked = self.browser.marks
         agents.changed(Changed(whole=True))
@@ -66,11 +66,11 @@ class TreeScreen(Page):
             self.follow()
 
     def on_screen_suspend(self, _: events.ScreenSuspend) -> None:
-        """Another screen is shown; the cursor says nothing more."""
+        """Stop reporting the cursor's agent when another screen is shown."""
         self._here = False
 
     def changed(self, changed: Changed) -> None:
-        """Shows what is new; while following, the cursor goes where something happened last."""
+        """Show the changes; while following, put the cursor on the agent of the newest event."""
         agents = self.agents
         drawn = self.reader.best, self.reader.state, tuple(self.browser.marks)
         if changed.whole or changed.events or changed.born or drawn != self._drawn:
@@ -87,48 +87,48 @@ class TreeScreen(Page):
         self._draw_panel()
 
     def follow(self, newest: AgentId | None = None) -> bool:
-        """Puts the cursor on the agent of the newest event, which is looked up where it is not known."""
+        """Put the cursor on the agent of the newest event, which is looked up where it is not known."""
         newest = self.reader.newest() if newest is None else newest
         if newest is not None:
             self.agents.goto(newest)
         return True
 
     def note(self) -> None:
-        """The agent under the cursor, where this screen is the one that is shown."""
+        """Tell the app the agent under the cursor, where this screen is the one that is shown."""
         if self._here and self.agents.agent is not None:
             self.browser.agent = self.agents.agent
 
     def on_line_list_moved(self, event: AgentList.Moved) -> None:
-        """Another agent is under the cursor."""
+        """Tell the app the agent under the cursor, and draw its panel."""
         event.stop()
         self.note()
         self._draw_panel()
         self.draw_bars()
 
     def on_line_list_chosen(self, event: AgentList.Chosen) -> None:
-        """Opens the agent."""
+        """Open the agent."""
         event.stop()
         self.browser.go("agent", agent=self.agents.agent)
 
     def on_agent_list_touched(self, event: AgentList.Touched) -> None:
-        """Following ends when a person moves the cursor."""
+        """Stop following when a person moves the cursor."""
         event.stop()
         if self.browser.following:
             self.browser.following = False
             self.draw_bars()
 
     def action_diff(self) -> None:
-        """What the agent changed."""
+        """Show the agent's changes."""
         self.browser.go("agent", agent=self.agents.agent, tab="diff")
 
     def find(self, words: str) -> None:
-        """Looks for agents by number, commit, operator, rationale, or task, beside what is drawn."""
+        """Search agents by number, commit, operator, rationale, or task, beside the drawing."""
         self._words = words
         self.browser.say(f"looking for {one_line(words, 60)} …")
         self.in_thread(partial(self._search, words, self.reader.until), "find")
 
     def find_again(self, *, backwards: bool) -> None:
-        """To the next of what was found, by number."""
+        """Go to the next agent found, by number."""
         if not self._words:
             super().find_again(backwards=backwards)
             return
@@ -145,14 +145,14 @@ class TreeScreen(Page):
         )
 
     def facts(self) -> Sequence[Line]:
-        """The order, where it is not that of birth."""
+        """Return the order, where it is not that of birth."""
         forest = self.agents.forest
         if forest is None or (forest.order is Order.BIRTH and not forest.descending):
             return ()
         return [line(Span(f"by {forest.order}{', reversed' if forest.descending else ''}", Tone.KEY))]
 
     def pages(self) -> str | None:
-        """The agents that are unfolded, a line each."""
+        """Return the agents that are unfolded, a line each."""
         agents = self.agents
         if agents.forest is None:
             return None
@@ -163,7 +163,7 @@ class TreeScreen(Page):
         return "\n".join(lines)
 
     def meaning(self, verb: str, rest: str) -> "Command | None":
-        """``sort own``, ``depth 2``."""
+        """Return the meaning of ``sort own``, ``depth 2``."""
         if verb == "sort" and rest in list(Order):
             return f"sort by {rest}", partial(self.agents.sort, Order(rest))
         if verb == "depth" and rest == "all":

@@ -1,6 +1,6 @@
 """The parts of the screen of one agent, each a question to the log and a text that answers it.
 
-``load`` is called on the thread that draws and takes what that knows; what it returns is called on another thread.
+``load`` runs on the thread that draws and takes its state; the function that it returns runs on another thread.
 """
 
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from dgm.tui.bodies import Body, Missing
 
 Load = Callable[[], Body]
 UNREADABLE = (DgmError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What is raised by taking a trace for what dgm writes there: it may be whole and hold anything."""
+"""Errors from reading a trace as dgm's own; a trace may be whole and hold anything."""
 
 
 def answered(what: str, load: Load) -> Body:
-    """What was asked for; where it cannot be read, what is missing and why."""
+    """Return the loaded text; where it cannot be read, a note with its name and the reason."""
     try:
         return load()
     except DgmError as error:

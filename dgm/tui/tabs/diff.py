@@ -1,4 +1,4 @@
-"""What an agent changed, against its parent, the root of its line, a marked agent."""
+"""The changes of an agent against its parent, the root of its line, or a marked agent."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ from dgm.tui.tabs import Load
 from dgm.tui.tabs.lineage import line_of
 
 FILES = 40
-"""Names of files that stand above a patch."""
+"""Maximum number of file names that stand above a patch."""
 
 
 def others(reader: Reader, agent: AgentId, marks: Sequence[AgentId]) -> Sequence[AgentId | None]:
-    """What an agent can be compared with: parents, the root of its line, marked agents; None stands for nothing.
+    """Return the agents to compare with: parents, the root of its line, marked agents; None stands for nothing.
 
     A root is compared with nothing first, so that its whole source is seen.
     """
@@ -31,7 +31,7 @@ def others(reader: Reader, agent: AgentId, marks: Sequence[AgentId]) -> Sequence
 
 
 def load(reader: Reader, agent: AgentId, other: AgentId | None, *, beside: bool) -> Load:
-    """The patch from another agent to this one; from nothing where there is no other.
+    """Return a loader of the patch from another agent to this one; from nothing where there is no other.
 
     Args:
         reader: the run.
@@ -56,16 +56,16 @@ def load(reader: Reader, agent: AgentId, other: AgentId | None, *, beside: bool)
 
 
 def of_patch(data: bytes, title: str, *, beside: bool) -> "PatchBody":
-    """A patch as git writes it, ready to be shown in both forms."""
+    """Return a patch as git writes it, ready to be shown in both forms."""
     body = PatchBody(Patch(data), title, beside=True)
-    # Paired by now, and not when it is turned, where somebody waits for a key.
+    # The lines are paired now; a person would wait for it when the patch is turned.
     if not beside:
         body.turned()
     return body
 
 
 def _against(parents: tuple[AgentId, ...], agent: AgentId, other: AgentId | None, root: str) -> str:
-    """``root`` is what the other one is called where it has no parents."""
+    """Return the title of a comparison; ``root`` is the name of the other agent where it has no parents."""
     if other is None:
         return f"agent {agent}, all of its source: it has no parent"
     who = "its parent " if other in parents else f"{root}, " if root else ""
@@ -81,7 +81,7 @@ class PatchBody(Stack):
         super().__init__([Lines(list(_head(data, title))), self._diff])
 
     def target(self, number: int) -> Target | None:
-        """Where the file of that name begins."""
+        """Return the line where the file of that name begins."""
         above = len(self.parts[0])
         if not 1 <= number <= len(self._files):
             return None

@@ -1,4 +1,4 @@
-"""What an agent did on its tasks: a list, and all that is kept of one evaluation."""
+"""The results of an agent on its tasks: a list, and everything kept of one evaluation."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from dgm.tui.reader import Reader
 from dgm.tui.tabs import UNREADABLE, Load
 
 ONE = "evaluation"
-"""Begins the name of the part that shows one: ``evaluation/ACTION``."""
+"""Prefix of the part that shows one evaluation: ``evaluation/ACTION``."""
 _TITLES = {
     "patch": "what the agent changed",
     "failures": "failed tests",
@@ -42,7 +42,7 @@ _TITLES = {
 
 
 def load(reader: Reader, agent: AgentId) -> Load:
-    """The list: an evaluation a line, by task and attempt."""
+    """Return a loader of the list: an evaluation a line, by task and attempt."""
     tree = reader.run.tree if reader.run else None
 
     def look() -> Body:
@@ -69,7 +69,7 @@ def load(reader: Reader, agent: AgentId) -> Load:
 
 
 def load_one(reader: Reader, action: ActionId) -> Load:
-    """All that is kept of one: verdict, patch, failed tests, logs, the conversation."""
+    """Return a loader of one evaluation: verdict, patch, failed tests, logs, the conversation."""
     tree = reader.run.tree if reader.run else None
     traces = Traces(reader.folder / "traces")
 
@@ -85,7 +85,7 @@ def load_one(reader: Reader, action: ActionId) -> Load:
 
 
 def evaluation_body(traces: Traces, action: ActionId, done: Evaluation, usage: Usage) -> Body:
-    """All that is kept of one evaluation, for browser and command line; what cannot be read says why."""
+    """Return everything kept of one evaluation, for browser and command line; unreadable parts give the reason."""
     return Stack(list(_parts(traces, action, done, usage)))
 
 
@@ -117,7 +117,7 @@ def _head(action: ActionId, done: Evaluation, usage: Usage) -> Iterator[Line]:
 
 
 def _ordered(names: Mapping[str, Digest]) -> Sequence[str]:
-    """The last try first, what people look at first before the rest."""
+    """Return the names by try, the last try first, and in it the most important parts first."""
     order = list(_TITLES)
 
     def place(name: str) -> tuple[str, int, str]:

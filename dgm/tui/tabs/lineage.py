@@ -1,4 +1,4 @@
-"""The steps from the root of its line, mostly the seed, to an agent: what each was meant to do, and what it brought."""
+"""The steps from the root of its line, mostly the seed, to an agent: the aim and the gain of each."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,11 +14,11 @@ from dgm.tui.reader import Reader
 from dgm.tui.tabs import Load
 
 MOST = 2_000
-"""Steps that are shown, the last ones."""
+"""Maximum number of steps that are shown, the last ones."""
 
 
 def load(reader: Reader, agent: AgentId, marks: Collection[AgentId] = ()) -> Load:
-    """A step a paragraph: tallies, gain against the parent, the whole rationale."""
+    """Return a loader of the steps, a paragraph each: tallies, gain against the parent, the whole rationale."""
     members, best = reader.members, reader.best
     assert members is not None
     steps = line_of(members, agent)
@@ -41,7 +41,7 @@ def load(reader: Reader, agent: AgentId, marks: Collection[AgentId] = ()) -> Loa
 
 
 def line_of(members: Members, agent: AgentId) -> list[AgentId]:
-    """From a root to the agent, along first parents."""
+    """Return the agents from a root to the agent, along first parents."""
     found = [agent]
     while (parent := members.first_parent(found[-1])) is not None:
         found.append(parent)
@@ -49,7 +49,7 @@ def line_of(members: Members, agent: AgentId) -> list[AgentId]:
 
 
 def _title(line: Sequence[AgentId], root: str) -> tuple[str, str]:
-    """How many steps lead from the root, which is none itself, and whether all of them are shown."""
+    """Return the number of steps from the root, which is no step itself, and a note if not all are shown."""
     steps = len(line) - 1
     if not steps:
         return root, ""
@@ -69,7 +69,7 @@ def _step(
 
 
 def _gain(before: Tally, after: Tally, parent: AgentId) -> Line:
-    """The difference of the two rates; it says nothing of whether that is luck."""
+    """Return the difference of the two rates; it does not tell whether the difference is luck."""
     if not before.n or not after.n:
         return (Span(f"against its parent {parent}: not known, too few verdicts", Tone.DIM),)
     points = 100 * (after.rate - before.rate)

@@ -1,4 +1,4 @@
-"""What an agent was not given, or was stopped at: by the gateway, by the limits of its sandboxes, by vetting."""
+"""The refusals and stops that an agent met: by the gateway, by the limits of its sandboxes, by vetting."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -18,14 +18,14 @@ from dgm.tui.tabs import UNREADABLE, Load
 from dgm.tui.tabs.evaluations import ONE
 
 READ = 500
-"""Evaluations whose traces are read, the last ones."""
+"""Maximum number of evaluations whose traces are read, the last ones."""
 OUT_OF_MEMORY = 137
 """Exit code of a program that a sandbox ended for its memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A program of the agent's that was not let go on."""
+    """A program of the agent's that was stopped."""
 
     action: ActionId
     task: str
@@ -33,7 +33,7 @@ class Stopped:
 
 
 def load(reader: Reader, agent: AgentId) -> Load:
-    """All of it, by who said no."""
+    """Return a loader of all refusals, by the part that refused."""
 
     def look() -> Body:
         if reader.run is None:
@@ -81,7 +81,7 @@ def _stop_line(each: Stopped) -> Line:
 
 
 def _stopped(traces: Traces, done: Sequence[tuple[ActionId, Evaluation]]) -> tuple[Sequence[Stopped], str]:
-    """Those whose program a sandbox ended, and why that is not known of some."""
+    """Return the evaluations whose program a sandbox ended, and the reason why some could not be read."""
     found: list[Stopped] = []
     unread = ""
     for action, each in done:
@@ -100,7 +100,7 @@ def _stopped(traces: Traces, done: Sequence[tuple[ActionId, Evaluation]]) -> tup
 
 
 def _ended(run: Run, actions: Sequence[ActionId]) -> Iterator[Line]:
-    """Of actions that gave neither a verdict nor a child."""
+    """Yield lines for actions that gave neither a verdict nor a child."""
     rows: list[Line] = []
     for action in actions:
         for item in run.store.of_action(action):

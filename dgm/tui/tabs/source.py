@@ -14,14 +14,14 @@ from dgm.tui.tabs import Load
 
 NAME = "source"
 HEX_BYTES = 512
-"""Of a file that is no text."""
+"""Number of shown bytes of a file that is no text."""
 _SEEN = 8_000
-"""Bytes in which a NUL says that a file is no text, as git decides it."""
+"""Number of bytes in which a NUL shows that a file is no text, as git decides it."""
 _ROW = 16
 
 
 def load(reader: Reader, agent: AgentId, path: str = "") -> Load:
-    """The list of an agent's files; the file itself where there is a path."""
+    """Return a loader of the list of an agent's files; of the file itself where there is a path."""
     known = reader.born([agent])
     repository = AgentRepository(reader.folder / "agents.git")
 
@@ -45,7 +45,7 @@ def load(reader: Reader, agent: AgentId, path: str = "") -> Load:
 
 
 def is_text(data: bytes) -> bool:
-    """Whether git would show it line by line."""
+    """Return whether git would show the data line by line."""
     return b"\0" not in data[:_SEEN]
 
 

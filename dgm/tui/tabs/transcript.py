@@ -1,4 +1,4 @@
-"""How an agent was made: the order, what its operator said to its model, and what that answered."""
+"""The making of an agent: the order, and the conversation of its operator with its model."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,12 +19,12 @@ from dgm.tui.reader import Reader
 from dgm.tui.tabs import UNREADABLE, Load, answered
 
 MESSAGE = 100_000
-"""Characters of one message that are shown."""
+"""Maximum characters of one message that are shown."""
 _ROLES = {Role.SYSTEM: Tone.WARN, Role.USER: Tone.KEY, Role.ASSISTANT: Tone.GOOD, Role.TOOL: Tone.DIM}
 
 
 def load(reader: Reader, agent: AgentId) -> Load:
-    """Everything in the order in which it happened."""
+    """Return a loader of everything, in the order in which it happened."""
     aim = reader.aim(agent)
     traces = Traces(reader.folder / "traces")
     folded = reader.run is not None
@@ -71,7 +71,7 @@ def _calls(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Body]:
     said = exchanges(traces, calls)
     for place, call in enumerate(calls):
         try:
-            # A request is kept as what it adds to an earlier one: just what is new in it.
+            # A request is kept as its addition to an earlier one: only the new messages.
             exchange = next(said)
         except UNREADABLE as error:
             yield Missing(f"model call {call.number} of {len(calls)}", str(error))
