@@ -1,7 +1,7 @@
-"""``agents.git`` as an ordinary clone: a branch per agent, the best one checked out, no way back to this machine.
+"""``agents.git`` as an ordinary clone: a branch per agent, the best one checked out, no link back to this machine.
 
-Objects are copied by git's plumbing and the rest is written here, so that neither a hook, a filter nor a setting of an
-agent's tree, of the user or of the machine takes part.
+Git's plumbing copies the objects and this module writes the rest. Hooks, filters and settings of an agent's tree, of
+the user and of the machine therefore take no part.
 """
 
 from collections.abc import Iterable
@@ -23,11 +23,11 @@ _CONFIG = """[core]
 \tlogallrefupdates = true
 """
 _PLAIN = "* -text !eol !filter !ident !working-tree-encoding\n"
-"""For the first checkout only: files are as the agents left them, byte for byte."""
+"""Attributes for the first checkout only: files are as the agents left them, byte for byte."""
 
 
 def write_repository(run: Run, target: Path) -> AgentId:
-    """Makes a new git repository with a branch ``agents/N`` for each agent; returns the one that is checked out.
+    """Make a new git repository with a branch ``agents/N`` for each agent; return the one that is checked out.
 
     Children that wait for a person are no agents and are left out.
 
@@ -62,7 +62,7 @@ def _copy_objects(run: Run, agents: Iterable[Agent], git: Path) -> None:
 
 
 def _refs(agents: Iterable[Agent]) -> str:
-    """What git writes as ``packed-refs``: sorted by name, and no ref a tag that would have to be peeled."""
+    """Return the content of ``packed-refs`` as git writes it: sorted by name, without tags that git would peel."""
     lines = sorted((f"refs/heads/agents/{agent.id}", agent.commit) for agent in agents)
     return "# pack-refs with: peeled fully-peeled sorted \n" + "".join(
         f"{commit} {ref}\n" for ref, commit in lines

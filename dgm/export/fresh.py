@@ -1,4 +1,4 @@
-"""New files and folders that appear whole or not at all, and never in the place of something that is there."""
+"""New files and folders that appear whole or not at all, and never replace an existing one."""
 
 import contextlib
 import secrets
@@ -11,7 +11,7 @@ from dgm.errors import Infrastructure, UserError
 
 
 def suffix_of(target: Path, known: Sequence[str], what: str) -> str:
-    """The target's suffix in small letters, one of ``known``.
+    """Return the target's suffix in small letters, one of ``known``.
 
     Raises:
         UserError: it has another one, or none.
@@ -25,7 +25,7 @@ def suffix_of(target: Path, known: Sequence[str], what: str) -> str:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[Path]:
-    """A scratch path beside ``target``, which gets its name when all went well and is removed otherwise.
+    """Yield a scratch path beside ``target``; it gets the target's name on success and is removed otherwise.
 
     Raises:
         UserError: something is there already, or nothing can be written there.
@@ -43,7 +43,13 @@ def new_file(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """As ``new_file``, with a folder that is made here; an empty folder may be there already."""
+    """Yield a new scratch folder beside ``target``; it gets the target's name on success and is removed otherwise.
+
+    An empty folder may be there already.
+
+    Raises:
+        UserError: something else is there already, or nothing can be written there.
+    """
     with writing(target):
         draft = _draft(target)
         try:
@@ -72,7 +78,7 @@ def _check_absent(target: Path) -> None:
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """Turns what the file system says against a target into a ``UserError``."""
+    """Turn errors of the file system about a target into a ``UserError``."""
     try:
         yield
     except Infrastructure:

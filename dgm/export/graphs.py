@@ -1,7 +1,6 @@
 """The tree as GraphML, GEXF or DOT; the same run gives the same bytes with the same networkx.
 
-Text that others wrote is neutralised, since one control character in a rationale makes a file that no reader of XML
-takes.
+Text that others wrote is neutralised: with one control character in a rationale no XML reader would take the file.
 """
 
 import io
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
 
 _BIRTHS = "SELECT seq, at, kind, action, body FROM events WHERE kind = 'agent_born' AND seq <= ? ORDER BY seq"
 _NO_XML = re.compile("[\ufffe\uffff]")
-"""Beside control characters, which ``neutral`` sees to: what XML cannot hold."""
+"""Characters that XML cannot hold, beside the control characters that ``neutral`` replaces."""
 
 
 def write_tree(run: Run, target: Path) -> int:
-    """Writes the run's agents into a new file, in the format that its name ends with; returns how many there are.
+    """Write the run's agents into a new file, in the format of its suffix; return the number of agents.
 
     Raises:
         UserError: the run has no agent, the name ends with no known format, or the file cannot be made.
@@ -44,7 +43,7 @@ def write_tree(run: Run, target: Path) -> int:
 
 
 def graph_of(run: Run) -> "DiGraph[int]":
-    """``to_networkx`` with the best agent, each node's label, birth, aim and decision, and safe text.
+    """Return ``to_networkx`` with the best agent, each node's label, birth, aim and decision, and safe text.
 
     A node's attributes: ``label``, ``commit``, ``operator``, ``aim``, ``rationale``, ``decided`` (who let it be born,
     where that was asked), ``born_at`` (Unix time), ``depth``, ``children``, ``own_resolved``, ``own_unresolved``,
@@ -86,7 +85,7 @@ def _graphml(graph: "DiGraph[int]", _run: Run) -> bytes:
     from networkx import write_graphml_xml
 
     buffer = io.BytesIO()
-    # Not ``write_graphml``: it takes another writer, with other bytes, where lxml happens to be installed.
+    # Not ``write_graphml``: where lxml is installed it uses another writer, with other bytes.
     write_graphml_xml(graph, buffer, named_key_ids=True)
     return buffer.getvalue()
 
@@ -94,20 +93,23 @@ def _graphml(graph: "DiGraph[int]", _run: Run) -> bytes:
 def _gexf(graph: "DiGraph[int]", run: Run) -> bytes:
     from networkx import write_gexf
 
-    # The format has no attributes of a graph but its name, so that each node carries them, too.
+    # The format has no attributes of a graph except its name, so each node carries them.
     graph.graph["name"] = _safe(str(identity_of(run)))
     for _, node in graph.nodes(data=True):
         node.update({name: graph.graph[name] for name in ("run", "policy", "seed")})
     buffer = io.BytesIO()
     write_gexf(graph, buffer)
     last = max((recorded.at for recorded in run.store.read(run.tree.seq - 1, 1)), default=0.0)
-    # networkx writes today's date, in the first lines.
+    # networkx writes today's date in the first lines.
     day = b'lastmodifieddate="%s"' % datetime.fromtimestamp(last, UTC).date().isoformat().encode()
     return re.sub(rb'lastmodifieddate="[^"]*"', day, buffer.getvalue(), count=1)
 
 
 def _dot(graph: "DiGraph[int]", _run: Run) -> bytes:
-    """Not by networkx, whose writer needs another package; crossovers are diamonds, the best lineage is thick."""
+    """Return the graph in DOT: crossovers are diamonds, the best lineage is thick.
+
+    The writer of networkx is not used, because it needs another package.
+    """
     lines = ["digraph archive {", f"  graph [{_attributes(graph.graph)}];", "  node [shape=ellipse];"]
     for number, node in graph.nodes(data=True):
         drawn: dict[str, Any] = {}
@@ -131,7 +133,7 @@ def _attributes(given: dict[str, Any]) -> str:
 
 
 def _quoted(value: object) -> str:
-    """As a quoted string of the DOT language, in which a backslash begins an escape wherever it is drawn."""
+    """Return a value as a quoted string of the DOT language, in which a backslash begins an escape."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", " ")
     return f'"{text}"'

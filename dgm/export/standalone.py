@@ -1,4 +1,4 @@
-"""One agent as a folder that runs by itself: its source, a program that starts it, and where it is from."""
+"""One agent as a folder that runs by itself: its source, a program that starts it, and its origin."""
 
 import json
 from importlib.resources import files
@@ -17,11 +17,11 @@ from dgm.search.summary import models_of
 from dgm.show.safe import neutral
 
 _NO_SERVER = ("offline", "recorded", "auto")
-"""Models that no server offers."""
+"""Models that no server has."""
 
 
 def write_standalone(run: Run, agent: Agent, target: Path) -> int:
-    """Makes a new folder with the agent's source in ``agent/`` and what starts it; returns the number of its files.
+    """Make a new folder with the agent's source in ``agent/`` and a program to start it; return the number of files.
 
     Raises:
         UserError: the agent has no usable contract, or the folder cannot be made.
@@ -68,7 +68,7 @@ def _readme(run: Run, agent: Agent, contract: Contract, model: str) -> str:
 
 
 def _in_line(text: str) -> str:
-    """As code in Markdown, so that nothing in it is read as markup."""
+    """Return the text as code in Markdown, so that nothing in it is read as markup."""
     text = " ".join(neutral(text).replace("`", "'").split())
     return f"`{text}`"
 
@@ -78,7 +78,7 @@ def _tally(tally: Tally) -> str:
 
 
 def model_of(run: Run) -> str:
-    """What ``run.py`` asks a server for unless it is told another; empty where the run's model is on no server."""
+    """Return the default model that ``run.py`` asks a server for; empty where the run's model is on no server."""
     model = models_of(run)["solve"]
     return "" if model in _NO_SERVER else model.partition("/")[2] or model
 

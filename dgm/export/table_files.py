@@ -1,4 +1,4 @@
-"""Tables in files: CSV, which everything reads, or Parquet, which keeps types and takes a fifth of the room."""
+"""Tables in files: CSV, which every program reads, or Parquet, which keeps types and takes a fifth of the room."""
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
@@ -20,10 +20,10 @@ Writer = Callable[[Columns, Iterable[tuple[Cell, ...]], Path], int]
 
 
 def write_table(run: Run, table: Table, target: Path) -> int:
-    """Writes a table of a run into a new file, ``.csv`` or ``.parquet``; returns the number of rows.
+    """Write a table of a run into a new file, ``.csv`` or ``.parquet``; return the number of rows.
 
     Raises:
-        UserError: the name ends otherwise, what writes Parquet is not installed, or the file cannot be made.
+        UserError: the name has another ending, pyarrow is not installed, or the file cannot be made.
         ArchiveCorrupt: the log is damaged.
     """
     write = _csv if suffix_of(target, (".csv", ".parquet"), "a table") == ".csv" else _parquet_writer()
@@ -32,7 +32,7 @@ def write_table(run: Run, table: Table, target: Path) -> int:
 
 
 def write_csv(columns: Columns, rows: Iterable[tuple[Cell, ...]], file: TextIO) -> int:
-    """Write a head and rows as CSV, texts neutralised; returns the number of rows."""
+    """Write a head and rows as CSV, texts neutralised; return the number of rows."""
     count = 0
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(name for name, _ in columns)
@@ -52,7 +52,7 @@ def _csv_cell(cell: Cell, kind: Kind) -> Cell:
     match kind, cell:
         case Kind.TEXT, str():
             text = neutral(cell)
-            # A spreadsheet would compute what begins so; what agents wrote is not to be computed.
+            # A spreadsheet would compute a text that begins so; texts of agents must not be computed.
             return f"'{text}" if text.startswith(_FORMULA) else text
         case Kind.TIME, float():
             return _time(cell).isoformat(timespec="microseconds")
@@ -65,7 +65,7 @@ def _time(at: float) -> datetime:
 
 
 def _parquet_writer() -> Writer:
-    """What writes Parquet, in groups of ``PIECE`` rows.
+    """Return the writer of Parquet, in groups of ``PIECE`` rows.
 
     Raises:
         UserError: pyarrow is not installed.

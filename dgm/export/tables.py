@@ -1,6 +1,7 @@
 """Evaluations and model calls as tables: a row per event, in the order of the log.
 
-Rows are read from the log in pieces, so that a long run needs no more memory than a short one but for who paid what.
+Rows are read from the log in pieces, so that a long run needs hardly more memory than a short one. Only the table of
+payers grows with the run.
 """
 
 import json
@@ -16,7 +17,7 @@ from dgm.archive.spend import CHECK_ROLE
 from dgm.domain import NO_ACTION, ActionId, AgentId
 
 PIECE = 50_000
-"""Rows that are held at once."""
+"""Maximum number of rows that are held at once."""
 _EVENTS = """
 SELECT seq, at, kind, action, body FROM events
 WHERE kind IN (SELECT value FROM json_each(?)) AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?
@@ -26,12 +27,12 @@ Cell = int | float | str | None
 
 
 class Kind(StrEnum):
-    """What a column holds."""
+    """The kind of value in a column."""
 
     WHOLE = "int64"
     NUMBER = "float64"
     TEXT = "string"
-    """Neutralised: control and formatting characters are written out."""
+    """Neutralised text: control and formatting characters are written out."""
     TIME = "time"
     """Seconds since 1970; in CSV as ISO 8601 in UTC, in Parquet as a timestamp in microseconds."""
 
@@ -42,7 +43,7 @@ OF_RUN = (("run", Kind.TEXT), ("policy", Kind.TEXT), ("seed", Kind.WHOLE))
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns, and the rows of a run for them."""
+    """Columns, and a function that gives the rows of a run for them."""
 
     own: Sequence[tuple[str, Kind]]
     """Columns behind ``OF_RUN``."""
@@ -84,7 +85,7 @@ def _evaluations(run: Run) -> Iterator[tuple[Cell, ...]]:
 
 
 def _spend(run: Run) -> Iterator[tuple[Cell, ...]]:
-    """Give a row for each answered call, each booking of one that was not answered, and each check of a model."""
+    """Yield a row for each answered call, each booking of an unanswered call, and each check of a model."""
     payers = _payers(run)
     for seq, at, event in _events(run, "model_called", "call_booked", "model_learned"):
         match event:
@@ -158,12 +159,12 @@ SPEND = Table(
     ),
     _spend,
 )
-"""Every model call; ``agent`` and ``purpose`` are those of ``dgm.archive.accounts``."""
+"""Every model call; ``agent`` and ``purpose`` are defined in ``dgm.archive.accounts``."""
 
 
 def _events(run: Run, *kinds: str) -> Iterator[tuple[int, float, Event]]:
-    """As far as the run's tree has read the log."""
-    # Not the SQL views: what JSON can spell and no text can hold (half a surrogate pair, NUL) ends or cuts their rows.
+    """Yield number, time and event, as far as the run's tree has read the log."""
+    # Not the SQL views: half a surrogate pair or NUL, which JSON can spell but no text can hold, ends or cuts their rows.
     after = 0
     while rows := run.store.query(_EVENTS, (json.dumps(kinds), after, run.tree.seq, PIECE)):
         for seq, at, named, action, body in rows:
