@@ -1,1 +1,1 @@
-"""Runs held against each other: what each came to, paired differences, and the curves of their best agents."""
+"""Comparisons of runs: the results of each, paired differences, and the curves of their best agents."""

@@ -28,14 +28,20 @@ COLUMNS = (
     ("seconds", Kind.NUMBER),
     ("group", Kind.TEXT),
 )
-"""``agent`` is the one recommended after so many evaluations, ``score`` its rate on the search tasks until then."""
+"""Columns of the table.
+
+``agent`` is the one recommended after ``evaluations``; ``score`` is its rate on the search tasks until then.
+"""
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#7f7f7f")
-"""Colours that are told apart by everyone: M. Okabe and K. Ito, Color Universal Design (2008); grey for yellow."""
+"""Colours that everyone can tell apart; grey for yellow.
+
+Source: M. Okabe and K. Ito, Color Universal Design (2008).
+"""
 DASHES = (None, "7 3", "2 3", "8 3 2 3")
-"""Of the second, third and fourth eight groups."""
+"""Dash patterns of the first, second, third and fourth eight groups."""
 WIDTH, PANEL, LEFT, TOP, FOOT = 860, 260, 48, 52, 52
 POINTS = 400
-"""Of a mean curve at most."""
+"""Maximum number of points of a mean curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +81,9 @@ def curve_csv(lines: Sequence[CurveGroup], *, grouped: bool) -> tuple[bytes, int
 
 
 def curve_picture(lines: Sequence[CurveGroup]) -> Drawing:
-    """Draw the lower bound of each run's recommended agent over evaluations and over money; of groups the mean, thick.
+    """Draw the lower bound of each run's recommended agent over evaluations and over money; for groups the mean, thick.
 
-    Where no run spent money, tokens stand in its place.
+    Tokens stand in place of money where no run spent any.
     """
     paid = any(subject.facts["spend"]["usd"] for line in lines for subject in line.subjects)
     unit: tuple[str, Callable[[Point], float]] = (
@@ -103,7 +109,7 @@ def curve_picture(lines: Sequence[CurveGroup]) -> Drawing:
 
 
 def mean_curve(subjects: Sequence[Subject], x: Callable[[Point], float]) -> Sequence[tuple[float, float]]:
-    """Return the mean of several runs' lower bounds over x, between where the last begins and the first ends.
+    """Return the mean of several runs' lower bounds over x, from the latest begin to the earliest end.
 
     A run without a verdict is left out.
     """
@@ -132,7 +138,7 @@ def _panel(
     x: Callable[[Point], float],
     place: tuple[float, float],
 ) -> None:
-    """Draw axes and every line; ``place`` is the panel's left edge and its width."""
+    """Draw axes and every line; ``place`` is the panel's left edge and its width, in pixels."""
     ends = [x(subject.curve[-1]) for line in lines for subject in line.subjects if subject.curve]
     highest = max(
         (point.lower for line in lines for each in line.subjects for point in each.curve), default=1
@@ -156,7 +162,7 @@ def _path(
     drawn: tuple[float, float],
     tip: str,
 ) -> None:
-    """Add a line of stairs; ``drawn`` is its width and its opacity."""
+    """Add a line of stairs; ``drawn`` is its width in pixels and its opacity."""
     if steps:
         shape = {**_stroke(number), "d": stairs(steps), "fill": "none", "stroke-linejoin": "round"}
         shape |= {"stroke-width": drawn[0], "stroke-opacity": drawn[1]}

@@ -1,4 +1,4 @@
-"""Which runs belong together, and which run of one group is the partner of which of another."""
+"""The groups of runs, and the pairs of runs of different groups."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from dgm.comparison.subjects import Subject
 from dgm.errors import UserError
 
 VARIANT = "variant"
-"""Groups by the names of a sweep's variants."""
+"""Stands for grouping by the names of a sweep's variants."""
 SEED = "seed"
 
 PairKey = tuple[str, ...]
@@ -24,14 +24,14 @@ class Grouping:
     paired_by: Sequence[str]
     """Settings that are the same in both runs of a pair; the seed first."""
     keys: Mapping[str, PairKey]
-    """Name of a run → values of these settings."""
+    """Map from the name of a run to its values of these settings."""
 
 
 def group(subjects: Sequence[Subject], by: str) -> Grouping:
     """Group runs by a setting.
 
     Two runs of different groups are a pair where they have the same seed. Where a group has several runs of one seed,
-    the other settings in which the runs differ have to be the same as well.
+    the other settings in which the runs differ must be the same as well.
 
     Raises:
         UserError: there is no such setting, or two runs of a group differ in nothing that could pair them.
@@ -53,7 +53,7 @@ def group(subjects: Sequence[Subject], by: str) -> Grouping:
 
 
 def differing(subjects: Sequence[Subject]) -> Sequence[str]:
-    """Return the settings, but for the seed, that are not the same in all runs."""
+    """Return the settings, except for the seed, that are not the same in all runs."""
     keys = dict.fromkeys(key for subject in subjects for key in subject.settings)
     return [
         key

@@ -1,7 +1,7 @@
-"""Which agent a run recommended at each moment: its own policy is asked again about the tree as it was then.
+"""The agent that a run recommended at each moment: its own policy is asked again about the tree of that moment.
 
-The curve of a report follows the highest lower bound, which is cheap for any log; runs of different policies are held
-against each other by what each would have handed out.
+The curve of a report follows the highest lower bound, which is cheap for any log. Runs of different policies are
+compared by the agents that each policy would have recommended.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,15 @@ from dgm.search.best import best_in
 from dgm.stats import lower_bound
 
 MOST = 300
-"""Moments at most; a recommendation takes some milliseconds where there are many agents."""
+"""Maximum number of moments; a recommendation takes some milliseconds where there are many agents."""
 
 
 def recommendations(run: Run, most: int = MOST) -> Sequence[Point]:
-    """Return the recommended agent after each evaluation, or after every so many where there are more than ``most``.
+    """Return the recommended agent after each evaluation, or after every n-th where there are more than ``most``.
 
-    The last point is the run as far as its tree has read the log. Empty where there is no verdict yet. A verdict that
-    was withdrawn later counts until then, as it did for the search.
+    The last point is the run as far as its tree has read the log. The result is empty where there is no verdict
+    yet. A
+    verdict that was withdrawn later counts until then, as it did for the search.
     """
     every = -(-run.tree.evaluations // most) or 1
     tree, points, graded = Tree(), list[Point](), 0
@@ -41,7 +42,7 @@ def recommendations(run: Run, most: int = MOST) -> Sequence[Point]:
 def _point(run: Run, tree: Tree, before: Sequence[Point]) -> Point:
     best = best_in(run, tree)
     own = tree.own(best)
-    # Verdicts that are withdrawn take evaluations away; a curve goes on from left to right.
+    # A withdrawn verdict takes an evaluation away; a curve goes on from left to right.
     evaluations = max(tree.evaluations, before[-1].evaluations if before else 0)
     return Point(
         evaluations, tree.spend.usd, tree.spend.tokens, tree.wall_seconds, best, own.rate, lower_bound(own)

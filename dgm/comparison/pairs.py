@@ -1,4 +1,4 @@
-"""Paired differences: of two runs over the same tasks, of two groups of runs over the same seeds."""
+"""Paired differences: between two runs over the same tasks, between two groups of runs over the same seeds."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from dgm.stats import paired_bootstrap
 
 SEARCH, HOLDOUT = "search tasks", "holdout tasks"
 FEW = 6
-"""Fewer pairs than this: an interval from them is rough, and says so."""
+"""Number of pairs below which an interval is rough, and says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class SeedPairs:
 
     measure: str
     first: str
-    """The group that is taken off."""
+    """The group whose values are subtracted."""
     second: str
     pairs: Mapping[PairKey, tuple[float, float]]
-    """What the runs of a pair have in common → the first's and the second's value; empty without a pair."""
+    """Map from the common settings of a pair to the first's and the second's value; empty without a pair."""
     mean: float | None
-    """Of the second's values minus the first's; None without a pair."""
+    """Mean of the second's values minus the first's; None without a pair."""
     interval: tuple[float, float] | None
-    """95 %, by the bootstrap over pairs; None of fewer than two."""
+    """The 95 % interval by the bootstrap over pairs; None with fewer than two."""
 
 
 def pair_tasks(subjects: Sequence[Subject]) -> Sequence[TaskPairs]:
@@ -75,12 +75,12 @@ def pair_seeds(grouping: Grouping) -> Sequence[SeedPairs]:
 
 
 def common_evaluations(subjects: Sequence[Subject]) -> int:
-    """Return the evaluations that every run has that has any; 0 where none has."""
+    """Return the largest number of evaluations that every run with any has reached; 0 where none has any."""
     return min((each.curve[-1].evaluations for each in subjects if each.curve), default=0)
 
 
 def point_at(curve: Sequence[Point], evaluations: int) -> Point:
-    """Return the best agent after so many evaluations; the first one known where there was none yet."""
+    """Return the best agent after ``evaluations``; the first one known where there was none yet."""
     return curve[max(0, bisect_right(curve, evaluations, key=lambda point: point.evaluations) - 1)]
 
 

@@ -17,7 +17,7 @@ def comparison_record(
     seeds: Sequence[SeedPairs],
     notes: Sequence[str],
 ) -> dict[str, Any]:
-    """Return one document."""
+    """Return the comparison as one JSON document."""
     return {
         "benchmark": subjects[0].facts["benchmark"],
         "benchmark_version": subjects[0].benchmark,

@@ -1,4 +1,4 @@
-"""What is read of each run that is compared; nothing here asks how runs are held against each other."""
+"""The facts that are read of each compared run; how runs are compared is left to others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ from dgm.search.summary import run_facts
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A run as it is compared."""
+    """A run in a comparison."""
 
     identity: RunIdentity
     variant: str | None
-    """Its name in its sweep; None of a run that no sweep named."""
+    """The run's name in its sweep; None for a run that no sweep named."""
     settings: Mapping[str, Any]
-    """By dotted key, as they are now."""
+    """The present settings by dotted key."""
     benchmark: str
     """Version of the suite, a hash of its content."""
     facts: Mapping[str, Any]
-    """``run_facts``."""
+    """The record of ``run_facts``."""
     search: Mapping[TaskId, Verdict | None]
     """First verdicts of the recommended agent on the search tasks."""
     holdout: Mapping[TaskId, Verdict | None] | None
-    """The same on the holdout tasks; None where its examination is not complete."""
+    """First verdicts on the holdout tasks; None where the examination is not complete."""
     curve: Sequence[Point]
     """The recommended agent of each moment; empty where there is no verdict yet."""
 
@@ -46,14 +46,14 @@ class Subject:
 
     @property
     def holdout_tally(self) -> Tally | None:
-        """What the recommended agent resolved of the holdout tasks; None where nothing of it was graded."""
+        """Tally of the recommended agent on the holdout tasks; None where none of them was graded."""
         verdicts = list((self.holdout or {}).values())
         tally = Tally(verdicts.count(Verdict.RESOLVED), verdicts.count(Verdict.UNRESOLVED))
         return tally if tally.n else None
 
 
 def read_subject(run: Run, variant: str | None) -> Subject:
-    """Read what is compared of a run.
+    """Read the facts of a run for a comparison.
 
     Args:
         run: as far as its tree has read the log.
