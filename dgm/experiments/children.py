@@ -14,25 +14,25 @@ from dgm.archive.history import writer
 from dgm.errors import Infrastructure
 
 LOOK_S = 1.0
-"""How often a run that another process writes is looked at."""
+"""Seconds between looks at a run that another process writes."""
 _TAIL = 20_000
-"""Bytes of a log that its last line is looked for in."""
+"""Bytes at the end of a log in which its last line is searched for."""
 
 
 class Child(Protocol):
     """A process that performs a run."""
 
     def stop(self) -> None:
-        """Ask it to end in good order; asked again, it ends at once."""
+        """Ask the process to end in good order; asked again, it ends at once."""
         ...
 
     async def wait(self) -> int | None:
-        """Return its exit code when it has ended; None where it is not known."""
+        """Return the exit code when the process has ended; None where the code is not known."""
         ...
 
 
 Start = Callable[[Sequence[str], Path], Awaitable[Child]]
-"""Starts ``dgm`` with words, its output appended to a file."""
+"""A function that starts ``dgm`` with words, its output appended to a file."""
 
 
 class Process:
@@ -42,23 +42,26 @@ class Process:
         self._process = process
 
     def stop(self) -> None:
-        """Ask it to end in good order; asked again, it ends at once."""
+        """Ask the process to end in good order; asked again, it ends at once."""
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
 
     async def wait(self) -> int | None:
-        """Return its exit code when it has ended."""
+        """Return the exit code when the process has ended."""
         return await self._process.wait()
 
 
 class Stranger:
-    """A process that an earlier session of the sweep, or a person, started, and that writes the run still."""
+    """A process, started by an earlier session of the sweep or by a person, that still writes the run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def stop(self) -> None:
-        """Ask it to end in good order; asked again, it ends at once. A process of another host is not reached."""
+        """Ask the process to end in good order; asked again, it ends at once.
+
+        A process of another host is not reached.
+        """
         holder = writer(self._folder)
         if holder and is_written_here(self._folder):
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -100,7 +103,7 @@ async def start_dgm(words: Sequence[str], log: Path) -> Process:
 
 
 def last_words(log: Path) -> str:
-    """Return the last line of a log that is not empty, as it is; empty where there is none."""
+    """Return the last line of a log that is not empty, unchanged; empty where there is none."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL))
@@ -117,6 +120,6 @@ def is_written_here(folder: Path) -> bool:
 
 
 def _program() -> Sequence[str]:
-    # As this process found its modules: "python -m dgm" looks in the working folder, the command "dgm" does not.
+    # Starts dgm from this process's modules: "python -m dgm" looks in the working folder, the command "dgm" does not.
     here = sys.path[0] in ("", str(Path.cwd()))
     return (sys.executable, *([] if here else ["-P"]), "-m", "dgm")

@@ -1,4 +1,4 @@
-"""What a person types for several runs: names and paths, names of sweeps, and patterns such as ``policies-*``."""
+"""Words that a person types for several runs: names and paths, names of sweeps, and patterns such as ``policies-*``."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class NamedRun:
     folder: Path
     sweep: str | None = None
     variant: str | None = None
-    """Its name in its sweep; None where it was not named by its sweep."""
+    """The run's name in its sweep; None where it was not named by its sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _of_word(word: str) -> Iterator[NamedRun]:
     elif _WILD & {*word}:
         yield from _of_pattern(word)
     else:
-        # Says what there is.
+        # Tells which runs there are.
         yield NamedRun(find_run(word))
 
 

@@ -13,23 +13,23 @@ from dgm.experiments.sweep_plan import PlannedRun
 
 
 class Moment(StrEnum):
-    """What a listener hears of."""
+    """The kind of news for a listener."""
 
     BEGUN = "begun"
     RESUMED = "resumed"
     FOUND = "found running"
-    """Another process is at it already; it is waited for."""
+    """Another process performs the run already; the sweep waits for it."""
     ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One thing that happened to one run."""
+    """One event of one run."""
 
     moment: Moment
     run: PlannedRun
     failure: str = ""
-    """Why its process ended before the run did; empty where it did not. Words of a program: not neutralised."""
+    """The reason why its process ended before the run did; else empty. Words of a program: not neutralised."""
 
 
 Listener = Callable[[Told], None]
@@ -46,31 +46,31 @@ class Sweep:
     listen: Listener
     start: Start = start_dgm
     standings: dict[str, Standing] = field(default_factory=dict)
-    """How far each run was when it was looked at last."""
+    """The state of each run at the last look."""
     failures: dict[str, str] = field(default_factory=dict)
-    """Why the processes of runs ended before the runs did, in this session."""
+    """Reasons why processes ended before their runs did, in this session."""
     stopping: bool = False
     _children: dict[str, Child] = field(default_factory=dict)
     _tasks: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
 
     def look(self) -> Mapping[str, Standing]:
-        """Read how far each run is."""
+        """Read the state of each run."""
         for run in self.runs:
             self.standings[run.name] = standing_at(self.folder.run(run.name))
         return self.standings
 
     @property
     def running(self) -> Sequence[str]:
-        """The names of the runs that are performed now."""
+        """The names of the runs under way."""
         return list(self._tasks)
 
     @property
     def unaffordable(self) -> Sequence[PlannedRun]:
-        """Runs that are not over, were not tried in this session, and that the sweep's money has no room for."""
+        """Runs that are not over, were not tried in this session, and exceed the sweep's remaining money."""
         return [run for run in self._waiting() if not self._fits(run)]
 
     async def perform(self) -> None:
-        """Perform what is not over; those that were begun come first. Call ``look`` before."""
+        """Perform the runs that are not over; those that were begun come first. Call ``look`` before."""
         while True:
             self._start_some()
             if not self._tasks:
@@ -93,7 +93,7 @@ class Sweep:
                 self._tasks[run.name] = asyncio.create_task(self._perform(run))
 
     def _waiting(self) -> Sequence[PlannedRun]:
-        """Runs that are to be started, those that were begun first."""
+        """Return the runs to start, those that were begun first."""
         left = [
             run
             for run in self.runs
@@ -104,15 +104,15 @@ class Sweep:
         return sorted(left, key=lambda run: self.standings[run.name].stage is Stage.TO_COME)
 
     def _fits(self, run: PlannedRun) -> bool:
-        """Whether the sweep's money covers the run's own limit beside what others have spent or may spend yet."""
+        """Return whether the sweep's money covers the run's limit beside all others' money, spent or reserved."""
         if self.max_usd is None or self.standings[run.name].stage is not Stage.TO_COME:
-            # What was begun is counted with its limit already.
+            # The limit of a run that was begun is counted already.
             return True
         others = sum(self._claim(other) for other in self.runs if other is not run)
         return others + (run.settings.budget.usd or 0.0) <= self.max_usd * (1 + 1e-9)
 
     def _claim(self, run: PlannedRun) -> float:
-        """What of the sweep's money a run has spent or may spend yet."""
+        """Return the part of the sweep's money that a run has spent or may spend yet, in USD."""
         standing = self.standings[run.name]
         if standing.stage in OVER or standing.stage is Stage.DAMAGED:
             return standing.usd
@@ -122,7 +122,7 @@ class Sweep:
         return standing.usd if standing.limit_usd is None and not own else (standing.limit_usd or own)
 
     async def _perform(self, run: PlannedRun) -> None:
-        """Perform one run until its process ends, waiting for another's first."""
+        """Perform one run until its process ends; wait first for another process that writes it."""
         where = self.folder.run(run.name)
         if is_written_here(where):
             await self._wait(run, Moment.FOUND, Stranger(where))

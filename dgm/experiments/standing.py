@@ -1,4 +1,4 @@
-"""How far a run of a sweep is, as its own log says it: whether it is to be begun, resumed, waited for or left alone."""
+"""The state of a run of a sweep, read from its own log: to be begun, resumed, waited for or left alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from dgm.search.summary import run_summary
 
 
 class Stage(StrEnum):
-    """What is to be done with a run."""
+    """The next step for a run."""
 
     TO_COME = "to come"
     RUNNING = "running"
     INTERRUPTED = "interrupted"
-    """It was stopped, its process died, or what is around it failed: it can be resumed."""
+    """It was stopped, its process died, or its infrastructure failed: it can be resumed."""
     FINISHED = "finished"
     SPENT = "budget spent"
     """Finished, at a limit before its goal."""
@@ -36,24 +36,24 @@ class Standing:
 
     stage: Stage
     words: str = ""
-    """The run's own state, or what is wrong with it."""
+    """The run's own state, or the problem with it."""
     facts: Mapping[str, Any] | None = None
-    """``run_summary``; None of a run that is to come or damaged."""
+    """The record of ``run_summary``; None for a run that is to come or damaged."""
 
     @property
     def usd(self) -> float:
-        """What it has spent."""
+        """Money that the run has spent, in USD."""
         return float(self.facts["spend"]["usd"]) if self.facts else 0.0
 
     @property
     def limit_usd(self) -> float | None:
-        """What it may spend, as its last session says."""
+        """The run's limit in USD, from its last session; None without one."""
         limit = self.facts["budget"]["usd"] if self.facts else None
         return None if limit is None else float(limit)
 
 
 def standing_at(folder: Path) -> Standing:
-    """Return how far the run in a folder is."""
+    """Return the state of the run in a folder."""
     if not (folder / "run.json").exists():
         return Standing(Stage.TO_COME)
     try:
@@ -64,7 +64,7 @@ def standing_at(folder: Path) -> Standing:
 
 
 def standing_of(run: Run) -> Standing:
-    """Return how far an open run is, as far as its tree has read the log."""
+    """Return the state of an open run, as far as its tree has read the log."""
     facts = run_summary(run)
     return Standing(_stage(facts["state"]), facts["state"], facts)
 

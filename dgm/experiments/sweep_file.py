@@ -1,4 +1,4 @@
-"""The file of a sweep: what a person writes, checked for its own keys; settings are left to ``sweep_plan``."""
+"""The file of a sweep as a person writes it, checked for its own keys; settings are left to ``sweep_plan``."""
 
 import difflib
 import re
@@ -57,13 +57,13 @@ class SweepSection(Section):
     """The table ``[sweep]``."""
 
     name: str | None = None
-    """Begins the name of each run; default: the file's name without its ending."""
+    """The beginning of each run's name; default: the file's name without its ending."""
     seeds: Annotated[tuple[int, ...], BeforeValidator(_read_seeds)]
-    """Each variant is run once with each."""
+    """Seeds with each of which every variant is run once."""
     at_once: Count = 1
-    """Runs at once; each has ``workers`` steps at once of its own."""
+    """Number of runs at once; each has ``workers`` steps at once of its own."""
     max_usd: Positive | None = None
-    """Money for all runs together."""
+    """Maximum USD for all runs together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ class Variant:
     name: str
     """Empty where the file has no variant and no grid."""
     layers: Sequence[tuple[str, Mapping[str, Any]]]
-    """Where settings are from, for messages, and the settings; later ones win."""
+    """Settings with their source, for messages; later ones win."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepFile:
-    """A sweep as its file says it."""
+    """A sweep as given in its file."""
 
     file: Path
     name: str
@@ -87,7 +87,7 @@ class SweepFile:
 
     @property
     def folder(self) -> Path:
-        """The folder that the file's relative paths begin at."""
+        """The folder that relative paths in the file begin at."""
         return self.file.absolute().parent
 
 
@@ -95,7 +95,7 @@ def read_sweep(file: Path) -> SweepFile:
     """Read the file of a sweep; the settings in it are not checked yet.
 
     Raises:
-        UserError: there is no such file, it is no TOML, or the first thing in it that is wrong.
+        UserError: there is no such file, it is no TOML, or it has an error; names the first one.
     """
     tables = read_settings_file(file)
     _check_tables(file, tables)
@@ -130,7 +130,7 @@ def _read_section(file: Path, table: Mapping[str, Any]) -> SweepSection:
     try:
         return SweepSection.model_validate(table)
     except ValidationError as error:
-        # A misspelt name is what makes another one miss.
+        # A misspelt name causes the error about a missing one.
         first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
         key = str(first["loc"][0])
         if first["type"] == "extra_forbidden":
@@ -149,7 +149,7 @@ def _read_section(file: Path, table: Mapping[str, Any]) -> SweepSection:
 def _read_variants(
     file: Path, tables: object
 ) -> Iterable[tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]]:
-    """Name and settings of each ``[[variant]]``; one without a name where there is none."""
+    """Return name and settings of each ``[[variant]]``; one without a name where there is none."""
     if tables is None:
         return [("", [])]
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
@@ -168,7 +168,7 @@ def _read_variants(
 def _read_grid(
     file: Path, table: Mapping[str, Any]
 ) -> Iterable[tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]]:
-    """Name and settings of each point of the grid; one without a name where there is none."""
+    """Return name and settings of each point of the grid; one without a name where there is none."""
     points: list[tuple[str, list[tuple[str, Mapping[str, Any]]]]] = [("", [])]
     for path, values in leaves(table):
         full = (*key_path(path[0]), *path[1:]) if len(path) == 1 else path
@@ -191,7 +191,7 @@ def _read_grid(
 
 
 def _point_name(path: KeyPath, value: object) -> str:
-    """``hgm`` of a policy's name, ``workers-2`` of a number."""
+    """Return the name of a value: ``hgm`` for a policy's name, ``workers-2`` for a number."""
     text = "-".join(map(str, value)) if isinstance(value, list) else str(value)
     text = re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.") or "empty"
     named = isinstance(value, str) and path[-1] in ("name", "operator", "model", "benchmark")

@@ -1,4 +1,6 @@
-"""What is kept of a sweep beside its runs: which runs are its, and what each process said. Nothing is derived from it.
+"""The record of a sweep beside its runs: the list of its runs, and the output of each process.
+
+Nothing is derived from it.
 
 ``ARCHIVE/NAME/sweep.json`` lists the runs, which lie beside that folder as any other; ``ARCHIVE/NAME/RUN.log`` is the
 output of a run's processes.
@@ -37,7 +39,7 @@ class SweepFolder:
 
     @property
     def folder(self) -> Path:
-        """Where its record and its logs lie."""
+        """The folder of its record and its logs."""
         return self.archive / self.name
 
     def run(self, name: str) -> Path:
@@ -45,7 +47,7 @@ class SweepFolder:
         return self.archive / name
 
     def log(self, run: str) -> Path:
-        """Return the file that the output of a run's processes is appended to."""
+        """Return the file to which the output of a run's processes is appended."""
         return self.folder / f"{run}.log"
 
     def lock(self) -> WriterLock:
@@ -64,7 +66,7 @@ class SweepFolder:
         return WriterLock(self.folder / "sweep.lock")
 
     def write(self, file: Path, runs: Sequence[PlannedRun]) -> None:
-        """Record which runs are the sweep's."""
+        """Record the runs of the sweep."""
         record = {
             "format": _FORMAT,
             "name": self.name,
@@ -77,7 +79,7 @@ class SweepFolder:
         """Return the sweep's runs, begun or not, in the order of its file.
 
         Raises:
-            ArchiveCorrupt: the record is not what dgm wrote.
+            ArchiveCorrupt: the record is not in the form that dgm writes.
         """
         file = self.folder / FILE
         try:

@@ -27,7 +27,7 @@ class PlannedRun:
 
     @property
     def seed(self) -> int:
-        """The number that its decisions follow from."""
+        """The random seed of the run's decisions."""
         return self.settings.seed
 
     def command(self) -> Sequence[str]:
@@ -104,7 +104,7 @@ def _name(sweep: SweepFile, variant: str, seed: int) -> str:
 
 
 def _check_money(sweep: SweepFile, runs: Sequence[PlannedRun]) -> None:
-    """Check that a bound on the whole can be held: each run has one of its own, and the largest fits."""
+    """Check that a limit for the whole sweep can be held: each run has one of its own, and the largest fits."""
     total = sweep.section.max_usd
     if total is None:
         return
