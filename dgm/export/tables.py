@@ -164,7 +164,7 @@ SPEND = Table(
 
 def _events(run: Run, *kinds: str) -> Iterator[tuple[int, float, Event]]:
     """Yield number, time and event, as far as the run's tree has read the log."""
-    # Not the SQL views: half a surrogate pair or NUL, which JSON can spell but no text can hold, ends or cuts their rows.
+    # Not the SQL views: half a surrogate pair or NUL, which JSON can spell but no text holds, ends or cuts their rows.
     after = 0
     while rows := run.store.query(_EVENTS, (json.dumps(kinds), after, run.tree.seq, PIECE)):
         for seq, at, named, action, body in rows:

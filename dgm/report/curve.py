@@ -57,7 +57,7 @@ def curve(run: Run, most: int = 400, pause: Callable[[], None] = lambda: None) -
     Empty where there was no verdict yet.
 
     Args:
-        run: whose log is read.
+        run: the run whose log is read.
         most: points, at least 2.
         pause: called every few rows. It may wait, to let other threads go on, or raise to end the work.
     """

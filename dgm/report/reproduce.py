@@ -52,7 +52,7 @@ class Reproduction:
     """Commits of seed and best agent."""
     sandbox: str
     sessions: int
-    """Number of processes that wrote the run; more than one where it was resumed."""
+    """Number of times a process began to write the run; more than one where it was resumed."""
     changed: Sequence[str] = ()
     """Settings that were changed at a resume, at their present values; the command gives the earlier ones."""
 

@@ -41,8 +41,6 @@ def highest_text(tree: Tree, best: Best) -> str:
     """Return the agent with the highest plain rate, and why it is not the best; empty where it is the best itself.
 
     Ties go to the agent with more verdicts, then to the older one.
-
-    Of equals it is the one with more verdicts, then the older one.
     """
     tallies = [tree.own(agent.id) for agent in tree.agents]
     rated = [number for number, tally in enumerate(tallies) if tally.n]

@@ -142,8 +142,6 @@ class Browser(App[None]):
         """Go to a screen, for another agent or task where one is given; Esc comes back.
 
         Following ends when the agent is another one than here, or any agent in the tree.
-
-        To go to another agent than the one here ends following, and so does to go to any in the tree.
         """
         if self.page is not None:
             self.page.note()

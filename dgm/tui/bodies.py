@@ -194,10 +194,10 @@ class Raw(Body):
 
 
 class Diff(Body):
-    """A patch, one side below the other or side by side."""
+    """A patch, unified or side by side."""
 
     def __init__(self, patch: Patch, *, beside: bool = False) -> None:
-        """Pair the lines of both sides now, so that turning it later takes no time."""
+        """Pair the lines of both sides now, so that turning the patch later takes no time."""
         self.patch = patch
         self.beside = beside
         self._rows = patch.rows
@@ -212,7 +212,7 @@ class Diff(Body):
         return self.patch.unified(number, numbered=width >= 100, most=LONGEST)
 
     def turned(self) -> bool:
-        """Switch between side by side and one below the other; return True."""
+        """Switch between unified and side by side; return True."""
         self.beside = not self.beside
         return True
 
@@ -322,7 +322,7 @@ class Pair(Body):
         return self._left.unwrapped(_half(width)) + self._right.unwrapped(_half(width))
 
     def text(self) -> Iterator[str]:
-        """Yield the lines of one text after those of the other."""
+        """Yield the lines of the left text, then those of the right."""
         yield from self._left.text()
         yield from self._right.text()
 
