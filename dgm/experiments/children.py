@@ -68,7 +68,7 @@ class Stranger:
                 os.kill(holder[0], signal.SIGTERM)
 
     async def wait(self) -> int | None:
-        """Return None when nobody writes the run any more."""
+        """Wait until no process of this machine writes the run; return None."""
         while is_written_here(self._folder):
             await asyncio.sleep(LOOK_S)
         return None

@@ -1,4 +1,4 @@
-"""Performs the runs of a sweep, some at once, until all are over, the money is given away, or a person stops it."""
+"""Runs of a sweep, performed some at once, until all are over, the money is given away, or a person stops it."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ class Told:
     moment: Moment
     run: PlannedRun
     failure: str = ""
-    """The reason why its process ended before the run did; else empty. Words of a program: not neutralised."""
+    """The reason why its process ended before the run did; else empty. A program wrote it: not neutralised."""
 
 
 Listener = Callable[[Told], None]

@@ -71,7 +71,7 @@ class Variant:
     """Settings under a name."""
 
     name: str
-    """Empty where the file has no variant and no grid."""
+    """The variant's name; empty where the file has no variant and no grid."""
     layers: Sequence[tuple[str, Mapping[str, Any]]]
     """Settings with their source, for messages; later ones win."""
 

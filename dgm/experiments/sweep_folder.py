@@ -27,7 +27,7 @@ class Member:
 
     run: str
     variant: str
-    """Empty where the sweep's file has none."""
+    """The variant's name; empty where the sweep's file has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class SweepFolder:
         return self.folder / f"{run}.log"
 
     def lock(self) -> WriterLock:
-        """Make the folder if it is missing, and keep other processes from performing the same sweep.
+        """Make the folder if it is missing, and lock the sweep against other processes.
 
         Raises:
             UserError: a run has this name, or the folder cannot be written.

@@ -1,4 +1,4 @@
-"""The second half of the page: the best agent's line, the tasks, the spend, the failures, and how to do it again."""
+"""The second half of the page: the best line, the tasks, the spend, the failures, and the way to repeat the run."""
 
 import shlex
 from collections.abc import Mapping, Sequence

@@ -45,7 +45,7 @@ WORDS: Mapping[Answer, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer, and one sentence that says it with its counts."""
+    """The answer, and one sentence that gives it with its counts."""
 
     answer: Answer
     sentence: str

@@ -27,7 +27,7 @@ def h(tag: str, attributes: Mapping[str, Value] = NOTHING, *children: str) -> Ht
     Args:
         tag: its name.
         attributes: those that are None are left out; an empty text stands without a value.
-        *children: ``Html`` is taken as it is, any other text is neutralised and escaped.
+        *children: ``Html`` is inserted unchanged; any other text is neutralised and escaped.
     """
     said = "".join(_attribute(name, value) for name, value in attributes.items() if value is not None)
     if tag in VOID:

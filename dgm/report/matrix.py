@@ -26,7 +26,7 @@ class Matrix:
 
     agents: Sequence[AgentId]
     rows: Sequence[Row]
-    """Sorted by the first column that resolves a task; then those that were tried, then those that were not."""
+    """Rows sorted by the first column that resolves the task; then tried tasks, then tasks that nobody tried."""
     agents_left_out: int
     tasks_left_out: int
 

@@ -1,4 +1,4 @@
-"""Why tasks were not resolved, by kind: reasons of verdicts with ``#`` for their numbers."""
+"""The reasons of unresolved verdicts, by kind: ``#`` stands for their numbers."""
 
 import json
 from collections import Counter

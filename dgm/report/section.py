@@ -43,7 +43,7 @@ def table(
 
     Args:
         head: names of the columns.
-        rows: cells; ``Html`` is taken as it is.
+        rows: cells; ``Html`` is inserted unchanged.
         numbers: columns that stand to the right.
         text: columns of free text, which are given some width.
         kind: class of the table.

@@ -43,7 +43,7 @@ class Scale:
     radius: float
     """Radius of the largest clade, in pixels."""
     low: float
-    """Rates from here to ``high`` are shaded."""
+    """Lower end of the rates that are shaded; ``high`` is the upper end."""
     high: float
     shapes: Mapping[str, str]
 

@@ -74,7 +74,9 @@ class AgentRow:
 
 
 def root_text(born: Agent | AgentBorn) -> str:
-    """Say what an agent without parents is.
+    """Return the words for an agent without parents.
+
+    A run may have several such agents; an examination has no others.
 
     A run may have several such agents; an examination has no others.
     """
@@ -96,8 +98,8 @@ def row_of(
 
     Args:
         members: the tree, or an outline of it.
-        born: who it is.
-        aim: what it was made for, see ``Tree.aim``.
+        born: the agent's record.
+        aim: its aim, see ``Tree.aim``.
         state: see ``states``.
         best: the agent that gets a star; None while that is not known.
         marked: agents that a person has marked.
@@ -138,7 +140,7 @@ def states_of(tree: Tree, *, living: bool) -> dict[AgentId, State]:
 
     Args:
         tree: the tree.
-        living: whether somebody performs what is under way in it.
+        living: whether a process performs the actions under way in it.
     """
     barren = {AgentId(agent): State.BARREN for agent, count in enumerate(tree.barren) if count >= FRUITLESS}
     waiting = (one.child.parents[0] for one in tree.waiting.values())
@@ -179,7 +181,7 @@ def aligned_line(row: AgentRow, lead: Line, columns: Columns) -> Line:
     bounded = columns.line is not None
     parts = _parts(row, moment=bounded)
     shown = _filled((*lead, *parts["id"]), columns.stem)
-    # Without children there is more room for the texts at the end, where room is short.
+    # An agent without children has more room for the texts at the end, where room is short.
     names = [name for name in columns.widths if row.children or not bounded or name not in CLADE]
     for name in names:
         shown = (*shown, Span(" " * gap(name)), *_filled(parts.get(name, ()), columns.widths[name]))

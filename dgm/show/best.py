@@ -1,4 +1,4 @@
-"""The recommended agent in words: what ★ means, and the lower bound beside it."""
+"""The recommended agent in words: the meaning of ★, and the lower bound beside it."""
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Tally

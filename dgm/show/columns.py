@@ -16,7 +16,7 @@ _SHARE = 4
 _INTERVAL = len("34–100%")
 _COUNTING = len("counting …")
 _OPERATOR = 10
-"""Least cells for the operator."""
+"""Minimum number of cells for the operator."""
 _LEAST_USE = ("clade interval", "children", "operator", "clade", "interval", "bar")
 """Parts in the order in which they are left out where a line is too narrow for all."""
 CLADE = ("clade", "clade interval", "children")
@@ -33,9 +33,9 @@ class Extent:
     """Steps of indentation of the deepest agent, before they are bounded."""
     agents: int
     own: int
-    """Verdicts on one agent."""
+    """Largest number of verdicts on one agent."""
     clade: int
-    """Verdicts on one clade."""
+    """Largest number of verdicts on one clade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class Columns:
     """The cells of each part of a row."""
 
     stem: int
-    """Guides, number and marks."""
+    """Cells for guides, number and marks."""
     widths: Mapping[str, int]
     """Cells by name, in order; a missing part has no room on these rows."""
     line: int | None
-    """The whole line; None where nothing bounds it."""
+    """Cells of the whole line; None where nothing bounds it."""
 
     def room(self, names: Collection[str]) -> int:
         """Return the cells left for a text behind the stem and these parts, of a line that is bounded."""
@@ -56,7 +56,7 @@ class Columns:
 
 
 def most_steps(width: int | None) -> int:
-    """Return how many steps of indentation are drawn on a line of ``width`` cells; None: nothing bounds it."""
+    """Return the number of indentation steps drawn on a line of ``width`` cells; None: nothing bounds it."""
     return UNBOUNDED if width is None else max(2, width // (_SHARE * STEP))
 
 
@@ -78,7 +78,7 @@ def indentations(parents: Sequence[int]) -> list[int]:
     """Return each agent's steps of indentation, before they are bounded.
 
     Args:
-        parents: of each agent its first parent, which is older; -1 for a root.
+        parents: each agent's first parent, which is older; -1 for a root.
     """
     children = [0] * len(parents)
     for parent in parents:
@@ -94,7 +94,7 @@ def indentations(parents: Sequence[int]) -> list[int]:
 
 
 def extent_of(members: Members, steps: Sequence[int]) -> Extent:
-    """Return how much the rows of these agents hold; ``steps`` is what ``indentations`` says of them."""
+    """Return the largest extent of these agents' rows; ``steps`` is the result of ``indentations`` for them."""
     own = map(add, members.own_resolved, members.own_unresolved)
     clade = map(add, members.clade_resolved, members.clade_unresolved)
     return Extent(max(steps, default=0), len(steps), max(own, default=0), max(clade, default=0))
@@ -104,7 +104,7 @@ def columns_of(extent: Extent, width: int | None, marks: int) -> Columns:
     """Return the columns for rows of such an extent.
 
     Args:
-        extent: what the rows hold.
+        extent: the largest extent of the rows.
         width: cells of a line; None where nothing bounds it. Parts of least use are left out until the others fit.
         marks: cells for marks in front of and behind an agent's number.
     """

@@ -17,7 +17,7 @@ _ESCAPED = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34,
 NUMBER = 5
 """Cells of a line's number."""
 SEEN = 2_000
-"""Characters of a line that are looked at where no more than a window of it is seen."""
+"""Maximum characters of a line that are read where only a window of it is seen."""
 _BETWEEN = " │ "
 
 

@@ -34,7 +34,7 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
     """
     facts = run_summary(run) if facts is None else facts
     lines = [*_head(facts), *_counts(run, facts), *spend_lines(run.tree)]
-    # A notice that asks for somebody stands where it is seen.
+    # A notice that needs a person stands near the top.
     if facts["paused"]:
         lines.insert(1, fact("paused", one_line(facts["paused"], 200), Tone.WARN))
     if facts["waiting"]:

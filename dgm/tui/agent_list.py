@@ -33,7 +33,7 @@ class AgentList(LineList):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.TREE)]
 
     class Touched(Message):
-        """A person moved the cursor."""
+        """A message: a person moved the cursor."""
 
     def __init__(self, reader: Reader, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
 """Theme names on the command line and in Textual; the last theme shows the terminal's own colours."""
 LOADING_S, LOOK_S = 0.05, 0.5
-"""Seconds between looks at the reader, until there is something to show and afterwards."""
+"""Seconds between checks of the reader, until there is something to show and afterwards."""
 MARKS = 2
 _REMEMBERED = 100
 

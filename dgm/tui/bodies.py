@@ -1,4 +1,4 @@
-"""Texts that are looked at line by line in a ``TextView``. Lines are made when they are seen.
+"""Texts that a ``TextView`` shows line by line. Lines are made when they are seen.
 
 Nothing here knows of Textual; all text that comes from a run is neutralised on its way into a line.
 """
@@ -337,7 +337,7 @@ def _half(width: int) -> int:
 def found(
     body: Body, words: str, start: int, *, backwards: bool, wanted: Callable[[], bool] = lambda: True
 ) -> int | None:
-    """Return the next line after ``start`` that holds the words, whatever their case; round the ends.
+    """Return the next line after ``start`` that holds the words in any case; the search wraps round the ends.
 
     Args:
         body: the text to search.

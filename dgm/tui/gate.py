@@ -11,7 +11,7 @@ _LOOK_S = 0.01
 
 
 class Closed(DgmError):
-    """The browser is being left, or the run is not read yet: there is no answer."""
+    """An error: the browser is being left, or the run is not read yet, so there is no answer."""
 
 
 class Gate:

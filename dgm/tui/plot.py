@@ -19,7 +19,7 @@ def curve_lines(points: Sequence[Point] | None, width: int = WIDTH, height: int 
     """Draw the highest lower bound over evaluations in braille, that agent's rate as ``·``, and two axes.
 
     Args:
-        points: as ``report.curve`` gives them; None while they are worked out.
+        points: as ``report.curve`` gives them; None while they are computed.
         width: cells of the field, at least 2.
         height: rows of the field, at least 2.
     """

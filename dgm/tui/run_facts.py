@@ -112,7 +112,7 @@ def _slots(run: Run, how: str, begun: Mapping[ActionId, float], now: float) -> I
         yield line(
             Span(f"  {action:>6} ", Tone.DIM),
             *_doing(what, living=living),
-            # Nobody knows when the process died.
+            # The time at which the process died is unknown.
             Span(f"  for {since}, {took}" if living else f"  {took}", Tone.DIM),
         )
     for action in tree.to_redo():

@@ -48,7 +48,7 @@ _TYPED = (
 
 
 class HelpLines(LineList):
-    """The table."""
+    """The table of keys as lines."""
 
     def __init__(self) -> None:
         super().__init__()

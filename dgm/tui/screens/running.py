@@ -1,4 +1,4 @@
-"""The run as a whole, while it goes on or after."""
+"""The screen of the run as a whole, while it is performed and afterwards."""
 
 import time
 from collections import deque

@@ -58,7 +58,7 @@ def load(reader: Reader, agent: AgentId, other: AgentId | None, *, beside: bool)
 def of_patch(data: bytes, title: str, *, beside: bool) -> "PatchBody":
     """Return a patch as git writes it, ready to be shown in both forms."""
     body = PatchBody(Patch(data), title, beside=True)
-    # The lines are paired now; a person would wait for it when the patch is turned.
+    # The lines are paired now, so that nobody waits for it when the patch is turned.
     if not beside:
         body.turned()
     return body

@@ -20,7 +20,7 @@ from dgm.tui.tabs.evaluations import ONE
 READ = 500
 """Maximum number of evaluations whose traces are read, the last ones."""
 OUT_OF_MEMORY = 137
-"""Exit code of a program that a sandbox ended for its memory."""
+"""Exit code of a program that a sandbox ended for exceeding its memory."""
 
 
 @dataclass(frozen=True, slots=True)
