@@ -1,1 +1,1 @@
-"""Lends one model to one sandbox over a unix socket: counts, records, serves what was paid for, cuts off."""
+"""Lend one model to one sandbox over a unix socket: count and record calls, serve recorded replies, enforce limits."""

@@ -1,4 +1,4 @@
-"""Answers agents' requests for completions: as the JSON they are where the protocols agree, else by a translation."""
+"""Answer agents' completion requests: pass them through when both protocols agree, else translate."""
 
 import asyncio
 import contextlib
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 CONTINUED = (openai_responses.WIRE,)
-"""Protocols in which a call may name the answer that it goes on from."""
+"""Protocols in which a call may name the answer that it continues."""
 
 
 class Answering:
-    """Answers for one gateway."""
+    """The request handler of one gateway."""
 
     def __init__(self, caller: Caller, ledger: Ledger, aliases: Mapping[str, str]) -> None:
-        """Keep what is asked with.
+        """Create the handler.
 
         Args:
             caller: asks the models.
-            ledger: knows how much a model can write.
-            aliases: names that agents may ask for → the model that each stands for, ``default`` for the lent one.
+            ledger: knows the maximum output of each model.
+            aliases: map of names that agents may ask for to model names; ``default`` is the lent one.
         """
         self._caller = caller
         self._ledger = ledger
@@ -46,7 +46,7 @@ class Answering:
         """Answer one request for a completion.
 
         Raises:
-            BadRequest, RequestRefused: the agent is told.
+            BadRequest, RequestRefused: the agent gets this as an error.
             Infrastructure: the model failed.
             JobEnded: the job ended before the call was sent.
         """
@@ -55,7 +55,7 @@ class Answering:
             return await self._pass(wire, lease, http, raw)
         return await self._translate(wire, lease, http, raw)
 
-    # Requests that pass as they are
+    # Requests that pass unchanged
 
     async def _pass(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
         from starlette.responses import Response, StreamingResponse
@@ -91,7 +91,7 @@ class Answering:
         return Response(in_form(reply, request).content, media_type=JSON)
 
     async def _told(self, lease: Lease, call: Call, request: WireRequest) -> AsyncIterator[bytes]:
-        """Give a stream's bytes as they come; where the answer breaks in the middle, the connection is broken off."""
+        """Yield a stream's bytes as they arrive; break the connection off where the answer breaks in the middle."""
         try:
             if call.outcome.done():
                 yield in_form(call.outcome.result(), request).content
@@ -109,7 +109,7 @@ class Answering:
         if request.protocol is WireProtocol.RESPONSES:
             lease.memory.remember_raw(request, reply)
 
-    # Requests between different protocols, and to models that speak none
+    # Requests between different protocols, and to models without a wire protocol
 
     async def _translate(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
         from starlette.responses import Response, StreamingResponse
@@ -144,7 +144,7 @@ class Answering:
         return Response(wire.render(answer), media_type=JSON)
 
     async def said(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
-        """Return the key of one call and its reply in dgm's own form, whatever the model speaks."""
+        """Return the key of one call and its reply in dgm's own form, for any protocol of the model."""
         protocol = lease.protocol
         if protocol is None or lease.role == DRY_RUN or lease.memory.holds(request):
             key, reply = await self._caller.answer(lease, ordinal, request)
@@ -163,13 +163,13 @@ class Answering:
         assert isinstance(said, WireReply)
         return key, reply_of(said, body)
 
-    # What a request may say
+    # Checks of a request
 
     def check_model(self, asked: str, lease: Lease) -> None:
         """Refuse a name that does not stand for the lent model.
 
         Raises:
-            BadRequest: naming those that do.
+            BadRequest: the name is unknown; the message lists the known names.
         """
         names = self.names(lease)
         if asked not in names:
@@ -188,7 +188,7 @@ class Answering:
         return lease.wire_model.own_name if lease.wire_model else lease.model.name
 
     def output(self, lease: Lease, wished: int | None) -> int:
-        """Return the limit of output of a request that wishes for so much."""
+        """Return the output limit for a request that asks for ``wished`` tokens."""
         most = lease.limits.output_tokens
         if lease.role != DRY_RUN:
             most = min(most, self._ledger.price(lease.model.name).max_output or most)
@@ -196,7 +196,7 @@ class Answering:
 
 
 async def _unless_gone(call: Call, http: "HttpRequest") -> WireReply | None:
-    """Return a call's reply; None where the agent hung up before. The call goes on all the same."""
+    """Return a call's reply; None if the agent hung up first. The call continues in either case."""
     if not call.outcome.done():
         gone = asyncio.ensure_future(http.receive())
         try:
@@ -212,6 +212,6 @@ async def _unless_gone(call: Call, http: "HttpRequest") -> WireReply | None:
 
 
 def _retrieve(task: "asyncio.Task[Any]") -> None:
-    """Hear of a failure, which whoever listens to the call hears as well."""
+    """Retrieve a task's exception, so that asyncio does not warn; the listeners of the call receive it too."""
     if not task.cancelled():
         task.exception()

@@ -1,9 +1,12 @@
-"""Anthropic's messages protocol: its requests to ``dgm.messages``; the answers are ``messages_answer``'s.
+"""Translate requests of Anthropic's messages protocol to ``dgm.messages``; ``messages_answer`` translates the answers.
 
-Thinking that comes back is ignored, since the gateway remembers it as the vendor wrote it. How much to think is
-one word here: ``output_config.effort`` if it is given; else ``high`` for adaptive thinking, whose default that is;
-else the word for the budget of enabled thinking (below 4,000 tokens ``low``, below 16,000 ``medium``, else ``high``);
-``none`` for disabled thinking; without any of it, as the model does.
+Thinking that comes back is ignored, because the gateway remembers it as the vendor wrote it. The effort is one word:
+
+- ``output_config.effort`` if it is given
+- ``high`` for adaptive thinking, because that is its default
+- for enabled thinking, by budget: below 4,000 tokens ``low``, below 16,000 ``medium``, else ``high``
+- ``none`` for disabled thinking
+- the model's default if nothing is given
 """
 
 import json
@@ -25,19 +28,19 @@ from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol
 
 BUDGETS = ((4_000, "low"), (16_000, "medium"))
 MIN_BUDGET = 1024
-"""The protocol's own bound."""
+"""Minimum thinking budget of the protocol, in tokens."""
 MAX_STOPS = 100
 BLOCK_GAP = "\n\n"
-"""Between the texts of several blocks, which would else run together; within an assistant's turn nothing is added."""
+"""Separator between the texts of several blocks, which would else run together; not used in an assistant's turns."""
 
 BOOKKEEPING = (
-    # Who asks and how the provider bills: none of it reaches the model.
+    # Caller identity and billing; none of it reaches the model.
     *("metadata", "service_tier", "user_profile_id"),
-    # Caching is the adapter's, and changes the cost only.
+    # The adapter controls caching; it changes only the cost.
     *("cache_control", "diagnostics"),
 )
 KEEP_THINKING = {"type": "clear_thinking_20251015", "keep": "all"}
-"""What is done anyway: the gateway puts the thinking of every turn back."""
+"""The edit that the gateway always makes: it puts the thinking of every turn back."""
 PROVIDER_SIDE = "no tools of a provider, and no remote servers"
 REQUEST = keys(
     "messages system model max_tokens tools tool_choice stop_sequences temperature top_p thinking output_config stream",
@@ -66,8 +69,8 @@ USE = keys("type id name input", ["cache_control"], {"caller": ({"type": "direct
 RESULT = keys("type tool_use_id content is_error", ["cache_control"])
 TOOL = keys(
     "type name description input_schema",
-    # Whether a provider enforces the schema or the model follows it: the schema is the same, and is sent.
-    # How finely an input is streamed does not change it.
+    # The schema is sent either way, whether a provider enforces it or the model follows it. Streaming an input in finer
+    # steps does not change it.
     ["cache_control", "strict", "eager_input_streaming"],
     {"defer_loading": (False,), "allowed_callers": (["direct"],), "input_examples": ([],)},
 )
@@ -76,14 +79,14 @@ CHOICE = keys("type name disable_parallel_tool_use")
 
 
 def parse(body: bytes) -> Call:
-    """Reads a request's body.
+    """Parse a request's body.
 
     Raises:
-        BadRequest: it is no request for a message, or asks for what is not offered.
+        BadRequest: it is no request for a message, or it asks for something that is not offered.
     """
     given = parsing.document(body)
     if given.get("thread") is not None:
-        # The vendor's tool runner asks for it unbidden; told in this code, it goes on without.
+        # The vendor's tool runner sends this unasked; when refused with this code, it goes on without it.
         raise BadRequest("thread is not offered here: send the whole conversation", NO_THREADS)
     parsing.check(given, REQUEST)
     most = parsing.whole(given.get("max_tokens"), "max_tokens")
@@ -122,7 +125,7 @@ WIRE = Wire(
 
 
 def _thinking(given: JsonObject, most: int) -> tuple[str, str]:
-    """How much to think, and how the thinking is told: ``summarized``, ``omitted``, or not at all."""
+    """Return the effort and the display of thinking: ``summarized``, ``omitted``, or empty for none."""
     output = parsing.record(
         {} if given.get("output_config") is None else given["output_config"], "output_config"
     )
@@ -180,7 +183,7 @@ def _blocks(content: Any, place: str) -> list[tuple[JsonObject, str]]:  # noqa: 
 
 
 def _user(content: Any, place: str) -> list[Message]:  # noqa: ANN401
-    """The results of tools, each a message of its own, then what the user says."""
+    """Return the tool results, each as its own message, followed by the user's text."""
     if isinstance(content, str):
         return [Message(Role.USER, content)]
     found: list[Message] = []
@@ -257,7 +260,7 @@ def _tool(given: JsonObject, place: str) -> Tool:
 
 
 def _tool_choice(value: Any) -> tuple[str, bool]:  # noqa: ANN401
-    """The wish, and whether several calls may come at once."""
+    """Return the tool choice, and whether several calls may come at once."""
     if value is None:
         return "auto", True
     given = parsing.record(value, "tool_choice")

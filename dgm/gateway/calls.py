@@ -1,7 +1,7 @@
-"""One model call under way: its answer goes to whoever listens, as it comes, and its course is told to its lease.
+"""One model call in flight: it streams its answer to all listeners and reports its progress to its lease.
 
-An agent may hang up and ask the same again, and an action may be performed again while its call is still at the
-provider: whoever asks the same joins the call. A call is never cancelled while it may be billed.
+An agent may hang up and repeat the request, and an action may be retried while its call is still at the provider. An
+identical request joins the call. A call is never cancelled while it may be billed.
 """
 
 import asyncio
@@ -14,33 +14,33 @@ from dgm.messages import CallKey, WireReply, WireRequest
 
 
 class AnswerCut(Exception):
-    """What was handed on of an answer is not its beginning any more: the answer broke in the middle."""
+    """The error of a stream that broke: the bytes handed on so far are no longer a prefix of the answer."""
 
 
 class JobEnded(Exception):
-    """The job that a call belongs to ended before the call was sent."""
+    """The error of a call whose job ended before the call was sent."""
 
 
 class Call:
-    """A call to a provider, and its answer as far as it came; ``dgm.protocols.Delivery``.
+    """A call to a provider, and the part of its answer that has arrived; implements ``dgm.protocols.Delivery``.
 
     Attributes:
         key: set when the call is bought.
         most: its worst case, set with the key.
         begun: whether its beginning is in the journal, so that it needs an end there.
         paying: whether it may be billed now.
-        wasted: estimate of what tries that broke are billed.
-        abandoned: whether its job has ended and none has joined it since.
-        quiet: whether nothing is handed on before the end, since it may not be for the agent.
-        listeners: agents' requests that wait for its answer.
+        wasted: estimated usage billed for broken tries.
+        abandoned: whether its job has ended and no other job has joined it since.
+        quiet: whether the bytes are withheld until the end, because the answer may not be for the agent.
+        listeners: number of agents' requests that wait for its answer.
     """
 
     def __init__(self, request: WireRequest, began: Callable[["Call"], Awaitable[None]]) -> None:
-        """Begin nothing yet.
+        """Create a call that has not been sent.
 
         Args:
-            request: what is asked.
-            began: awaited before the first try is sent; returns when that is durable.
+            request: the request to send.
+            began: awaited before the first try is sent; returns when the call's beginning is durable.
         """
         self.request = request
         self.key: CallKey | None = None
@@ -50,7 +50,7 @@ class Call:
         self.quiet = False
         self.abandoned = False
         self.outcome: asyncio.Future[WireReply] = asyncio.get_running_loop().create_future()
-        # Nobody may be left to hear of a failure.
+        # Retrieve the exception: there may be no listener for a failure.
         self.outcome.add_done_callback(_heard)
         self.begun = False
         self.most = Usage()
@@ -62,14 +62,14 @@ class Call:
         self._sent: float | None = None
 
     def enter(self) -> None:
-        """Note that the call's turn among those of its own job has come: from here on it waits for others."""
+        """Note that the call's turn within its own job has come; from here on it waits for other jobs."""
         self._entered = time.monotonic()
 
-    # What the model tells
+    # Callbacks of the model
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """As ``Delivery.waiting``.
+        """Implement ``Delivery.waiting``.
 
         Raises:
             JobEnded: nobody needs the answer any more, so the call gives its place back.
@@ -80,30 +80,30 @@ class Call:
         yield
 
     async def sending(self) -> None:
-        """As ``Delivery.sending``."""
+        """Implement ``Delivery.sending``."""
         if not self.begun:
             await self._began(self)
         self._sent, self.paying = time.monotonic(), True
 
     def pass_on(self, data: bytes) -> None:
-        """As ``Delivery.pass_on``."""
+        """Implement ``Delivery.pass_on``."""
         if self.quiet:
             return
         self._came += data
         self._wake()
 
     def take_back(self, wasted: Usage) -> None:
-        """As ``Delivery.take_back``."""
+        """Implement ``Delivery.take_back``."""
         self.wasted += wasted
         if self._came:
             self._came = bytearray()
             self._broken += 1
             self._wake()
 
-    # What its lease and its listeners ask
+    # Queries of its lease and its listeners
 
     def lost(self, since: float, now: float) -> tuple[float, float]:
-        """Return the time (monotonic seconds, from and to) that whoever listens since then lost by waiting."""
+        """Return the span (monotonic seconds, from and to) that a listener since ``since`` lost by waiting."""
         if self._entered is None:
             return now, now
         begun = max(since, self._entered)
@@ -113,7 +113,7 @@ class Call:
         return begun, max(begun, end)
 
     def end(self, reply: WireReply | BaseException) -> None:
-        """Give the answer, or why there is none, to all that listen."""
+        """Give the answer, or the reason for its absence, to all listeners."""
         self.paying = False
         if self.outcome.done():
             return
@@ -126,17 +126,21 @@ class Call:
         self._wake()
 
     async def begins(self) -> None:
-        """Return when bytes of the answer are there, or its end; raises what the call failed with."""
+        """Wait until the first bytes of the answer or its end arrive.
+
+        Raises:
+            Exception: the error with which the call failed.
+        """
         while not self._came and not self.outcome.done():
             await self._news()
         if not self._came:
             self.outcome.result()
 
     async def listen(self) -> AsyncIterator[bytes]:
-        """Give the answer's bytes as they come, the last ones when it is recorded.
+        """Yield the answer's bytes as they arrive; the last bytes follow once the answer is recorded.
 
         Raises:
-            AnswerCut: the answer broke in the middle; whoever asks again hears the next try's.
+            AnswerCut: the answer broke in the middle; a repeated request receives the next try.
         """
         told, broken = 0, self._broken
         while True:
@@ -174,7 +178,7 @@ def _heard(outcome: "asyncio.Future[WireReply]") -> None:
 
 
 def united(spans: "list[tuple[float, float]]") -> float:
-    """Return the length of the union of spans of time, in seconds."""
+    """Return the length of the union of time spans, in seconds."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(spans):
         total += max(0.0, end - max(start, reached))

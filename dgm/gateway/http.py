@@ -1,4 +1,4 @@
-"""What the gateway reads of an HTTP request, and the answers that are no model's."""
+"""Parsing of HTTP requests to the gateway, and the answers that do not come from a model."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 DRAINED_BYTES = 200_000_000
-"""Read of a body that is too large, so that its sender can read the refusal."""
+"""Maximum bytes read of an oversized body, so that its sender can read the refusal."""
 JSON = "application/json"
 EVENTS = "text/event-stream"
 
 
 def spoken(http: "HttpRequest") -> Wire:
-    """The protocol that a client speaks, where the path does not say."""
+    """Return the protocol of a client, for paths that do not determine it."""
     return anthropic_messages.WIRE if "anthropic-version" in http.headers else openai_chat.WIRE
 
 
 async def body_of(http: "HttpRequest", limit: int) -> bytes:
-    """The body.
+    """Return the body of a request.
 
     Raises:
         BadRequest: it is larger than ``limit`` bytes, or the connection ended within it.
@@ -46,28 +46,28 @@ async def body_of(http: "HttpRequest", limit: int) -> bytes:
 
 
 def token_of(http: "HttpRequest") -> str:
-    """The key that a client sends, as OpenAI's clients do or as Anthropic's; empty where it sends none."""
+    """Return the key that a client sends, in OpenAI's or Anthropic's header; empty if it sends none."""
     scheme, _, token = http.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else http.headers.get("x-api-key", "")
 
 
 def refusal_of(wire: Wire, status: int, code: str, message: str) -> "Response":
-    """An error in the words of the protocol."""
+    """Return an error response in the words of the protocol."""
     from starlette.responses import Response
 
-    # Clients of the vendors ask again after a 503 unless they are told not to.
+    # Vendors' clients retry after a 503 unless they are told not to.
     headers = {"x-should-retry": "false"}
     return Response(wire.render_error(status, code, message), status, headers, JSON)
 
 
 def no_key(wire: Wire) -> "Response":
-    """What a client hears whose key is none."""
+    """Return the response to a client without a valid key."""
     return refusal_of(
         wire, 401, "invalid_api_key", "no such key: it was never given out, or its job has ended"
     )
 
 
 async def streamed(events: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """The events, for a server that wants to wait for each."""
+    """Yield the events asynchronously, for a server that awaits each one."""
     for event in events:
         yield event

@@ -1,6 +1,6 @@
-"""Makes what was paid for durable: every exchange is in the traces and the log before its reply is handed on.
+"""Make paid calls durable: every exchange is in the traces and the log before its reply is handed on.
 
-Exchanges that end at about the same time are made durable together: syncing is what it costs.
+Exchanges that end at about the same time are synced together, because syncing is the expensive part.
 """
 
 import asyncio
@@ -30,18 +30,18 @@ from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall, Reques
 from dgm.models.checking import overrun_words
 
 _CONVERSATIONS = 64
-"""Conversations whose last request is kept in memory, for the next one to build on."""
+"""Number of conversations whose last request is kept in memory as the base of the next one."""
 _LINKS = 32
-"""A request is stored whole after so many that build on each other."""
+"""Number of requests that may build on each other before one is stored whole."""
 _TOGETHER = 32
-"""Exchanges at most that are made durable together."""
+"""Maximum number of exchanges that are made durable together."""
 _SHOWN = 500
-"""Characters kept of a refusal's message, which may quote what an agent sent."""
+"""Characters kept of a refusal's message, which may quote the agent's input."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """A call on its way to the disk, and what is told when it is there."""
+    """A call that is being written to disk, with the future to resolve when it is durable."""
 
     call: BegunCall | PaidCall
     settles: Sequence[CutCall]
@@ -49,14 +49,14 @@ class _Waiting:
 
 
 class RunJournal:
-    """The gateway's journal of one run: ``dgm.protocols.Journal``; used in one event loop at a time."""
+    """The gateway's journal of one run, implementing ``dgm.protocols.Journal``; used in one event loop at a time."""
 
     def __init__(self, run: Run, told: Callable[[Recorded], None] = lambda _: None) -> None:
-        """Write nothing yet.
+        """Create a journal that has written nothing.
 
         Args:
             run: open to write, or to be read only.
-            told: hears of what a person should know at once.
+            told: called with messages that a person should see at once.
         """
         self._run = run
         self._told = told
@@ -66,7 +66,7 @@ class RunJournal:
         self._writer: asyncio.Task[None] | None = None
 
     def exchanges(self, action: ActionId) -> Sequence[Exchange]:
-        """What the action was answered so far, in the order of its calls.
+        """Return the action's recorded exchanges, in the order of its calls.
 
         Raises:
             ArchiveCorrupt: a trace is missing or damaged.
@@ -78,11 +78,11 @@ class RunJournal:
         return cut_calls(self._run, action)
 
     async def begin(self, call: BegunCall) -> None:
-        """Make it durable that a call is about to be sent; as ``record``."""
+        """Record durably that a call is about to be sent; raises as ``record``."""
         await self._put(call, ())
 
     async def record(self, call: PaidCall, settles: Sequence[CutCall] = ()) -> None:
-        """Make the exchange durable; returns only when it is on disk, even if it is cancelled meanwhile.
+        """Make the exchange durable; return only when it is on disk, even if cancelled meanwhile.
 
         Raises:
             Infrastructure: the disk is full or failing; nothing was recorded.
@@ -103,12 +103,12 @@ class RunJournal:
             raise
 
     def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:
-        """Note what a call that was begun and got no answer is counted at."""
+        """Record the usage to count for a call that was begun and got no answer."""
         self._begun.pop(CallKey(action, number), None)
         self._run.append(CallBooked(action, number, model, role, usage))
 
     def lose(self, call: BegunCall) -> None:
-        """Count a call that was cut off at its worst case, until it is answered; nothing if its answer is recorded.
+        """Count a call that was cut off at its worst case, until it is answered; do nothing if its answer is recorded.
 
         Raises:
             Infrastructure: the disk is full or failing.
@@ -121,7 +121,7 @@ class RunJournal:
             self._run.append(booked)
 
     def book_cut_calls(self) -> None:
-        """Count every call that a dead process had begun at its worst case; once, before the first call."""
+        """Count every call that a dead process had begun at its worst case; call once, before the first call."""
         opened = list(self._run.tree.model_calls.open.values())
         booked = [
             CallBooked(one.action, one.number, one.model, one.role, one.most, open=True, request=one.request)
@@ -136,19 +136,19 @@ class RunJournal:
     def learned(
         self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
     ) -> None:
-        """Note what is known of a model's abilities from now on."""
+        """Record the known abilities of a model from now on."""
         self._tell(ModelLearned(model, abilities, words[:_SHOWN], usage or Usage()))
 
     def waits(self, model: str, words: str, until: float) -> None:
-        """Note that calls of a model wait until a Unix time, and why."""
+        """Record that calls of a model wait until a Unix time, and the reason."""
         self._tell(ModelNoted(model, NoteKind.WAITS, words[:_SHOWN], until))
 
     def overran(self, model: str, asked: int, billed: int) -> None:
-        """Note that a model billed more output tokens than it was asked for."""
+        """Record that a model billed more output tokens than the request allowed."""
         self._tell(ModelNoted(model, NoteKind.OVERRUN, overrun_words(asked, billed)))
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
-        """Notes that the agent was refused something, and what."""
+        """Record a refusal of an agent's request, with its code and message."""
         self._run.append(CallRefused(action, role, status, code, message[:_SHOWN]))
 
     async def _write(self) -> None:
@@ -158,7 +158,7 @@ class RunJournal:
             del self._waiting[: len(batch)]
 
     def _ended(self, writer: asyncio.Task[None]) -> None:
-        """Lets nobody wait for a writer that the end of the program cut short."""
+        """Cancel all waiting calls when the end of the program cuts the writer short."""
         if writer.cancelled():
             for one in self._waiting:
                 one.recorded.cancel()
@@ -166,7 +166,7 @@ class RunJournal:
 
     async def _write_together(self, batch: Sequence[_Waiting]) -> None:
         try:
-            # Traces are synced in a thread; the log is written here, where its events are folded in their order.
+            # Traces are synced in a thread. The log is written here, where its events are folded in order.
             events = await asyncio.to_thread(self._put_traces, batch)
             self._run.append_many(events)
         except Exception as error:  # noqa: BLE001  (raised again where the call is waited for)
@@ -174,7 +174,7 @@ class RunJournal:
             if len(batch) == 1:
                 batch[0].recorded.set_exception(error)
                 return
-            # One that cannot be recorded takes no other with it.
+            # An exchange that cannot be recorded must not fail the others.
             for one in batch:
                 await self._write_together([one])
         else:
@@ -208,7 +208,7 @@ class RunJournal:
         return name_of(data)
 
     def _encoded(self, action: ActionId, request: Request | WireRequest) -> bytes:
-        """Return the request on top of the action's last one, which it replaces."""
+        """Return the request as a difference to the action's last one, which it replaces."""
         base = self._last.pop(action, None)
         if base and base.links >= _LINKS:
             base = None

@@ -1,7 +1,7 @@
-"""One model lent to one agent for one action: what it may take, and what it took.
+"""One model lent to one agent for one action: its limits and its usage.
 
-A lease decides whether a further call is admitted; asking the model and making its reply durable is the
-gateway's, what the whole run may spend the ledger's.
+A lease decides whether a further call is admitted. The gateway asks the model and makes its reply durable; the ledger
+limits the spend of the whole run.
 """
 
 import asyncio
@@ -32,44 +32,45 @@ from dgm.protocols import LentModel, WireModel
 from dgm.wires import WIRES, whole_of
 
 SPENT = "action_limit_exceeded"
-"""The word for a call that a limit of its action forbids."""
+"""Error code of a call that a limit of its action forbids."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """What one action may ask of its model."""
+    """Limits on one action's use of its model."""
 
     calls: int = 80
     tokens: int = 4_000_000
-    """Input and output of all calls; the call that crosses it is still answered."""
+    """Maximum input and output tokens of all calls; the call that crosses the limit is still answered."""
     usd: float | None = None
-    """Money for all calls; a call whose worst case would cross it is refused."""
+    """Maximum cost of all calls in US dollars; a call whose worst case would cross it is refused."""
     concurrent: int = 4
-    """Further calls wait."""
+    """Maximum number of concurrent calls; further calls wait."""
     waiting: int = 64
-    """Requests at once, those that wait included; more are refused."""
+    """Maximum number of open requests, waiting ones included; more are refused."""
     body_bytes: int = 4_000_000
     output_tokens: int = 16_000
-    """Of one reply; a larger wish is cut down to this."""
+    """Maximum output tokens of one reply; a larger request is reduced to this."""
     refusals: int = 20
-    """So many are recorded; more are only counted."""
+    """Maximum number of recorded refusals; further ones are only counted."""
 
 
 class Lease:
-    """What an agent's token stands for, and the account of what was done with it.
+    """The grant behind an agent's token, with the account of its use.
 
     Attributes:
         wire_model: the model, where it is asked in its provider's protocol.
-        token: worthless outside the gateway that made it, and there when the lease has ended.
+        token: the agent's key; worthless outside the gateway that made it, and still set when the lease has ended.
         usage: of all answered calls, those served from the journal included.
-        calls: answered calls.
-        refusals: requests that were answered with an error.
-        refused: the words for why, each once, in their order.
-        foreign: refusals for reasons that are not the agent's.
-        heard: numbers of the calls that this performance of the action was answered so far.
-        open: requests that are not answered yet.
+        calls: number of answered calls.
+        refusals: number of requests that were answered with an error.
+        refused: the codes of the refusals, each once, in order.
+        foreign: number of refusals for reasons that are not the agent's.
+        heard: numbers of the calls that were answered so far in this attempt of the action.
+        open: number of requests that are not answered yet.
         cut: whether the agent saw the beginning of an answer that broke off.
-        failure: set when the model or the journal failed; what the agent did then says nothing of the agent.
+        failure: set when the model or the journal failed; the agent's behaviour after that says nothing about the
+            agent.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Lease:
 
     @property
     def protocol(self) -> WireProtocol | None:
-        """The protocol in which the model is asked, or was when it was recorded; None: in dgm's own form."""
+        """The protocol in which the model is asked, or was when it was recorded; None: dgm's own form."""
         return self.wire_model.protocol if self.wire_model else self.memory.protocol
 
     @property
@@ -129,7 +130,7 @@ class Lease:
 
     @property
     def lost_s(self) -> float:
-        """Seconds in which the agent waited for its turn, a pause of its provider or a try that failed."""
+        """Seconds in which the agent waited for its turn, a pause of its provider or a failed try."""
         now = time.monotonic()
         return united([call.lost(since, now) for call, since in self._heard_since])
 
@@ -139,7 +140,7 @@ class Lease:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """One request, from its arrival to its answer.
+        """Count one request as open, from its arrival to its answer.
 
         Raises:
             BadRequest: too many are open.
@@ -153,7 +154,7 @@ class Lease:
             self.open -= 1
 
     def admit(self) -> int:
-        """Counts a call on its arrival, from 1.
+        """Count a call on its arrival and return its number, from 1.
 
         Raises:
             BadRequest: the action's calls or tokens are used up.
@@ -165,7 +166,7 @@ class Lease:
         return self._admitted
 
     def check(self) -> None:
-        """Look again when a call's turn has come.
+        """Check the lease again when a call's turn has come.
 
         Raises:
             Infrastructure: an earlier call failed.
@@ -176,7 +177,7 @@ class Lease:
         self.check_tokens()
 
     def check_tokens(self) -> None:
-        """Looks again when a call's turn has come: those before it may have used up what there was.
+        """Check the tokens again when a call's turn has come: earlier calls may have used them up.
 
         Raises:
             BadRequest: the action's tokens are used up.
@@ -186,7 +187,7 @@ class Lease:
 
     @contextmanager
     def hold(self, most: WorstCase) -> Iterator[None]:
-        """Sets a call's worst case aside from this action's money while the context lasts.
+        """Reserve a call's worst case from this action's money while the context lasts.
 
         Raises:
             BadRequest: that would cross the action's limit.
@@ -215,7 +216,7 @@ class Lease:
 
     @contextmanager
     def paying(self) -> Iterator[None]:
-        """From here on the current task's call may be billed: it is no longer cancelled with the lease."""
+        """Protect the current task from cancellation with the lease: from here on its call may be billed."""
         task = asyncio.current_task()
         if task in self._tasks:
             self._paying.add(task)
@@ -232,7 +233,7 @@ class Lease:
         self._last = (request, reply)
 
     def refuse(self, code: str, message: str = "", *, own: bool = True) -> None:
-        """Count a request that was answered with an error; ``own``: for a reason that is the agent's."""
+        """Count a request that was answered with an error; ``own``: the agent caused it."""
         self.refusals += 1
         self.refused[code] = None
         if not own:
@@ -241,23 +242,23 @@ class Lease:
 
     @property
     def blameless(self) -> str:
-        """Why what the agent did says nothing of it: all its calls were refused for reasons that are not its own."""
+        """The reason why the agent's behaviour says nothing about it; empty unless all refusals had others' reasons."""
         if self.calls or not self.foreign or self.foreign < self.refusals:
             return ""
         return f"all {self.refusals} model calls were refused, none for a reason of the agent's: {self.last_words}"
 
     def fail(self, failure: Infrastructure) -> None:
-        """Keeps the first failure."""
+        """Record a failure, unless an earlier one is recorded."""
         self.failure = self.failure or failure
 
     async def outlive(self, limit_s: float) -> None:
-        """Tells an agent that gave up, or was slow, from one whose model failed it; for one that has ended.
+        """Wait for the calls in flight of a finished agent, to tell a slow agent from a failed model.
 
-        The calls under way are waited for, because only their end shows what the agent waited for; one that is later
-        goes on, and whoever performs the action again joins it.
+        Only the end of a call shows how long the agent waited for it. A call that takes longer than the limit goes on,
+        and a retry of the action joins it.
 
         Args:
-            limit_s: the agent's time; it is waited for as long again at most.
+            limit_s: the agent's time in seconds; the wait is at most as long again.
         """
         late = False
         if billed := self._billed():
@@ -270,12 +271,12 @@ class Lease:
             )
 
     def keep(self, task: "asyncio.Task[Any]") -> None:
-        """Ties a call that is under way to the lease."""
+        """Tie the task of a call in flight to the lease."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def end(self) -> Sequence["asyncio.Task[Any]"]:
-        """Cancels the calls that cost nothing yet; returns all, for whoever waits until they are recorded."""
+        """Cancel the calls that cost nothing yet; return all tasks, for callers that wait until they are recorded."""
         for call, _ in self._heard_since:
             call.abandoned = True
         for task in self._tasks - self._billed():

@@ -1,6 +1,6 @@
-"""Keeps a run's spend below its limits: before a call its worst case is set aside, after it what it really took counts.
+"""Keep a run's spend below its limits: reserve each call's worst case before it, count the real cost after it.
 
-The limits of one action are its lease's; what was spent is read from the run, so nothing is added up twice.
+The limits of one action belong to its lease. Past spend is read from the run, so nothing is added up twice.
 """
 
 import asyncio
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
     from dgm.models.pricing import Price
 
 LEAST_OUTPUT = 1_000
-"""Output tokens below which a call is not worth making with what is left of a budget."""
+"""Minimum output tokens for which a call is worth making with the rest of a budget."""
 ORDINARY_INPUT = 200_000
-"""Bound on the input of a call that one agent's size must not deny to the others."""
+"""Input tokens of an ordinary call; one oversized agent must not deny such calls to the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The most that one call can take."""
+    """The maximum usage of one call."""
 
     tokens: int
     usd: float
     input_tokens: int = 0
-    """Of ``tokens``."""
+    """The part of ``tokens`` that is input."""
 
 
 class Ledger:
-    """What may still be spent; one for all workers of a run.
+    """The remaining budget; one for all workers of a run.
 
     Attributes:
-        exhausted: set, to a line for people, once a call could not be afforded with nothing else under way.
+        exhausted: set, to a line for people, once a call could not be afforded with nothing else in flight.
     """
 
     def __init__(
         self, prices: Mapping[str, "Price"], spent: Callable[[], Usage], budget: Callable[[], Budget]
     ) -> None:
-        """Holds nothing yet.
+        """Create a ledger without reservations.
 
         Args:
             prices: by the name of each model that is lent.
-            spent: of the whole run so far; must include a call as soon as it is journaled.
+            spent: returns the usage of the whole run so far; must include a call as soon as it is journaled.
             budget: of the run.
         """
         self._prices = prices
@@ -67,26 +67,26 @@ class Ledger:
         self.exhausted = ""
 
     def price(self, model: str) -> "Price":
-        """What the model costs."""
+        """Return the price of the model."""
         return self._prices[model]
 
     def most(self, model: str, request: AnyRequest, before: MeasuredRequest | None) -> WorstCase:
         """Return the worst case of a request that limits its output.
 
         Args:
-            model: who is to be asked.
-            request: what is to be asked.
+            model: the model to ask.
+            request: the request to send.
             before: an earlier request of the same conversation, which makes the bound tighter.
         """
         output = output_bound(request)
         price = self._prices[model]
         given = input_bound(request, before)
-        # What is longer than the model can read is refused by its provider and costs nothing.
+        # The provider refuses, free of charge, a request longer than the model can read.
         given = min(given, price.context or given)
         return WorstCase(given + output, price.most(given, output), given)
 
     def priced(self, model: str, usage: Usage) -> Usage:
-        """Return the usage with what it cost."""
+        """Return the usage with its cost."""
         return replace(usage, usd=self._prices[model].cost(usage))
 
     def worst(self, model: str, most: WorstCase, input_tokens: int | None = None) -> Usage:
@@ -100,20 +100,20 @@ class Ledger:
     async def hold(
         self, model: str, request: AnyRequest, before: MeasuredRequest | None
     ) -> AsyncIterator[AnyRequest]:
-        """Sets the worst case aside while the context lasts; the real cost must be recorded before it ends.
+        """Reserve the worst case while the context lasts; record the real cost before it ends.
 
-        Waits, in order of arrival, while other calls hold what this one needs: they mostly take less than they hold. A
-        call that does not fit alone may have less output, so that a budget is not left half unspent: the request
-        that is yielded says how much. A reply that this cut short must not reach the agent.
+        Wait, in order of arrival, while other calls hold the needed budget: they mostly use less than they hold. A call
+        that does not fit alone may get less output, so that a budget is not left half unspent; the yielded request has
+        the reduced limit. A reply that this limit cut short must not reach the agent.
 
         Raises:
-            BudgetExhausted: it cannot be afforded, and no call is under way that could make room.
+            BudgetExhausted: it cannot be afforded, and no call is in flight that could make room.
             BadRequest: it is so large that it alone cannot be afforded; others still can.
         """
         async with self._queue:
             allowed, most = request, self.most(model, request, before)
             while True:
-                # An event of its own each time round: a release between check and wait is never missed.
+                # Create a new event each time round, so that a release between check and wait is never missed.
                 self._released = asyncio.Event()
                 lacking = self._lacking(most)
                 if not lacking:
@@ -131,19 +131,19 @@ class Ledger:
             self._held_usd = max(0.0, self._held_usd - most.usd)
             self._held_tokens -= most.tokens
             if not self._held_tokens:
-                # Sums of floats leave crumbs, which nobody holds.
+                # Float sums leave small remainders when nothing is reserved.
                 self._held_usd = 0.0
             self._released.set()
 
     def exhaust(self, why: str) -> BudgetExhausted:
-        """Notes that nothing more can be afforded, and returns the error that says so."""
+        """Note that nothing more can be afforded, and return the error that says so."""
         self.exhausted = self.exhausted or why
         return BudgetExhausted(why)
 
     def _shortened(
         self, model: str, request: AnyRequest, before: MeasuredRequest | None, lacking: str
     ) -> AnyRequest:
-        """The request with as much output as can be afforded with nothing else under way."""
+        """Return the request with as much output as can be afforded with nothing else in flight."""
         low, high = LEAST_OUTPUT, output_limit(request) or 0
         fitting = None
         while low <= high:
@@ -164,7 +164,7 @@ class Ledger:
         return fitting
 
     def _is_outsized(self, model: str, request: AnyRequest, before: MeasuredRequest | None) -> bool:
-        """Whether it is the request's own size that cannot be afforded: an ordinary one still could."""
+        """Return whether the request's own size is the problem: an ordinary one could still be afforded."""
         if input_bound(request, before) <= ORDINARY_INPUT:
             return False
         price = self._prices[model]
@@ -172,7 +172,7 @@ class Ledger:
         return not self._lacking(WorstCase(tokens, price.most(ORDINARY_INPUT, LEAST_OUTPUT)))
 
     def _lacking(self, most: WorstCase) -> str:
-        """Why the call cannot be afforded now; empty where it can."""
+        """Return the reason why the call cannot be afforded now; empty if it can."""
         budget, spent = self._budget(), self._spent()
         if budget.usd is not None and spent.usd + self._held_usd + most.usd > budget.usd:
             return (

@@ -1,4 +1,4 @@
-"""Folders of gateways whose process died: a socket that nobody listens on, and evidence that lay beside it."""
+"""Folders of dead gateway processes: a socket without a listener, and the evidence beside it."""
 
 import os
 import re
@@ -14,12 +14,12 @@ from dgm.archive.garbage import Leftover, disk_bytes
 
 GATEWAY = "folders of dead gateways"
 OLD_S = 3600.0
-"""Age from which a folder without a socket is a dead process's: one that lives makes its socket at once."""
+"""Age in seconds from which a folder without a socket is a dead process's: a live one makes its socket at once."""
 _NAME = re.compile(r"(dgm-gateway-(?:[0-9a-f]{16}-)?[a-z0-9_]{8})(?:-evidence-[a-z0-9_]{8})?")
 
 
 def dead_gateways(folder: Path | None = None, now: float | None = None) -> Iterator[Leftover]:
-    """Find this user's folders of gateways that serve nobody any more.
+    """Find this user's folders of gateways that no longer serve anybody.
 
     Args:
         folder: where temporary folders lie; the usual place if None.
@@ -54,7 +54,7 @@ def _is_dead(path: Path, gateway: Path, now: float) -> bool:
 
 
 def _listens(path: Path) -> bool:
-    # By way of the folder's descriptor: a path of a socket must be shorter than 108 bytes.
+    # Connect by way of the folder's descriptor: the path of a socket must be shorter than 108 bytes.
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as asking:
@@ -63,7 +63,7 @@ def _listens(path: Path) -> bool:
     except ConnectionRefusedError:
         return False
     except OSError:
-        return True  # it is busy, or cannot be asked
+        return True  # busy, or cannot be asked
     finally:
         os.close(folder)
     return True

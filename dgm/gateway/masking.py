@@ -1,4 +1,4 @@
-"""Compares two requests as a replay must: what no two runs share is masked before."""
+"""Compare two requests for a replay, after masking the parts that differ between any two runs."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from dgm.messages import Message, Request, WireRequest
 from dgm.wires import WIRES
 
 SHOWN = 60
-"""Characters of each side in a difference."""
+"""Characters of each side to show in a difference."""
 
 MASKS = (
     (re.compile(r"0x[0-9a-fA-F]{4,16}\b"), "<address>"),
@@ -24,7 +24,7 @@ MASKS = (
 
 
 def masked(text: str) -> str:
-    """The text without timings, clock times, addresses, temporary paths, process ids and local ports."""
+    """Return the text without timings, clock times, addresses, temporary paths, process ids and local ports."""
     for pattern, mask in MASKS:
         text = pattern.sub(mask, text)
     return text
@@ -37,14 +37,14 @@ SET_HERE = frozenset(
         *("id", "call_id", "tool_call_id", "tool_use_id"),
     )
 )
-"""Keys that the gateway sets, that say who asks, or that name what a provider numbers."""
+"""Keys that the gateway sets, that identify the caller, or that hold a provider's ids."""
 
 
 def first_difference(a: Request | WireRequest, b: Request | WireRequest) -> str | None:
     """Return where two requests first differ once masked, in one line; None when they ask the same.
 
-    What the gateway itself sets (the model's name, the bound on the output) and what vendors add is not compared.
-    A request in dgm's own form and a raw one are compared in dgm's form.
+    Settings of the gateway (the model's name, the bound on the output) and vendors' additions are not compared. A
+    request in dgm's own form and a raw one are compared in dgm's form.
     """
     if isinstance(a, WireRequest) and isinstance(b, WireRequest):
         if a.protocol is not b.protocol:
@@ -61,7 +61,7 @@ def _flat(place: str, value: object) -> Iterator[tuple[str, str]]:
     match value:
         case dict():
             for key in sorted(value):
-                # What is null is as good as not said.
+                # A null value equals a missing key.
                 if key not in SET_HERE and value[key] is not None:
                     yield from _flat(f"{place}.{key}" if place else key, value[key])
         case list():

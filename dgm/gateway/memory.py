@@ -1,4 +1,4 @@
-"""What was said in one job: replies that were already paid for, vendors' own forms of turns, answers to continue."""
+"""The memory of one job: paid replies, vendors' native forms of turns, and answers to continue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,18 +22,18 @@ from dgm.messages import (
 from dgm.wires import whole_of
 
 KEPT = 64
-"""Raw answers of one job that a later call may go on from."""
+"""Raw answers of one job that a later call may continue."""
 
 
 class Memory:
-    """Belongs to one lease, ends with it.
+    """The memory of one lease; it ends with the lease.
 
     Attributes:
-        protocol: of what was recorded as it went over the wire; None where nothing was.
+        protocol: of the recorded raw exchanges; None where there are none.
     """
 
     def __init__(self, paid: Sequence[Exchange] = ()) -> None:
-        """Take what an earlier performance of the action was answered."""
+        """Take the recorded exchanges of earlier attempts of the action."""
         self.protocol: WireProtocol | None = None
         self._paid: dict[int, Exchange] = {}
         self._late: dict[int, Exchange] = {}
@@ -43,22 +43,22 @@ class Memory:
         self._answers: dict[str, tuple[Message, ...]] = {}
         self._raw: list[tuple[WireRequest, WireReply]] = []
 
-    # Replies that were paid for
+    # Paid replies
 
     def add(self, exchange: Exchange) -> None:
-        """Take one more exchange that was paid for."""
+        """Add one more paid exchange."""
         if exchange.reply.error != CUT_SHORT:
             self._paid[exchange.number] = exchange
         if isinstance(exchange.request, WireRequest):
             self.protocol = exchange.request.protocol
 
     def add_late(self, exchange: Exchange) -> None:
-        """Take an exchange that was paid for while the job was under way, and that its agent has not heard."""
+        """Add an exchange that was paid for during the job and that the agent has not received."""
         self._late[exchange.number] = exchange
 
     @property
     def holds_neutral(self) -> bool:
-        """Whether something that was recorded in dgm's own form is not used up yet."""
+        """Whether an exchange recorded in dgm's own form is still unused."""
         return any(isinstance(exchange.request, Request) for exchange in self._paid.values())
 
     def holds(self, request: Request) -> bool:
@@ -67,10 +67,10 @@ class Memory:
         return any(isinstance(one, Request) and first_difference(one, request) is None for one in recorded)
 
     def take(self, request: AnyRequest, ordinal: int) -> Exchange | None:
-        """Return the exchange that answers the request, which is then used up.
+        """Return the exchange that answers the request, and mark it used.
 
-        That with the request's own number comes first, so that equal requests keep their order; calls that were made
-        at once may arrive in another order, so any other that asks the same will do.
+        The exchange with the request's own number comes first, so that equal requests keep their order. Concurrent
+        calls may arrive in another order, so any other exchange with the same request also matches.
         """
         numbers = sorted(self._paid, key=lambda number: (number != ordinal, number))
         for number in numbers:
@@ -83,18 +83,19 @@ class Memory:
         return None
 
     def difference(self, request: AnyRequest, ordinal: int) -> str | None:
-        """Return what the request asks otherwise than the one recorded in its place; None where none is left."""
+        """Return the difference between the request and the one recorded in its place; None where none is left."""
         if not self._paid:
             return None
         number = ordinal if ordinal in self._paid else min(self._paid)
         return first_difference(self._paid[number].request, request)
 
-    # Vendors' own forms, for translations between protocols
+    # Vendors' native forms, for translations between protocols
 
     def with_natives(self, request: Request) -> Request:
-        """Return the request with the vendor's own form of each turn that the model said in this job.
+        """Return the request with the vendor's native form of each turn that the model wrote in this job.
 
-        Agents leave out what their protocol does not know (reasoning, signatures); vendors want it back unharmed.
+        Agents leave out fields that their protocol does not know (reasoning, signatures); vendors want them back
+        unchanged.
         """
         if not self._natives:
             return request
@@ -107,7 +108,7 @@ class Memory:
     # Answers to continue
 
     def remember(self, answer_id: str, before: Sequence[Message], reply: Reply, *, goes_on: bool) -> None:
-        """Keep a reply's native, and, if one may go on from it, the conversation that this id stands for."""
+        """Keep a reply's native form and, if a call may continue it, the conversation that this id stands for."""
         said = Message(Role.ASSISTANT, reply.text, reply.calls, native=reply.native)
         if reply.native:
             self._natives[_mark(said)] = reply.native
@@ -115,7 +116,7 @@ class Memory:
             self._answers[answer_id] = (*before, said)
 
     def conversation(self, answer_id: str) -> Sequence[Message]:
-        """Return what was said up to that answer.
+        """Return the conversation up to that answer.
 
         Raises:
             BadRequest: this job has had no such answer.
@@ -125,11 +126,11 @@ class Memory:
         return self._answers[answer_id]
 
     def remember_raw(self, request: WireRequest, reply: WireReply) -> None:
-        """Keep a raw answer of the Responses protocol, which a later call may go on from."""
+        """Keep a raw answer of the Responses protocol, which a later call may continue."""
         self._raw = [*self._raw[-KEPT + 1 :], (request, reply)]
 
     def continued(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the body with all that was said before it in place of ``previous_response_id``.
+        """Return the body with the whole earlier conversation in place of ``previous_response_id``.
 
         Raises:
             BadRequest: this job has had no such answer.
@@ -147,7 +148,7 @@ class Memory:
 
 
 def _items(value: object) -> list[Any]:
-    """Return the items of an input or an output; a text is a message of the user's."""
+    """Return the items of an input or an output; a text becomes a user message."""
     if isinstance(value, str):
         return [{"role": "user", "content": value}]
     return list(value) if isinstance(value, list) else []
@@ -160,7 +161,7 @@ def _no_answer(answer_id: str) -> BadRequest:
 
 
 def _mark(message: Message) -> str:
-    """Return what tells an assistant's turn again: its calls' ids, else its text."""
+    """Return the mark that identifies an assistant's turn: its calls' ids, else its text."""
     if message.calls:
         return "calls " + " ".join(call.id for call in message.calls)
     return "text " + message.text

@@ -1,7 +1,7 @@
-"""Answers in Anthropic's messages protocol, at once or as its sequence of events.
+"""Answers in Anthropic's messages protocol, whole or as a sequence of events.
 
-A reply's reasoning is told as a thinking block where the request asked for thinking. Its signature is a placeholder:
-the real one stays with the gateway, which puts the vendor's own turn back whenever the agent repeats this one.
+A reply's reasoning becomes a thinking block where the request asked for thinking. Its signature is a placeholder: the
+gateway keeps the real one, and puts the vendor's own turn back whenever the agent repeats this one.
 """
 
 import json
@@ -14,9 +14,9 @@ from dgm.messages import CONTEXT_LENGTH, Stop, ToolCall
 
 SIGNATURE = "kept-by-the-gateway"
 UNREADABLE = "INVALID_JSON"
-"""The one key of a call's input whose text is no JSON object, as the vendor's documentation proposes."""
+"""The single key for a call's input whose text is no JSON object, as the vendor's documentation proposes."""
 REASONS = {
-    # Whether a stop sequence ended the text is not told by every provider, so it never is here.
+    # Not every provider says whether a stop sequence ended the text, so no answer here does.
     Stop.END: "end_turn",
     Stop.TOOL_CALLS: "tool_use",
     Stop.LENGTH: "max_tokens",
@@ -35,19 +35,19 @@ KINDS = {
 NO_THREADS = "thread_unsupported_request"
 """The one code that the vendor's client looks for: the provider cannot keep this conversation."""
 UNKNOWN = "1970-01-01T00:00:00Z"
-"""The protocol's date for a model whose release is not known."""
+"""The protocol's date for a model with an unknown release date."""
 TOO_LONG = "prompt is too long"
-"""The words by which programs know this outcome: the protocol has no code for it."""
+"""The words by which programs recognise this outcome: the protocol has no code for it."""
 
 
 def render(answer: Answer) -> bytes:
-    """The body of an answer that is told at once."""
+    """Return the body of a whole answer."""
     reason = REASONS[answer.reply.stop]
     return json.dumps(_message(answer, _blocks(answer), reason, answer.reply.usage.output_tokens)).encode()
 
 
 def render_stream(answer: Answer, _: bool) -> Iterator[bytes]:
-    """The same answer as server-sent events: each block is opened, filled and closed, the reason told at the end."""
+    """Return the answer as server-sent events: each block is opened, filled and closed; the stop reason comes last."""
     yield _event("message_start", message=_message(answer, [], None, 0))
     for index, block in enumerate(_blocks(answer)):
         yield _event("content_block_start", index=index, content_block={**block, **EMPTY[block["type"]]})
@@ -60,7 +60,7 @@ def render_stream(answer: Answer, _: bool) -> Iterator[bytes]:
 
 
 def render_error(status: int, code: str, message: str) -> bytes:
-    """The body of a refusal."""
+    """Return the body of a refusal."""
     kind = KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")
     if code == CONTEXT_LENGTH and TOO_LONG not in message:
         message = f"{TOO_LONG}: {message}"
@@ -71,7 +71,7 @@ def render_error(status: int, code: str, message: str) -> bytes:
 
 
 def models(names: Sequence[str]) -> bytes:
-    """The body of a list of models."""
+    """Return the body of a list of models."""
     data = [_described(name) for name in names]
     ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
     return json.dumps({"data": data, "has_more": False, **ends}).encode()
@@ -91,7 +91,7 @@ EMPTY: dict[str, JsonObject] = {
     "text": {"text": ""},
     "tool_use": {"input": {}},
 }
-"""What a block of a type holds before it is filled."""
+"""Initial fields of an empty block, by type."""
 
 
 def _deltas(block: JsonObject) -> Iterator[JsonObject]:

@@ -1,6 +1,6 @@
 """OpenAI's chat completions protocol in JSON, to and from ``dgm.messages``.
 
-The requests come from programs that nobody trusts: whatever is not understood is refused, nothing is guessed.
+The requests come from untrusted programs: anything not understood is refused, and nothing is guessed.
 """
 
 import json
@@ -26,16 +26,16 @@ FINISH = {
     Stop.REFUSAL: "content_filter",
 }
 MAX_STOPS = 4
-"""OpenAI's own limit."""
+"""Maximum number of stop sequences; OpenAI's own limit."""
 
 BOOKKEEPING = (
-    # Who asks, what the provider keeps and how it bills: none of it reaches the model.
+    # Caller identity, storage at the provider and billing; none of it reaches the model.
     *("user", "metadata", "store", "service_tier", "safety_identifier"),
-    # Caching is the adapter's, and changes the cost only.
+    # The adapter controls caching; it changes only the cost.
     *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"),
-    # The same sample again: a provider promises no such thing, and the journal gives recorded replies exactly.
+    # A request for the same sample: no provider promises it, and the journal returns recorded replies exactly.
     "seed",
-    # A guess at the answer that makes it arrive sooner, not otherwise.
+    # A predicted answer makes the answer arrive sooner, but does not change it.
     "prediction",
 )
 LEGACY = "it is the form before tools; use tools"
@@ -67,27 +67,27 @@ STREAM = keys("include_usage", ["include_obfuscation"])
 SPOKEN = keys("role content")
 ASSISTANT = keys(
     "role content refusal tool_calls",
-    # Reasoning is put back by the gateway, which remembers it as the vendor wrote it; `parsed` repeats the content.
+    # The gateway puts reasoning back as the vendor wrote it; `parsed` repeats the content.
     ["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "parsed"],
     {"annotations": ([],)},
     {"audio": "only text is accepted", "function_call": LEGACY},
 )
-# A result's name repeats the call's.
+# The name of a result repeats the call's name.
 RESULT = keys("role content tool_call_id", ["name"])
 PART = keys("type text refusal", ["prompt_cache_breakpoint", "cache_control"])
 # Stream readers leave the index in; `type` is read.
 TOOL_CALL = keys("id type function", ["index"])
 CALLED = keys("name arguments", ["parsed_arguments"])
 TOOL = keys("type function", ["cache_control"])
-# Whether a provider enforces the schema or the model follows it: the schema is the same, and is sent.
+# The schema is sent either way, whether a provider enforces it or the model follows it.
 FUNCTION = keys("name description parameters", ["strict"])
 
 
 def parse(body: bytes) -> Call:
-    """Reads a request's body.
+    """Parse a request's body.
 
     Raises:
-        BadRequest: it is no chat request, or asks for what is not offered.
+        BadRequest: it is no chat request, or it asks for something that is not offered.
     """
     given = parsing.document(body)
     parsing.check(given, REQUEST)
@@ -113,7 +113,7 @@ def parse(body: bytes) -> Call:
 
 
 def render(answer: Answer) -> bytes:
-    """The body of an answer that is told at once."""
+    """Return the body of a whole answer."""
     reply = answer.reply
     message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": None}
     if reply.reasoning:
@@ -127,7 +127,7 @@ def render(answer: Answer) -> bytes:
 
 
 def render_stream(answer: Answer, with_usage: bool) -> Iterator[bytes]:
-    """The same answer as server-sent events: role, reasoning, text, one event per tool call, the end."""
+    """Return the answer as server-sent events: role, reasoning, text, one event per tool call, the end."""
     yield _event(answer, {"role": "assistant", "content": ""})
     if answer.reply.reasoning:
         yield _event(answer, {"reasoning_content": answer.reply.reasoning})
@@ -143,13 +143,13 @@ def render_stream(answer: Answer, with_usage: bool) -> Iterator[bytes]:
 
 
 def render_error(status: int, code: str, message: str) -> bytes:
-    """The body of a refusal."""
+    """Return the body of a refusal."""
     kind = "server_error" if status >= 500 else "invalid_request_error"
     return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
 
 
 def models(names: Sequence[str]) -> bytes:
-    """The body of a list of models."""
+    """Return the body of a list of models."""
     data = [{"id": name, "object": "model", "created": 0, "owned_by": "dgm"} for name in names]
     return json.dumps({"object": "list", "data": data}).encode()
 

@@ -1,7 +1,7 @@
-"""OpenAI's responses protocol: its requests to ``dgm.messages``; the answers are ``responses_answer``'s.
+"""Translate requests of OpenAI's responses protocol to ``dgm.messages``; ``responses_answer`` translates the answers.
 
-Items become turns: a message and the function calls around it, with nothing but reasoning between them, are one
-turn of the assistant. Reasoning that comes back is ignored, since the gateway remembers it as the vendor wrote it.
+Items become turns: a message and the function calls around it, with only reasoning between them, are one assistant
+turn. Reasoning that comes back is ignored, because the gateway remembers it as the vendor wrote it.
 """
 
 from dataclasses import replace
@@ -17,11 +17,11 @@ from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol
 ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 
 BOOKKEEPING = (
-    # Who asks, what the provider keeps and how it bills: none of it reaches the model.
+    # Caller identity, storage at the provider and billing; none of it reaches the model.
     *("user", "metadata", "store", "service_tier", "safety_identifier"),
-    # Caching is the adapter's, and changes the cost only.
+    # The adapter controls caching; it changes only the cost.
     *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"),
-    # It counts the calls of a provider's tools, of which there are none.
+    # The limit on calls of the provider's tools, of which there are none.
     "max_tool_calls",
 )
 KEPT_HERE = "send the items, or previous_response_id"
@@ -39,9 +39,9 @@ REQUEST = keys(
     },
 )
 INCLUDED = ("reasoning.encrypted_content",)
-"""Reasoning is remembered here, so nothing encrypted need travel; other things are of tools that are not offered."""
+"""The only allowed ``include`` value: reasoning is remembered here, and the other values are for tools not offered."""
 REASONING = keys(
-    # What can be read of the reasoning is always told, in the one form there is.
+    # Readable reasoning is always returned, in the one available form.
     "effort",
     ["summary", "generate_summary"],
     {"context": ("auto",), "mode": ("standard",)},
@@ -51,11 +51,11 @@ TEXT_FORMAT = keys("type")
 STREAM = keys("", ["include_obfuscation"])
 TOOL = keys(
     "type name description parameters",
-    # Whether a provider enforces the schema or the model follows it: the schema is the same, and is sent.
+    # The schema is sent either way, whether a provider enforces it or the model follows it.
     ["strict"],
     {"defer_loading": (False,), "allowed_callers": (["direct"],)},
 )
-# What the answer's items carry beside the turn itself comes back unread.
+# Additional fields of an answer's items; they come back and are not read.
 MESSAGE = keys("type role content", ["id", "status", "phase"])
 CALL = keys(
     "type call_id name arguments", ["id", "status", "parsed_arguments"], {"caller": ({"type": "direct"},)}
@@ -65,10 +65,10 @@ PART = keys("type text refusal", ["annotations", "logprobs", "parsed", "prompt_c
 
 
 def parse(body: bytes) -> Call:
-    """Reads a request's body.
+    """Parse a request's body.
 
     Raises:
-        BadRequest: it is no request for a response, or asks for what is not offered.
+        BadRequest: it is no request for a response, or it asks for something that is not offered.
     """
     given = parsing.document(body)
     parsing.check(given, REQUEST)
@@ -114,7 +114,7 @@ WIRE = Wire(
 
 
 def _echo(given: JsonObject, request: Request) -> JsonObject:
-    """What a response repeats of its request; clients demand some of it."""
+    """Return the request fields that a response repeats; clients demand some of them."""
     word = request.tool_choice
     return {
         "instructions": given.get("instructions"),
@@ -212,7 +212,7 @@ def _add_message(turns: list[Message], item: JsonObject, place: str) -> None:
     told = parsing.parts(item.get("content"), f"{place}.content", _part)
     last = turns[-1] if turns else None
     if role is Role.ASSISTANT and last and last.calls:
-        # Between calls and their results nobody else can have spoken, so it is the same turn.
+        # No other turn fits between calls and their results, so it is the same turn.
         turns[-1] = replace(last, text=last.text + told)
     else:
         turns.append(Message(role, told))

@@ -1,4 +1,4 @@
-"""Strict reading of a stranger's JSON, for all protocols: what is not understood is refused, nothing is guessed."""
+"""Strict parsing of untrusted JSON, for all protocols: anything not understood is refused, and nothing is guessed."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from dgm.messages import Tool
 MAX_MESSAGES = 10_000
 MAX_TOOLS = 200
 MAX_DEPTH = 40
-"""Of a schema or of a call's input: what is nested deeper cannot be written again by every JSON library."""
+"""Maximum depth of a schema or a call's input: not every JSON library can write deeper nesting."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 JsonObject = Mapping[str, Any]
@@ -20,16 +20,16 @@ JsonObject = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What an object of a request may hold; a key whose value is null asks for nothing and always may stand."""
+    """The allowed keys of a request object; a key whose value is null asks for nothing and is always allowed."""
 
     read: frozenset[str]
-    """Read and carried to the model."""
+    """Keys that are read and carried to the model."""
     ignored: frozenset[str] = frozenset()
-    """Accepted without effect: the answer would be of the same kind without them."""
+    """Keys accepted without effect: the answer would be of the same kind without them."""
     neutral: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Accepted with a value that asks for nothing beyond what is done anyway."""
+    """Keys accepted only with a value that asks for nothing beyond the default behaviour."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Known to the protocol, not offered here: key → the reason."""
+    """Known keys of the protocol that are not offered here: map of key to reason."""
 
 
 def keys(
@@ -38,12 +38,12 @@ def keys(
     neutral: Mapping[str, tuple[Any, ...]] | None = None,
     refused: Mapping[str, str] | None = None,
 ) -> Keys:
-    """``Keys`` of names that blanks separate."""
+    """Return ``Keys`` from blank-separated names."""
     return Keys(frozenset(read.split()), frozenset(ignored), neutral or {}, refused or {})
 
 
 def document(body: bytes) -> JsonObject:
-    """The object that a body holds, its texts free of half surrogate pairs.
+    """Return the object in a body, its texts free of half surrogate pairs.
 
     Raises:
         BadRequest: it is no JSON object.
@@ -52,7 +52,7 @@ def document(body: bytes) -> JsonObject:
         written = str(body, "utf-8-sig")
         data = json.loads(written, parse_constant=_no_constant, parse_float=_finite)
         if "\\ud" in written or "\\uD" in written:
-            # JSON can spell half a surrogate pair, which no file and no socket takes.
+            # JSON can spell half a surrogate pair, which cannot be written to a file or a socket.
             data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise BadRequest("the body is not JSON", "invalid_json") from error
@@ -60,10 +60,10 @@ def document(body: bytes) -> JsonObject:
 
 
 def check(given: JsonObject, allowed: Keys, place: str = "") -> None:
-    """Tells of the first key that cannot be honoured.
+    """Raise ``BadRequest`` for the first key that cannot be honoured.
 
     Raises:
-        BadRequest: naming it, and why.
+        BadRequest: a key is not allowed; the message names it and the reason.
     """
     if given.keys() <= allowed.read:
         return
@@ -71,7 +71,7 @@ def check(given: JsonObject, allowed: Keys, place: str = "") -> None:
         if value is None or key in allowed.read or key in allowed.ignored:
             continue
         accepted = allowed.neutral.get(key, ())
-        # True is 1 to Python.
+        # ``True`` equals 1 in Python.
         if any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in accepted):
             continue
         written = json.dumps(key[:60])[1:-1]
@@ -85,28 +85,28 @@ def check(given: JsonObject, allowed: Keys, place: str = "") -> None:
 
 
 def text(value: Any, place: str) -> str:  # noqa: ANN401  (what a stranger's JSON holds)
-    """A text, empty ones too."""
+    """Return a text; it may be empty."""
     if not isinstance(value, str):
         raise BadRequest(f"{place} must be a text")
     return value
 
 
 def name(value: Any, place: str) -> str:  # noqa: ANN401
-    """A text that is not empty: a name or an id."""
+    """Return a non-empty text: a name or an id."""
     if not text(value, place):
         raise BadRequest(f"{place} must not be empty")
     return str(value)
 
 
 def record(value: Any, place: str) -> JsonObject:  # noqa: ANN401
-    """An object."""
+    """Return an object."""
     if not isinstance(value, dict):
         raise BadRequest(f"{place} must be an object")
     return value
 
 
 def entries(value: Any, place: str, most: int) -> Sequence[Any]:  # noqa: ANN401
-    """A list of bounded length."""
+    """Return a list of bounded length."""
     if not isinstance(value, list):
         raise BadRequest(f"{place} must be a list")
     if len(value) > most:
@@ -115,7 +115,7 @@ def entries(value: Any, place: str, most: int) -> Sequence[Any]:  # noqa: ANN401
 
 
 def flag(value: Any, place: str, missing: bool = False) -> bool:  # noqa: ANN401
-    """True or false; ``missing`` for null."""
+    """Return a boolean; ``missing`` for null."""
     if value is None:
         return missing
     if not isinstance(value, bool):
@@ -124,7 +124,7 @@ def flag(value: Any, place: str, missing: bool = False) -> bool:  # noqa: ANN401
 
 
 def number(value: Any, place: str, most: float) -> float | None:  # noqa: ANN401
-    """A number from 0 to ``most``, or nothing."""
+    """Return a number from 0 to ``most``, or None for null."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
@@ -133,7 +133,7 @@ def number(value: Any, place: str, most: float) -> float | None:  # noqa: ANN401
 
 
 def whole(value: Any, place: str) -> int | None:  # noqa: ANN401
-    """A whole number above 0, or nothing."""
+    """Return a whole number above 0, or None for null."""
     if value is None:
         return None
     if type(value) is not int or value < 1:
@@ -142,19 +142,19 @@ def whole(value: Any, place: str) -> int | None:  # noqa: ANN401
 
 
 def one_of(value: Any, place: str, allowed: Collection[str]) -> str:  # noqa: ANN401
-    """One of the allowed words."""
+    """Return one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
         raise BadRequest(f"{place} must be one of {', '.join(allowed)}")
     return value
 
 
 def effort(value: Any, place: str) -> str:  # noqa: ANN401
-    """How much to think; empty for null."""
+    """Return the reasoning effort; empty for null."""
     return "" if value is None else one_of(value, place, EFFORTS)
 
 
 def stops(value: Any, place: str, most: int) -> tuple[str, ...]:  # noqa: ANN401
-    """Texts at which to stop: a list, or one."""
+    """Return stop sequences from a list, or from one text."""
     if value is None:
         return ()
     given = [value] if isinstance(value, str) else entries(value, place, most)
@@ -162,7 +162,7 @@ def stops(value: Any, place: str, most: int) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def parts(value: Any, place: str, read: Callable[[JsonObject, str], str], gap: str = "") -> str:  # noqa: ANN401
-    """Content that is a text, or a list of parts of which ``read`` takes each to a text."""
+    """Return the text of content: a text, or a list of parts that ``read`` converts to texts."""
     if isinstance(value, str):
         return value
     told = (
@@ -173,7 +173,7 @@ def parts(value: Any, place: str, read: Callable[[JsonObject, str], str], gap: s
 
 
 def no_media(kind: object, place: str) -> BadRequest:
-    """The refusal of a content part that holds no text."""
+    """Return the refusal of a content part that holds no text."""
     shown = str(kind)[:40]
     return BadRequest(
         f"{place}: only text is accepted, not {shown!r}; files and media, by URL or inline, are not offered here",
@@ -182,7 +182,7 @@ def no_media(kind: object, place: str) -> BadRequest:
 
 
 def schema(value: Any, place: str) -> JsonObject:  # noqa: ANN401
-    """An object that any JSON library can write."""
+    """Return an object that any JSON library can write."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
         level = [child for parent in level for child in _children(parent)]
@@ -192,7 +192,7 @@ def schema(value: Any, place: str) -> JsonObject:  # noqa: ANN401
 
 
 def tools(value: Any, read: Callable[[JsonObject, str], Tool]) -> tuple[Tool, ...]:  # noqa: ANN401
-    """The tools of a request, no two of one name."""
+    """Return the tools of a request, no two with the same name."""
     if value is None:
         return ()
     found: dict[str, Tool] = {}
@@ -205,7 +205,7 @@ def tools(value: Any, read: Callable[[JsonObject, str], Tool]) -> tuple[Tool, ..
 
 
 def choice(word: str, offered: Sequence[Tool]) -> str:
-    """A wish for ``auto``, ``none``, ``required`` or ``tool:NAME`` that the offered tools can satisfy."""
+    """Return a choice ``auto``, ``none``, ``required`` or ``tool:NAME`` that the offered tools can satisfy."""
     if word == "required" and not offered:
         raise BadRequest("tool_choice demands a call, but there are no tools")
     if word.startswith("tool:") and word[5:] not in {tool.name for tool in offered}:

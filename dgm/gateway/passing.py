@@ -1,4 +1,4 @@
-"""Requests that pass as they are: read, held against the allow-list and made ready; replies in the form asked for."""
+"""Requests that pass unchanged: parse and prepare them by the allow-list; convert replies to the asked form."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ from dgm.wires import WIRES, whole_of
 
 CHARACTERS_PER_TOKEN = 4
 RULES = {WireProtocol.CHAT: chat, WireProtocol.RESPONSES: responses, WireProtocol.MESSAGES: messages}
-"""Protocol → the allow-list of its requests."""
+"""Map of protocol to the allow-list of its requests."""
 
 
 def read_body(raw: bytes) -> JsonObject:
-    """Return the object that a request's body holds.
+    """Return the object in a request's body.
 
     Raises:
         BadRequest: it is no JSON object.
@@ -31,16 +31,16 @@ def read_body(raw: bytes) -> JsonObject:
 def passed_request(
     protocol: WireProtocol, raw: bytes, given: Mapping[str, str], memory: Memory
 ) -> WireRequest:
-    """Return a request as it is to be sent, but for the model's name and the limit of its output.
+    """Return a request in the form to send, except the model's name and the output limit.
 
     Args:
-        protocol: which one it is of.
+        protocol: the request's protocol.
         raw: its body.
         given: its headers.
-        memory: what was said in the same job, where it goes on from an answer.
+        memory: the memory of the same job, for a request that continues an answer.
 
     Raises:
-        BadRequest: it is malformed, or asks for what is not offered.
+        BadRequest: it is malformed, or it asks for something that is not offered.
     """
     body = read_body(raw)
     if protocol is WireProtocol.RESPONSES:
@@ -54,17 +54,18 @@ def passed_request(
 def mark_untranslatable(
     protocol: WireProtocol, raw: bytes, given: Mapping[str, str], lease: Lease
 ) -> Iterator[None]:
-    """Tell what a translation between protocols cannot carry from what is not offered in any.
+    """Distinguish requests that a translation cannot carry from those that no protocol offers.
 
     Raises:
-        BadRequest: as the context raised it; not the agent's fault where its provider's protocol would take it.
+        BadRequest: as the context raised it; not the agent's fault if its provider would accept it in the same
+            protocol.
     """
     try:
         yield
     except BadRequest as refusal:
         if lease.protocol is None:
             raise
-        # What is refused whichever provider there is raises here.
+        # This raises for requests that are refused with every provider.
         passed_request(protocol, raw, given, lease.memory)
         message = (
             f"{refusal} (the model is asked in another protocol, {lease.protocol}, which cannot carry it; "
@@ -74,7 +75,7 @@ def mark_untranslatable(
 
 
 def in_form(reply: WireReply, request: WireRequest) -> WireReply:
-    """Return a reply streamed or not, as the request asks; a recorded one may have the other form."""
+    """Return a reply streamed or whole, as the request asks; a recorded one may have the other form."""
     wanted = bool(request.body.get("stream"))
     if reply.stream == wanted or reply.error:
         return reply
@@ -86,5 +87,5 @@ def in_form(reply: WireReply, request: WireRequest) -> WireReply:
 
 
 def estimated_input(body: Mapping[str, Any]) -> int:
-    """Return the input tokens of a request, about: a quarter of its characters."""
+    """Return the estimated input tokens of a request: a quarter of its characters."""
     return max(1, len(json.dumps(body, ensure_ascii=False)) // CHARACTERS_PER_TOKEN)

@@ -1,6 +1,6 @@
-"""Performs the calls of a run's leases: serves what was paid for, joins what is under way, and buys the rest.
+"""Perform the calls of a run's leases: serve paid replies, join calls in flight, and buy the rest.
 
-What a call costs is journaled before the agent sees its end, and what the journal has is never asked again.
+The cost of a call is journaled before the agent sees its end, and a journaled call is never bought again.
 """
 
 import asyncio
@@ -41,10 +41,10 @@ AnyReply = Reply | WireReply
 
 
 class Caller:
-    """Asks the models of a run for its leases.
+    """The client that asks the models of a run for its leases.
 
     Attributes:
-        trouble: model → why it did not answer last; nothing of one that has answered since.
+        trouble: map of model to its last failure; without models that have answered since.
         answered: models that have answered in this session.
     """
 
@@ -59,16 +59,16 @@ class Caller:
 
     @property
     def refused(self) -> str:
-        """Why a provider takes nothing from us, in a line for people; empty while all do."""
+        """The reason why a provider accepts no request from us, in a line for people; empty while all accept."""
         return next((str(one) for one in self.trouble.values() if isinstance(one, ProviderRefuses)), "")
 
     @property
     def waits(self) -> ProviderWaits | None:
-        """The last long wait that a provider asked for, over or not; None where none did."""
+        """The last long wait that a provider asked for, over or not; None if there was none."""
         return next((one for one in self.trouble.values() if isinstance(one, ProviderWaits)), None)
 
     def enter(self, lease: Lease, last: int) -> None:
-        """Take in a lease; ``last`` is the highest number of its action's calls that are in the journal."""
+        """Register a lease; ``last`` is the highest number of its action's calls that are in the journal."""
         self._numbers[lease.action] = max(self._numbers.get(lease.action, 0), last)
         self._leases.setdefault(lease.action, []).append(lease)
 
@@ -80,7 +80,7 @@ class Caller:
             del self._leases[lease.action]
 
     def call(self, lease: Lease, request: WireRequest) -> Call:
-        """Return the call that answers a raw request: one that is under way and nobody listens to, or a new one."""
+        """Return the call that answers a raw request: one in flight without listeners, or a new one."""
         for call in self._under_way.get(lease.action, ()):
             free = call.listeners == 0 and call.key and call.key.number not in lease.heard
             if free and first_difference(call.request, request) is None:
@@ -95,13 +95,13 @@ class Caller:
         """Return the answer to one call and its key, accounted, when its turn has come.
 
         Args:
-            lease: whose call it is.
-            ordinal: the how-many-th call of the lease it is.
-            request: what is asked.
+            lease: the lease of the call.
+            ordinal: the number of the call in the lease.
+            request: the request.
             call: of a raw request, from ``call``.
 
         Raises:
-            RequestRefused, BadRequest: the agent is told.
+            RequestRefused, BadRequest: the agent gets this as an error.
             Infrastructure: the model failed, or the budget has no room; the lease has failed.
         """
         joined = call is not None and call.key is not None
@@ -135,7 +135,7 @@ class Caller:
             log.info("action %d, call %d: refused: %s", lease.action, ordinal, refusal)
             raise
         except (Infrastructure, BudgetExhausted) as error:
-            # An action that the run's budget cuts short is not graded: it goes on when there is budget again.
+            # An action that the run's budget cuts short is not graded: it continues when there is budget again.
             failure = Infrastructure(str(error))
             failure.__cause__ = error
         except Exception as error:
@@ -180,7 +180,7 @@ class Caller:
                 said = await _own_form(lease).reply(asked)
                 check_answer(said, Reply, f"model '{lease.model.name}': reply")
             except RequestRefused as refusal:
-                # Kept as a reply: whoever repeats this action must hear the same.
+                # Kept as a reply: a retry of this action must receive the same.
                 said = Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
             except Infrastructure as error:
                 self.trouble[lease.model.name] = error
@@ -199,7 +199,7 @@ class Caller:
     async def _buy_raw(
         self, lease: Lease, call: Call, most: WorstCase, *, cut: bool
     ) -> tuple[CallKey, WireReply]:
-        """Ask a provider in its own protocol; the call is there for others to join until it has ended."""
+        """Ask a provider in its own protocol; others can join the call until it has ended."""
         key = call.key = self._next_key(lease)
         call.most = self._ledger.worst(lease.model.name, most)
         self._under_way.setdefault(lease.action, []).append(call)
@@ -215,7 +215,7 @@ class Caller:
         if not reply.error:
             call.end(reply)
         for other in self._leases.get(lease.action, ()):
-            # Its own agent may have hung up before the end, and asks again.
+            # The call's own agent may hang up before the end, and repeat the request.
             if call.listeners == 0 if other is lease else key.number not in other.heard:
                 other.memory.add_late(Exchange(key.number, call.request, reply))
         return key, reply
@@ -253,15 +253,15 @@ class Caller:
         try:
             await self._journal.begin(begun)
         except asyncio.CancelledError:
-            # It is durable all the same, and needs an end in the log.
+            # The call is durable all the same, and needs an end in the log.
             call.begun = True
             raise
         call.begun = True
 
     def _book(self, lease: Lease, key: CallKey, call: Call) -> None:
-        """Count a call that has no recorded answer: at what its tries wasted, or at its worst case if it is cut off.
+        """Count a call without a recorded answer: at the waste of its tries, or at its worst case if it is cut off.
 
-        It is cut off where it was at the provider, or answered by it, and no error of the model's has ended it.
+        A call is cut off if it was at the provider, or answered by it, and no error of the model has ended it.
         """
         name, role = lease.model.name, lease.role
         if not call.begun:
@@ -273,13 +273,13 @@ class Caller:
         try:
             self._journal.lose(BegunCall(key, name, role, call.request, call.most))
         except Infrastructure as error:
-            # It stays open in the log, and the next session counts it.
+            # The call stays open in the log, and the next session counts it.
             log.warning("%s is not counted yet: %s", key, error)
 
     def _settled(self, lease: Lease, call: Call, most: WorstCase, reply: WireReply) -> list[CutCall]:
-        """Return what calls that were cut off and asked for the same are counted at from now on.
+        """Return the revised usage of cut-off calls with the same request.
 
-        Their input is known now; their output may have been all that they asked for. A refusal tells nothing.
+        Their input is known now; their output may have reached the limit of the request. A refusal tells nothing.
         """
         if reply.error and not reply.usage.tokens:
             return []
@@ -332,7 +332,7 @@ def _kept_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:
 
 
 def _check_refusal(reply: AnyReply) -> None:
-    """Raise what a reply stands for that is a kept refusal."""
+    """Raise the refusal that a recorded reply stands for."""
     if not reply.error:
         return
     if isinstance(reply, Reply):
@@ -355,7 +355,7 @@ def _less(new: Usage, old: Usage) -> Usage:
 
 
 def _fault(error: Exception) -> Infrastructure:
-    """A failure of what answers; one of a plug-in is named, and has a ``PluginFault`` as its cause."""
+    """Return the failure as ``Infrastructure``; a plug-in's failure is named, and its cause is a ``PluginFault``."""
     if isinstance(error, PluginFault):
         fault = error
     elif whose := blame(error):

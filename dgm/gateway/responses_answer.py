@@ -1,4 +1,4 @@
-"""Answers in OpenAI's responses protocol, at once or as its sequence of events."""
+"""Answers in OpenAI's responses protocol, whole or as a sequence of events."""
 
 import itertools
 import json
@@ -13,12 +13,12 @@ INCOMPLETE = {Stop.LENGTH: "max_output_tokens", Stop.REFUSAL: "content_filter"}
 
 
 def render(answer: Answer) -> bytes:
-    """The body of an answer that is told at once."""
+    """Return the body of a whole answer."""
     return json.dumps(_response(answer, _status(answer), _items(answer))).encode()
 
 
 def render_stream(answer: Answer, _: bool) -> Iterator[bytes]:
-    """The same answer as server-sent events: each item is opened, filled and closed, the whole told at the end."""
+    """Return the answer as server-sent events: each item is opened, filled and closed; the whole answer comes last."""
     numbers = itertools.count()
     for kind, body in _events(answer):
         told = {"type": kind, "sequence_number": next(numbers), **body}
@@ -45,7 +45,7 @@ EMPTY: dict[str, JsonObject] = {
     "function_call": {"status": "in_progress", "arguments": ""},
     "reasoning": {"summary": []},
 }
-"""What an item of a type holds before it is filled."""
+"""Initial fields of an empty item, by type."""
 
 
 def _filling(item: JsonObject) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,8 +1,8 @@
 """The gateway of a run: one HTTP server through which every sandbox reaches the model that it was lent.
 
-Where agent and provider speak the same protocol, request and reply pass as the JSON they are; a translation through
-``dgm.messages`` stands only between different ones. One action's limits belong to its ``Lease``, the run's to the
-``Ledger``, buying and joining calls to the ``Caller``, the socket to ``sockets``.
+Where agent and provider use the same protocol, request and reply pass through as JSON. Different protocols are
+translated through ``dgm.messages``. One action's limits belong to its ``Lease``, the run's to the ``Ledger``, buying
+and joining calls to the ``Caller``, the socket to ``sockets``.
 """
 
 import asyncio
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
 
 SPOKEN = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
 MOST_LOST_S = 1800.0
-"""So much time at most is given to an agent for what it lost by waiting."""
+"""Maximum seconds given to an agent for time that it lost by waiting."""
 DRAIN_S = 60.0
-"""How long the end of a session waits for calls that may be billed; at most a short while when it ends at once."""
+"""Maximum seconds to wait, at the end of a session, for calls that may be billed; shorter when it ends at once."""
 DRAIN_AT_ONCE_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class LendingRules:
-    """Which model an action is lent, and by which names an agent may ask for it."""
+    """Rules that select the model of an action, and the names by which an agent may ask for it."""
 
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Names that agents ask for → the model that each stands for, ``default`` for the lent one."""
+    """Map of names that agents ask for to model names; ``default`` is the lent one."""
     drawing: Drawing = field(default_factory=Drawing)
-    """Draws the model of an action where its role has several."""
+    """The draw of an action's model where its role has several."""
 
 
 class Gateway:
-    """Lends the models of a run, one per role, over ``folder / socket_name``.
+    """The gateway that lends the models of a run, one per role, over ``folder / socket_name``.
 
-    Used with ``async with``; all of it happens in the event loop that entered it, the journal's writing too.
+    Use it with ``async with``; all work happens in the event loop that entered it, writing the journal included.
 
     Attributes:
         limits: of one lease, unless it is given its own.
@@ -71,15 +71,15 @@ class Gateway:
         limits: CallLimits | None = None,
         rules: LendingRules | None = None,
     ) -> None:
-        """Open nothing yet.
+        """Create a gateway that is not open.
 
         Args:
             folder: for the socket; made if missing.
-            journal: where replies that were paid for are found and left.
+            journal: where paid replies are found and stored.
             models: role (``solve``, ``improve``, ``diagnose``, ``probe``, ``dry-run``) → the model that is lent for it.
-            ledger: what the run may still spend; knows the price of every model.
+            ledger: the run's remaining budget; knows the price of every model.
             limits: of one lease, unless it is given its own.
-            rules: which model an action is lent, and by which names an agent may ask for it.
+            rules: select the model of an action, and the names by which an agent may ask for it.
         """
         self._rules = rules or LendingRules()
         self.folder = folder
@@ -120,17 +120,17 @@ class Gateway:
     ) -> Iterator[Lease]:
         """Lend the role's model for an action.
 
-        Afterwards its token is dead; calls that may be billed are let end, and are recorded.
+        Afterwards its token is dead; calls that may be billed continue to their end, and are recorded.
 
         Args:
-            action: whose calls they are.
+            action: the action that makes the calls.
             role: ``solve``, ``improve`` …
             limits: other than the gateway's own.
-            heard: numbers of calls that an earlier lease of the same performance was answered, not served again;
-                this lease adds its own.
+            heard: numbers of calls that an earlier lease of the same attempt was answered; they are not served again,
+                and this lease adds its own.
 
         Raises:
-            ArchiveCorrupt: a reply that was paid for is damaged.
+            ArchiveCorrupt: a paid reply is damaged.
         """
         paid = () if role == DRY_RUN else self._journal.exchanges(action)
         cut = () if role == DRY_RUN else self._journal.cut_calls(action)
@@ -177,7 +177,7 @@ class Gateway:
         return reply
 
     async def check_models(self) -> None:
-        """Make a small real call to every model that is lent; what it took is journaled.
+        """Make a small real call to every model that is lent; journal its usage.
 
         Raises:
             UserError: a person must act.
@@ -194,7 +194,7 @@ class Gateway:
                 self.note_check(checked)
 
     def note_check(self, checked: Checked) -> None:
-        """Journal what the check of a model took and taught."""
+        """Journal the usage and the findings of a model check."""
         usage = self.ledger.priced(checked.model, checked.usage)
         self._journal.learned(checked.model, checked.abilities, "; ".join(checked.words), usage)
         self.caller.answered.add(checked.model)
@@ -249,7 +249,7 @@ class Gateway:
         return refusal_of(wire, refusal.status, refusal.code, str(refusal))
 
     def _refuse_as_told(self, wire: Wire, lease: Lease, refusal: RequestRefused) -> "Response":
-        """Hand on a provider's refusal: as it is where the agent speaks the provider's protocol."""
+        """Hand on a provider's refusal: unchanged where the agent speaks the provider's protocol."""
         from starlette.responses import Response
 
         told = BadRequest(str(refusal), refusal.code, refusal.status)

@@ -1,4 +1,4 @@
-"""How large a request is at most, and how much output it asks for, whichever form it has."""
+"""Bounds on the size of a request and on its output, for every form of request."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from dgm.messages import Message, Request, WireRequest
 from dgm.wires import WIRES
 
 CALL_TOKENS = 1_000
-"""Input tokens that providers may add to a request of their own, such as an instruction for tools; a generous bound."""
+"""Input tokens that providers may add to a request, such as an instruction for tools; a generous bound."""
 MESSAGE_TOKENS = 16
-"""The same for one message: marks between turns."""
+"""Input tokens that providers may add to one message, such as marks between turns."""
 MEDIA_TOKENS = 20_000
 """Bound on the tokens of one picture or sound, however many bytes it has."""
 _MEDIA = re.compile(r"[A-Za-z0-9+/]{8000,}={0,2}")
-"""What only encoded media look like."""
+"""Pattern that matches only encoded media."""
 
 AnyRequest = Request | WireRequest
 
@@ -31,30 +31,30 @@ class MeasuredRequest:
 
 
 def output_limit(request: AnyRequest) -> int | None:
-    """Return the output tokens that a request asks for at most, for each of its answers."""
+    """Return the maximum output tokens that a request asks for, for each of its answers."""
     if isinstance(request, Request):
         return request.max_output_tokens
     return WIRES[request.protocol].output_limit(request.body)
 
 
 def with_output_limit(request: AnyRequest, tokens: int) -> AnyRequest:
-    """Return the request with another limit of its output."""
+    """Return the request with another output limit."""
     if isinstance(request, Request):
         return replace(request, max_output_tokens=tokens)
     return replace(request, body=WIRES[request.protocol].limited(request.body, tokens))
 
 
 def output_bound(request: AnyRequest) -> int:
-    """Return the output tokens that a request can cost at most; 0 where it sets no limit."""
+    """Return the maximum output tokens that a request can cost; 0 if it sets no limit."""
     answers = 1 if isinstance(request, Request) else WIRES[request.protocol].choices(request.body)
     return (output_limit(request) or 0) * answers
 
 
 def input_bound(request: AnyRequest, before: MeasuredRequest | None = None) -> int:
-    """Return the input tokens that the request has at most.
+    """Return the maximum input tokens of the request.
 
-    No tokenizer makes more than one token of a byte. That is four times too much for English, so what an answered
-    request already holds counts as the provider counted it.
+    No tokenizer makes more than one token of a byte. For English that bound is four times too high, so the part that an
+    answered request already contains counts as the provider counted it.
     """
     if isinstance(request, WireRequest):
         return _wire_bound(request, before)
@@ -77,7 +77,7 @@ def _wire_bound(request: WireRequest, before: MeasuredRequest | None) -> int:
 
 
 def _alike(request: WireRequest, before: WireRequest, turns: str) -> bool:
-    """Return whether all but the turns that takes input is the same."""
+    """Return whether everything but the turns that carry input is the same."""
     return all(
         request.body.get(key) == before.body.get(key)
         for key in ("tools", "system", "instructions", "functions", "response_format", "text")

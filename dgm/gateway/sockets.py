@@ -1,4 +1,4 @@
-"""Serves an ASGI application on a unix socket in a folder, in the running event loop, and mends the socket.
+"""Serve an ASGI application on a unix socket in a folder, in the running event loop, and repair the socket.
 
 uvicorn does the HTTP; this module keeps it away from signals and logging set-up, which belong to the program.
 """
@@ -23,7 +23,7 @@ WATCH_S = 0.2
 STOP_S = 2.0
 BACKLOG = 512
 CONNECTIONS = 256
-"""Open at once; beyond, the idle ones are ended."""
+"""Maximum number of open connections; beyond it, idle ones are ended."""
 SANDBOX_GID = 10001
 """The group of agents in a sandbox (``sandboxes/*/sandbox.toml``)."""
 
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 class SocketServer:
     """An application on ``folder/name`` while the context lasts.
 
-    A socket that somebody removes is made again; connections through the old one are served to their end.
+    A removed socket is made again; connections through the old one are served to their end.
     """
 
     def __init__(self, app: "Starlette", folder: Path, name: str) -> None:
@@ -88,10 +88,10 @@ class SocketServer:
 
 
 def open_folder(folder: Path) -> None:
-    """Makes the folder such that sandboxes can reach into it and few others; its socket is open to all.
+    """Open the folder and its socket to sandboxes, and to few others.
 
-    As root, only the sandboxes' group gets in. An ordinary user cannot give it to that group: there anyone
-    who knows the path can connect, and needs a token.
+    When run as root, only the sandboxes' group gets in. An ordinary user cannot give it to that group: there anyone who
+    knows the path can connect, and needs a token.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if os.geteuid() == 0:
@@ -102,7 +102,7 @@ def open_folder(folder: Path) -> None:
 
 
 def _bound(path: Path) -> socket.socket:
-    """A socket bound by way of the folder's descriptor: a path of a socket must be shorter than 108 bytes."""
+    """Return a socket bound by way of the folder's descriptor: a socket's path must be shorter than 108 bytes."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -129,14 +129,14 @@ def _server(app: "Starlette") -> "uvicorn.Server":
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Quiet(uvicorn.Server):
-        """Leaves signals to the program."""
+        """A server that leaves signals to the program."""
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
             yield
 
     class Bounded(H11Protocol):
-        """Ends idle connections when there are too many: an agent may open any number and say nothing."""
+        """A protocol that ends idle connections when there are too many: an agent may open many and send nothing."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             if len(self.connections) >= CONNECTIONS:

@@ -1,4 +1,4 @@
-"""What the gateway needs of a wire protocol, so that a further one is one more module and one more route."""
+"""The gateway's interface to a wire protocol, so that a further one is one more module and one more route."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,10 +8,10 @@ from dgm.messages import CallKey, Message, Reply, Request, WireProtocol
 
 
 class BadRequest(Exception):
-    """The agent's request is no request of the protocol, or asks for something that is not offered.
+    """The error for a request that breaks the protocol, or that asks for something not offered.
 
     Attributes:
-        code: the protocol's word for it.
+        code: the protocol's error code.
         status: the HTTP status to answer with.
         own: whether the agent is at fault; as in ``RequestRefused``.
     """
@@ -27,7 +27,7 @@ class BadRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A well-formed call: what is asked, and how the answer is to be told."""
+    """A well-formed call: the request, and the form of its answer."""
 
     request: Request
     stream: bool = False
@@ -35,23 +35,23 @@ class Call:
     previous: str = ""
     """The id of the answer that this call continues; empty: the request stands alone."""
     preface: int = 0
-    """How many messages at the start hold for this call only: a call that continues it does not inherit them."""
+    """Number of leading messages that hold for this call only: a call that continues it does not inherit them."""
     echo: Mapping[str, Any] = field(default_factory=dict)
-    """What the protocol repeats of a request in its answer."""
+    """Fields of the request that the protocol repeats in its answer."""
 
     def after(self, earlier: Sequence[Message]) -> Request:
-        """The whole request: this call's own preface, what was said before it, and what it adds."""
+        """Return the whole request: this call's own preface, the earlier conversation, and the new messages."""
         own = self.request.messages
         return replace(self.request, messages=(*own[: self.preface], *earlier, *own[self.preface :]))
 
     def inherited(self, whole: Request) -> Sequence[Message]:
-        """What a call that continues this one starts from, the reply excepted; ``whole`` is what ``after`` gave."""
+        """Return the messages that a continuing call starts from, without the reply; ``whole`` comes from ``after``."""
         return whole.messages[self.preface :]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply with what a wire protocol tells beside it."""
+    """A reply with the additional fields that a wire protocol returns."""
 
     reply: Reply
     id: str
@@ -60,7 +60,7 @@ class Answer:
     created: int
     """Unix time in whole seconds."""
     echo: Mapping[str, Any] = field(default_factory=dict)
-    """The call's."""
+    """The ``echo`` of the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +70,21 @@ class Wire:
     protocol: WireProtocol
     path: str
     parse: Callable[[bytes], Call]
-    """Raises ``BadRequest`` on whatever is not a request of this protocol."""
+    """Parser of a request body; raises ``BadRequest`` for anything that is no request of this protocol."""
     render: Callable[[Answer], bytes]
     render_stream: Callable[[Answer, bool], Iterator[bytes]]
-    """Server-sent events; the flag asks for the usage too."""
+    """Renderer of server-sent events; the flag asks for the usage too."""
     render_error: Callable[[int, str, str], bytes]
-    """The body for a status, a code and a message."""
+    """Renderer of the error body for a status, a code and a message."""
     models: Callable[[Sequence[str]], bytes]
-    """The body of a list of model names."""
+    """Renderer of the list of model names."""
     one_model: Callable[[str], bytes]
-    """The body that describes one model by its name."""
+    """Renderer of the body that describes one model by its name."""
     prefix: str
-    """What the ids of this protocol's answers begin with, the mark before the numbers included."""
+    """The prefix of answer ids in this protocol, including the separator before the numbers."""
 
     def rehearsed(self, request: Request, body: Mapping[str, Any]) -> Call:
-        """Return the call of a rehearsal, of whose request hardly anything matters."""
+        """Return the call of a rehearsal, which uses almost nothing of its request."""
         named = replace(request, model=str(body.get("model") or "default"))
         options = body.get("stream_options")
         usage = self.protocol is not WireProtocol.CHAT or (
@@ -93,5 +93,5 @@ class Wire:
         return Call(named, bool(body.get("stream")), usage)
 
     def answer_id(self, key: CallKey) -> str:
-        """The id of the answer to a call; no two calls of a run share one."""
+        """Return the id of the answer to a call; no two calls of a run share one."""
         return f"{self.prefix}{key.action}{self.prefix[-1]}{key.number}"

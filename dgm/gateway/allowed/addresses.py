@@ -1,4 +1,4 @@
-"""One rule for all protocols: a request holds its data, and names neither an address nor what a provider stores."""
+"""One rule for all protocols: a request holds its data, and names neither an address nor data stored at a provider."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,8 @@ from dgm.gateway.allowed.walk import PROVIDER_SIDE, SCHEME, STORED, Rule, below,
 from dgm.gateway.wire import BadRequest
 
 OPAQUE = frozenset(
-    # The agent's and the model's own data: schemas, inputs of tools, commands. A provider fetches nothing for them.
+    # Keys with the agent's and the model's own data: schemas, tool inputs, commands. A provider fetches nothing for
+    # them.
     words(
         "input arguments parameters input_schema output_schema input_examples schema json_schema action operation"
         " tabs state_changes logprobs"
@@ -18,37 +19,37 @@ TEXTS = frozenset(
         " encrypted_content phase summary description text thinking"
     )
 )
-"""Keys that hold nothing to fetch where their value is a text."""
+"""Keys whose text values never cause a fetch."""
 QUOTED = frozenset(("annotations", "citations"))
-"""Sources that an earlier answer named: addresses there are text."""
+"""Keys of the sources that an earlier answer named; addresses there are plain text."""
 ADDRESS = ("url", "uri", "urls", "uris", "href", "src", "s3location")
-"""Ends of the names of keys, without underscores, whose values a provider fetches."""
+"""Endings of key names, without underscores, whose values a provider fetches."""
 REFERENCE = (
     *("fileid", "fileids", "containerid", "vectorstoreid", "vectorstoreids", "skillid", "connectorid"),
     *("tunnelid", "assetid", "mediaid", "cachedcontent"),
 )
-"""Ends of the names of keys whose values name stored data."""
+"""Endings of key names whose values name stored data."""
 HELD = frozenset(("container", "containers", "skills", "mcpservers", "vectorstores"))
-"""Names of keys whose values are places at the provider."""
+"""Key names whose values are places at the provider."""
 PROVIDED = frozenset(
     words(
         "googlesearch googlesearchretrieval googlemaps enterprisewebsearch urlcontext codeexecution codeinterpreter"
         " websearch webfetch filesearch mcp"
     )
 )
-"""Names of keys, without underscores, by which some servers offer tools of their own."""
+"""Key names, without underscores, by which some servers offer their own tools."""
 ENCODED = frozenset(("data", "filedata", "b64json", "base64"))
-"""Names of keys that hold data, where some servers take an address too."""
+"""Key names that hold data; some servers also accept an address there."""
 INLINE_SOURCES = ("base64", "text", "content")
 
 
 def inline(value: object, place: str) -> None:
     """Raise ``BadRequest`` where a value names an address or stored data instead of holding the data.
 
-    The rule holds at every depth and for keys that nobody has heard of. It skips what the agent's own tools take.
+    The rule holds at every depth and for unknown keys. It skips the inputs of the agent's own tools.
 
     Raises:
-        BadRequest: it names the place.
+        BadRequest: the value names an address or stored data; the message names the place.
     """
     _seek(value, place, quoted=False, local=False)
 
@@ -80,7 +81,7 @@ def _seek(value: object, place: str, *, quoted: bool, local: bool) -> None:
 
 
 def _held(value: object, place: str) -> None:
-    """Check what stands where an address may stand: objects are walked further, texts must be data."""
+    """Check a value where an address may stand: walk objects further, and accept only texts that are data."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, str) and one[:5].lower() != "data:":
             raise BadRequest(
@@ -90,7 +91,7 @@ def _held(value: object, place: str) -> None:
 
 
 def encoded(value: object, place: str) -> None:
-    """Raise ``BadRequest`` where an address stands for data."""
+    """Raise ``BadRequest`` where an address stands in place of data."""
     if isinstance(value, str) and SCHEME.match(value[:200]):
         raise BadRequest(f"{place} is an address; send the data inline", "unsupported_content")
 
@@ -120,4 +121,4 @@ SPECIAL: Mapping[str, Rule] = {
     "source": _source,
     **dict.fromkeys(ENCODED, encoded),
 }
-"""Name of a key → the rule for its value."""
+"""Map of key name to the rule for its value."""

@@ -1,4 +1,4 @@
-"""What of a request for chat completions passes to a provider that speaks them too."""
+"""Allow-list for chat completion requests that pass unchanged to a provider of the same protocol."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,17 +27,17 @@ ROLES: Mapping[str, frozenset[str] | None] = {
     "user": SPOKEN,
     "tool": RESULT,
     "function": SPOKEN,
-    # It comes back as the server wrote it, with keys of the server's own.
+    # The content comes back as the server wrote it, with the server's own keys.
     "assistant": None,
 }
 FORMATS = ("text", "json_object", "json_schema", "grammar", "regex", "structural_tag")
 
 
 def check(body: JsonObject) -> None:
-    """Raise ``BadRequest`` unless the request may pass as it is.
+    """Raise ``BadRequest`` unless the request may pass unchanged.
 
     Raises:
-        BadRequest: it is no chat request, or asks for what is not offered.
+        BadRequest: it is no chat request, or it asks for something that is not offered.
     """
     bounded(body)
     KEYS.check(body)
@@ -53,9 +53,9 @@ def check(body: JsonObject) -> None:
 
 
 def prepared(body: JsonObject) -> JsonObject:
-    """Return the request as it is sent: nothing is stored, and keys that ask for nothing are left out.
+    """Return the request in the form to send: nothing is stored, and keys that ask for nothing are left out.
 
-    ``store`` is not added where the agent does not name it: servers that are only compatible may not know it.
+    ``store`` is not added when the agent does not name it: compatible servers may not know the key.
     """
     sent = servers.asked(body, KEYS)
     if sent.get("store") is not None:
@@ -114,7 +114,7 @@ def _refusal(part: JsonObject, place: str) -> None:
 
 
 def _media(key: str) -> Rule:
-    """Return the rule of a part whose media stand, as a data: URL, in ``key`` or in its ``url``."""
+    """Return the rule of a part whose media stand, as a data: URL, in ``key`` or in the ``url`` within it."""
 
     def rule(part: JsonObject, place: str) -> None:
         held = part.get(key)

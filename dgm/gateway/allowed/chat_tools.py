@@ -1,4 +1,4 @@
-"""Tools, calls and wishes for tools in requests for chat completions."""
+"""Tools, tool calls and tool choices in requests for chat completions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ CHOICES = ("auto", "none", "required", "any")
 
 
 def check_called(value: Any, place: str) -> None:  # noqa: ANN401
-    """Check a call of a function: its name, and its arguments as a text."""
+    """Check a function call: its name, and its arguments as a text."""
     given = parsing.record(value, place)
     parsing.name(given.get("name"), f"{place}.name")
     parsing.text(given.get("arguments"), f"{place}.arguments")
@@ -59,7 +59,7 @@ TOOLS = Kinds(
 
 
 def check_functions(value: Any) -> Sequence[JsonObject]:  # noqa: ANN401  (what a stranger's JSON holds)
-    """Check the functions of the form before tools, and return them."""
+    """Check the deprecated ``functions`` list that preceded tools, and return it."""
     given = parsing.entries(value, "functions", parsing.MAX_TOOLS)
     for at, one in enumerate(given):
         rules.function(parsing.record(one, f"functions[{at}]"), f"functions[{at}]")
@@ -68,7 +68,7 @@ def check_functions(value: Any) -> Sequence[JsonObject]:  # noqa: ANN401  (what 
 
 
 def check_choice(value: Any, offered: set[str]) -> None:  # noqa: ANN401
-    """Check a wish for tools, whatever its form, against the names that are offered."""
+    """Check a tool choice in any form against the names of the offered tools."""
     if value is None:
         return
     if isinstance(value, str):
@@ -100,7 +100,7 @@ WISHES = Kinds("tools", "unsupported_parameter", {**NAMED.passed, "allowed_tools
 
 
 def check_function_call(value: Any, offered: set[str]) -> None:  # noqa: ANN401
-    """Check a wish of the form before tools."""
+    """Check the deprecated ``function_call`` choice that preceded tools."""
     if value is None:
         return
     if isinstance(value, str):

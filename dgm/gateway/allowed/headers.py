@@ -1,6 +1,6 @@
-"""Which headers of an agent's request pass to the provider: the version of Anthropic's protocol and some betas of it.
+"""Headers of an agent's request that pass to the provider: the Anthropic protocol version and some betas.
 
-Betas pass that only shape the answer. What such a beta makes possible in a body is decided by the body's own table.
+Only betas that shape the answer pass. The table of the body decides about the body fields that such a beta enables.
 """
 
 import re
@@ -16,7 +16,7 @@ from dgm.messages import WireProtocol
 VERSION = "anthropic-version"
 BETA = "anthropic-beta"
 VERSIONS = ("2023-01-01", "2023-06-01", "2026-10-21")
-"""Of Anthropic's protocol; the last is what the vendor's own client sends."""
+"""Versions of Anthropic's protocol; the last is the one that the vendor's own client sends."""
 MAX_BETAS = 50
 DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")
 THREADS = "message-threads"
@@ -31,7 +31,7 @@ PASSED = frozenset(
         " search-results bash text-editor"
     )
 )
-"""Names without their dates."""
+"""Names of betas without their dates."""
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(
         words(
@@ -59,14 +59,14 @@ REFUSED: Mapping[str, str] = {
 
 
 def passed(headers: Mapping[str, str], protocol: WireProtocol) -> dict[str, str]:
-    """Return the headers of an agent that are sent on; names in small letters. All others stay behind.
+    """Return the headers of an agent that are sent on, with lower-case names. All others are dropped.
 
     Args:
-        headers: the agent's, names in any case.
-        protocol: the one that agent and provider speak.
+        headers: the agent's headers, with names in any case.
+        protocol: the protocol of both agent and provider.
 
     Raises:
-        BadRequest: a version or a beta is not offered; it names it.
+        BadRequest: a version or a beta is not offered; the message names it.
     """
     if protocol is not WireProtocol.MESSAGES:
         return {}

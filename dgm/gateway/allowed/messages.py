@@ -1,4 +1,4 @@
-"""What of a request for a message passes to a provider that speaks Anthropic's Messages too."""
+"""Allow-list for requests that pass unchanged to a provider of Anthropic's Messages protocol."""
 
 from typing import Any
 
@@ -28,14 +28,14 @@ SYSTEM_TURN = Keys(dict.fromkeys(("role", "content", "clear_at", "output_config"
 
 
 def check(body: JsonObject, known: Known = nobody) -> None:
-    """Raise ``BadRequest`` unless the request may pass as it is.
+    """Raise ``BadRequest`` unless the request may pass unchanged.
 
     Args:
         body: the request.
-        known: tells of an id whether it is that of an answer of this job; diagnostics may name no other.
+        known: returns whether an id belongs to an answer of this job; diagnostics may name no other id.
 
     Raises:
-        BadRequest: it is no request for a message, or asks for what is not offered.
+        BadRequest: it is no request for a message, or it asks for something that is not offered.
     """
     _check(body, KEYS, known)
     if body.get("max_tokens") is None:
@@ -45,23 +45,23 @@ def check(body: JsonObject, known: Known = nobody) -> None:
 
 
 def check_count(body: JsonObject) -> None:
-    """Raise ``BadRequest`` unless a request to count tokens may pass as it is; it has no ``max_tokens``.
+    """Raise ``BadRequest`` unless a request to count tokens may pass unchanged; it has no ``max_tokens``.
 
     Raises:
-        BadRequest: it is no such request, or holds what is not offered.
+        BadRequest: it is no such request, or it holds something that is not offered.
     """
     _check(body, COUNT_KEYS, nobody)
 
 
 def prepared(body: JsonObject) -> JsonObject:
-    """Return the request as it is sent: keys that ask for nothing are left out. The provider stores nothing."""
+    """Return the request in the form to send: keys that ask for nothing are left out. The provider stores nothing."""
     return servers.asked(body, KEYS)
 
 
 def _check(body: JsonObject, keys: Keys, known: Known) -> None:
     bounded(body)
     if body.get("thread") is not None:
-        # The vendor's tool runner asks for it unbidden; told in this code, it goes on without.
+        # The vendor's tool runner sends this unasked; when refused with this code, it goes on without it.
         raise BadRequest("thread is not offered here: send the whole conversation", NO_THREADS)
     keys.check(body)
     if body.get("messages") is None:
@@ -126,7 +126,7 @@ def _thinking(value: Any, place: str) -> None:  # noqa: ANN401
 
 
 def _budget(thinking: JsonObject, body: JsonObject) -> None:
-    """Check the budget for thinking; between the calls of tools it may be more than one answer's limit."""
+    """Check the thinking budget; between tool calls it may exceed one answer's limit."""
     if thinking.get("type") != "enabled":
         return
     budget = parsing.whole(thinking.get("budget_tokens"), "thinking.budget_tokens")

@@ -137,7 +137,7 @@ BLOCKS = Kinds(
     },
     REFUSED,
 )
-"""Of an assistant's turn."""
+"""Types of content blocks in an assistant's turn."""
 
 
 def _tool(tool: JsonObject, place: str) -> None:
@@ -157,7 +157,7 @@ TOOLS = Kinds(
     "unsupported_tool",
     {
         "custom": _tool,
-        # The client executes these.
+        # Tools that the client executes.
         **dict.fromkeys(
             words("bash_ text_editor_ memory_ computer_ computer_toolset_ browser_toolset_"), _own_tool
         ),

@@ -1,4 +1,4 @@
-"""What of a request for a response passes to a provider that speaks OpenAI's Responses too."""
+"""Allow-list for requests that pass unchanged to a provider of OpenAI's Responses protocol."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,18 +32,18 @@ NOT_INCLUDED = (
     *("file_search_call.results", "web_search_call.results", "web_search_call.action.sources"),
     "code_interpreter_call.outputs",
 )
-"""Of tools that run at the provider."""
+"""Values of ``include`` for tools that run at the provider."""
 
 
 def check(body: JsonObject, known: Known = nobody) -> None:
-    """Raise ``BadRequest`` unless the request may pass as it is.
+    """Raise ``BadRequest`` unless the request may pass unchanged.
 
     Args:
         body: the request.
-        known: tells of an id whether it is that of an answer of this job; ``previous_response_id`` must be.
+        known: returns whether an id belongs to an answer of this job; ``previous_response_id`` must.
 
     Raises:
-        BadRequest: it is no request for a response, or asks for what is not offered.
+        BadRequest: it is no request for a response, or it asks for something that is not offered.
     """
     bounded(body)
     KEYS.check(body)
@@ -57,10 +57,10 @@ def check(body: JsonObject, known: Known = nobody) -> None:
 
 
 def prepared(body: JsonObject) -> JsonObject:
-    """Return the request as it is sent: nothing is stored, and a shell is always the agent's own.
+    """Return the request in the form to send: nothing is stored, and a shell is always the agent's own.
 
-    Reasoning that nobody stores must travel with the agent, encrypted, so it is included. A model that cannot do so
-    says ``encrypted content is not supported``; then ``include`` is to be left out.
+    Reasoning that is not stored must travel with the agent, encrypted, so it is included. A model that cannot do so
+    answers ``encrypted content is not supported``; the agent must then leave ``include`` out.
     """
     sent = servers.asked(body, KEYS)
     sent["store"] = False

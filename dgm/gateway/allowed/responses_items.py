@@ -31,12 +31,12 @@ REASONING = Keys(
 
 
 def check_thinking(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
-    """Check how the model is to think."""
+    """Check the reasoning options."""
     REASONING.check(parsing.record(value, place), place)
 
 
 def check_text_form(value: Any, place: str) -> None:  # noqa: ANN401
-    """Check the form of the text of an answer."""
+    """Check the text format of an answer."""
     TEXT.check(parsing.record(value, place), place)
 
 
@@ -102,7 +102,7 @@ PARTS = Kinds(
 
 
 def _call(*texts: str) -> Rule:
-    """Return the rule of a call: it has an id, and these texts."""
+    """Return the rule of a call: an id and the named text fields."""
 
     def rule(item: JsonObject, place: str) -> None:
         parsing.name(item.get("call_id"), f"{place}.call_id")
@@ -161,7 +161,7 @@ ITEMS = Kinds(
         "custom_tool_call_output": _output,
         "computer_call": _call(),
         "computer_call_output": _screenshot,
-        # They name their call in `id`, in `call_id`, or in both.
+        # Items that name their call in `id`, in `call_id`, or in both.
         "local_shell_call": None,
         "local_shell_call_output": None,
         "shell_call": _call(),
@@ -223,7 +223,7 @@ TOOLS = Kinds(
 
 
 def check_choice(value: Any) -> None:  # noqa: ANN401
-    """Check a wish for tools, whatever its form."""
+    """Check a tool choice in any form."""
     if value is None:
         return
     if isinstance(value, str):

@@ -22,7 +22,7 @@ from dgm.gateway.wire import BadRequest
 
 EFFORTS = (*parsing.EFFORTS, "default", "auto")
 TIERS = ("auto", "default", "standard_only", "standard", "on_demand", "flex")
-"""Service that costs what the table says, or less."""
+"""Service tiers that cost the table's price or less."""
 LATE = "tools that are loaded later need a search at the provider"
 
 
@@ -32,7 +32,7 @@ def number(most: float) -> Rule:
 
 
 def stops(most: int) -> Rule:
-    """Return the rule of a text, or of at most ``most`` texts, at which to stop."""
+    """Return the rule of stop sequences: one text, or at most ``most`` texts."""
     return lambda value, place: parsing.stops(value, place, most)
 
 
@@ -48,25 +48,25 @@ def only(*accepted: object, why: str) -> Rule:
 
 
 def effort(value: Any, place: str) -> None:  # noqa: ANN401
-    """Check how much to think."""
+    """Check the reasoning effort."""
     parsing.one_of(value, place, EFFORTS)
 
 
 def choices(value: Any, place: str) -> None:  # noqa: ANN401
-    """Check how many answers are asked for."""
+    """Check the number of answers that are asked for."""
     if type(value) is not int or not 1 <= value <= MAX_CHOICES:
         raise BadRequest(f"{place} must be a whole number from 1 to {MAX_CHOICES}")
 
 
 def tier(value: Any, place: str) -> None:  # noqa: ANN401
-    """Check that the service costs no more than the price table says."""
+    """Check that the service tier costs no more than the price table says."""
     if value not in TIERS:
         words = ", ".join(TIERS)
         raise BadRequest(f"{place} must be one of {words}: {UNPRICED}", "unsupported_parameter")
 
 
 def template(value: Any, place: str) -> None:  # noqa: ANN401
-    """Check that arguments of a chat template are no template."""
+    """Check that the arguments of a chat template contain no template."""
     if "chat_template" in parsing.record(value, place):
         raise BadRequest(
             f"{place}.chat_template is not offered here: a template is a program for the server",
@@ -75,7 +75,7 @@ def template(value: Any, place: str) -> None:  # noqa: ANN401
 
 
 def stored(known: Known) -> Rule:
-    """Return the rule of an id that must be that of an answer of this job."""
+    """Return the rule of an id that must belong to an answer of this job."""
 
     def rule(value: Any, place: str) -> None:  # noqa: ANN401
         answer = parsing.name(value, place)
@@ -87,7 +87,7 @@ def stored(known: Known) -> Rule:
 
 
 def tools(value: Any, kinds: Kinds, of: Callable[[JsonObject], object]) -> Sequence[JsonObject]:  # noqa: ANN401
-    """Check a list of tools and return it; ``of`` tells a tool's type."""
+    """Check a list of tools and return it; ``of`` returns a tool's type."""
     given = parsing.entries(value, "tools", parsing.MAX_TOOLS)
     for at, tool in enumerate(given):
         check_tool(tool, f"tools[{at}]", kinds, of)
@@ -95,7 +95,7 @@ def tools(value: Any, kinds: Kinds, of: Callable[[JsonObject], object]) -> Seque
 
 
 def check_tool(tool: Any, place: str, kinds: Kinds, of: Callable[[JsonObject], object]) -> None:  # noqa: ANN401
-    """Check one tool: its type, who calls it, and when it is loaded."""
+    """Check one tool: its type, its permitted callers, and the time of its loading."""
     given = parsing.record(tool, place)
     kinds.check(of(given), given, place)
     for held in (given, given.get("function"), given.get("custom")):
@@ -124,7 +124,7 @@ def function(described: JsonObject, place: str) -> None:
 
 
 def turns(value: Any, place: str, check: Rule) -> None:  # noqa: ANN401
-    """Check every turn of a conversation, which must have one."""
+    """Check every turn of a conversation; it must have at least one."""
     entries = parsing.entries(value, place, parsing.MAX_MESSAGES)
     if not entries:
         raise BadRequest(f"{place} must not be empty")
@@ -133,7 +133,7 @@ def turns(value: Any, place: str, check: Rule) -> None:  # noqa: ANN401
 
 
 def unique(names: Sequence[object], place: str) -> None:
-    """Check that no two tools go by one name."""
+    """Check that no two tools have the same name."""
     seen: set[str] = set()
     for at, name in enumerate(names):
         if not isinstance(name, str):
@@ -144,13 +144,13 @@ def unique(names: Sequence[object], place: str) -> None:
 
 
 def named(name: Any, offered: set[str], place: str) -> None:  # noqa: ANN401
-    """Check that a wish for a tool names one that is offered."""
+    """Check that a tool choice names an offered tool."""
     if parsing.name(name, place) not in offered:
         raise BadRequest(f"tool_choice names {name[:80]!r}, which is not among the tools")
 
 
 def record_of(keys: Keys) -> Rule:
-    """Return the rule of an object that follows a table."""
+    """Return the rule of an object that follows a key table."""
     return lambda value, place: keys.check(parsing.record(value, place), place)
 
 
@@ -158,4 +158,4 @@ CACHE = Keys(
     dict.fromkeys(("mode", "ttl")),
     {"prewarm": "it gives no answer", "comparison_response_id": STORED},
 )
-"""Options for the caching of prompts."""
+"""Options for prompt caching."""

@@ -1,7 +1,10 @@
 """Keys of servers that are compatible with OpenAI's protocols: vLLM, SGLang, llama.cpp, Ollama, OpenRouter and others.
 
-They shape the sampling or the form of an answer. What reaches out, runs a program at the server, names stored data,
-lifts the output limit past its name, or costs what the price table does not know is refused with the reason.
+The accepted keys shape the sampling or the form of an answer. These are refused, each with the reason:
+
+- keys that reach out, run a program at the server, or name stored data
+- keys that raise the output limit under another name
+- keys with an unknown cost
 """
 
 from typing import Any
@@ -21,7 +24,7 @@ ROUTED = "the provider is the one of the run's configuration"
 
 
 def _options(value: object, place: str) -> None:
-    """Check Ollama's options, which name the output limit in their own way."""
+    """Check Ollama's options, which have their own name for the output limit."""
     for key in ("num_predict", "n_predict"):
         if parsing.record(value, place).get(key) is not None:
             raise BadRequest(f"{place}.{key} is not offered here: {LIMIT}", "unsupported_parameter")
@@ -37,7 +40,7 @@ PASSED: dict[str, Rule | None] = {
             " mirostat mirostat_mode mirostat_tau mirostat_eta xtc_probability xtc_threshold dry_multiplier dry_base"
             " dry_allowed_length dry_penalty_last_n dry_sequence_breakers samplers sampler_seed min_keep do_sample"
             " seed random_seed temperature_last adaptive_target adaptive_decay repetition_detection"
-            # Which tokens.
+            # Choice of tokens.
             " logit_bias logprobs top_logprobs prompt_logprobs n_probs post_sampling_probs min_tokens stop_token_ids"
             " stop_regex bad_words allowed_token_ids ignore_eos include_stop_str_in_output no_stop_trim"
             " skip_special_tokens spaces_between_special_tokens add_special_tokens add_generation_prompt"
@@ -51,7 +54,7 @@ PASSED: dict[str, Rule | None] = {
             " clear_thinking disable_reasoning think reasoning include_reasoning reasoning_format reasoning_split"
             " reasoning_budget separate_reasoning stream_reasoning return_reasoning prompt_mode"
             " reasoning_in_content thinking_forced_open"
-            # Caching, and what is told beside the answer.
+            # Caching, and additional information in the answer.
             " cache_prompt cache_control cache_salt n_keep n_cache_reuse timings_per_token return_progress usage"
             " transforms context_length_exceeded_behavior prompt_truncate_len raw_output perf_metrics_in_response"
             " vl_high_resolution_images safe_prompt"
@@ -113,5 +116,5 @@ REFUSED: dict[str, str] = {
 
 
 def asked(body: JsonObject, keys: Keys) -> dict[str, Any]:
-    """Return the body without the keys that ask for nothing and that the provider may not know."""
+    """Return the body without keys that ask for nothing and that the provider may not know."""
     return {key: value for key, value in body.items() if key in keys.passed or not nothing(value)}

@@ -1,4 +1,4 @@
-"""Walk a request: keys and types by table, addresses and stored data by one rule, and bounds for the host."""
+"""Walk a request: check keys and types by table, addresses and stored data by one rule, and sizes against bounds."""
 
 import json
 import re
@@ -11,18 +11,18 @@ from dgm.gateway.parsing import JsonObject
 from dgm.gateway.wire import BadRequest
 
 MAX_BODY_DEPTH = 64
-"""Of a whole request; schemas and inputs have the lower bound of ``parsing.MAX_DEPTH``."""
+"""Maximum depth of a whole request; schemas and inputs have the lower bound of ``parsing.MAX_DEPTH``."""
 MAX_CHOICES = 16
-"""Most answers that one request may ask for."""
+"""Maximum number of answers that one request may ask for."""
 
 Rule = Callable[[Any, str], object]
-"""Checks a value at a place; raises ``BadRequest``."""
+"""Check of a value at a place; raises ``BadRequest``."""
 Known = Callable[[str], bool]
-"""Tells whether an id is that of an answer which this job has had."""
+"""Test whether an id belongs to an answer of this job."""
 
 
 def words(text: str) -> list[str]:
-    """Return the names that blanks separate."""
+    """Return the names in a blank-separated list."""
     return text.split()
 
 
@@ -33,26 +33,26 @@ DATED = re.compile(r"(?<=_)20\d\d_?\d\d_?\d\d$")
 
 SCHEME = re.compile(r"\s*(?!data:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 LINKS = ("$ref", "$dynamicRef", "$recursiveRef")
-"""Keys by which a schema refers to another."""
+"""Keys by which a schema refers to another schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of an object.
+    """The allowed keys of an object.
 
-    A key whose value is null asks for nothing and always may stand. So does a refused key that is false or empty.
+    A key whose value is null asks for nothing and is always allowed. So is a refused key that is false or empty.
     """
 
     passed: Mapping[str, Rule | None]
-    """Key → the rule for its value; None: any value passes."""
+    """Map of key to the rule for its value; None: any value passes."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Key → the reason."""
+    """Map of refused key to the reason."""
 
     def check(self, given: JsonObject, place: str = "") -> None:
         """Raise ``BadRequest`` for the first key that does not pass.
 
         Raises:
-            BadRequest: it names the key, and why.
+            BadRequest: a key does not pass; the message names it and the reason.
         """
         for key, value in given.items():
             if value is None:
@@ -74,10 +74,10 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """The types of tools, blocks or items; a name that ends in an underscore stands for every dated version."""
+    """The allowed types of tools, blocks or items; a name that ends in an underscore stands for every dated version."""
 
     what: str
-    """``content``, ``items`` or ``tools``."""
+    """Kind of object: ``content``, ``items`` or ``tools``."""
     code: str
     passed: Mapping[str, Rule | None]
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Kinds:
         """Raise ``BadRequest`` unless the type passes and the object follows its rule.
 
         Raises:
-            BadRequest: it names the type, and why.
+            BadRequest: the type does not pass; the message names it and the reason.
         """
         family = kind if isinstance(kind, str) else ""
         passed = self.passed
@@ -99,7 +99,7 @@ class Kinds:
             rule(given, place)
 
     def each(self, value: object, place: str) -> None:
-        """Check a list of objects by their ``type``."""
+        """Check each object of a list by its ``type``."""
         for at, one in enumerate(parsing.entries(value, place, parsing.MAX_MESSAGES)):
             here = f"{place}[{at}]"
             if not isinstance(one, dict):
@@ -107,7 +107,7 @@ class Kinds:
             self.check(one.get("type"), one, here)
 
     def content(self, value: object, place: str) -> None:
-        """Check content that is a text, or a list of blocks."""
+        """Check content: a text, or a list of blocks."""
         if not isinstance(value, str):
             self.each(value, place)
 
@@ -120,12 +120,12 @@ class Kinds:
 
 
 def nobody(_answer: str) -> bool:
-    """Tell that an answer is not of this job: the default where nothing is remembered."""
+    """Return False for every answer id: the default where no answers are remembered."""
     return False
 
 
 def nothing(value: object) -> bool:
-    """Tell whether a value asks for nothing: null, false, or an empty list."""
+    """Return whether a value asks for nothing: null, false, or an empty list."""
     return value is None or value is False or value == []
 
 
@@ -155,7 +155,7 @@ def bounded(body: JsonObject) -> None:
 
 
 def schema(value: object, place: str) -> None:
-    """Check that a JSON schema is bounded and needs nothing from elsewhere.
+    """Check that a JSON schema is bounded and self-contained.
 
     Raises:
         BadRequest: it is no object, is nested too deep, or refers to an address.
@@ -165,7 +165,7 @@ def schema(value: object, place: str) -> None:
 
 
 def unlinked(value: object, place: str) -> None:
-    """Raise ``BadRequest`` where a schema refers to an address, which some servers fetch."""
+    """Raise ``BadRequest`` where a schema refers to an address; some servers fetch such addresses."""
     level = [value]
     while level:
         for one in level:
@@ -184,7 +184,7 @@ def _within(value: object) -> Iterable[object]:
 
 
 def names_of(tools: Sequence[JsonObject]) -> set[str]:
-    """Return the names that tools go by, in any of the protocols' shapes."""
+    """Return the names of tools, in any protocol's shape."""
     found: set[str] = set()
     for tool in tools:
         for held in (tool, tool.get("function"), tool.get("custom")):
