@@ -1,1 +1,1 @@
-"""How a child is made: the agent contract, evidence, operators and vetting."""
+"""Creation of children: the agent contract, evidence, operators and vetting."""

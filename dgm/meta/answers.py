@@ -1,7 +1,7 @@
-"""What the host's own questions to a model come back as: JSON out of whatever prose and fences stand around it.
+"""Ask a model the host's own questions, and parse JSON out of the prose and fences around it.
 
-Answers are read leniently in form and strictly in content, and what is wrong with one is said to the model so that it
-may mend it. What the keys mean is left to whoever asks.
+Answers are parsed leniently in form and strictly in content. The model is told what is wrong with an answer, so that it
+may correct it. The meaning of the keys is left to the caller.
 """
 
 import json
@@ -15,13 +15,13 @@ from dgm.errors import AgentFault
 from dgm.messages import Message, Reply, Request, RequestRefused, Role, Stop
 
 MAX_CHARS = 4_000_000
-"""Of an answer that is looked at: as much as an agent may have of source."""
+"""Maximum characters of an answer that are examined: as many as an agent may have of source."""
 MAX_DEPTH = 100
-"""Of objects and lists in each other."""
+"""Maximum nesting depth of objects and lists."""
 _TRIES = 3
-"""How often, on average, a character is read over while a beginning is looked for that parses."""
+"""Average number of times that a character is read again in the search for an object that parses."""
 _PATIENCE = 1_000_000
-"""Characters more, so that a short text may begin wrongly as often as it likes."""
+"""Additional characters to read, so that a short text may contain any number of false starts."""
 _BEGINS = re.compile(r"\{\s*[\"}]")
 _QUOTED = 4_000
 """Characters of an answer that are shown again to the model that gave it."""
@@ -30,34 +30,34 @@ T = TypeVar("T")
 
 
 class Unreadable(ValueError):
-    """An answer is not what was asked for; one line that the model is told."""
+    """The error for an answer in the wrong form; the message is one line for the model."""
 
 
 class Asked(Protocol):
-    """Whatever can put one question to a model: a workbench."""
+    """The interface for a single question to a model, such as a workbench."""
 
     async def ask(self, request: Request, role: str) -> Reply:
-        """One reply.
+        """Return one reply.
 
         Raises:
-            RequestRefused: this request can never be answered, or nothing may be spent on it any more.
+            RequestRefused: this request can never be answered, or nothing more may be spent on it.
             Infrastructure: the model failed.
         """
         ...
 
 
 async def asked(bench: Asked, request: Request, read: Callable[[str], T], retries: int, role: str) -> T:
-    """Asks until ``read`` can read the answer, each time with what was wrong before.
+    """Ask until ``read`` accepts the answer; each new question says what was wrong before.
 
     Args:
-        bench: whom to ask.
+        bench: sends the question.
         request: the question; it offers no tools.
-        read: makes of the reply's text what is wanted, or raises ``Unreadable``.
+        read: converts the reply's text to the result, or raises ``Unreadable``.
         retries: further questions after the first, 0 or more.
-        role: on whose account, as ``Workbench.ask`` knows it.
+        role: the role that is charged, as ``Workbench.ask`` knows it.
 
     Raises:
-        AgentFault: stage ``answer``: none could be read, or the request was refused.
+        AgentFault: stage ``answer``: no answer was readable, or the request was refused.
         Infrastructure: the model failed.
     """
     messages, fault = tuple(request.messages), ""
@@ -74,7 +74,7 @@ async def asked(bench: Asked, request: Request, read: Callable[[str], T], retrie
             return read(reply.text)
         except Unreadable as error:
             fault = _fault(reply, error)
-        # Its calls are not said again: a provider wants each answered, and no such tool exists.
+        # Omit the reply's calls: a provider wants each one answered, and no such tool exists.
         said = Message(Role.ASSISTANT, _quoted(reply.text) or "(nothing)")
         complaint = f"That cannot be used: {fault}. Answer again, in full, in the form that was asked for."
         messages = (*messages, said, Message(Role.USER, complaint))
@@ -82,14 +82,14 @@ async def asked(bench: Asked, request: Request, read: Callable[[str], T], retrie
 
 
 def read_object(text: str, keys: Sequence[str]) -> Mapping[str, object]:
-    """The last JSON object in a text that has all of ``keys``.
+    """Return the last JSON object in a text that has all of ``keys``.
 
-    Objects inside others that are JSON are not looked at, prose and fences around them are passed over, and line breaks
+    Objects inside other JSON objects are not examined. Prose and fences around objects are skipped, and line breaks
     inside strings are allowed.
 
     Raises:
-        Unreadable: there is none; or it is nested deeper than ``MAX_DEPTH``, or holds ``NaN``, an infinite number,
-            half a surrogate pair, or a key twice; or the text is longer than ``MAX_CHARS``.
+        Unreadable: there is none; or it is nested deeper than ``MAX_DEPTH``, or holds ``NaN``, an infinite number, half
+            a surrogate pair, or a key twice; or the text is longer than ``MAX_CHARS``.
     """
     if len(text) > MAX_CHARS:
         raise Unreadable(f"the answer has {len(text)} characters; {MAX_CHARS} are allowed")
@@ -114,7 +114,7 @@ def read_object(text: str, keys: Sequence[str]) -> Mapping[str, object]:
 
 
 def a_text(answer: Mapping[str, object], key: str) -> str:
-    """A string that is more than white space, stripped.
+    """Return a string that is more than white space, stripped.
 
     Raises:
         Unreadable: it is anything else, or missing.
@@ -126,7 +126,7 @@ def a_text(answer: Mapping[str, object], key: str) -> str:
 
 
 def a_flag(answer: Mapping[str, object], key: str) -> bool:
-    """``true`` or ``false``.
+    """Return a boolean.
 
     Raises:
         Unreadable: it is anything else, or missing.
@@ -138,7 +138,7 @@ def a_flag(answer: Mapping[str, object], key: str) -> bool:
 
 
 def texts(answer: Mapping[str, object], key: str) -> dict[str, str]:
-    """An object whose values are all strings, such as files by path; ``{}`` where the key is missing.
+    """Return an object whose values are all strings, such as files by path; ``{}`` if the key is missing.
 
     Raises:
         Unreadable: it is anything else.
@@ -150,7 +150,7 @@ def texts(answer: Mapping[str, object], key: str) -> dict[str, str]:
 
 
 def records(answer: Mapping[str, object], key: str, fields: Sequence[str]) -> list[dict[str, str]]:
-    """A list of objects that each have the named fields, strings all; ``[]`` where the key is missing.
+    """Return a list of objects that each have the named fields, all strings; ``[]`` if the key is missing.
 
     Raises:
         Unreadable: it is anything else.
@@ -181,7 +181,7 @@ def _strings(value: Mapping[str, object], place: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What begins with a brace: an object, or what is wrong with it."""
+    """The result of parsing at one brace: an object, or the fault in it."""
 
     chars: int
     value: Mapping[str, object] | None
@@ -189,7 +189,7 @@ class _Piece:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    """What stands at the top of a text, as long as there is patience: a text may be made to be read slowly."""
+    """Yield the top-level pieces of a text within a bounded effort, because a hostile text may be slow to parse."""
     left = _PATIENCE + _TRIES * len(text)
     begin = _BEGINS.search(text)
     while begin and left > 0:
@@ -207,7 +207,7 @@ def _piece(text: str, at: int) -> _Piece:
     try:
         value, end = _DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
-        # Of a string without an end, the place that is named is its beginning.
+        # For a string without an end, Python reports the position of its beginning.
         chars = rest if error.msg.startswith("Unterminated") else error.pos - at
         return _Piece(chars, None, f"the JSON is wrong: {error}")
     except Unreadable as error:
@@ -274,7 +274,7 @@ def _check_text(text: str) -> None:
 
 
 def _fault(reply: Reply, error: Unreadable) -> str:
-    """What the model is told: why it came to be so, where that shows, before what is wrong."""
+    """Return the message to the model: the probable cause, if it is visible, and then the fault."""
     if reply.calls:
         return f"there is no tool {reply.calls[0].name[:100]!r}, answer in text ({error})"
     if reply.stop is Stop.LENGTH:

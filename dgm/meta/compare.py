@@ -1,7 +1,7 @@
-"""The operator ``compare``: what several agents did on several tasks, side by side, becomes an issue about one of them.
+"""The operator ``compare``: a comparison of agents across tasks becomes an issue about one agent.
 
-Where the same agent does well and badly, and where a relative solves what it does not: the reaction-norm idea of
-arXiv:2608.07645, that a program is told by how it responds over many conditions and not by one of them.
+It shows where the same agent does well and badly, and where a relative solves a task that it does not. This is the
+reaction-norm idea of arXiv:2608.07645: a program is characterised by its response over many conditions, not by one.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from dgm.protocols import Brief, Case, Member, Needs, Proposal, Workbench
 ROLE = "diagnose"
 RELATIVES = 3
 ROWS = 60
-"""Tasks in the table; those on which agents differ come first."""
+"""Maximum rows of the task table; tasks on which agents differ come first."""
 
 
 class Compare:
-    """One parent, one child."""
+    """An operator with one parent and one child."""
 
     name = "compare"
     needs = Needs(failures=1, relatives=RELATIVES)
@@ -31,11 +31,11 @@ class Compare:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
-        """Asks for an issue about the agent, then lets the agent implement it.
+        """Ask for an issue about the agent, then let the agent implement it.
 
         Raises:
-            AgentFault: stage ``evidence``: the agent has failed at nothing; stage ``answer``: there was no usable
-                issue; or as ``bench.work`` raises.
+            AgentFault: stage ``evidence``: the agent has no failure; stage ``answer``: there was no usable issue; or as
+                ``bench.work`` raises.
             Infrastructure: the sandbox or a model failed.
         """
         compared = _Compared(brief)
@@ -58,7 +58,7 @@ class Compare:
 
 
 class _Compared:
-    """One agent beside others."""
+    """A comparison of one agent with others."""
 
     def __init__(self, brief: Brief) -> None:
         self._me = brief.parents[0]
@@ -74,7 +74,7 @@ class _Compared:
         self._success = next(iter(solved), None)
 
     def _tells(self, case: Case) -> bool:
-        """Whether it is of another agent, on a task that this one has failed."""
+        """Return whether the case shows another agent solving a task that this one has failed."""
         evaluation = case.evaluation
         mine = self._me.verdicts.get(evaluation.task)
         return (
@@ -84,7 +84,7 @@ class _Compared:
         )
 
     def parts(self) -> list[Part]:
-        """What is shown: who solved what, two cases of the agent, and what those did that solve what it does not."""
+        """Return the parts to show: the result table, two cases of the agent, and others' solutions of its failures."""
         assert self.failure is not None
         parts: list[Part] = [
             ("who solves what", self._table()),
@@ -97,7 +97,7 @@ class _Compared:
         return [*parts, source_part(self._me.source)]
 
     def _telling(self) -> list[Member]:
-        """Others that solve what the agent does not, most such first."""
+        """Return other agents that solve this one's failures, the most such solutions first."""
         missed = [task for task, verdict in self._me.verdicts.items() if verdict is Verdict.UNRESOLVED]
 
         def gained(one: Member) -> int:

@@ -1,4 +1,4 @@
-"""Reads ``agent.toml``: how an agent is started and what a child of it may change.
+"""Read ``agent.toml``: how to start an agent, and which files a child of it may change.
 
 The full text of the contract is ``archive/seed/README.md``.
 """
@@ -19,43 +19,43 @@ _BOUND = r"[<>=!~]=?=? *[A-Za-z0-9.*+!]+"
 PACKAGE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])? *({_BOUND}( *, *{_BOUND})*)?")
 KEYS = ("name", "command", "check", "requires", "editable", "protected", "ignored", "parts")
 PARTS = ("loop", "tools", "context", "prompts", "memory", "completion")
-"""Of a scaffold, as the operator ``module`` names them."""
+"""Parts of a scaffold, as the operator ``module`` names them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What an ``agent.toml`` says."""
+    """The contents of an ``agent.toml``."""
 
     command: tuple[str, ...]
-    """Started in the agent's folder, with the path of the job file as last argument."""
+    """Command that starts the agent in its folder, with the path of the job file as last argument."""
     check: tuple[str, ...]
-    """Exits 0 without a model where the agent could work."""
+    """Command that exits 0, without a model, if the agent could work."""
     editable: tuple[str, ...] = ("**",)
-    """Patterns of what a child may change, add or remove."""
+    """Patterns of paths that a child may change, add or remove."""
     protected: tuple[str, ...] = (FILE,)
     """Patterns that win over ``editable``; ``agent.toml`` is always among them."""
     requires: tuple[str, ...] = ()
-    """Python packages, as pip names them, that its sandbox is to offer."""
+    """Python packages, as pip names them, that its sandbox must offer."""
     ignored: tuple[str, ...] = ()
-    """Patterns, as ``.gitignore`` has them, of new files that are never part of what the agent leaves: its litter."""
+    """Patterns, as in ``.gitignore``, of new files that are never part of the agent's result."""
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Part of the scaffold → patterns of what belongs to it (``parts``); empty: names say it."""
+    """Map of scaffold part to patterns of its files (``parts``); empty: the names decide."""
 
     def may_change(self, path: str) -> bool:
-        """Whether a child may differ from its parent at ``path``."""
+        """Return whether a child may differ from its parent at ``path``."""
         return _matches(path, self.editable) and not _matches(path, self.protected)
 
     def forbidden_changes(self, before: Snapshot, after: Snapshot) -> list[str]:
-        """Paths that differ although they may not, sorted."""
+        """Return the paths that differ although they may not, sorted."""
         changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
         return sorted(path for path in changed if not self.may_change(path))
 
 
 def read_contract(source: Snapshot) -> Contract:
-    """The contract of an agent's source.
+    """Return the contract of an agent's source.
 
     Raises:
-        AgentFault: stage ``contract``: no ``agent.toml``, or one that cannot be followed.
+        AgentFault: stage ``contract``: there is no ``agent.toml``, or it is invalid.
     """
     if FILE not in source:
         raise AgentFault("contract", f"no {FILE} at the top of the agent's folder")
@@ -105,7 +105,10 @@ def _litter(table: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _packages(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names and versions only: a path, an address or an option would have the host build a stranger's code."""
+    """Return the required packages, by name and version only.
+
+    A path, an address or an option would make the host build untrusted code.
+    """
     packages = _words(table, "requires", ())
     for package in packages:
         if not PACKAGE.fullmatch(package):

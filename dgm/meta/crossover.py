@@ -1,8 +1,8 @@
 """The operator ``crossover``: two parents of different lineages that solve different tasks become one program.
 
-A three-way merge from their common ancestor comes first. Where it settles everything and what comes of it passes the
-agent's own check, no model is asked; else the first parent works on the merged source. Source of the idea that a
-language model recombines programs: arXiv:2302.12170.
+It starts with a three-way merge from their common ancestor. If the merge has no conflict and passes the agent's own
+check, no model is asked. Otherwise the first parent works on the merged source. Source of the idea that a language
+model recombines programs: arXiv:2302.12170.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from dgm.meta.self_edit import WORKDIR, rationale
 from dgm.protocols import Brief, Completed, Job, JobKind, Needs, Proposal, Workbench
 
 FOLDER = "merged"
-"""Of the evidence: what each parent changed since the ancestor."""
+"""Folder of the evidence with each parent's changes since the ancestor."""
 _SHOWN = 2_000
-"""Characters of what a check prints that are shown."""
+"""Characters of a check's output that are shown."""
 _MEANS = {
     Clash.LINES: "both changed the same lines",
     Clash.BINARY: "both changed it and it is no text; the first one's stands",
@@ -31,7 +31,7 @@ _MEANS = {
 
 
 class Crossover:
-    """Two parents, one child."""
+    """An operator with two parents and one child."""
 
     name = "crossover"
     needs = Needs(parents=2)
@@ -40,11 +40,11 @@ class Crossover:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
-        """Merges the two parents, with the first one's help where they do not fit.
+        """Merge the two parents, with the first one's help where they conflict.
 
         Raises:
-            AgentFault: stage ``parents``: they are not two with an ancestor; ``conflict``: a place in conflict was left
-                as it was; or as ``bench`` raises.
+            AgentFault: stage ``parents``: they are not two with an ancestor; ``conflict``: a conflict was left
+                unresolved; or as ``bench`` raises.
         """
         if len(brief.parents) != 2 or brief.ancestor is None:
             raise AgentFault("parents", f"a crossover has two parents; there are {len(brief.parents)}")
@@ -53,7 +53,7 @@ class Crossover:
         if merged.conflicts:
             return await self._settled(brief, bench, merged, _open(merged.conflicts))
         if merged.files in (first, second):
-            # One is the other's ancestor, or both made the same of it: whoever vets says so.
+            # One parent is the other's ancestor, or both made the same changes: vetting reports it.
             return Proposal(merged.files, "nothing to merge")
         done = await bench.check(merged.files)
         if done.exit_code or done.timed_out:
@@ -120,7 +120,7 @@ def _changes(brief: Brief) -> Snapshot:
 
 
 def _whole(brief: Brief) -> str:
-    """Of a merge that no model took part in."""
+    """Return the rationale of a merge without a model."""
     halves = [
         f"agent {parent.agent.id} ({parent.agent.rationale[:80]})"
         if parent.agent.rationale

@@ -17,7 +17,7 @@ ROLE = "diagnose"
 
 
 class Diagnose:
-    """One parent, one child."""
+    """An operator with one parent and one child."""
 
     name = "diagnose"
     needs = Needs(failures=1, aims=ENTRIES)
@@ -26,11 +26,11 @@ class Diagnose:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
-        """Asks for an issue about the agent, then lets the agent implement it.
+        """Ask for an issue about the agent, then let the agent implement it.
 
         Raises:
-            AgentFault: stage ``evidence``: the agent has failed at nothing; stage ``answer``: there was no usable
-                issue; or as ``bench.work`` raises.
+            AgentFault: stage ``evidence``: the agent has no failure; stage ``answer``: there was no usable issue; or as
+                ``bench.work`` raises.
             Infrastructure: the sandbox or a model failed.
         """
         own = [case for case in brief.cases if case.evaluation.agent == brief.parents[0].agent.id]

@@ -1,6 +1,6 @@
-"""What a model that writes an agent answers: whole files, replacements and removals, and how they are applied.
+"""Answers of a model that writes an agent: whole files, replacements and removals, and their application.
 
-What cannot be applied changes nothing at all, and is said in a line that the model can act on.
+An answer that cannot be applied changes nothing; the error is one line that the model can act on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,27 +14,27 @@ from dgm.meta.answers import Unreadable, a_text, read_object, records, texts
 from dgm.meta.contract import Contract
 
 KEYS = ("thought", "rationale")
-"""That every answer has."""
+"""Keys that every answer must have."""
 _QUOTED = 80
 
 
 class Unfit(ValueError):
-    """An answer cannot be applied; one line that the model is told."""
+    """The error for an answer that cannot be applied; the message is one line for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What an answer changes in a source."""
+    """The changes of a source in one answer."""
 
     rationale: str
     """One line of at most 200 characters."""
     files: Mapping[str, str]
     edits: Sequence[Mapping[str, str]]
-    """``path``, ``old`` and ``new`` of each, in order."""
+    """Edits in order, each with ``path``, ``old`` and ``new``."""
     removed: Sequence[str]
 
     def __bool__(self) -> bool:
-        """Whether anything is changed."""
+        """Return whether anything is changed."""
         return bool(self.files or self.edits or self.removed)
 
     def __str__(self) -> str:
@@ -42,10 +42,10 @@ class Changes:
 
 
 def read_changes(text: str) -> Changes:
-    """The changes in a model's answer; they may be none.
+    """Return the changes in a model's answer; they may be empty.
 
     Raises:
-        Unreadable: it is not in the form that was asked for.
+        Unreadable: it is not in the requested form.
     """
     answer = read_object(text, KEYS)
     a_text(answer, "thought")
@@ -61,10 +61,11 @@ def read_changes(text: str) -> Changes:
 
 
 def applied(source: Snapshot, changes: Changes, contract: Contract) -> Snapshot:
-    """The source after the changes: removals first, then files, then edits in their order.
+    """Return the source after the changes: removals first, then files, then edits in their order.
 
     Raises:
-        Unfit: a path is none, may not be changed, or is not there; or a text to replace does not occur exactly once.
+        Unfit: a path is invalid, may not be changed, or does not exist; or a text to replace does not occur exactly
+            once.
     """
     files = dict(source)
     for path in changes.removed:

@@ -1,4 +1,4 @@
-"""What a child can be made for where one failure is diagnosed: the kinds of entry, in one word each.
+"""The kinds of entry for which a child can be made, where one failure is diagnosed.
 
 Source: arXiv:2505.22954 (the Darwin Gödel Machine), whose program (github.com/jennyzzt/dgm, ``choose_selfimproves``)
 calls them a random unresolved task, ``solve_empty_patches``, ``solve_stochasticity`` and ``solve_contextlength``.
@@ -7,14 +7,14 @@ calls them a random unresolved task, ``solve_empty_patches``, ``solve_stochastic
 UNRESOLVED = "unresolved"
 """One task that the agent did not solve."""
 EMPTY = "empty"
-"""Tasks on which it left nothing at all."""
+"""Tasks on which the agent left an empty patch."""
 STOCHASTIC = "stochastic"
-"""That it may solve a task at one time and not at another."""
+"""The agent's varying success on the same task."""
 CONTEXT = "context"
-"""Tasks on which it said more to its model than that can read."""
+"""Tasks on which the agent's conversation exceeded its model's context."""
 
 ENTRIES = (UNRESOLVED, EMPTY, STOCHASTIC, CONTEXT)
 EMPTY_SHARE = 0.1
-"""Of an agent's tasks: with fewer empty patches they are no entry."""
+"""Minimum share of an agent's tasks with empty patches; below it they are no entry."""
 SHARE = 0.25
-"""How often each kind but the first is taken where it can be, looked at in the order empty, stochastic, context."""
+"""Probability of each kind but the first, where it is possible, tried in the order empty, stochastic, context."""

@@ -1,4 +1,4 @@
-"""What diagnosing and comparing have in common: an issue about the agent, which its own program then implements."""
+"""Shared part of diagnosing and comparing: an issue about the agent, which its own program then implements."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -13,16 +13,16 @@ from dgm.meta.self_edit import WORKDIR, rationale
 from dgm.protocols import Brief, Case, Job, JobKind, Proposal, Workbench
 
 KEYS = ("log_summary", "problem", "proposal", "general")
-"""Of the answer to a question about an agent."""
+"""Required keys in the answer to a question about an agent."""
 SOURCE = "the agent's source"
-"""Title of that part of a question."""
+"""Title of the part of a question with the agent's source."""
 _NAME = re.compile(r"(?=.*[^a-zA-Z]).{4,}")
-"""What a task's id must be like to be told from an ordinary word."""
+"""Pattern of task ids that are distinguishable from an ordinary word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """What is wrong with an agent, and what could be done."""
+    """A problem of an agent, with a proposed remedy."""
 
     summary: str
     problem: str
@@ -30,16 +30,16 @@ class Issue:
 
     @property
     def text(self) -> str:
-        """As a person reads it."""
+        """The issue as readable text."""
         return f"What happened: {self.summary}\n\nProblem: {self.problem}\n\nProposal: {self.proposal}\n"
 
 
 def read_issue(text: str, tasks: Collection[TaskId]) -> Issue:
-    """The issue in a model's answer.
+    """Return the issue in a model's answer.
 
     Args:
         text: of the answer.
-        tasks: those that were shown; an issue is not about any of them.
+        tasks: the tasks that were shown; an issue must not be about any of them.
 
     Raises:
         Unreadable: it is not JSON with ``KEYS``, or not general.
@@ -60,7 +60,7 @@ def _names(text: str, task: TaskId) -> bool:
 
 
 async def implement(issue: Issue, brief: Brief, bench: Workbench, making: Making) -> Proposal:
-    """Lets the first parent implement an issue on its own source.
+    """Let the first parent implement an issue on its own source.
 
     Raises:
         AgentFault: as ``bench.work``.
@@ -90,11 +90,11 @@ async def implement(issue: Issue, brief: Brief, bench: Workbench, making: Making
 
 
 Part = tuple[str, bytes]
-"""Title and content of something that is quoted in a question."""
+"""Title and content of a quoted text in a question."""
 
 
 def case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
-    """All that an evaluation left, as parts of a question."""
+    """Return all traces of an evaluation as parts of a question."""
     evaluation, traces = case.evaluation, case.traces
     return (
         (f"{whose}problem", case.problem.encode()),
@@ -109,6 +109,6 @@ def case_parts(case: Case, whose: str = "the agent's ") -> Sequence[Part]:
 
 
 def source_part(source: Snapshot) -> Part:
-    """The agent's files that are text, one after the other, each below its path."""
+    """Return the agent's text files, one after the other, each below its path."""
     shown = [f"--- {path}\n".encode() + data for path, data in plain(source).items() if b"\0" not in data]
     return SOURCE, b"\n".join(shown)

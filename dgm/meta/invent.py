@@ -1,9 +1,9 @@
-"""The operator ``invent``: a model writes a new agent with the archive's best and most different members in view.
+"""The operator ``invent``: a model writes a new agent after seeing the archive's best and most different members.
 
-Source: arXiv:2408.08435 (ADAS, Meta Agent Search): an archive that is shown, two rounds of reflection, and at most
-three in which a draft that fails is mended. Unlike there, a draft is a change of its parent's source, so that an agent
-may be larger than one answer, and failing is failing the agent's own check. No agent is at work: whether the parent is
-a good editor makes no difference.
+Source: arXiv:2408.08435 (ADAS, Meta Agent Search). The archive is shown, two rounds of reflection follow, and a failing
+draft is repaired in at most three rounds. Unlike there, a draft is a change of its parent's source, so that an agent
+may be larger than one answer. A draft fails if the agent's own check fails. No agent works here, so the parent's
+quality as an editor makes no difference.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ from dgm.protocols import Brief, Completed, Member, Needs, Proposal, Workbench
 
 ROLE = "improve"
 _SHOWN = 3_000
-"""Characters of what a check prints that are shown."""
+"""Characters of a check's output that are shown."""
 _STANDS = "The draft stands as you wrote it."
 
 
 class Invent:
-    """One parent, one child that nobody of the archive wrote."""
+    """An operator with one parent and one child that no agent of the archive wrote."""
 
     name = "invent"
     needs = Needs(archive=4)
@@ -35,7 +35,7 @@ class Invent:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
-        """Asks for a draft, lets it be looked over and mended, and proposes what there is in the end.
+        """Ask for a draft, have it reviewed and repaired, and propose the final source.
 
         Raises:
             AgentFault: stage ``answer``: there was no usable answer; ``edit``: none could be applied; ``unchanged``:
@@ -83,11 +83,11 @@ class Invent:
 
 
 class _Draft:
-    """A conversation about a source, and the source as it came to be in it.
+    """A conversation about a source, and the source that results from it.
 
     Attributes:
-        trouble: why the last answer could not be applied; empty where it could.
-        usable: an answer that changes something was applied.
+        trouble: why the last answer could not be applied; empty if it could.
+        usable: whether an answer that changes something was applied.
     """
 
     def __init__(self, parent: Snapshot, system: str, bench: Workbench, retries: int) -> None:
@@ -99,7 +99,7 @@ class _Draft:
         self._bench, self._retries = bench, retries
 
     async def go_on(self, said: str) -> None:
-        """Asks the next question, and applies what is answered.
+        """Ask the next question, and apply the answer.
 
         Raises:
             AgentFault: stage ``answer``: there was no usable answer.
@@ -123,7 +123,7 @@ def _read(text: str) -> tuple[str, Changes]:
 
 
 def _broken(done: Completed) -> str:
-    """What to say of a check; empty where it passes."""
+    """Return the message about a failed check; empty if it passes."""
     if not done.exit_code and not done.timed_out:
         return ""
     how = "does not end in time" if done.timed_out else f"exits {done.exit_code}"
@@ -143,7 +143,7 @@ def _line(member: Member) -> str:
 
 
 def _source(member: Member, parent: Member) -> bytes:
-    """The files that are text, each below its path; of others than the parent those in which it differs."""
+    """Return the text files, each below its path; for agents other than the parent only those that differ."""
     files = {path: data for path, data in plain(member.source).items() if b"\0" not in data}
     same: Sequence[str] = []
     if member is not parent:

@@ -1,4 +1,4 @@
-"""What a built-in operator is made from."""
+"""The inputs from which a built-in operator is built."""
 
 from dataclasses import dataclass, field
 
@@ -8,12 +8,12 @@ from dgm.meta.prompts import Prompts
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """The means of making children in one run."""
+    """The inputs of operators that are common to one run."""
 
     image: str
     """Recipe of the sandboxes in which agents improve themselves."""
     time_limit_s: float
-    """Wall time of one improve job."""
+    """Wall time of one improve job in seconds."""
     prompts: Prompts
     settings: OperatorSettings = field(default_factory=OperatorSettings)
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)

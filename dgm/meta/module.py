@@ -1,7 +1,6 @@
-"""The operator ``module``: the parent changes one named part of itself, and everything else stays as it is.
+"""The operator ``module``: the parent changes one named part of itself, and everything else stays the same.
 
-Source of the idea of searching module by module: arXiv:2410.06153. What a part is, and what counts as a change of
-another, is in ``parts``.
+Source of the idea of searching module by module: arXiv:2410.06153. ``parts`` defines the parts and the changes of them.
 """
 
 from collections.abc import Sequence
@@ -25,13 +24,13 @@ MEANINGS = {
 }
 GENERAL = "General:"
 _STATED = 400
-"""Characters of a statement that are kept."""
+"""Maximum characters of a kept statement."""
 _LISTED = 200
-"""Definitions that are listed at most."""
+"""Maximum number of listed definitions."""
 
 
 class Module:
-    """One parent, one part, one child."""
+    """An operator with one parent, one part and one child."""
 
     name = "module"
     needs = Needs(aims=PARTS)
@@ -40,11 +39,11 @@ class Module:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
-        """Lets the parent edit one part of its own source.
+        """Let the parent edit one part of its own source.
 
         Raises:
-            AgentFault: stage ``part``: there is no such part in it; ``protected``: another part was changed;
-                ``statement``: nothing is said of why the change is general; or as ``bench`` raises.
+            AgentFault: stage ``part``: it has no such part; ``protected``: another part was changed; ``statement``: the
+                model does not say why the change is general; or as ``bench`` raises.
         """
         source = brief.parents[0].source
         contract = read_contract(source)
@@ -82,7 +81,7 @@ class Module:
 
 
 def statement(conversation: Sequence[Message]) -> str:
-    """What stands behind the last ``General:``, in one line of at most 400 characters; empty where nothing does."""
+    """Return the text after the last ``General:``, in one line of at most 400 characters; empty if there is none."""
     said = [line for m in conversation if m.role is Role.ASSISTANT for line in m.text.splitlines()]
     marked = [" ".join(line.partition(GENERAL)[2].split()) for line in said if GENERAL in line]
     return marked[-1][:_STATED] if marked else ""

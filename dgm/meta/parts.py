@@ -1,7 +1,7 @@
-"""The named parts of a scaffold, and which of its definitions belong to which: what a change of one part may touch.
+"""The named parts of a scaffold and their definitions: a change of one part may touch only its own definitions.
 
-A definition belongs to at least one part, and may to several. Nothing is promised beyond names: what a definition
-really does is not looked at. ``[agent.parts]`` of an agent's ``agent.toml`` says it better, where there is one.
+A definition belongs to at least one part, and possibly to several. Only names decide: the behaviour of a definition is
+not examined. ``[agent.parts]`` in an agent's ``agent.toml`` is more precise, where it exists.
 """
 
 import ast
@@ -18,15 +18,15 @@ from dgm.meta.syntax_key import digest, parsed
 __all__ = ["OTHERWISE", "PARTS", "TOP", "Declared", "Place", "frozen_changes", "parts_of", "places"]
 
 OTHERWISE = "loop"
-"""The part of whatever belongs to no other."""
+"""The part of definitions that belong to no other part."""
 TOP = "(statements)"
-"""Stands for the statements at the top of a file that define nothing."""
+"""Name for the statements at the top of a file that define nothing."""
 
 Declared = Mapping[str, Sequence[str]]
-"""Part → patterns: of paths as ``editable`` has them, or of places (``agent/tools.py::trunc*``)."""
+"""Map of part to patterns: of paths as in ``editable``, or of places (``agent/tools.py::trunc*``)."""
 
 _DRIVES = ("act", "chat", "forward", "loop", "run", "solve", "work")
-"""How the names begin of what drives an agent: that keeps the conversation and ends it, too."""
+"""Prefixes of the names of definitions that drive an agent: the code that keeps the conversation and ends it."""
 _STEMS: Mapping[str, Sequence[str]] = {
     "loop": ("main", "step", "turn", *_DRIVES),
     "tools": ("bash", "command", "edit", "exec", "patch", "shell", "tool"),
@@ -46,7 +46,7 @@ _STEMS: Mapping[str, Sequence[str]] = {
     "memory": ("conversation", "evidence", "histor", "memor", "message", "note", "summar", "transcript"),
     "completion": ("complet", "done", "finish", "max", "stop", "submit", "valid", "verif"),
 }
-"""How words begin in the names of files, folders and definitions that belong to a part."""
+"""Map of part to prefixes of words in the names of its files, folders and definitions."""
 _METHODS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -64,16 +64,16 @@ class Place:
 
 
 def places(source: Snapshot, part: str, declared: Declared | None = None) -> frozenset[Place]:
-    """The places of a source that belong to a part.
+    """Return the places of a source that belong to a part.
 
-    With ``declared``, only what it says counts. Else a place belongs to every part that its own name or its file's
-    speaks of, and a method for which neither does to its class's. What belongs nowhere is the loop's.
+    With ``declared``, only its patterns count. Otherwise a place belongs to every part that its own name or its file's
+    name mentions. A method whose names mention none belongs to its class's parts. All other places belong to the loop.
     """
     return frozenset(place for place in _all_places(source) if part in parts_of(place, declared))
 
 
 def parts_of(place: Place, declared: Declared | None = None) -> frozenset[str]:
-    """The parts that a place belongs to, one at least."""
+    """Return the parts that a place belongs to, at least one."""
     found = _declared(place, declared) if declared else _named(place)
     return frozenset(found or {OTHERWISE})
 
@@ -81,12 +81,12 @@ def parts_of(place: Place, declared: Declared | None = None) -> frozenset[str]:
 def frozen_changes(
     before: Snapshot, after: Snapshot, part: str, declared: Declared | None = None
 ) -> list[Place]:
-    """Places of ``before`` that do not belong to ``part`` and that ``after`` changed or lacks, sorted.
+    """Return places of ``before`` outside ``part`` that ``after`` changed or lacks, sorted.
 
     Python is compared by its syntax (docstrings of definitions count, comments and layout do not), other files by
-    content. New files and definitions are free, and so is what is imported, as long as no name comes to mean something
-    else; statements at the top are not. A file whose mode changed, that is gone, or that is Python on one side only
-    counts with all its places.
+    content. New files, definitions and imports are free, as long as no existing name changes its meaning; statements at
+    the top are not free. A file counts with all its places if its mode changed, it is gone, or it is Python on one side
+    only.
     """
     changed = {
         place
@@ -116,17 +116,17 @@ def _changes(path: str, before: Entry, after: Entry | None) -> Iterator[Place]:
 
 @dataclass(slots=True)
 class _Module:
-    """The statements at the top of a Python file by the name that they give a meaning, each as a digest."""
+    """The top-level statements of a Python file as digests, by the name to which they give a meaning."""
 
     definitions: dict[str, list[str]] = field(default_factory=dict)
     imports: dict[str, list[str]] = field(default_factory=dict)
 
     def meaning(self, name: str) -> list[str]:
-        """All that gives the name a meaning, in order; empty where nothing does."""
+        """Return all digests that give the name a meaning, in order; empty if there are none."""
         return self.imports.get(name, []) + self.definitions.get(name, [])
 
     def define(self, name: str, node: ast.AST) -> None:
-        """Notes one more statement."""
+        """Add one more statement for a name."""
         self.definitions.setdefault(name, []).append(digest(node, words=True))
 
 
@@ -167,7 +167,7 @@ def _define_class(module: _Module, node: ast.ClassDef) -> None:
 
 
 def _defined(node: ast.stmt) -> list[str]:
-    """The names that a statement at the top defines; none where it also does something else."""
+    """Return the names that a top-level statement defines; none if it also does something else."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             return [name]
@@ -193,7 +193,7 @@ def _declared(place: Place, declared: Declared) -> set[str]:
 def _covers(pattern: str, place: Place) -> bool:
     if "::" in pattern:
         return any(fnmatchcase(str(place), shape) for shape in (pattern, pattern + ".*"))
-    # A path is matched as the contract matches what may be edited.
+    # Match a path as the contract matches editable paths.
     return Contract((), (), editable=(pattern,), protected=()).may_change(place.path)
 
 

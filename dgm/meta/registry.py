@@ -1,4 +1,4 @@
-"""The built-in operators by name, and how those of a run are made from its settings."""
+"""The built-in operators by name, and the opening of a run's operators from its settings."""
 
 from collections.abc import Iterable, Mapping
 from typing import cast
@@ -22,7 +22,7 @@ BUILTIN = {
 def open_operators(
     settings: Settings, image: str, prompts: Prompts, also: Iterable[str] = ()
 ) -> Mapping[str, Operator]:
-    """The operators that the settings name, by name, for agents that run in ``image``.
+    """Return the operators that the settings name, by name, for agents that run in ``image``.
 
     A built-in one is made from a ``Making``, a plug-in from ``image`` and ``time_limit_s``.
 
@@ -40,14 +40,14 @@ def open_operators(
 
 
 def needs_of(operators: Mapping[str, Operator]) -> Mapping[str, Needs]:
-    """What each operator needs of the archive, by name."""
+    """Return each operator's needs from the archive, by name."""
     return {name: made.needs if isinstance(made, Needing) else Needs() for name, made in operators.items()}
 
 
 def _opened(name: str, making: Making) -> Operator:
     if name in BUILTIN:
         return cast("Operator", find("operators", name, BUILTIN)(making))
-    find("operators", name, BUILTIN)  # names the built-in ones where there is none of that name
+    find("operators", name, BUILTIN)  # the error lists the built-in names
     made = make("operators", name, image=making.image, time_limit_s=making.time_limit_s)
     check_shape("operators", name, made, {"name": None, "make": 2})
     return cast("Operator", made)

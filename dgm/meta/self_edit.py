@@ -1,7 +1,7 @@
 """The operator ``self-edit``: the parent works on its own source, with evidence of its own failures.
 
-Source of the idea: arXiv:2505.22954 (the Darwin Gödel Machine). Improving is solving: the same program, the same
-loop, with the agent's folder as the workdir, so that how it improves is part of what it may improve.
+Source of the idea: arXiv:2505.22954 (the Darwin Gödel Machine). An improve job runs the same program and the same loop
+as a solve job, with the agent's folder as the workdir. An agent can therefore improve the way in which it improves.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ RATIONALE = "Rationale:"
 
 
 class SelfEdit:
-    """One parent, one child."""
+    """An operator with one parent and one child."""
 
     name = "self-edit"
 
@@ -26,7 +26,7 @@ class SelfEdit:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
-        """Lets the parent edit its own source once."""
+        """Let the parent edit its own source once."""
         source = brief.parents[0].source
         work = await bench.work(
             Job(
@@ -44,15 +44,15 @@ class SelfEdit:
 
 
 def prompt(prompts: Prompts, source: Snapshot, brief: Brief) -> str:
-    """The problem statement of an improve job."""
+    """Return the problem statement of an improve job."""
     check = " ".join(read_contract(source).check)
     return prompts.fill("self-edit", {**brief.facts, "check": check, "child_number": brief.child_number})
 
 
 def rationale(conversation: Sequence[Message]) -> str:
-    """One line of at most 200 characters from what the model said.
+    """Return one line of at most 200 characters from the model's text.
 
-    It is what follows the last ``Rationale:``, else the first line of the last words.
+    It is the text after the last ``Rationale:``, else the first line of the last message.
     """
     said = [m.text for m in conversation if m.role is Role.ASSISTANT and m.text.strip()]
     lines = [line.strip() for text in said for line in text.splitlines()]

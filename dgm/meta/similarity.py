@@ -1,7 +1,7 @@
-"""How alike two edits are, by their words alone: no model and no embedding.
+"""The resemblance of two edits by their words alone: no model and no embedding.
 
-The resemblance of Broder, "On the resemblance and containment of documents" (1997): the share that two texts have
-of their shingles, runs of ``SHINGLE`` tokens. Sources that are the same are ``syntax_key``'s.
+The resemblance of Broder, "On the resemblance and containment of documents" (1997), is the share of common shingles in
+two texts. A shingle is a run of ``SHINGLE`` tokens. ``syntax_key`` detects identical sources.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 SHINGLE = 4
 """Tokens in a shingle."""
 MAX_BYTES = 400_000
-"""Of one patch that is looked at; what stands behind is ignored."""
+"""Bytes of one patch that are examined; the rest is ignored."""
 
 Shingles = frozenset[tuple[str, ...]]
 
@@ -19,7 +19,7 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 def similarity(edit: bytes, edits: Sequence[bytes]) -> float:
-    """The resemblance of a patch to the nearest of several, from 0.0 to 1.0; 0.0 where there are none.
+    """Return the resemblance of a patch to the nearest of several, from 0.0 to 1.0; 0.0 without others.
 
     Args:
         edit: a patch as ``repository.patch`` gives it.
@@ -29,9 +29,9 @@ def similarity(edit: bytes, edits: Sequence[bytes]) -> float:
 
 
 def nearest(edit: bytes, edits: Sequence[bytes]) -> tuple[int, float]:
-    """The place of the most alike patch among ``edits`` (the first of equals), and the resemblance to it.
+    """Return the index of the most alike patch in ``edits`` (the first of equals), and the resemblance to it.
 
-    ``(-1, 0.0)`` where none has anything in common with ``edit``.
+    The result is ``(-1, 0.0)`` if none has anything in common with ``edit``.
     """
     ours = shingles(edit)
     best, most = -1, 0.0
@@ -43,16 +43,19 @@ def nearest(edit: bytes, edits: Sequence[bytes]) -> tuple[int, float]:
 
 
 def resemblance(first: Shingles, second: Shingles) -> float:
-    """Broder's r(A, B) = |S(A) ∩ S(B)| / |S(A) ∪ S(B)|; 0.0 where both are empty: nothing is no copy of nothing."""
+    """Return Broder's r(A, B) = |S(A) ∩ S(B)| / |S(A) ∪ S(B)|.
+
+    The result is 0.0 if both are empty: an empty edit is no copy of another one.
+    """
     union = len(first | second)
     return len(first & second) / union if union else 0.0
 
 
 def shingles(patch: bytes) -> Shingles:
-    """Every run of four tokens in the lines that a patch adds, and in those that it removes, kept apart.
+    """Return every run of four tokens in a patch's added lines, and in its removed lines, kept apart.
 
-    Each shingle begins with ``+`` or ``-``. Lines that follow each other are one text; one of fewer than four tokens
-    gives one short shingle. Paths, places, white space and binary files do not count.
+    Each shingle begins with ``+`` or ``-``. Consecutive lines are one text; a text of fewer than four tokens gives one
+    short shingle. Paths, places, white space and binary files do not count.
     """
     found: set[tuple[str, ...]] = set()
     for sign, text in _runs(patch[:MAX_BYTES]):
@@ -63,7 +66,7 @@ def shingles(patch: bytes) -> Shingles:
 
 
 def _runs(patch: bytes) -> Iterator[tuple[str, str]]:
-    """Lines of one sign that follow each other: the sign, and their text."""
+    """Yield consecutive lines with the same sign: the sign, and their text."""
     sign, lines = "", list[bytes]()
     for line in [*_changes(patch), b" "]:
         now = line[:1].decode("latin-1")
@@ -76,7 +79,7 @@ def _runs(patch: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _changes(patch: bytes) -> Iterator[bytes]:
-    """The lines inside hunks, counted out as their headers say: a removed ``-- x`` looks like a header itself."""
+    """Yield the lines inside hunks by the counts in their headers: a removed ``-- x`` looks like a header itself."""
     old = new = 0
     for line in patch.split(b"\n"):
         if old > 0 or new > 0:

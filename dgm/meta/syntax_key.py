@@ -1,8 +1,8 @@
-"""The normalised syntax of an agent's source: equal for sources that differ only in how they are written down.
+"""The normalised syntax of an agent's source: equal for sources that differ only in notation.
 
 Comments, layout, quotes, parentheses, ``pass`` and constants that stand alone never count. Docstrings and the
-annotations of functions and variables count only where the agent may read them when it runs. Equality of content is
-``repository.tree_id``'s, likeness of edits ``similarity``'s.
+annotations of functions and variables count only if the agent may read them at run time. ``repository.tree_id``
+compares contents; ``similarity`` compares edits.
 """
 
 import ast
@@ -17,11 +17,11 @@ from dgm.archive.snapshots import LINK
 from dgm.domain import Entry, Snapshot
 
 VERSION = "1:"
-"""Before every key; keys of another version say nothing of these."""
+"""Prefix of every key; keys of different versions are not comparable."""
 MAX_BYTES = 400_000
-"""Of one file that is looked at as Python; a syntax tree takes a few hundred times the memory of its text."""
+"""Maximum bytes of a file parsed as Python; a syntax tree takes a few hundred times the memory of its text."""
 MAX_DEPTH = 800
-"""Of a syntax tree. What the parser itself can take depends on how deep it is called, so that its limit is no rule."""
+"""Maximum depth of a syntax tree. The parser's own limit is no rule, because it depends on the caller's stack depth."""
 
 _READERS = frozenset(
     {
@@ -36,7 +36,7 @@ _READERS = frozenset(
         "singledispatchmethod",
     }
 )
-"""Names by which a program comes to its own docstrings and annotations."""
+"""Names by which a program reads its own docstrings and annotations."""
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LEFT_OUT = frozenset(["ctx", "kind", "type_comment", "type_ignores"])
@@ -44,15 +44,19 @@ _ANNOTATIONS = frozenset(["annotation", "returns"])
 
 
 def syntax_key(source: Snapshot) -> str:
-    """``1:`` and 64 hexadecimal digits: two sources have the same key if, so far as this looks, they do the same.
+    """Return ``1:`` and 64 hexadecimal digits; equal keys mean the same behaviour, as far as this examines it.
 
-    Files that do not end in ``.py``, links, and what cannot be read as Python (no Python, over ``MAX_BYTES``, deeper
-    than ``MAX_DEPTH``) count by their content, and all files by their path and mode. What ``storable`` drops does not
+    Files that do not end in ``.py``, links, and unparsable files (no Python, over ``MAX_BYTES``, deeper than
+    ``MAX_DEPTH``) count by their content. All files count by their path and mode. Files that ``storable`` drops do not
     count. Class bodies keep their annotations, which make the fields of dataclasses and the like.
 
-    Docstrings and annotations count in all files as soon as one of them names a way to read them (``__doc__``,
-    ``inspect`` …) or imports a package that is neither Python's own nor the agent's: such packages make descriptions of
-    tools out of them. Not noticed: an agent that reads its own files as text.
+    Docstrings and annotations count in all files if one file meets one of these conditions:
+
+    - It names a way to read them (``__doc__``, ``inspect`` …).
+    - It imports a package that is neither Python's own nor the agent's: such packages make descriptions of tools out of
+      them.
+
+    An agent that reads its own files as text is not detected.
     """
     files = storable(source)
     modules = {path: tree for path, entry in files.items() if (tree := parsed(path, entry)) is not None}
@@ -66,7 +70,7 @@ def syntax_key(source: Snapshot) -> str:
 
 
 def parsed(path: str, entry: Entry) -> ast.Module | None:
-    """The syntax tree of a Python file of an agent; ``None`` for all else, and for what is too large or too deep."""
+    """Return the syntax tree of an agent's Python file; ``None`` for other files and for too large or deep ones."""
     if not path.endswith(".py") or entry.mode == LINK or len(entry.data) > MAX_BYTES:
         return None
     try:
@@ -77,10 +81,10 @@ def parsed(path: str, entry: Entry) -> ast.Module | None:
 
 
 def digest(tree: ast.AST, *, words: bool) -> str:
-    """SHA-256 in hex of a tree's normal form.
+    """Return the SHA-256 in hex of a tree's normal form.
 
-    It leaves out positions, fields that are empty, ``pass``, and expressions that are a constant and do nothing. The
-    same Python text gives the same digest under every version of Python that has the same nodes for it.
+    It leaves out positions, empty fields, ``pass``, and expressions that are a constant without effect. The same Python
+    text gives the same digest under every version of Python that has the same nodes for it.
 
     Args:
         tree: a module, or any node of one.
@@ -90,7 +94,7 @@ def digest(tree: ast.AST, *, words: bool) -> str:
 
 
 def _spelled(tree: ast.AST, *, words: bool) -> Iterator[str]:
-    """The pieces of the normal form; a loop, because a deep tree must not depend on how deep the caller stands."""
+    """Yield the pieces of the normal form; a loop, because a deep tree must not depend on the caller's stack depth."""
     waiting: list[tuple[object, bool]] = [(tree, False)]
     while waiting:
         item, in_class = waiting.pop()
@@ -113,7 +117,7 @@ def _spelled(tree: ast.AST, *, words: bool) -> Iterator[str]:
 
 
 class _Text(str):
-    """A piece that is ready, among values that are not."""
+    """A finished piece of text among unprocessed values."""
 
     __slots__ = ()
 
@@ -142,7 +146,7 @@ def _is_empty(node: ast.AST) -> bool:
 
 
 def _acting(nodes: Sequence[object], *, first: bool) -> list[object]:
-    """Without the statements that do nothing; ``first``: the first one is kept if it is a docstring."""
+    """Return the statements that have an effect; ``first``: keep the first one if it is a docstring."""
     return [
         node
         for n, node in enumerate(nodes)
@@ -156,7 +160,7 @@ def _acting(nodes: Sequence[object], *, first: bool) -> list[object]:
 
 
 def _constant(value: object) -> str:
-    # Decimal digits of a long number are refused by Python itself, hexadecimal ones are not.
+    # Python refuses to print the decimal digits of a long number, but not its hexadecimal ones.
     if isinstance(value, int) and not isinstance(value, bool):
         return hex(value)
     return ascii(value)
@@ -183,7 +187,7 @@ def _reads_here(node: ast.AST, known: set[str]) -> bool:
 
 
 def _depth(tree: ast.AST) -> int:
-    """Nodes on the longest way down."""
+    """Return the number of nodes on the longest path down."""
     depth, level = 0, [tree]
     while level and depth <= MAX_DEPTH:
         depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]

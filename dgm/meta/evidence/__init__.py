@@ -1,4 +1,4 @@
-"""What an agent learns from when it is to become better: its own cases, and others', as files and in numbers.
+"""The evidence for improving an agent: its own cases and those of others, as files and in numbers.
 
 Hidden tests and reference solutions cannot get here: traces that hold them are never read.
 """

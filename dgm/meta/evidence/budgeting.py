@@ -1,26 +1,26 @@
-"""Puts evidence into a prompt of bounded length, for models whose context is small."""
+"""Fit evidence into a prompt of bounded length, for models with a small context."""
 
 from collections.abc import Sequence
 
 from dgm.meta.evidence.cases import cut
 
 MARK = "=== {title} ==="
-"""Stands above each part."""
+"""Heading of each part."""
 END = "=== end ==="
-"""Stands below the last one."""
+"""End mark below the last part."""
 LEAST = 200
-"""Characters that each part gets, however many there are."""
+"""Minimum characters of each part, however many there are."""
 
 
 def budgeted(parts: Sequence[tuple[str, bytes]], chars: int) -> str:
-    """The parts under their titles, at most about ``chars`` characters of them together.
+    """Return the parts under their titles, with about ``chars`` characters of content in total.
 
-    A part that is shorter than its share is shown whole and leaves the rest to the others; a longer one keeps its first
-    and its last half, with a line that says how much is missing.
+    A part shorter than its share is shown whole and leaves the rest to the others. A longer one keeps its first and
+    last half, with a line that gives the number of missing characters.
 
     Args:
         parts: title and content of each.
-        chars: of all contents; each gets ``LEAST`` at least.
+        chars: bound on all contents together; each gets ``LEAST`` at least.
     """
     shares: dict[int, int] = {}
     room = chars

@@ -1,4 +1,4 @@
-"""One evaluation as evidence: the signs in what it left, how its conversation reads, and many of them in numbers."""
+"""One evaluation as evidence: the signs in its output, its conversation as text, and counts over many."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,7 +16,7 @@ def circumstances(
     conversation: Sequence[Message],
     refused: Collection[str] = (),
 ) -> Circumstances:
-    """Reads the signs that any scaffold gives, whatever its design; ``refused`` is as in ``Work``."""
+    """Return the signs that any scaffold gives, whatever its design; ``refused`` is as in ``Work``."""
     return Circumstances(
         exit_code=exit_code,
         timed_out=timed_out,
@@ -27,7 +27,7 @@ def circumstances(
 
 
 def facts(tally: Tally, cases: Sequence[Case]) -> dict[str, int]:
-    """What went wrong in the unresolved cases, counted; ``tally`` is over all the agent's evaluations so far."""
+    """Return counts of the problems in unresolved cases; ``tally`` is over all the agent's evaluations so far."""
     failed = [case for case in cases if case.evaluation.verdict is Verdict.UNRESOLVED]
     return {
         "resolved": tally.resolved,
@@ -43,7 +43,7 @@ def facts(tally: Tally, cases: Sequence[Case]) -> dict[str, int]:
 
 
 def conversation_text(messages: Sequence[Message]) -> str:
-    """A conversation as people read it: a heading a turn, tool calls as they were written."""
+    """Return a conversation as readable text: a heading for each turn, and tool calls as the model wrote them."""
     turns = []
     for message in messages:
         calls = "".join(f"\n\n`{call.name}` {call.arguments}" for call in message.calls)
@@ -52,7 +52,7 @@ def conversation_text(messages: Sequence[Message]) -> str:
 
 
 def cut(data: bytes, limit: int) -> bytes:
-    """At most about ``limit`` bytes: the first and the last half, with a line that says how much is missing."""
+    """Return about ``limit`` bytes at most: the first and last half, with a line that gives the missing bytes."""
     if len(data) <= limit:
         return data
     half = limit // 2

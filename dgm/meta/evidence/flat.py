@@ -1,4 +1,4 @@
-"""The folder of evidence, flat: an index, and one folder a case."""
+"""The flat evidence folder: an index, and one folder for each case."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -16,7 +16,7 @@ FILES = {
 
 
 def folder(cases: Sequence[Case], transcript_bytes: int) -> Snapshot:
-    """The evidence as files: an index, and one folder a case named by its task."""
+    """Return the evidence as files: an index, and one folder for each case, named by its task."""
     files: dict[str, Entry] = {}
     index = ["# Evidence", "", "One folder a problem, as far as this agent has worked on it.", ""]
     for case in cases:
@@ -28,7 +28,7 @@ def folder(cases: Sequence[Case], transcript_bytes: int) -> Snapshot:
 
 
 def folder_name(case: Case) -> str:
-    """Of a case's folder; one part, whatever is in the task's name."""
+    """Return the name of a case's folder; always a single path part, whatever the task's name contains."""
     return f"{quote(case.evaluation.task, safe='')}-{case.evaluation.attempt}"
 
 

@@ -1,7 +1,7 @@
-"""The folder of evidence: an index, the first parent's cases, and a folder for each agent that is shown.
+"""The evidence folder: an index, the first parent's cases, and a folder for each agent that is shown.
 
-Nothing is cut to a summary. What does not fit into the folder's bound is left out, whole files of it, the agents that
-are last in the order first; the index names it.
+Nothing is summarised. If the content exceeds the folder's bound, whole files are left out, starting with the last
+agents in the order; the index names the omitted files.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ from dgm.protocols import Case, Member
 INDEX = "README.md"
 LINK = 0o120000
 LEAST_CUT = 4000
-"""Bytes: a file of which less than this would fit is left out, not cut."""
+"""Minimum bytes of a cut file: if less than this would fit, the file is left out."""
 MOST_PART, MOST_PATH = 255, 1000
-"""Bytes of a file's name, as file systems have it, and of a path below an agent's source."""
+"""Maximum bytes of a file's name, as file systems have it, and of a path below an agent's source."""
 _KEPT = 180
 """Bytes that are kept of a name that is too long."""
 _TAKEN = re.compile(r"%(?:[0-9A-F]{2}|~)")
-"""What a name that was written out holds, and no name that was left as it is."""
+"""Pattern in every escaped name; no unescaped name matches it."""
 
 _HEAD = """# Evidence
 
@@ -37,24 +37,24 @@ its parent. Nothing here can be changed.
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whom the folder is about, in the order of their weight."""
+    """The agents and cases in the folder, in the order of their importance."""
 
     parents: Sequence[Member]
-    """Of one alone the source stands in the repository, so that it is not shown again; of two a merge does."""
+    """The parents; the source of a single one, or the merge of two, is in the repository and is not shown again."""
     members: Sequence[Member]
     cases: Sequence[Case]
 
     def cases_of(self, agent: AgentId) -> list[Case]:
-        """Its cases, in order."""
+        """Return the agent's cases, in order."""
         return [case for case in self.cases if case.evaluation.agent == agent]
 
 
 def whole(about: Subject, folder_bytes: int) -> Snapshot:
-    """The folder; empty where there is no case.
+    """Return the folder; empty if there are no cases.
 
     Args:
-        about: what to show.
-        folder_bytes: of the whole folder, its index included unless that alone is larger.
+        about: the agents and cases to show.
+        folder_bytes: bound on the whole folder, its index included unless that alone is larger.
     """
     if not about.cases:
         return {}
@@ -74,12 +74,12 @@ def whole(about: Subject, folder_bytes: int) -> Snapshot:
 
 
 def _case_folders(about: Subject) -> tuple[str, ...]:
-    """Where the first parent's cases stand: of these as much is shown as goes in."""
+    """Return the folders of the first parent's cases, of which as much is shown as fits."""
     return tuple(f"cases/{folder_name(case)}/" for case in about.cases_of(about.parents[0].agent.id))
 
 
 def _files(about: Subject) -> Iterator[tuple[str, bytes]]:
-    """All files, the most important first."""
+    """Yield all files, the most important first."""
     everyone = (*about.parents, *about.members)
     for member in everyone:
         yield f"agents/{member.agent.id}/README.md", _told(member)
@@ -114,10 +114,10 @@ def _cases(place: str, cases: Sequence[Case]) -> Iterator[tuple[str, bytes]]:
 
 
 def plain(source: Snapshot) -> dict[str, bytes]:
-    """An agent's files as nothing but text to read: links say where they lead, odd names are written out.
+    """Return an agent's files as plain text: links become text with their targets, and odd names are escaped.
 
-    No two names become one, no file's name becomes a folder's, and none is longer than ``MOST_PART`` bytes a part and
-    ``MOST_PATH`` in all.
+    No two names become one, no file's name becomes a folder's, and no name is longer than ``MOST_PART`` bytes a part
+    and ``MOST_PATH`` in all.
     """
     return {_printable(path): _plain(entry) for path, entry in sorted(source.items())}
 
@@ -136,7 +136,7 @@ def _part(name: str) -> str:
 
 
 def _short(written: str, name: str, most_bytes: int) -> str:
-    """What is written for a name, or one part of at most ``MOST_PART`` bytes that stands for it."""
+    """Return the escaped name if it has at most ``most_bytes``; else a short form that ends in a digest."""
     if len(written.encode()) <= most_bytes:
         return written
     start = written.replace("/", "%2F").encode()[:_KEPT].decode("utf-8", "ignore")
@@ -185,7 +185,7 @@ def _index(about: Subject, wanted: Mapping[str, bytes], left: Sequence[str]) -> 
 
 
 def _text(lines: Sequence[str]) -> bytes:
-    """What models wrote may hold half a surrogate pair, which has no UTF-8."""
+    """Return the lines as UTF-8; a model's text may hold half a surrogate pair, which UTF-8 cannot encode."""
     return ("\n".join(lines) + "\n").encode("utf-8", "replace")
 
 

@@ -1,7 +1,8 @@
-"""What an editor read of its evidence, from what its model was shown: no engine has to watch the files for it.
+"""Measure which evidence an editor read, from the text that its model was shown; no engine has to watch the files.
 
-A file counts by its lines that stand in no other file of the folder, nor in the source that the editor works on, and
-that are long enough to be no accident. That a line was shown is certain; a file that a tool only searched is not.
+Only certain lines count for a file. They occur in no other file of the folder, nor in the edited source, and they are
+long enough to rule out coincidence. A counted line was certainly shown; a file that a tool only searched is not
+counted.
 """
 
 import hashlib
@@ -13,17 +14,17 @@ from dgm.domain import Snapshot
 from dgm.messages import Request, Role
 
 LEAST = 12
-"""Characters of a line that counts, without the blanks around it."""
+"""Minimum characters of a counted line, without the blanks around it."""
 _PREFIXES = (
     re.compile(r"\s*\d+(?:\s*[:|]|[-\t ])\s?"),
     re.compile(r"[^\s:]+?[:-]\d+[:-]"),
     re.compile(r"[^\s:]+:"),
 )
-"""What ``cat -n``, ``nl`` and ``grep`` put before a line."""
+"""Prefixes that ``cat -n``, ``nl`` and ``grep`` put before a line."""
 
 
 def manifest(evidence: Snapshot) -> bytes:
-    """What the folder held, as JSON: path → ``sha256`` and ``bytes``."""
+    """Return the contents of the folder as JSON: path → ``sha256`` and ``bytes``."""
     found = {
         path: {"sha256": hashlib.sha256(entry.data).hexdigest(), "bytes": len(entry.data)}
         for path, entry in sorted(evidence.items())
@@ -32,19 +33,19 @@ def manifest(evidence: Snapshot) -> bytes:
 
 
 def reading(evidence: Snapshot, source: Snapshot, said: Sequence[Request]) -> bytes:
-    """What was shown of the folder, as JSON: path → lines that were, and lines that could have been.
+    """Return the shown part of the folder as JSON: path → number of shown lines and of countable lines.
 
     Args:
         evidence: the folder.
-        source: what the editor worked on.
-        said: all answered requests of the expansion; those of its host's own questions count like the editor's.
+        source: the source that the editor worked on.
+        said: all answered requests of the expansion; the host's own questions count like the editor's.
     """
     found = shown_lines(evidence, source, _told(said))
     return json.dumps({path: list(counts) for path, counts in sorted(found.items()) if counts[0]}).encode()
 
 
 def shown_lines(evidence: Snapshot, source: Snapshot, told: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Path → how many of its lines stand in what was told, and how many are looked for."""
+    """Return path → number of its lines in the shown text, and number of countable lines."""
     common = {line for entry in source.values() for line in _lines(entry.data)}
     where: dict[str, str | None] = {}
     for path, entry in evidence.items():
@@ -74,7 +75,7 @@ def _readings(row: str) -> Iterator[str]:
 
 
 def _told(said: Sequence[Request]) -> Iterable[str]:
-    """Results of tools; what users say where there are no tools, since then results are told so."""
+    """Yield the results of tools; without tools, user messages, because results then arrive there."""
     return dict.fromkeys(
         message.text
         for request in said

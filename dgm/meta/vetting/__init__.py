@@ -1,7 +1,7 @@
-"""What a child must pass before anything is spent on evaluating it; the cheapest question first.
+"""The checks that a child must pass before anything is spent on evaluating it; the cheapest check first.
 
-Each stage raises ``AgentFault`` with its own name, so that stillborn children are counted by stage, and what each took
-is recorded.
+Each stage raises ``AgentFault`` with its own name, so that stillborn children are counted by stage. The time and result
+of each stage are recorded.
 """
 
 from dgm.meta.vetting.novelty import Edit, Judge

@@ -1,4 +1,4 @@
-"""The stage ``patch``: does a child come out of its parent by a patch, as it is shown, kept and reviewed."""
+"""The stage ``patch``: whether a patch in its displayed, stored and reviewed form turns the parent into the child."""
 
 from dgm.archive.repository import applying_patch, tree_id
 from dgm.domain import Snapshot
@@ -6,15 +6,15 @@ from dgm.errors import AgentFault, ArchiveCorrupt, UserError
 
 
 def check_applies(parent: Snapshot, child: Snapshot, most: int) -> None:
-    """Makes the patch from parent to child, and applies it.
+    """Make the patch from parent to child, and apply it.
 
     Args:
         parent: the first parent's source.
-        child: what is vetted.
-        most: bytes that a patch may have.
+        child: the source to vet.
+        most: maximum bytes of the patch.
 
     Raises:
-        AgentFault: stage ``patch``: there is no such patch, it is too large, or something else comes out of it.
+        AgentFault: stage ``patch``: there is no such patch, it is too large, or its result differs from the child.
         UserError: git is not installed.
     """
     try:

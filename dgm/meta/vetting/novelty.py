@@ -1,7 +1,7 @@
-"""The gate ``novelty``: whether an edit is a near copy of one that was made before.
+"""The gate ``novelty``: whether an edit is a near copy of an earlier one.
 
-By words alone (``similarity``), or by a model that is shown the edit and the most alike one. Asking a model whether a
-proposal is new enough: arXiv:2509.19349 (ShinkaEvolve), where it follows on a similarity of embeddings.
+Either the words alone decide (``similarity``), or a model that is shown the edit and the most alike one. Asking a model
+whether a proposal is new enough: arXiv:2509.19349 (ShinkaEvolve), where it follows a similarity of embeddings.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from dgm.meta.similarity import nearest
 from dgm.meta.vetting.record import Ran
 
 NAME = "novelty"
-"""Of the gate, of its prompt and of its stage."""
+"""Name of the gate, of its prompt and of its stage."""
 SYSTEM = "You judge whether two edits of a coding agent are near copies of each other."
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What an agent changed, and what to call the agent."""
+    """An agent's change of its source, and a name for the agent."""
 
     name: str
     patch: bytes
@@ -34,12 +34,12 @@ class Judge:
     bench: Asked
     prompts: Prompts
     retries: int
-    """Further questions after an answer that cannot be read."""
+    """Further questions after an unreadable answer."""
     prompt_chars: int
-    """Of both edits together; each is cut in its middle."""
+    """Maximum characters of both edits together; each is cut in its middle."""
 
     async def copies(self, edit: bytes, other: bytes) -> tuple[bool, str]:
-        """Whether the one is a near copy of the other, and why.
+        """Return whether one edit is a near copy of the other, and the reason.
 
         Raises:
             AgentFault: stage ``answer``: no answer could be read.
@@ -55,14 +55,14 @@ class Judge:
 async def check_novel(
     edit: bytes, others: Sequence[Edit], threshold: float, judge: Judge | None, ran: Ran
 ) -> None:
-    """Compares an edit with those that there are.
+    """Compare an edit with the existing ones.
 
     Args:
         edit: the patch from parent to child.
         others: of siblings, and of the agents that the operator was shown.
         threshold: the resemblance (``similarity``) from which on an edit is a copy.
-        judge: decides instead of the threshold, which it only does where no answer of the judge can be read.
-        ran: takes a note of what was found.
+        judge: decides instead of the threshold, unless no answer of the judge can be read.
+        ran: receives a note of the result.
 
     Raises:
         AgentFault: stage ``novelty``: it is a near copy.

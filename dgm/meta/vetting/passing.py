@@ -17,45 +17,45 @@ from dgm.meta.vetting.record import Ran, Record
 from dgm.protocols import Proposal
 
 IsKnown = Callable[[Snapshot], str | None]
-"""Names an existing agent of the same content, if there is one."""
+"""Lookup of an existing agent with the same content; returns its name or None."""
 
 
 class Rooms(Protocol):
     """The stages that need a sandbox."""
 
     async def check(self, child: Snapshot) -> None:
-        """Stage ``check``."""
+        """Run the stage ``check``."""
         ...
 
     async def start_improve(self, child: Snapshot) -> None:
-        """Stage ``improve``."""
+        """Run the stage ``improve``."""
         ...
 
     async def probe(self, child: Snapshot, ran: Ran) -> None:
-        """Stage ``probe``; notes what was tried, or that there was nothing to try."""
+        """Run the stage ``probe``; note the tries, or that there was nothing to try."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a child is held against."""
+    """The reference data against which a child is vetted."""
 
     parent: Snapshot
-    """The first one's source."""
+    """The first parent's source."""
     known: IsKnown = lambda _: None
     syntax: Callable[[], dict[str, str]] = dict
-    """``syntax_key`` of every agent's source → what to call the agent; asked once, where it is needed."""
+    """Lookup of ``syntax_key`` of every agent's source → name of the agent; called once, when needed."""
     edits: Callable[[], Sequence[Edit]] = tuple
-    """Of siblings, and of agents that the operator was shown; asked once, where they are needed."""
+    """Lookup of the edits of siblings and of agents that the operator was shown; called once, when needed."""
     limits: LimitSettings = field(default_factory=LimitSettings)
     vetting: VettingSettings = field(default_factory=VettingSettings)
     gates: GateSettings = field(default_factory=GateSettings)
     judge: Judge | None = None
-    """Of the gate ``novelty``, where a model decides."""
+    """Judge of the gate ``novelty``, if a model decides."""
 
 
 async def vet(proposal: Proposal, subject: Subject, rooms: Rooms, record: Record) -> str:
-    """Passes a proposal through every stage that the settings ask for; ``record`` hears of each.
+    """Pass a proposal through every stage that the settings ask for; ``record`` receives each result.
 
     Returns:
         The child's ``syntax_key``; empty where the settings do not ask for it.

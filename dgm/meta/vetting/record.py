@@ -1,7 +1,7 @@
-"""What each stage of vetting took and said: the trace ``vetting`` of an expansion.
+"""The time and result of each stage of vetting: the trace ``vetting`` of an expansion.
 
 JSON: ``{"stages": [{"stage": "patch", "seconds": 0.013, "result": "passed"}, …]}`` in the order in which they ran. The
-result is ``passed``, ``failed`` (then the last one, with a ``reason``), ``skipped`` (nothing to ask, with a ``note``)
+result is ``passed``, ``failed`` (then the last one, with a ``reason``), ``skipped`` (nothing to check, with a ``note``)
 or ``broken`` (the infrastructure failed). A stage that the settings turn off is not named.
 """
 
@@ -17,24 +17,24 @@ from dgm.errors import AgentFault
 
 @dataclass(slots=True)
 class Ran:
-    """One stage."""
+    """The record of one stage."""
 
     stage: str
     seconds: float = 0.0
-    """Wall time."""
+    """Wall time in seconds."""
     result: str = "passed"
     reason: str = ""
     note: str = ""
-    """What else is to be said of it."""
+    """Additional information."""
     tries: list[dict[str, Any]] = field(default_factory=list)
-    """Of ``probe``: ``task``, ``verdict``, ``reason`` and ``seconds`` of each task that was tried."""
+    """Tries of ``probe``: ``task``, ``verdict``, ``reason`` and ``seconds`` of each task that was tried."""
 
     def skip(self, why: str) -> None:
-        """Says that there was nothing to ask."""
+        """Mark the stage as skipped, with the reason."""
         self.result, self.note = "skipped", why
 
     def body(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the record as JSON values."""
         body: dict[str, Any] = {
             "stage": self.stage,
             "seconds": round(self.seconds, 6),
@@ -45,14 +45,14 @@ class Ran:
 
 
 class Record:
-    """The stages that one child came to."""
+    """The stages that one child reached."""
 
     def __init__(self) -> None:
         self.stages: list[Ran] = []
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Ran]:
-        """Times what happens inside it, and notes how it ends."""
+        """Time the stage inside the context, and note its result."""
         ran = Ran(name)
         self.stages.append(ran)
         began = time.perf_counter()
@@ -68,5 +68,5 @@ class Record:
             ran.seconds = time.perf_counter() - began
 
     def data(self) -> bytes:
-        """The trace."""
+        """Return the trace as bytes."""
         return json.dumps({"stages": [ran.body() for ran in self.stages]}).encode()

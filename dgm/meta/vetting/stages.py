@@ -16,7 +16,7 @@ DRY_WORKSPACE: Snapshot = {"README.md": Entry(b"An empty project.\n")}
 log = logging.getLogger(__name__)
 
 Tries = Callable[[Snapshot, TaskId], Awaitable[Grade]]
-"""Lets an agent of that source work on a task, and grades it; raises as a workbench and a benchmark do."""
+"""Function that has an agent of that source try a task, and grades it; raises as a workbench and a benchmark do."""
 
 
 class Stages:
@@ -25,14 +25,14 @@ class Stages:
     def __init__(
         self, dry_bench: Workbench, image: str, check_s: float, probes: Sequence[TaskId], tries: Tries
     ) -> None:
-        """Takes a workbench whose model only ever says DONE.
+        """Create the stages with a workbench whose model only ever says DONE.
 
         Args:
             dry_bench: checks the child, and lends the scripted model of the dry run.
             image: recipe of the sandbox of the dry run.
             check_s: processor seconds that the self-check may take, and each dry run.
             probes: tasks that all parents have always resolved.
-            tries: what a probe is made with.
+            tries: performs one try of a probe task.
         """
         self._dry_bench = dry_bench
         self._image = image
@@ -41,7 +41,7 @@ class Stages:
         self._tries = tries
 
     async def check(self, child: Snapshot) -> None:
-        """Runs the agent's self-check; it must exit 0 in time."""
+        """Run the agent's self-check; it must exit 0 in time."""
         done = await self._dry_bench.check(child)
         if done.timed_out:
             raise AgentFault("check", f"the self-check {self._late(done)}", done.output)
@@ -50,7 +50,7 @@ class Stages:
             raise AgentFault("check", why, done.output)
 
     async def start_improve(self, child: Snapshot) -> None:
-        """Starts an improve job whose model says DONE at once; the agent must ask it and end by itself."""
+        """Start an improve job whose model says DONE at once; the agent must ask it and end by itself."""
         work = await self._dry_bench.work(self._job(JobKind.IMPROVE, child, child, "/work/agent"))
         done = work.completed
         if done.timed_out:
@@ -69,10 +69,10 @@ class Stages:
         return f"did not end within {done.seconds:.0f} s, at a second try: it waits for something"
 
     async def start_solve(self, source: Snapshot) -> None:
-        """Start a solve job whose model says DONE at once; the agent must come as far as its first request.
+        """Start a solve job whose model says DONE at once; the agent must reach its first request.
 
-        What the agent makes of the answer is not judged: many agents expect another form than DONE. An agent that is
-        still at work at the time limit, and has asked nothing, is only reported in the log.
+        The agent's use of the answer is not judged: many agents expect another form than DONE. An agent that is still
+        running at the time limit, and has asked nothing, is only reported in the log.
 
         Raises:
             AgentFault: stage ``start``: the agent's program fails before it asks its model.
@@ -104,7 +104,7 @@ class Stages:
         )
 
     async def probe(self, child: Snapshot, ran: Ran) -> None:
-        """Lets the child work on the probe tasks until it resolves one; one that resolves none is broken, not bad."""
+        """Let the child work on the probe tasks until it resolves one; one that resolves none is broken, not bad."""
         if not self._probes:
             ran.skip("there is no task that its parents have always resolved")
         for task in self._probes:
@@ -125,7 +125,7 @@ class Stages:
 
 
 def last_line(output: bytes) -> str:
-    """The last non-empty line, printable, at most 160 characters."""
+    """Return the last non-empty line, printable, at most 160 characters."""
     lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     text = lines[-1].strip() if lines else "no output"
     return "".join(c if c.isprintable() else "�" for c in text)[:160]
