@@ -1,4 +1,4 @@
-"""What a model takes of a request, as its refusals taught it: left out, renamed, replaced, and its sizes.
+"""The abilities of a model, as learned from its refusals: parameters left out, renamed or replaced, and sizes.
 
 Values are immutable. ``apply`` never changes the body it is given. A path names a part of a body: ``reasoning.effort``;
 ``tools[].strict`` (in each element); ``**.cache_control`` (anywhere).
@@ -22,21 +22,21 @@ FORCED = frozenset(("required", "any", "tool", "function", "custom", "allowed_to
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """Abilities of one model as far as they are known. As a ``Change``: what one refusal adds to them."""
+    """The known abilities of one model. When used as a ``Change``: the additions from one refusal."""
 
     dropped: frozenset[str] = frozenset()
     """Paths that are left out."""
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """Keys of the body and the names in whose place they stand."""
+    """Map of body key to the key that is sent in its place."""
     replaced: Mapping[str, Any] = field(default_factory=dict)
-    """``path=value`` and the value that is sent in its place; ``tool_choice`` alone: what replaces a forced call."""
+    """Map of ``path=value`` to the value that is sent in its place; ``tool_choice`` alone: replaces a forced call."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Keys that are always sent, and their values."""
     roles: Mapping[str, str] = field(default_factory=dict)
-    """Roles of turns, and those that are sent in their place."""
+    """Map of turn role to the role that is sent in its place."""
     dropped_headers: frozenset[str] = frozenset()
     flat_content: bool = False
-    """Texts are sent as strings, not as lists of parts."""
+    """Whether texts are sent as strings, not as lists of parts."""
     no_stream: bool = False
     only_stream: bool = False
     context: int | None = None
@@ -45,7 +45,7 @@ class Abilities:
     tools: bool = True
 
     def apply(self, body: JsonObject, protocol: WireProtocol) -> JsonObject:
-        """Return the body as this model takes it; the same object if nothing has to change.
+        """Return the body as this model accepts it; the same object if nothing has to change.
 
         The output limit is not clamped here: see ``room``.
         """
@@ -70,7 +70,7 @@ class Abilities:
         return new
 
     def apply_headers(self, headers: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the headers that this model takes."""
+        """Return the headers that this model accepts."""
         return {name: value for name, value in headers.items() if name.lower() not in self.dropped_headers}
 
     def learn(self, change: "Abilities") -> "Abilities":
@@ -99,15 +99,15 @@ class Abilities:
         )
 
     def room(self, input_tokens_bound: int) -> int | None:
-        """Return the largest output limit for a prompt of at most so many tokens; None: no bound is known.
+        """Return the largest output limit for a prompt within this bound of tokens; None: no bound is known.
 
-        At least 1: whether a prompt is too long alone is for the provider to say.
+        The result is at least 1: only the provider decides whether a prompt alone is too long.
         """
         left = None if self.context is None else max(self.context - input_tokens_bound, 1)
         return _least(left, self.max_output)
 
     def describe(self) -> str:
-        """Return a few words for people; empty if the model takes everything."""
+        """Return a short description for people; empty if the model accepts everything."""
         said = []
         if self.dropped or self.dropped_headers:
             names = [path.removeprefix("**.").replace("**", "") for path in sorted(self.dropped)]
@@ -124,7 +124,7 @@ class Abilities:
         return "; ".join(said)
 
     def as_record(self) -> dict[str, Any]:
-        """Return JSON that ``from_record`` reads; only what differs from a model that takes everything."""
+        """Return JSON that ``from_record`` reads; it holds only deviations from a model that accepts everything."""
         record: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -134,7 +134,7 @@ class Abilities:
 
     @classmethod
     def from_record(cls, record: JsonObject) -> "Abilities":
-        """Return the abilities that ``as_record`` told; unknown keys are passed over."""
+        """Return the abilities in a record of ``as_record``; unknown keys are skipped."""
         known = {each.name for each in fields(cls)}
         values = {name: value for name, value in record.items() if name in known}
         for name in ("dropped", "dropped_headers"):
@@ -160,12 +160,12 @@ class Abilities:
 
 
 Change = Abilities
-"""What one refusal teaches."""
+"""The lesson of one refusal."""
 _NOTHING_KNOWN = Abilities()
 
 
 def is_text_parts(content: object) -> bool:
-    """Return whether a turn's content is a list of nothing but texts."""
+    """Return whether a turn's content is a list that holds only texts."""
     return (
         isinstance(content, Sequence)
         and not isinstance(content, str)
@@ -177,7 +177,7 @@ def is_text_parts(content: object) -> bool:
 def without(node: object, parts: Sequence[str]) -> object:
     """Return JSON without the part that a path leads to; the same object if there is none.
 
-    An object that is empty then goes too.
+    An object that becomes empty is removed too.
     """
     part, rest = parts[0], parts[1:]
     if part == "**":
@@ -223,7 +223,7 @@ def is_forced(choice: object) -> bool:
 
 
 def _replaced(body: JsonObject, path: str, value: object) -> JsonObject:
-    """Return the body with a value in the place of another, where that stands there."""
+    """Return the body with another value at a path, if the expected value is there."""
     if path == "tool_choice":
         old = body.get(path)
         if not is_forced(old):

@@ -1,4 +1,4 @@
-"""What a hosted model is asked with, and how often."""
+"""Access data of a hosted model, and its retry policy."""
 
 import asyncio
 import time
@@ -12,36 +12,36 @@ from dgm.protocols import Sleep
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a call is made, and how soon again."""
+    """The number of tries of a call, and the delays between them."""
 
     tries: int = 8
-    """The first included."""
+    """Maximum number of tries, the first included."""
     backoff_s: float = 1.0
-    """Before the second try; doubled for each further one, up to 60 s."""
+    """Seconds before the second try; doubled for each further one, up to 60 s."""
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     rng: Random = field(default_factory=Random)
-    """For jitter only: no decision of a search hangs on it."""
+    """Random stream for jitter only: no decision of a search depends on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a hosted model is asked with, beside its connection."""
+    """Settings for requests to a hosted model, beside its connection."""
 
     key_env: str = ""
     """Environment variable of the key, for messages; empty: there is no key."""
     secrets: tuple[str, ...] = ()
-    """No message and no answer holds them."""
+    """Secrets that no message and no answer may hold."""
     timeout_s: float = 600.0
-    """Without progress of an answer."""
+    """Maximum seconds without progress of an answer."""
     stream: bool = True
     """Whether the provider may be asked to stream."""
     tools: bool = True
-    """Whether agents call tools; decides what the check asks."""
+    """Whether agents call tools; decides the question of the check."""
     reasoning_effort: str | None = None
-    """Put into requests that name none."""
+    """Effort that is added to requests that name none."""
     always: Mapping[str, Any] = field(default_factory=dict)
     """Keys of every request, whatever the agent asks for."""
     output_tokens: int = 16_000
-    """The limit of output that the check asks for, as agents do."""
+    """Output limit of the check, equal to that of agents."""

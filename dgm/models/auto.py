@@ -1,7 +1,7 @@
-"""Which model ``auto`` stands for, and why.
+"""Choice of the model behind ``auto``, with the reason.
 
-In this order: an endpoint from the settings, a provider whose key is set, a local server that answers, ``offline``.
-Nothing is spent to find out, and no provider is taken that costs money before the user has agreed to it.
+The order is: an endpoint from the settings, a provider whose key is set, a local server that answers, ``offline``. The
+search spends nothing, and it takes no paid provider before the user has agreed to it.
 """
 
 import os
@@ -16,7 +16,7 @@ from dgm.models.pricing import Price, Prices
 from dgm.models.providers import ANTHROPIC, COMPATIBLE, OPENAI, Provider, checked_url
 
 PAID = (OPENAI, ANTHROPIC)
-"""In the order in which they are thought of."""
+"""Paid providers, in the order of preference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,29 +27,29 @@ class Offer:
     model: str
     key_variable: str
     base_url: str | None
-    """Where it is asked; None is the provider's own address."""
+    """Address of the API; None is the provider's own address."""
     price: Price
 
 
 Ask = Callable[[Offer], bool]
-"""Whether the user agrees. Raises ``UserError`` where nobody can be asked."""
+"""Question whether the user agrees. Raises ``UserError`` if nobody can be asked."""
 
 
 def settle(
     settings: Settings, ask: Ask, environment: Mapping[str, str] = os.environ, probe: Probe = probe
 ) -> tuple[Settings, str]:
-    """The settings with a model in place of ``auto``, and one line that says which and why.
+    """Return the settings with a model in place of ``auto``, and one line with the model and the reason.
 
-    Roles with a model of their own keep it; the others follow. Settings that name their models come back as they are.
+    Roles with a model of their own keep it; the others follow. Settings that name their models are returned unchanged.
 
     Args:
         settings: with ``auto`` for the model or for a role of it, or without.
-        ask: whether a provider may be used that costs money; asked for one at a time.
-        environment: where keys and addresses of providers are looked for.
-        probe: asks local servers what they offer.
+        ask: asks whether a paid provider may be used, one at a time.
+        environment: holds the keys and addresses of providers.
+        probe: asks local servers for their models.
 
     Raises:
-        UserError: only a provider that costs money could be used, and nobody can be asked.
+        UserError: only a paid provider could be used, and nobody can be asked.
     """
     settings = _without_auto_roles(settings)
     if settings.model != AUTO:
@@ -65,7 +65,7 @@ def settle(
 
 
 def key_is_set(provider: Provider, settings: Settings, environment: Mapping[str, str]) -> bool:
-    """Whether the variable that holds the provider's key has something in it."""
+    """Return whether the variable of the provider's key has a value."""
     return bool(environment.get(provider.key_variable(settings.models), "").strip())
 
 
@@ -85,7 +85,7 @@ def _named_by_all_roles(settings: Settings) -> str | None:
 
 
 def _configured(settings: Settings, probe: Probe) -> tuple[Settings, str] | None:
-    """What the endpoint of the settings offers, where there is one: who gave its address wants no other."""
+    """Return the settings for the configured endpoint, if there is one: a user who gives an address wants no other."""
     url = settings.models.compatible.base_url
     if not url:
         return None

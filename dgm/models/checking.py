@@ -9,7 +9,7 @@ from dgm.models.listing import listed, suggestion
 from dgm.wires import WIRES, whole_of
 
 OUTPUT_TOKENS = 16_000
-"""What agents ask for where the settings say nothing else; the answer itself is a few tokens."""
+"""Output tokens that agents ask for by default; the answer itself has a few tokens."""
 TOOL = Tool(
     "bash",
     "Run a shell command and return its output.",
@@ -33,7 +33,7 @@ def check_request(
 
 
 def words_of_check(reply: WireReply, request: WireRequest, *, tools: bool) -> list[str]:
-    """Return what a person should know of the answer; nothing where it calls the tool within its limit of output."""
+    """Return warnings about the answer; empty if it calls the tool within its output limit."""
     wire, body = WIRES[reply.protocol], request.body
     words = []
     limit = wire.output_limit(body)
@@ -46,7 +46,7 @@ def words_of_check(reply: WireReply, request: WireRequest, *, tools: bool) -> li
 
 
 def overrun_words(asked: int, billed: int) -> str:
-    """Return what is said of a server that gave more output than it was asked for."""
+    """Return the warning about a server that returned more output than the limit."""
     return (
         f"the server gave {billed:,} output tokens where at most {asked:,} were asked for, so a budget may be overrun "
         "by one call"
@@ -54,7 +54,7 @@ def overrun_words(asked: int, billed: int) -> str:
 
 
 async def listed_sizes(connection: Connection, own_name: str) -> Change:
-    """Return the model's sizes as the provider's list of models tells them; nothing where it does not."""
+    """Return the model's sizes from the provider's list of models; an empty change if it does not give them."""
     try:
         rows = await listed(connection)
     except Exception as error:
@@ -66,7 +66,7 @@ async def listed_sizes(connection: Connection, own_name: str) -> Change:
 
 
 async def with_suggestion(connection: Connection, error: ProviderRefuses) -> ProviderRefuses:
-    """Return the error with the base URL that was probably meant, where another answers."""
+    """Return the error with the probably intended base URL, if another one answers."""
     try:
         meant = await suggestion(connection)
     except Exception as other:

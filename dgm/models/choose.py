@@ -1,8 +1,7 @@
-"""Opens models by name: a provider's, a built-in one, or a plug-in's.
+"""Open models by name: a provider's, a built-in one, or a plug-in's.
 
-A plug-in is an entry point of the group ``dgm.models``: a factory that is called with the settings. Opening asks
-nobody anything: whether a model answers is for its ``check``, which one ``auto`` stands for is for
-``dgm.models.auto``.
+A plug-in is an entry point of the group ``dgm.models``: a factory that is called with the settings. Opening sends no
+request: a model's ``check`` tests whether it answers, and ``dgm.models.auto`` chooses the model for ``auto``.
 """
 
 import difflib
@@ -29,18 +28,21 @@ STORED_BY_DEFAULT = {
     ("openai", WireProtocol.CHAT): {"store": False},
     ("azure", WireProtocol.CHAT): {"store": False},
 }
-"""Where some accounts keep every answer unless told not to; compatible servers may not know the word."""
+"""Body keys for providers where some accounts keep every answer unless told not to.
+
+Compatible servers are left out, because they may not know the key.
+"""
 ROLES = ("solve", "improve", "diagnose")
 BUILTIN = {
     "offline": "dgm.models.offline:OfflineModel",
     "recorded": "dgm.models.recorded:RecordedModel",
 }
 _OWN_NAMES = {OPENAI.name: re.compile(r"(gpt|chatgpt|codex|o\d)\b"), ANTHROPIC.name: re.compile(r"claude\b")}
-"""How the vendors' own names for their models begin, to guess what was meant."""
+"""Patterns of the vendors' own model names, to guess the intended provider."""
 
 
 def names_by_role(settings: Settings) -> Mapping[str, str]:
-    """Role → the full name of its model; of several the first (``drawing_of`` has all of them)."""
+    """Return role → full name of its model; the first one of several (``drawing_of`` has all of them)."""
     improve = settings.models.improve
     own = {
         "solve": settings.models.solve,
@@ -51,7 +53,7 @@ def names_by_role(settings: Settings) -> Mapping[str, str]:
 
 
 def drawing_of(settings: Settings) -> Drawing:
-    """Return how the models of roles that have several are drawn."""
+    """Return the draw of models for roles that have several."""
     improve = settings.models.improve
     if not isinstance(improve, tuple):
         return Drawing(settings.seed)
@@ -59,15 +61,15 @@ def drawing_of(settings: Settings) -> Drawing:
 
 
 def all_names(settings: Settings) -> Sequence[str]:
-    """Return the full name of every model that may be asked, each once."""
+    """Return the full name of every model that may be used, each once."""
     several = [each.model for choices in drawing_of(settings).choices.values() for each in choices]
     return tuple(dict.fromkeys([*names_by_role(settings).values(), *several]))
 
 
 def open_models(settings: Settings) -> Mapping[str, LentModel]:
-    """Role → its model; one model for each name, and one queue for each provider.
+    """Return role → its model; one model for each name, and one queue for each provider.
 
-    Each model of a role that has several is there under its own name, too: see ``Drawing.model_for``.
+    For a role with several models, each model also has an entry under its own name: see ``Drawing.model_for``.
 
     Raises:
         UserError: there is no such model, or its key or address is missing.
@@ -82,7 +84,7 @@ def open_models(settings: Settings) -> Mapping[str, LentModel]:
 
 
 def open_model(name: str, settings: Settings | None = None) -> LentModel:
-    """The model of that name; with the default settings where none are given.
+    """Return the model of that name, with the default settings if none are given.
 
     Raises:
         UserError: there is none, or its key or address is missing; the message says what to do.
@@ -91,7 +93,7 @@ def open_model(name: str, settings: Settings | None = None) -> LentModel:
 
 
 class _Opener:
-    """Opens models that share their provider's queue."""
+    """A cache of opened models that share their provider's queue."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -117,7 +119,7 @@ class _Opener:
             raise UserError(f"model '{name}': expected the model's own name after '{provider.name}/'")
         connection = open_connection(provider, self._settings.models, own)
         if connection.secrets:
-            # Afterwards, because the vendors' packages may put handlers of their own there.
+            # Guard the logs last, because the vendors' packages may add their own handlers.
             guard_logs(connection.secrets)
 
         from dgm.models.access import Access, Retries

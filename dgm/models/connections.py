@@ -1,7 +1,7 @@
-"""How requests reach a provider: as the JSON they are, through the vendor's own client.
+"""Connections to providers: they send requests as unchanged JSON through the vendor's own client.
 
-The client authenticates, routes and signs; the body and the reply stay what agent and provider wrote. Nothing is
-asked twice here, and no status is an error: what a reply means is decided in ``faults``.
+The client authenticates, routes and signs; it does not change the body or the reply. Nothing is retried here, and no
+status is an error: ``faults`` decides the meaning of a reply.
 """
 
 import json
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     import openai
 
 _UNREAD = {"x-stainless-raw-response": "stream"}
-"""By this header the vendors' clients know that the caller reads the reply."""
+"""Header that tells the vendors' clients that the caller reads the reply."""
 
 
 class Connection(Protocol):
-    """A way to one model of one provider."""
+    """A connection to one model of one provider."""
 
     protocol: WireProtocol
     base_url: str
-    """Without its query; the paths of ``post`` and ``get`` are below it."""
+    """Base URL without its query; the paths of ``post`` and ``get`` are below it."""
     secrets: tuple[str, ...]
-    """What no message may hold."""
+    """Secrets that no message may hold."""
     key_env: str
     """Environment variable of the key; empty: there is no key, or not in one variable."""
     list_path: str
-    """Path of the list of models; empty: there is no list of what can be asked."""
+    """Path of the list of models; empty: there is no list of usable models."""
 
     async def post(
         self, path: str, body: JsonObject, *, stream: bool, headers: Mapping[str, str]
@@ -42,8 +42,8 @@ class Connection(Protocol):
 
         Args:
             path: of the protocol, such as ``/chat/completions``, ``/responses`` or ``/messages``.
-            body: sent as it is, with the ``extra_body`` of the settings.
-            stream: return before the reply is read, where the status is a success; close it after reading.
+            body: sent unchanged, with the ``extra_body`` of the settings.
+            stream: return before the reply is read, if the status is a success; close it after reading.
             headers: sent beside the client's own.
 
         Raises:
@@ -53,7 +53,7 @@ class Connection(Protocol):
         ...
 
     async def get(self, path: str) -> "httpx2.Response":
-        """Return the reply to a GET, read, whatever its status; raises as ``post``.
+        """Return the fully read reply to a GET, whatever its status; raises as ``post``.
 
         Args:
             path: below the base URL, or a whole URL at the same server.
@@ -77,14 +77,14 @@ class Send(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What differs between providers that one vendor's client speaks to."""
+    """The differences between providers that use the same vendor's client."""
 
     prefix: str = ""
-    """Before every path, below the base URL."""
+    """Prefix of every path, below the base URL."""
     query: str = ""
-    """Behind every path, without its question mark."""
+    """Query after every path, without its question mark."""
     read_reply: Callable[["httpx2.Response"], "httpx2.Response"] | None = None
-    """Makes a streamed reply one of server-sent events."""
+    """Converter of a streamed reply to server-sent events."""
     list_path: str = "/models"
     key_env: str = ""
     secrets: tuple[str, ...] = ()
@@ -143,8 +143,8 @@ def openai_send(client: "openai.AsyncOpenAI", *, encoded: bool = True) -> Send:
     """Return the untyped requests of OpenAI's client.
 
     Args:
-        client: asks once (``max_retries`` is 0).
-        encoded: hand it the body as bytes, which is faster; not where the client itself reads the body.
+        client: sends once (``max_retries`` is 0).
+        encoded: pass it the body as bytes, which is faster; not possible if the client itself reads the body.
     """
     import httpx2
     import openai
@@ -198,11 +198,11 @@ def anthropic_send(
 
 
 def encode(body: JsonObject) -> bytes:
-    """Return the body as JSON; half a character, which has no UTF-8 form, becomes a question mark."""
+    """Return the body as JSON; half a surrogate pair, which has no UTF-8 form, becomes a question mark."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def encodable(body: JsonObject) -> dict[str, Any]:
-    """Return the body without half characters; a dictionary, as the clients that read it want."""
+    """Return the body without half surrogate pairs; a dictionary, for clients that read it."""
     decoded: dict[str, Any] = json.loads(encode(body))
     return decoded

@@ -1,4 +1,4 @@
-"""Which model an action uses where its role has several: drawn once for each action, the same in every repetition."""
+"""Draw of a model for an action whose role has several: once for each action, and the same on every retry."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ class Choice:
     """A model that may be drawn."""
 
     model: str
-    """Its full name."""
+    """The model's full name."""
     weight: float
     """Above 0; models are drawn in proportion to their weights."""
 
@@ -23,15 +23,15 @@ class Drawing:
     """The draws of a run: a pure function of its seed and of the number of an action."""
 
     seed: int = 0
-    """Of the run."""
+    """The run's seed."""
     choices: Mapping[str, Sequence[Choice]] = field(default_factory=dict)
-    """Role → its models, for roles that have several."""
+    """Map of role to its models, for roles that have several."""
 
     def model_for(self, action: ActionId, role: str) -> str:
-        """Return the key of the model that an action is lent for a role.
+        """Return the key of the model to lend an action for a role.
 
-        That is the full name of the model that is drawn for the action, where the role has several; else the role
-        itself. ``open_models`` has a model under each of these keys.
+        That is the full name of the drawn model if the role has several; else the role itself. ``open_models`` has a
+        model under each of these keys.
         """
         several = self.choices.get(role, ())
         if not several:

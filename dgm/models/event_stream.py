@@ -1,4 +1,4 @@
-"""Amazon's event stream, in which Bedrock streams Anthropic's models, as the server-sent events of Messages."""
+"""Conversion of Amazon's event stream, in which Bedrock streams Anthropic's models, to the events of Messages."""
 
 import base64
 import json
@@ -19,11 +19,11 @@ _ERRORS = {
     "accessdeniedexception": "permission_error",
     "resourcenotfoundexception": "not_found_error",
 }
-"""Amazon's names of errors → Anthropic's; any other is an ``api_error``."""
+"""Map of Amazon's error names to Anthropic's; any other is an ``api_error``."""
 
 
 def as_server_sent_events(response: "httpx2.Response") -> "httpx2.Response":
-    """Return an unread reply in Amazon's framing as one of server-sent events; any other reply as it is."""
+    """Return an unread reply in Amazon's framing as server-sent events; return any other reply unchanged."""
     import httpx2
 
     kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()

@@ -1,4 +1,4 @@
-"""What the settings add to every request: ``extra_headers``, ``extra_body`` and ``reasoning_effort``.
+"""Additions of the settings to every request: ``extra_headers``, ``extra_body`` and ``reasoning_effort``.
 
 A value ``env:NAME`` is read from the environment when a model is opened, and is a secret from then on.
 """
@@ -17,21 +17,21 @@ _FROM_ENVIRONMENT = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "cookie"})
 _LISTS = frozenset({"anthropic-beta"})
-"""Headers whose values of several sources are joined by commas."""
+"""Headers whose values from several sources are joined by commas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Headers and keys of the body that go with every request of one provider."""
+    """Headers and body keys that are sent with every request to one provider."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Names in lower case."""
+    """Headers with lower-case names."""
     body: JsonObject = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     """Values that came from the environment."""
 
     def add_to_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers of a request with these; these win, and lists such as ``anthropic-beta`` are joined."""
+        """Return the headers of a request with these added; these win, and lists (``anthropic-beta``) are joined."""
         merged = {name.lower(): value for name, value in headers.items()}
         for name, value in self.headers.items():
             given = merged.get(name)
@@ -44,7 +44,7 @@ class Extras:
 
 
 def read_extras(settings: ProviderSettings, section: str) -> Extras:
-    """Return what a provider's settings add to its requests.
+    """Return the additions in a provider's settings.
 
     Args:
         settings: of the provider.
@@ -76,9 +76,9 @@ def read_extras(settings: ProviderSettings, section: str) -> Extras:
 
 
 def default_effort(body: JsonObject, protocol: WireProtocol, effort: str | None) -> JsonObject:
-    """Return the body with a reasoning effort where it names none; the same object if nothing is to be added.
+    """Return the body with a reasoning effort if it names none; the same object if nothing is added.
 
-    Call it before what was learned of the model's abilities is applied, so that a refused effort stays left out.
+    Call it before the learned abilities of the model are applied, so that a refused effort stays left out.
 
     Args:
         body: of a request.

@@ -1,4 +1,4 @@
-"""What a refusal or a broken connection can mean."""
+"""The kinds of fault behind a refusal or a broken connection."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ _LONGEST_MESSAGE = 300
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """The next try may do."""
+    """A temporary fault: the next try may succeed."""
 
     reason: str
     retry_after_s: float | None = None
-    """As the provider asks for it, without a bound."""
+    """Seconds to wait at the provider's request, without a bound."""
     overload: bool = False
-    """The provider says that it is asked too much."""
+    """Whether the provider says that it is overloaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The model's own malformed output, which its server reports as an error: asked again a few times, then told."""
+    """The model's own malformed output, reported by its server as an error: retried a few times, then returned."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The agent's own request is at fault: told; it may reach a verdict."""
+    """The agent's own faulty request: the agent is told, and it may reach a verdict."""
 
     code: str
     message: str
@@ -37,7 +37,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """This one request is refused for what it holds: told, and not the agent's fault."""
+    """A refusal of the contents of this one request: the agent is told, and is not at fault."""
 
     code: str
     message: str
@@ -45,9 +45,9 @@ class Single:
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """The model does not take a part of the request: asked again with the change, which is learned for the run.
+    """A part of the request that the model does not accept: retried with the change, which is learned for the run.
 
-    Where ``abilities.learn(change)`` is equal to ``abilities``, asking again would change nothing: then it is told.
+    If ``abilities.learn(change)`` equals ``abilities``, a retry would change nothing: then the agent is told.
     """
 
     change: Change
@@ -58,7 +58,7 @@ class Ability:
 
 @dataclass(frozen=True, slots=True)
 class Unable:
-    """The model cannot do what was asked, and there is nothing to change: told, and not the agent's fault."""
+    """A request that the model cannot fulfil, without a possible change: the agent is told, and is not at fault."""
 
     code: str
     message: str
@@ -66,18 +66,18 @@ class Unable:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A person has to act: key, arrears, location, organisation, address, model, a server that takes no tools."""
+    """A fault for a person: key, arrears, location, organisation, address, model, a server that accepts no tools."""
 
     message: str
     key: bool = False
-    """It is the key that is refused."""
+    """Whether the key is refused."""
 
 
 Fault = Passing | Sampled | Asked | Single | Ability | Unable | Account
 
 
 def one_line(text: str, secrets: Iterable[str], hint: str = "") -> str:
-    """Return a message as one line of at most 300 characters without keys; a hint of ours stays whole."""
+    """Return a message as one line of at most 300 characters without keys; a hint of ours is kept whole."""
     line = " ".join(masked(text, secrets).split())
     longest = _LONGEST_MESSAGE - len(hint)
     return (line if len(line) <= longest else line[: longest - 1] + "…") + hint

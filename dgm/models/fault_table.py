@@ -1,4 +1,4 @@
-"""The one table that says whose fault a refusal is (``faults.toml``), and which of its rows a refusal fits."""
+"""The table that assigns blame for a refusal (``faults.toml``), and the lookup of matching rows."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,20 +14,20 @@ TABLE = Path(__file__).with_name("faults.toml")
 
 
 class Meaning(StrEnum):
-    """What a refusal means."""
+    """The meaning of a refusal."""
 
     PASSING = "passing"
-    """The next try may do."""
+    """The next try may succeed."""
     SAMPLED = "sampled"
-    """The model's own malformed output: another sample may do."""
+    """The model's own malformed output: another sample may be valid."""
     ASKED = "asked"
     """The agent's own request is at fault."""
     SINGLE = "single"
-    """This one request is refused for what it holds."""
+    """The contents of this one request are refused."""
     ABILITY = "ability"
-    """The model does not take a part of the request that can be left out or changed."""
+    """The model does not accept a part of the request that can be left out or changed."""
     UNABLE = "unable"
-    """The model cannot do what is asked."""
+    """The model cannot fulfil the request."""
     ACCOUNT = "account"
     """A person has to act."""
 
@@ -36,7 +36,7 @@ TESTS = frozenset(
     ("stream", "only stream", "no wait told", "no JSON", "sizes", "beta header", "setting", "images", "role",
      "flat content", "own value", "feature", "parameter", "structure named", "tool kind")
 )  # fmt: skip
-"""Further conditions that a row may name; they look at the request too."""
+"""Further conditions that a row may name; they also examine the request."""
 
 STATUS_OF_WORD: Mapping[str, int] = {
     "invalid_request_error": 400,
@@ -59,7 +59,7 @@ STATUS_OF_WORD: Mapping[str, int] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""Status with which a provider would have answered, had its answer not begun already."""
+"""Status of an error within an answer, as if the answer had not begun yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class Row:
     id: str
     meaning: Meaning
     seen: str
-    """What is seen."""
+    """Visible symptoms."""
     happens: str
-    """What happens."""
+    """Reaction of dgm."""
     reads: str
-    """What the person reads."""
+    """Message that the person reads."""
     statuses: tuple[int | str, ...] = ()
     """HTTP statuses (``"5xx"``: all of them; 0: none is known); empty: any."""
     words: tuple[str, ...] = ()
@@ -81,20 +81,20 @@ class Row:
     says: tuple[str, ...] = ()
     """Patterns of the text."""
     unless: tuple[str, ...] = ()
-    """Patterns of the text with which the row does not fit."""
+    """Patterns of the text that exclude the row."""
     test: str = ""
     """One of ``TESTS``."""
     code: str = ""
-    """How the agent is told."""
+    """Error code for the agent."""
     hint: str = ""
-    """Said to the person behind the provider's words."""
+    """Advice to the person after the provider's words."""
     key: bool = False
-    """Of an account: it is the key that is refused."""
+    """For accounts: whether the key is refused."""
     overload: bool = False
-    """Of what passes: the provider is asked too much."""
+    """For temporary faults: whether the provider is overloaded."""
 
     def fits(self, status: int, words: frozenset[str], text: str) -> bool:
-        """Return whether status, codes and text are those of this row; its test is not made here."""
+        """Return whether status, codes and text match this row; its test is not evaluated here."""
         if self.statuses and status not in self.statuses and f"{status // 100}xx" not in self.statuses:
             return False
         if self.unless and _pattern(self.unless).search(text):
@@ -108,13 +108,13 @@ class Row:
 
 @lru_cache(maxsize=1)
 def rows() -> tuple[Row, ...]:
-    """Return the table, in the order in which it decides."""
+    """Return the table, in order of precedence."""
     table = read_toml(TABLE)
     return tuple(_row(entry) for entry in table["row"])
 
 
 def rows_of(status: int, words: frozenset[str], text: str) -> Iterator[Row]:
-    """Yield the rows that a refusal fits, the first first."""
+    """Yield the rows that a refusal matches, in order of precedence."""
     return (row for row in rows() if row.fits(status, words, text))
 
 

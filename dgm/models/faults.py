@@ -1,6 +1,6 @@
-"""Whose fault a refusal is, by the table of ``dgm.models.fault_table``: ask again, tell the agent, or call a person.
+"""Assignment of blame for a refusal by ``dgm.models.fault_table``: retry, tell the agent, or call a person.
 
-``judge`` is pure: it looks at the refusal and at the request as it was sent.
+``judge`` is pure: it examines the refusal and the request as it was sent.
 """
 
 import re
@@ -26,7 +26,7 @@ __all__ = [
 _OVERLOAD = frozenset((429, 503, 529))
 _SHORTEST_QUOTE = 6
 _NOT_BY_QUOTES = frozenset((Meaning.ACCOUNT, Meaning.SINGLE, Meaning.PASSING))
-"""Meanings that no words of the agent may bring about, which a provider repeats."""
+"""Meanings that a provider's echo of the agent's own words must not trigger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def judge(
     sent: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
 ) -> Fault:
-    """Return what a refusal means; messages are one line of at most 300 characters, without keys.
+    """Return the meaning of a refusal; messages are one line of at most 300 characters, without keys.
 
     Args:
         refusal: as ``read_refusal`` gives it.
@@ -68,7 +68,7 @@ def judge(
 
 
 def _fault(row: Row, case: _Case, secrets: Iterable[str]) -> Fault | None:
-    """Return the fault of a row; None where its test says that the row does not fit."""
+    """Return the fault of a row; None if the row's test fails."""
     said = case.refusal.message
     change, limit = _lesson(row.test, case)
     if row.meaning is Meaning.ABILITY:
@@ -94,7 +94,7 @@ def _fault(row: Row, case: _Case, secrets: Iterable[str]) -> Fault | None:
 
 
 def _lesson(test: str, case: _Case) -> tuple[Change | None, int | None]:
-    """Return what a refusal teaches by the test of a row, and the output limit that fits now."""
+    """Return the lesson of a refusal by the test of a row, and the output limit that fits now."""
     refusal, asked, protocol = case.refusal, case.asked, case.protocol
     match test:
         case "sizes":
@@ -120,7 +120,7 @@ def _lesson(test: str, case: _Case) -> tuple[Change | None, int | None]:
 
 
 def _holds(test: str, case: _Case) -> bool:
-    """Return whether the test of a row holds that teaches nothing."""
+    """Return whether a test without a lesson holds."""
     match test:
         case "no wait told":
             return case.wait_s is None
@@ -139,7 +139,7 @@ def _holds(test: str, case: _Case) -> bool:
 
 
 def _status(refusal: Refusal) -> int:
-    """Return the status that it would have been; 0 where an error within an answer says nothing of it."""
+    """Return the effective status; 0 if an error within an answer does not give it."""
     if refusal.status not in (0, 200):
         return refusal.status
     words = sorted(word.lower() for word in refusal.words)

@@ -1,7 +1,7 @@
-"""A model behind a provider's network address: waits for its turn, asks, and asks again while that may help.
+"""A model behind a provider's network address: wait in the queue, send, and retry while that may help.
 
-The request goes as the JSON that it is. What an error means is decided in ``faults``, what the model cannot do is kept
-in ``abilities``, who may ask when in ``throttle``, how the provider is reached in ``connections``.
+The request is sent as unchanged JSON. ``faults`` decides the meaning of an error, ``abilities`` keeps the model's
+limits, ``throttle`` orders the calls, and ``connections`` reaches the provider.
 """
 
 import json
@@ -51,17 +51,17 @@ logger = logging.getLogger(__name__)
 
 LONGEST_BACKOFF_S = 60.0
 LONGEST_WAIT_S = 60.0
-"""A provider that asks for a longer wait fails the call: no sandbox is held open for it, and the run pauses."""
+"""Maximum wait in seconds; a provider that asks for more fails the call and pauses the run, to hold no sandbox open."""
 TOLD_WAIT_S = 30.0
-"""A longer wait is said to people."""
+"""Wait in seconds above which people are told."""
 CHANGES = 12
-"""Changes that refusals may ask of one request."""
+"""Maximum number of changes that refusals may cause in one request."""
 SAMPLES = 3
-"""Tries of a request at which the model itself goes wrong."""
+"""Maximum number of tries of a request whose sampled output is malformed."""
 
 
 class HostedModel:
-    """Answers requests in one provider's protocol; ``dgm.protocols.WireModel``."""
+    """A client for one provider's protocol; implements ``dgm.protocols.WireModel``."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class HostedModel:
         Args:
             name: as users type it: ``openai/gpt-5.2``.
             own_name: the provider's name for it.
-            connection: asked once per try; closed by ``close``.
+            connection: used once per try; closed by ``close``.
             throttle: the provider's own, one for all of its models.
-            retries: how often, how soon.
+            retries: number of tries and delays.
             access: key and bounds.
         """
         self.name = name
@@ -94,7 +94,7 @@ class HostedModel:
         self._secret_bytes = tuple(secret.encode() for secret in self._access.secrets if len(secret) >= 8)
 
     def adopt(self, listener: ModelListener, abilities: Mapping[str, Any] | None) -> None:
-        """Tell the listener from now on, and begin with what was learned earlier; see ``WireModel.adopt``."""
+        """Set the listener, and start with abilities that were learned earlier; see ``WireModel.adopt``."""
         self.listener = listener
         if abilities:
             self.abilities = Abilities.from_record(abilities)
@@ -121,7 +121,7 @@ class HostedModel:
         except Infrastructure as error:
             if not sending.proxy_failed:
                 raise
-            # The environment names the proxy, which is a person's to set right.
+            # The environment names the proxy, so a person must correct it.
             raise ProviderRefuses(str(error)) from error
         words = [] if self.abilities == before else [self.abilities.describe()]
         words += words_of_check(reply, request, tools=access.tools)
@@ -146,7 +146,7 @@ class HostedModel:
         return counted if isinstance(counted, int) else None
 
     async def close(self) -> None:
-        """End the connections to the provider."""
+        """Close the connections to the provider."""
         await self._connection.close()
 
     # Tries
@@ -176,10 +176,10 @@ class HostedModel:
             raise Infrastructure(f"{self.name}: {tried}: {error.fault.reason}") from error.__cause__
 
     async def _try(self, sending: Sending) -> WireReply:
-        """Ask once, and once more for each change that the model's abilities want.
+        """Send once, and once more for each change that the model's abilities require.
 
         Raises:
-            Again: the next try may do.
+            Again: the next try may succeed.
         """
         outcome: Fault = Passing("the provider asked for too many changes of one request")
         for _ in range(CHANGES):
@@ -204,7 +204,7 @@ class HostedModel:
         raise self._raised(outcome, sending)
 
     async def _ask(self, sending: Sending, body: JsonObject, stream: bool) -> WireReply | Fault:
-        """Send one request; return the answer, or what went wrong."""
+        """Send one request; return the answer or the fault."""
         wire = WIRES[self.protocol]
         asked = sending.request.body
         receiving = Receiving(wire, body, asked, sending.delivery, self._access.timeout_s, self._secret_bytes)
@@ -259,7 +259,7 @@ class HostedModel:
         return WireReply(self.protocol, received.content, received.stream, usage, wire.stop(received.whole))
 
     def _unreadable(self, error: Unreadable, sending: Sending, body: JsonObject) -> WireReply | Fault:
-        """Ask again for an answer that cannot be whole; the same form a second time is what the server means."""
+        """Retry after an incomplete answer; accept the same form the second time, because the server means it."""
         wire = WIRES[self.protocol]
         whole = error.reply_whole
         if whole is not None:
@@ -275,7 +275,7 @@ class HostedModel:
         return Passing(str(error))
 
     def _fitted(self, sending: Sending) -> tuple[JsonObject, bool]:
-        """Return the body as it is sent, and whether the provider is asked to stream."""
+        """Return the body to send, and whether to ask the provider to stream."""
         request, wire = sending.request, WIRES[self.protocol]
         body: dict[str, Any] = {**request.body, "model": self.own_name, **self._access.always}
         if body.get("stream") and not self._access.stream:
@@ -295,7 +295,7 @@ class HostedModel:
         return fitted, bool(fitted.get("stream"))
 
     def _learn(self, fault: Ability, sending: Sending) -> bool:
-        """Take in what a refusal taught; return whether to ask again can bring anything else."""
+        """Learn from a refusal; return whether a retry can give another result."""
         learned = self.abilities.learn(fault.change)
         # Another call may have learned the same meanwhile.
         news = learned != sending.known
@@ -373,12 +373,12 @@ class HostedModel:
             wait_s,
             fault.reason,
         )
-        # What the provider itself asks for was told when it asked.
+        # A wait that the provider asked for was reported at that time.
         if wait_s > TOLD_WAIT_S and fault.retry_after_s is None:
             self.listener.waits(self.name, fault.reason, self._retries.now() + wait_s)
 
     def _without_secrets(self, content: bytes) -> bytes:
-        """Return a refusal's body without keys and long parts of them, which providers quote."""
+        """Return a refusal's body without keys and long fragments of them, which providers quote."""
         text = content.decode("utf-8", "surrogateescape")
         clean = masked(text, self._access.secrets)
         return content if clean == text else clean.encode("utf-8", "surrogateescape")

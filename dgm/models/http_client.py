@@ -1,4 +1,4 @@
-"""The HTTP client under every vendor's client: its time-outs, its proxy, and what a redirect may carry."""
+"""The HTTP client under every vendor's client: its time-outs, its proxy, and the headers that a redirect may carry."""
 
 import os
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ def open_http_client(
 
     proxy = find_proxy(url, os.environ)
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=_KEPT_CONNECTIONS)
-    # A transport of our own keeps the client from reading the proxies' variables in its own way.
+    # A transport of our own keeps the client from interpreting the proxies' variables in its own way.
     transport: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport(
         limits=limits, proxy=proxy.url if proxy else None
     )

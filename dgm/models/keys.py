@@ -1,4 +1,4 @@
-"""Keys of providers: read from the environment in one place, and cut out of whatever is said or logged."""
+"""Keys of providers: read from the environment in one place, and masked in all messages and logs."""
 
 import logging
 import os
@@ -8,20 +8,20 @@ from collections.abc import Iterable, Sequence
 from dgm.errors import UserError
 
 _SHORTEST_SECRET = 8
-"""A shorter value is a placeholder (``x``, ``none``) that local servers are given: masking it would eat plain words."""
+"""Minimum length of a secret; a shorter value is a placeholder (``x``, ``none``) and would also mask plain words."""
 _FRAGMENT = 12
-"""So many characters in a row of a key are taken for an echo of it."""
+"""Consecutive characters of a key that count as an echo of it."""
 _LONG_SECRET = 20
-"""Fragments are looked for in keys of this length on; shorter ones are words that people chose."""
+"""Minimum length of a key whose fragments are masked; shorter ones are words that people chose."""
 _LIKE_A_KEY = re.compile(r"\bsk-[A-Za-z0-9_\-]{8,}")
 _MASK = "***"
 
 
 def read_key(env_name: str) -> str:
-    """The key in that environment variable, without the whitespace around it.
+    """Return the key in that environment variable, without the whitespace around it.
 
     Raises:
-        UserError: the variable is missing or empty, or holds what no key holds.
+        UserError: the variable is missing or empty, or holds characters that no key has.
     """
     key = os.environ.get(env_name, "").strip()
     if not key:
@@ -38,9 +38,10 @@ def read_key(env_name: str) -> str:
 
 
 def masked(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text without the secrets, long fragments of them, and whatever looks like an OpenAI or Anthropic key.
+    """Return the text without the secrets, long fragments of them, and texts in the form of a vendor's key.
 
-    Secrets of fewer than 8 characters are placeholders and stay. What a provider has masked itself stays readable.
+    The vendors are OpenAI and Anthropic. Secrets of fewer than 8 characters are placeholders and stay. Text that a
+    provider has masked itself stays readable.
     """
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
@@ -67,7 +68,7 @@ def _without_fragments(text: str, secret: str) -> str:
 
 
 class KeyFilter(logging.Filter):
-    """Masks keys in the message, the arguments and the exception of every record, whoever logged it."""
+    """A filter that masks keys in the message, the arguments and the exception of every record from any logger."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
         super().__init__()
@@ -75,11 +76,11 @@ class KeyFilter(logging.Filter):
         self._formatter = logging.Formatter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrites the record where it holds a key; never drops one."""
+        """Rewrite the record if it holds a key; never drop one."""
         try:
             message = record.getMessage()
         except (TypeError, ValueError, KeyError):
-            # Logging would print the arguments of such a record to stderr as they are.
+            # Logging would print the arguments of such a record to stderr unmasked.
             message = f"{record.msg} {record.args!r}"
             record.msg, record.args = message, None
         if (clean := masked(message, self.secrets)) != message:
@@ -95,10 +96,10 @@ class KeyFilter(logging.Filter):
 
 
 def guard_logs(secrets: Sequence[str]) -> None:
-    """Puts a ``KeyFilter`` on every handler of the root logger, and on the one of last resort.
+    """Put a ``KeyFilter`` on every handler of the root logger, and on the handler of last resort.
 
-    Filters of a logger would see only what is logged by that very logger; those of handlers see everything. Handlers
-    that are added later are not guarded; those that guard these secrets already are left as they are.
+    Filters of a logger would see only that logger's own records; filters of handlers see everything. Handlers that are
+    added later are not guarded; handlers that guard these secrets already stay unchanged.
     """
     for handler in (*logging.getLogger().handlers, logging.lastResort):
         if handler is not None and not any(_guards(known, secrets) for known in handler.filters):

@@ -1,4 +1,4 @@
-"""What a refusal teaches of a model beyond its parameters: streams, roles, settings, headers, the form of content."""
+"""Lessons of refusals beyond parameters: streams, roles, settings, headers, the form of content."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ _SETTINGS: tuple[tuple[str, str, Any], ...] = (
     (r"enable[ _]thinking can ?not be .{0,20}stream", "enable_thinking", False),
     (_NOT_SENT_BACK, "thinking", {"type": "disabled"}),
 )  # fmt: skip
-"""What a message says, and the parameter that is sent for it from then on."""
+"""Pattern of a message, with the parameter and value that are sent from then on."""
 _MUST_BE = re.compile(r"[`'\"]?\b(\w+)[`'\"]? must be (?:set to )?[`'\"]?(true|false)\b", re.IGNORECASE)
 _ROLE = re.compile(r"\broles?\b|developer|system (?:message|prompt|instruction)s?", re.IGNORECASE)
 _SYSTEM = re.compile(
@@ -33,12 +33,12 @@ _IMAGES = ("image", "image_url", "input_image")
 
 
 def stream(_: Refusal, asked: JsonObject) -> Change | None:
-    """Return that the model does not stream, if a stream was asked for."""
+    """Return that the model does not stream, if a stream was requested."""
     return Change(no_stream=True) if asked.get("stream") is True else None
 
 
 def only_stream(_: Refusal, asked: JsonObject) -> Change | None:
-    """Return that the model only streams, if none was asked for."""
+    """Return that the model only streams, if none was requested."""
     return Change(only_stream=True) if asked.get("stream") is not True else None
 
 
@@ -53,7 +53,7 @@ def setting(refusal: Refusal, asked: JsonObject) -> Change | None:
 
 
 def beta_header(asked: JsonObject, sent: Mapping[str, str] | None) -> Change | None:
-    """Return that beta flags are left out, where some were sent; ``sent`` None: the headers are not known."""
+    """Return that beta flags are left out, if some were sent; ``sent`` None: the headers are not known."""
     keys = frozenset(key for key in _BETA_KEYS if key in asked)
     if keys or sent is None or any(name.lower() == "anthropic-beta" for name in sent):
         return Change(dropped=keys, dropped_headers=frozenset(("anthropic-beta",)))
@@ -61,7 +61,7 @@ def beta_header(asked: JsonObject, sent: Mapping[str, str] | None) -> Change | N
 
 
 def role(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Change | None:
-    """Return which role stands in for one that the model does not have."""
+    """Return the replacement for a role that the model does not have."""
     used = {str(turn.get("role")) for turn in _turns(asked)}
     if protocol is WireProtocol.MESSAGES or not _ROLE.search(refusal.message):
         return None
@@ -84,7 +84,7 @@ def role(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Change 
 
 
 def flat_content(asked: JsonObject, protocol: WireProtocol) -> Change | None:
-    """Return that texts are sent as strings, if a turn held them as a list and none holds anything else."""
+    """Return that texts are sent as strings, if a turn's content was a list of only texts."""
     listed = [turn["content"] for turn in _turns(asked) if isinstance(turn.get("content"), list)]
     if protocol is WireProtocol.CHAT and any(is_text_parts(content) for content in listed):
         return Change(flat_content=True)

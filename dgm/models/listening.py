@@ -1,4 +1,4 @@
-"""For models that are asked outside of a run: nobody is told what they learn, and no agent waits for their answers."""
+"""Listeners for models that are used outside a run: nobody records their lessons, and no agent waits for answers."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,13 +13,13 @@ class Silent:
     def learned(
         self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
     ) -> None:
-        """Keep nothing."""
+        """Ignore the lesson."""
 
     def waits(self, model: str, words: str, until: float) -> None:
-        """Keep nothing."""
+        """Ignore the wait."""
 
     def overran(self, model: str, asked: int, billed: int) -> None:
-        """Keep nothing."""
+        """Ignore the overrun."""
 
 
 class Unheard:
@@ -27,14 +27,14 @@ class Unheard:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Wait."""
+        """Enter the wait without any effect."""
         yield
 
     async def sending(self) -> None:
-        """Note nothing."""
+        """Ignore the start of sending."""
 
     def pass_on(self, data: bytes) -> None:
-        """Hand nothing on."""
+        """Discard the data."""
 
     def take_back(self, wasted: Usage) -> None:
-        """Take nothing back."""
+        """Do nothing: no data was handed on."""

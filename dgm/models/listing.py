@@ -1,4 +1,4 @@
-"""A provider's list of models, and the base URL that was meant. Both inform people; neither is a condition."""
+"""A provider's list of models, and the intended base URL. Both inform people; neither is a requirement."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ _CONTEXT = (
     "meta.n_ctx_train",
     "top_provider.context_length",
 )
-"""Where servers say how large the context is, in tokens; the nearest to what is really served first."""
+"""Keys under which servers give the context size in tokens; the closest to the served size first."""
 _OUTPUT = ("top_provider.max_completion_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens")
 _ENDPOINTS = ("/chat/completions", "/completions", "/responses", "/messages", "/models")
 _NO_SUCH_PATH = (404, 405)
@@ -35,15 +35,15 @@ class ModelRow:
 
     id: str
     context: int | None = None
-    """Tokens of input and output together, or of input, as the provider counts; None: not said."""
+    """Tokens of input and output together, or of input alone, by the provider's definition; None: not given."""
     max_output: int | None = None
-    """Tokens of one reply; None: not said."""
+    """Maximum tokens of one reply; None: not given."""
 
 
 async def listed(connection: Connection) -> tuple[ModelRow, ...] | None:
-    """Return the models that the provider lists; None where there is no list, or it cannot be read.
+    """Return the models that the provider lists; None if there is no list, or it cannot be read.
 
-    A list may hold more or fewer models than can be asked.
+    A list may hold more or fewer models than can be used.
 
     Raises:
         openai.APIConnectionError: there is no reply; as ``Connection.get``.
@@ -56,14 +56,14 @@ async def listed(connection: Connection) -> tuple[ModelRow, ...] | None:
 
 
 def read_row(entry: object) -> ModelRow | None:
-    """Return what one entry of a list says of its model; None where it names none."""
+    """Return the model of one list entry; None if it names none."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("id"), str):
         return None
     return ModelRow(entry["id"], _first(entry, _CONTEXT), _first(entry, _OUTPUT))
 
 
 def is_unknown_path(response: "httpx2.Response") -> bool:
-    """Return whether a read reply to a request says that the path does not exist, and not that the model does not."""
+    """Return whether a read reply says that the path does not exist, and not that the model does not."""
     if response.status_code not in _NO_SUCH_PATH:
         return False
     try:
@@ -76,7 +76,7 @@ def is_unknown_path(response: "httpx2.Response") -> bool:
 
 
 async def suggestion(connection: Connection) -> str | None:
-    """Return the base URL that was meant, where requests to this one find no such path; None where none is found.
+    """Return the intended base URL if this one has no such path; None if no other is found.
 
     Raises:
         openai.APIConnectionError: there is no reply; as ``Connection.get``.

@@ -1,4 +1,4 @@
-"""Which OpenAI-compatible servers answer on this machine, and what they offer; asking costs nothing."""
+"""Detection of OpenAI-compatible servers on this machine and of their models; it costs nothing."""
 
 import http.client
 import json
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 WAIT_S = 0.7
-"""For all servers together; one of this machine answers in a few milliseconds, or it is too busy to be chosen."""
+"""Seconds to wait for all servers together; a local one answers in milliseconds, or is too busy to be chosen."""
 ANSWER_BYTES = 1_000_000
 _NAME = re.compile(r"[\w./:@+-]{1,200}", re.ASCII)
 _NO_CHAT = re.compile(r"embed|rerank|whisper|\btts\b|\bbge\b|\bclip\b", re.IGNORECASE)
@@ -18,7 +18,7 @@ _NO_CHAT = re.compile(r"embed|rerank|whisper|\btts\b|\bbge\b|\bclip\b", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server at the port that it listens on unless told otherwise."""
+    """A server at its default port."""
 
     name: str
     base_url: str
@@ -31,17 +31,17 @@ USUAL = (
 )
 
 Probe = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
-"""Base URLs → of each that answers, the chat models that it offers, in its order."""
+"""Function from base URLs to the chat models of each server that answers, in its order."""
 
 
 def probe(base_urls: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Asks all of them at once for ``/models``; takes less than a second, whatever they do.
+    """Ask all servers at once for ``/models``; return in less than a second, whatever they do.
 
-    A server counts where its answer is the JSON list that OpenAI's is, with at least one model for chat in it.
+    A server counts if its answer is the same JSON list as OpenAI's, with at least one model for chat in it.
     """
     found: dict[str, Sequence[str]] = {}
     deadline = time.monotonic() + WAIT_S
-    # Daemons: one that hangs in a server's slow answer must keep nobody waiting, not even the program's end.
+    # Daemon threads: a server's slow answer must delay nobody, not even the program's end.
     asking = [threading.Thread(target=_ask, args=(url, deadline, found), daemon=True) for url in base_urls]
     for thread in asking:
         thread.start()
@@ -52,7 +52,7 @@ def probe(base_urls: Sequence[str]) -> Mapping[str, Sequence[str]]:
 
 
 def chat_models(answer: bytes) -> Sequence[str]:
-    """The chat models in the answer to ``GET /v1/models``; none where it is something else."""
+    """Return the chat models in the answer to ``GET /v1/models``; none if it has another form."""
     try:
         document = json.loads(answer)
     except (ValueError, RecursionError):
@@ -61,7 +61,7 @@ def chat_models(answer: bytes) -> Sequence[str]:
     if not isinstance(data, list):
         return ()
     names = (entry.get("id") for entry in data if isinstance(entry, dict))
-    # The name ends up in settings and on a terminal, and whoever has the port may have written it.
+    # The name appears in settings and on a terminal, and any program on the port may have written it.
     return tuple(
         name
         for name in names
@@ -73,7 +73,7 @@ def _ask(url: str, deadline: float, found: dict[str, Sequence[str]]) -> None:
     try:
         parts = urlsplit(url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        # Straight to the server: the environment's proxies are not for this machine.
+        # Connect without a proxy: the environment's proxies are not for this machine.
         connection = kind(parts.hostname or "", parts.port, timeout=max(0.01, deadline - time.monotonic()))
         try:
             connection.request(

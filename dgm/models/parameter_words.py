@@ -1,4 +1,4 @@
-"""Words by which providers name parameters of a request, and by which they say that they do not take them."""
+"""Words by which providers name parameters of a request, and by which they refuse them."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ STRUCTURE = frozenset(
 ANSWER = frozenset(
     ("response_format", "text.format", "output_config.format", "output_format", "n", "modalities", "audio")
 )  # fmt: skip
-"""Left out, these would change what an answer is."""
+"""Parameters whose omission would change the answer."""
 PARTS_OF_TURNS = frozenset(
     ("role", "content", "type", "tool_call_id", "call_id", "tool_calls", "output", "arguments", "text", "id", "input",
      "tool_use_id", "source", "image_url", "encrypted_content", "signature", "thinking", "data", "summary")
@@ -29,17 +29,17 @@ SCHEMA_NOTES = frozenset(
      "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern", "strict", "deprecated", "readOnly",
      "minItems", "maxItems", "uniqueItems", "multipleOf")
 )  # fmt: skip
-"""Keywords of a schema without which a model still knows what to write."""
+"""Keywords of a schema that a model does not need to write its answer."""
 INNER = frozenset(
     ("effort", "verbosity", "budget_tokens", "include_usage", "include_obfuscation", "summary", "format",
      "disable_parallel_tool_use", "generate_summary", "display")
 )  # fmt: skip
-"""Keys within objects of the body that are blamed apart from the object."""
+"""Keys within objects of the body that are blamed separately from the object."""
 COMMON_WORDS = frozenset(
     ("n", "user", "stop", "store", "include", "text", "reasoning", "thinking", "metadata", "name", "status", "refusal",
      "strict", "seed", "audio", "truncation", "think", "format", "summary", "effort", "models", "plugins", "provider")
 )  # fmt: skip
-"""Names that sentences hold for other reasons too: they count only in quotes, or beside a word such as parameter."""
+"""Names that are also ordinary words: they count only in quotes, or beside a word such as parameter."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 KNOWN_VALUES: Mapping[str, tuple[str, ...]] = {
     "reasoning_effort": EFFORTS,
@@ -48,7 +48,7 @@ KNOWN_VALUES: Mapping[str, tuple[str, ...]] = {
     "verbosity": EFFORTS,
     "text.verbosity": EFFORTS,
 }
-"""Values that some model takes; another is the agent's own."""
+"""Values that some model accepts; a refusal of any other is the agent's own fault."""
 PHRASES: Mapping[str, str] = {
     "thinking": r"(?:support|extended|adaptive) thinking|thinking\.(?:type|adaptive|enabled|budget_tokens)",
     "think": r"support thinking",
@@ -68,7 +68,7 @@ PHRASES: Mapping[str, str] = {
     "stream_options": r"stream options|include_usage",
     "prediction": r"predicted outputs?",
 }
-"""How sentences name a parameter beside its own name."""
+"""Other expressions by which sentences name a parameter."""
 
 REFUSED = _any(
     r"unsupported",
@@ -82,14 +82,14 @@ REFUSED = _any(
     r"must be (?:null|unset|omitted|removed|set to)|may only be|is fixed|can only be",
     r"不支持|不允许|未知|无效|参数错误|非法|不可用|不被支持",
 )
-"""Says that something is not taken."""
+"""Pattern of a text that refuses something."""
 WRONG = _any(r"invalid|must|should|expected|only|wrong|incorrect|out of range|error|必须|范围|应")
-"""Says that something is wrong, which may be its value."""
+"""Pattern of a text that calls something wrong, possibly its value."""
 SURE_WORDS = _any(
     r"unknown_(?:parameter|field|argument)", r"unrecognized_\w+", r"extra_forbidden", r"UnsupportedParamsError",
     r"wrong_api_format", r"unsupported_\w+",
 )  # fmt: skip
-"""Codes that say that the named parameter is not taken."""
+"""Codes that refuse the named parameter."""
 BOUNDS = _any(
     r"between\s+\S+\s+and|range|(?:less|greater|smaller|larger|lower|higher|bigger) than|at (?:least|most)",
     r"(?:above|below) (?:the )?m|[<>]=?\s*-?\d|≤|≥|m(?:ax|in)imum|non-?negative|positive",
@@ -100,7 +100,7 @@ ONE_VALUE = _any(
     r"may only be|or unset|omit|is fixed|deprecated|unsupported (?:parameter|value)",
     r"must be (?:exactly )?(?:set to |equal to )?1(?:\.0)?\b(?! and)",
 )
-"""Says that a model takes one value only, or none."""
+"""Pattern of a text that restricts a parameter to one value, or to none."""
 WRONG_TYPE = _any(
     r"invalid type|should be a valid|not of type",
     r"must be (?:an? )?(?:number|string|integer|bool\w*|object|array|list)",
@@ -115,7 +115,7 @@ ADVICE = _any(
     r"(?<!un)(?:supported|allowed|permitted|available) (?:param|arg|field|propert|value|key|option)",
     r"(?<!in)valid (?:param|arg|field|propert|value|key|option)",
 )
-"""Where a sentence goes on to say what would be taken."""
+"""Pattern after which a sentence says what would be accepted."""
 KINDS = _any(
     r"str|int|float|bool|list|dict|string|number|integer|boolean|array|object|none|enum|literal|.*\W.*"
 )

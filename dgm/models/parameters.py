@@ -1,6 +1,6 @@
-"""Which parameter of a request a refusal blames, and what of the request is changed for it.
+"""The parameter of a request that a refusal blames, and the resulting change.
 
-Blamed is only what stands in the body as it was sent: a change that was made already is never proposed again.
+Only parameters in the body as it was sent are blamed: a change that was made already is never proposed again.
 """
 
 import re
@@ -17,14 +17,14 @@ from dgm.models.sizes import OUTPUT_NAMES
 
 
 class Fate(StrEnum):
-    """What a blamed parameter means."""
+    """The meaning of a blamed parameter."""
 
     CHANGE = "change"
-    """The model does not take it: asked again without."""
+    """The model does not accept it: retried without it."""
     OWN = "own"
-    """Its value is wrong for every model: the agent's own."""
+    """Its value is wrong for every model: the agent's own fault."""
     UNABLE = "unable"
-    """The model does not take it, and an answer without it would be another."""
+    """The model does not accept it, and leaving it out would change the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Blame:
 
 
 def find_blame(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Blame | None:
-    """Return the parameter that a refusal blames; None where it names none that stands in the body."""
+    """Return the parameter that a refusal blames; None if it names none in the body."""
     paths = list(_paths(refusal, asked))
     if not paths:
         return None
@@ -53,7 +53,7 @@ def find_blame(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> B
     if words.WRONG_TYPE.search(refusal.message) and not one_value and first != "tool_choice":
         return Blame(first, Fate.OWN)
     if _is_number(value) and words.BOUNDS.search(refusal.message) and not one_value:
-        # The ends of the usual ranges are what everybody sends: a server that refuses them lacks an ability.
+        # Everybody sends the ends of the usual ranges: a server that refuses them lacks an ability.
         fate = Fate.CHANGE if value in (0, 1, -1) and first not in OUTPUT_NAMES else Fate.OWN
         return Blame(first, fate, Change(dropped=frozenset((first,))) if fate is Fate.CHANGE else None)
     if len(paths) > 1 and words.TOGETHER.search(refusal.message):
@@ -68,7 +68,7 @@ def find_blame(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> B
 
 
 def _paths(refusal: Refusal, asked: JsonObject) -> Iterator[str]:
-    """Yield what is blamed, the surest first: fields that name it, then the sentences of the message."""
+    """Yield the blamed paths, the most certain first: fields that name them, then the sentences of the message."""
     seen: set[str] = set()
     refused = words.REFUSED.search(refusal.message) or words.WRONG.search(refusal.message)
     if refused or any(words.SURE_WORDS.fullmatch(code) for code in refusal.words):
@@ -105,12 +105,12 @@ def _mentioned(sentence: str, names: Mapping[str, str]) -> list[str]:
 
 
 def says_refused(text: str) -> bool:
-    """Return whether a text says that something is not taken."""
+    """Return whether a text refuses something."""
     return words.REFUSED.search(text) is not None
 
 
 def resolve(place: Place, asked: JsonObject) -> str:
-    """Return the path of a place that a validator names, without its own words for kinds; empty: not to be blamed."""
+    """Return the path of a validator's place, without its words for kinds; empty: not to be blamed."""
     node: Any = asked
     path = ""
     last: str | int = ""
@@ -145,7 +145,7 @@ def _is_extra(path: str, last: str, value: object) -> bool:
 
 
 def _names(asked: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield each path that may be blamed, and a pattern of how messages name it."""
+    """Yield each path that may be blamed, and a pattern of its name in messages."""
     for key, value in asked.items():
         if key in words.STRUCTURE:
             continue
@@ -177,7 +177,7 @@ def _names_within(turn: Mapping[str, Any], path: str) -> Iterator[tuple[str, str
 
 
 def _pattern(path: str, name: str, above: str = "") -> str:
-    """Return how messages write the name of a parameter: with underscores, with spaces, in camel case."""
+    """Return a pattern of a parameter's name in messages: with underscores, with spaces, in camel case."""
     camel = re.sub(r"_(\w)", lambda one: one[1].upper(), name)
     spaced = name.replace("_", r"[ _\-]")
     known = "|".join({re.escape(name), re.escape(camel), spaced})
@@ -194,7 +194,7 @@ def _pattern(path: str, name: str, above: str = "") -> str:
 
 
 def _change(path: str, refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Change | None:
-    """Return what is changed for a blamed parameter; None: it cannot be left out."""
+    """Return the change for a blamed parameter; None: it cannot be left out."""
     drop = Change(dropped=frozenset((path,)))
     match path:
         case "stream":

@@ -1,7 +1,7 @@
-"""What a model call costs: the shipped price table (``pricing.toml``), what users add to it, and the arithmetic.
+"""Cost of a model call: the shipped price table (``pricing.toml``), the user's additions, and the arithmetic.
 
-Prices are USD per million tokens. What nobody has priced is an error and never zero; setting money aside and keeping
-budgets is left to ``dgm.gateway.ledger``.
+Prices are USD per million tokens. A missing price is an error and never zero. ``dgm.gateway.ledger`` reserves money and
+enforces budgets.
 """
 
 import difflib
@@ -23,7 +23,7 @@ COMPATIBLE = "openai-compatible/"
 FREE_MODELS = ("offline", "recorded", "dry-run")
 MILLION = 1_000_000
 SLACK = 1 + 1e-12
-"""Makes a worst case larger than any cost that differs from it by rounding alone."""
+"""Factor that makes a worst case larger than any cost that differs from it by rounding alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Rates:
     """USD per million tokens of each kind."""
 
     input: float
-    """Neither read from the provider's cache nor written to it."""
+    """Price of input neither read from the provider's cache nor written to it."""
     cached_input: float
     cache_write: float
     output: float
-    """Reasoning included."""
+    """Price of output, reasoning included."""
 
     @property
     def dearest_input(self) -> float:
@@ -45,31 +45,31 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Long:
-    """Other prices for the whole of a call whose input, cached and written tokens included, is above a limit."""
+    """Prices for the whole of a call whose input, cached and written tokens included, is above a limit."""
 
     above: int
-    """Tokens."""
+    """Limit in tokens."""
     rates: Rates
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one model costs."""
+    """The price of one model."""
 
     rates: Rates
     long: tuple[Long, ...] = ()
     """In ascending order of ``above``."""
     max_output: int | None = None
-    """Tokens that one reply can have, reasoning included; None where it is not known."""
+    """Maximum tokens of one reply, reasoning included; None if it is not known."""
     context: int | None = None
-    """Tokens of input and output together; None where it is not known."""
+    """Tokens of input and output together; None if it is not known."""
 
     def cost(self, usage: Usage) -> float:
-        """USD for one call.
+        """Return the USD for one call.
 
-        (fresh · input + cached · cached_input + written · cache_write + output · output) / 1,000,000 with the rates
-        that hold for ``usage.input_tokens``, where fresh = input − cached − written. The sum over several calls is
-        the cost of their summed usage only where no ``long`` price comes in.
+        (fresh · input + cached · cached_input + written · cache_write + output · output) / 1,000,000, where fresh =
+        input − cached − written. The rates are those for ``usage.input_tokens``. The sum over several calls is the cost
+        of their summed usage only if no ``long`` price applies.
         """
         rates = self._at(usage.input_tokens)
         # A provider that reports more cached tokens than input is not paid for the excess.
@@ -80,18 +80,18 @@ class Price:
         return (given + usage.output_tokens * rates.output) / MILLION
 
     def saved(self, usage: Usage) -> float:
-        """Return the USD that the provider's cache saved: the same input without it, less what it cost with it.
+        """Return the USD that the provider's cache saved: the cost without the cache, less the cost with it.
 
-        Below 0 where more was written to the cache, at its own rate, than was read from it.
+        It is below 0 if more was written to the cache, at its own rate, than was read from it.
         """
         uncached = replace(usage, cached_tokens=0, written_tokens=0)
         return self.cost(uncached) - self.cost(usage)
 
     def most(self, input_tokens: int, output_tokens: int) -> float:
-        """USD that one call can cost at most, if it takes no more tokens than these, however they are cached.
+        """Return the maximum USD of one call with at most these tokens, however they are cached.
 
-        The largest of (input · the dearest input rate + output · output) / 1,000,000 over the rates that such a
-        call can come under.
+        The largest of (input · the dearest input rate + output · output) / 1,000,000 over the rates that can apply to
+        such a call.
         """
         reached = [self.rates, *(tier.rates for tier in self.long if input_tokens > tier.above)]
         return max(self._worst(rates, input_tokens, output_tokens) for rates in reached)
@@ -105,7 +105,7 @@ class Price:
 
 
 FREE = Price(Rates(0.0, 0.0, 0.0, 0.0))
-"""Of what runs on this machine, where nobody sends a bill."""
+"""Price of models on this machine, for which nobody sends a bill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +113,19 @@ class Prices:
     """The price of every model that is known to have one."""
 
     as_of: date
-    """When the shipped table was last gone through."""
+    """Date of the last review of the shipped table."""
     rows: Mapping[str, Price]
-    """By full name, as in ``openai/gpt-6.2-sol``."""
+    """Prices by full name, as in ``openai/gpt-6.2-sol``."""
     snapshots: Mapping[str, str]
-    """Dated name → the row that holds for it: only where the provider says that they are the same model."""
+    """Dated name → the row that holds for it: only if the provider says that they are the same model."""
     defaults: Mapping[str, str]
-    """Provider → the model that ``auto`` takes of it."""
+    """Provider → its model for ``auto``."""
     local: bool = False
     """Whether openai-compatible models answer at a loopback address."""
 
     @classmethod
     def load(cls, user: Mapping[str, PriceSettings], compatible_url: str | None = None) -> "Prices":
-        """The shipped table and the user's, which wins row by row.
+        """Return the shipped table merged with the user's, which wins row by row.
 
         Args:
             user: ``settings.models.prices``.
@@ -145,10 +145,10 @@ class Prices:
         return cls(as_of, rows, dated, defaults, is_loopback(compatible_url or ""))
 
     def of(self, model: str) -> Price:
-        """The price of a model by its full name.
+        """Return the price of a model by its full name.
 
         Raises:
-            UserError: nobody has said what it costs; the message says where to say it.
+            UserError: the model has no price; the message says where to set it.
         """
         if price := self._find(model):
             return price
@@ -160,7 +160,7 @@ class Prices:
         )
 
     def knows(self, model: str) -> bool:
-        """Whether the model has a price."""
+        """Return whether the model has a price."""
         return self._find(model) is not None
 
     def _find(self, model: str) -> Price | None:
@@ -171,7 +171,7 @@ class Prices:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL leads to this machine itself, as far as its text says."""
+    """Return whether the text of a URL names this machine itself."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
@@ -201,7 +201,7 @@ def _rates(row: Mapping[str, Any]) -> Rates:
 
 
 def _users(given: PriceSettings, shipped: Price | None) -> Price:
-    """A user's price, which holds at every length; what the shipped row says of the model's size stays true."""
+    """Apply a user's price at every input length; keep the shipped context and output limits."""
     price = _price(given.model_dump(exclude_none=True))
     if shipped is None:
         return price

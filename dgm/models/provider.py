@@ -1,4 +1,4 @@
-"""What dgm knows of a provider: how its models are named, where its key and address are, and how it is reached."""
+"""The record of a provider: the names of its models, the places of its key and address, and its connection."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a connection to one model is opened from."""
+    """The inputs for opening a connection to one model."""
 
     provider: "Provider"
     model: str
     """The provider's own name of the model, without ``openai/``."""
     models: ModelsSettings
     base_url: str | None
-    """Checked; None: the provider's own."""
+    """Validated address; None: the provider's own."""
 
     @property
     def settings(self) -> ProviderSettings:
-        """How the provider is reached."""
+        """The settings of the provider."""
         return self.provider.settings(self.models)
 
     @property
@@ -38,17 +38,17 @@ class Opening:
         return self.provider.key_variable(self.models)
 
     def address(self, default: str) -> tuple[str, str]:
-        """Return the address without its query, and the query; the default where the settings name none."""
+        """Return the address without its query, and the query; the default if the settings name none."""
         url, _, query = (self.base_url or default).partition("?")
         return url.rstrip("/"), query
 
     def optional_key(self, *variables: str) -> tuple[str, str]:
-        """Return the first key that is set, and its variable; empty strings where none is.
+        """Return the first key that is set, and its variable; empty strings if there is none.
 
         A variable that the settings name must be set.
 
         Raises:
-            UserError: it is not, or it holds what no key holds.
+            UserError: that variable is not set, or it holds characters that no key has.
         """
         if named := self.settings.key_env:
             return read_key(named), named
@@ -58,10 +58,10 @@ class Opening:
         return "", ""
 
     def extras(self) -> Extras:
-        """Return what the settings add to every request.
+        """Return the additions of the settings to every request.
 
         Raises:
-            UserError: something of it cannot be sent.
+            UserError: an addition cannot be sent.
         """
         return read_extras(self.settings, f"models.{self.provider.section}")
 
@@ -71,29 +71,31 @@ class Provider:
     """One provider of models."""
 
     name: str
-    """What stands before the slash in a model's name."""
+    """Text before the slash in a model's name."""
     section: str
     """Its settings: ``models.<section>``."""
     key_env: str
     """Environment variable that holds the key unless the settings name another; empty: it has no key of its own."""
     url_env: str
-    """Environment variable that holds the address where the settings have none, as for the provider's own package;
-    empty: there is none."""
+    """Environment variable of the address if the settings have none, as the provider's own package names it.
+
+    Empty: there is none.
+    """
     settings: Callable[[ModelsSettings], ProviderSettings]
-    """Its section of the settings."""
+    """Getter of its section of the settings."""
     protocol: Callable[[str, ModelsSettings], WireProtocol]
-    """The protocol in which one of its models is asked, by the model's own name."""
+    """The protocol for one of its models, by the model's own name."""
     connect: Callable[[Opening], "Connection"]
-    """Opens a connection; asks nobody. Raises UserError where a key, an address or a package is missing."""
+    """Opener of a connection; sends no request. Raises UserError if a key, an address or a package is missing."""
     key_is_optional: bool = False
-    """Whether it is also reached without a key in ``key_env``."""
+    """Whether the provider also works without a key in ``key_env``."""
 
     def key_variable(self, models: ModelsSettings) -> str:
-        """Name of the environment variable that holds its key."""
+        """Return the name of the environment variable that holds its key."""
         return self.settings(models).key_env or self.key_env
 
     def base_url(self, models: ModelsSettings, environment: Mapping[str, str]) -> str | None:
-        """Address of its API; None is the provider's own.
+        """Return the address of its API; None is the provider's own.
 
         Raises:
             UserError: it is no address, or it holds a password.
@@ -105,10 +107,10 @@ class Provider:
 
 
 def checked_url(url: str, where: str) -> str:
-    """The address as it is.
+    """Return the address unchanged.
 
     Raises:
-        UserError: it is none, or it holds what does not belong into settings.
+        UserError: it is no address, or it holds something that does not belong in settings.
     """
     try:
         parts = urlsplit(url)

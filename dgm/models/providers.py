@@ -1,4 +1,4 @@
-"""The providers that dgm speaks to. A new one is a module in ``dgm.models.vendors`` and a name in this list."""
+"""The providers that dgm supports. A new one is a module in ``dgm.models.vendors`` and a name in this list."""
 
 import os
 from collections.abc import Mapping
@@ -33,17 +33,17 @@ PROVIDERS: Mapping[str, Provider] = {
 }
 
 _OWN = ("base_url", "key_env", "extra_headers", "extra_body", "profile", "project")
-"""Settings that say where requests go, and which variables of the environment go with them."""
+"""Settings that determine where requests go, and which variables of the environment go with them."""
 
 
 def provider_of(model: str) -> Provider | None:
-    """The provider that a model's name names, if it names one."""
+    """Return the provider in a model's name, or None."""
     provider, slash, _ = model.partition("/")
     return PROVIDERS.get(provider) if slash else None
 
 
 def open_connection(provider: Provider, models: ModelsSettings, own_name: str) -> "Connection":
-    """Open a connection to one model; nobody is asked.
+    """Open a connection to one model; send no request.
 
     Args:
         provider: of the model.
@@ -58,7 +58,7 @@ def open_connection(provider: Provider, models: ModelsSettings, own_name: str) -
 
 
 def without_addresses(models: ModelsSettings) -> ModelsSettings:
-    """Return the settings of a stranger's run without what would send this machine's secrets to the stranger."""
+    """Return the settings of a stranger's run without addresses that would receive this machine's secrets."""
     kept = {}
     for provider in PROVIDERS.values():
         section = provider.settings(models)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import httpx2
 
 _ALIASES = {"socks": "socks5"}
-"""Desktop settings write ``socks://`` for SOCKS 5."""
+"""Aliases of schemes; desktop settings write ``socks://`` for SOCKS 5."""
 _SCHEMES = ("http", "https", "socks5", "socks5h")
 _PROXY_AUTHENTICATION_REQUIRED = 407
 _PORTS = {"http": 80, "https": 443}
@@ -30,7 +30,7 @@ class ProxyAddress:
 
     variable: str
     url: str
-    """With user and password, where the variable holds them."""
+    """URL with user and password, if the variable holds them."""
     host: str
     """Host and port, for messages."""
 
@@ -73,7 +73,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def name_proxy(transport: "httpx2.AsyncBaseTransport", proxy: ProxyAddress) -> "httpx2.AsyncBaseTransport":
-    """Return the transport with the proxy's name in the errors of connecting."""
+    """Return the transport with the proxy's name in its connection errors."""
     import httpx2
 
     class NamedProxyTransport(httpx2.AsyncBaseTransport):
@@ -131,7 +131,7 @@ def _check_with_client(proxy: ProxyAddress, expected: str) -> None:
     try:
         httpx2.Proxy(proxy.url)
     except (ValueError, httpx2.InvalidURL):
-        # Without its cause: that one's text holds the address with its password.
+        # Raise without the cause, whose text holds the address with its password.
         raise UserError(f"{proxy.variable} holds no address of a proxy: {expected}") from None
 
 

@@ -1,4 +1,4 @@
-"""Reads one answer of a provider: hands it on as it comes, mended where a vendor's own client could not read it."""
+"""Read one answer of a provider: hand it on as it arrives, corrected where a vendor's own client could not read it."""
 
 import asyncio
 import json
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 DONE = "[DONE]"
 EVENTS = "text/event-stream"
 RENEWAL_S = 0.2
-"""The time without a record is measured no finer than this."""
+"""Granularity in seconds at which the time without a record is measured."""
 ENDING_S = 0.1
-"""Time that a stream may take to end after its answer is whole, so that its connection serves the next call."""
+"""Seconds that a stream may take to end after its answer is whole, so that its connection serves the next call."""
 _LAST = frozenset(("message_stop", "response.completed", "response.incomplete"))
 _ENDING = _LAST | {"message_delta"}
 
@@ -30,46 +30,46 @@ class Received:
     """A whole answer."""
 
     content: bytes
-    """As the agent gets it."""
+    """The answer's bytes for the agent."""
     stream: bool
     whole: JsonObject
-    """As it would be without streaming."""
+    """The answer in the form without streaming."""
 
 
 @dataclass(slots=True)
 class Receiving:
-    """How an answer is to be read."""
+    """Parameters and state for reading an answer."""
 
     wire: Wire
     body: JsonObject
-    """The request's, as it was sent."""
+    """The request's body, as it was sent."""
     asked: JsonObject
-    """The request's, as the agent made it."""
+    """The request's body, as the agent made it."""
     delivery: Delivery
     idle_s: float
-    """Time without a record, comments not counted, after which the answer counts as stuck."""
+    """Seconds without a record, comments not counted, after which the answer counts as stuck."""
     secrets: tuple[bytes, ...] = ()
     wanted_stream: bool = field(init=False)
-    """Whether the agent wants a stream, whatever the provider was asked for."""
+    """Whether the agent wants a stream, regardless of the request to the provider."""
     reader: StreamReader | None = None
-    """Of a stream that has begun."""
+    """Reader of a stream that has begun."""
     _spoken: bool = False
     _ending: bool = False
-    """Whether the model has stopped; what follows is only about how."""
+    """Whether the model has stopped; the rest only tells how."""
     _held: bytearray = field(default_factory=bytearray)
     _all: bytearray = field(default_factory=bytearray)
 
     def __post_init__(self) -> None:
-        """Read off what the agent wants."""
+        """Derive whether the agent wants a stream."""
         self.wanted_stream = bool(self.asked.get("stream"))
 
     async def take(self, response: "httpx2.Response") -> Received:
-        """Return the answer of a response with status 200, whichever form it comes in.
+        """Return the answer of a response with status 200, streamed or whole.
 
         Raises:
-            ErrorInAnswer: it says an error.
+            ErrorInAnswer: the answer tells an error.
             Unreadable: it is no answer, or was cut off.
-            TimeoutError: nothing came for too long.
+            TimeoutError: nothing arrived for too long.
             Exception: the connection's own errors.
         """
         kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
@@ -128,7 +128,7 @@ class Receiving:
                 else:
                     return b"", self._ending
         except Exception:
-            # Only the mark of the end is missing then; to ask again would be to pay again.
+            # Only the end mark is missing then; a retry would pay again.
             if self._ending:
                 return b"", True
             raise
@@ -136,7 +136,7 @@ class Receiving:
         return record.raw if record.data == DONE else b"", True
 
     def _take(self, record: Record, reader: StreamReader) -> bool:
-        """Take one record in, and hand on what the agent may see of it now; return whether it is the last one."""
+        """Read one record, and hand on its visible part for the agent; return whether it is the last one."""
         data = record.data
         event = self._event(data)
         # Only an escape can spell half a surrogate pair.
@@ -151,7 +151,7 @@ class Receiving:
         return event.get("type") in _LAST
 
     def _only_usage(self, event: JsonObject) -> bool:
-        """Return whether a chunk is there only because dgm asked for the usage."""
+        """Return whether a chunk exists only because dgm asked for the usage."""
         if "usage" not in event:
             return False
         options = self.asked.get("stream_options")
@@ -180,14 +180,14 @@ class Receiving:
 
 
 def told_whole(wire: Wire, whole: JsonObject, *, stream: bool) -> Received:
-    """Return a whole answer as an agent gets it that wants a stream, or none."""
+    """Return a whole answer in the form that the agent wants, streamed or not."""
     if not stream:
         return Received(json.dumps(whole).encode(), False, whole)
     return Received(b"".join(event.render() for event in wire.split(whole)), True, whole)
 
 
 def _ends(event: Mapping[str, Any]) -> bool:
-    """Return whether an event tells that the model has stopped; what follows is only about how."""
+    """Return whether an event tells that the model has stopped; the rest only tells how."""
     if event.get("type") in _ENDING:
         return True
     choices = event.get("choices")

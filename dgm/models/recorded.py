@@ -1,4 +1,4 @@
-"""The model of a replay: everything it could say is in a run's journal already."""
+"""The model of a replay: all its replies are in a run's journal already."""
 
 from dgm.errors import Infrastructure
 from dgm.messages import Reply, Request
@@ -7,21 +7,21 @@ SHOWN = 80
 
 
 class RecordedModel:
-    """Stands behind a gateway whose journal holds the replies, and is therefore asked only for what it lacks.
+    """The model behind a gateway whose journal holds the replies; it is asked only for missing ones.
 
-    That ends in ``Infrastructure``, so that what an agent did without an answer is never graded. The gateway
-    puts the action and the call's number before the message.
+    Such a request ends in ``Infrastructure``, so that the agent's behaviour without an answer is never graded. The
+    gateway puts the action and the call's number before the message.
     """
 
     def __init__(self, name: str = "recorded") -> None:
-        """Speaks under the name of the model that was recorded, which agents may ask for."""
+        """Set the name of the recorded model, which agents may ask for."""
         self.name = name
 
     async def reply(self, request: Request) -> Reply:
-        """Never answers.
+        """Raise an error: there is no reply.
 
         Raises:
-            Infrastructure: always; the message shows what was asked.
+            Infrastructure: always; the message shows the request.
         """
         last = request.messages[-1].text if request.messages else ""
         raise Infrastructure(
@@ -30,7 +30,7 @@ class RecordedModel:
         )
 
     async def check(self) -> None:
-        """A recording is always there."""
+        """Succeed: a recording is always there."""
 
     async def close(self) -> None:
-        """Has no connections."""
+        """Do nothing: there are no connections."""

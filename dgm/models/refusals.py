@@ -1,7 +1,7 @@
 """A provider's refusal in one form: status, message, codes, and the parts of the request that it names.
 
 Providers and proxies say the same in many forms: an object, a list, ``detail`` lists of validators, JSON within a
-string, plain text, a page. What a refusal means is judged in ``dgm.models.faults``.
+string, plain text, a page. ``dgm.models.faults`` decides the meaning of a refusal.
 """
 
 import ast
@@ -43,12 +43,12 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer that is none, as the provider gives it."""
+    """A provider's refusal in place of an answer."""
 
     status: int
-    """0 or 200: the error came within a successful answer or a stream."""
+    """HTTP status; 0 or 200: the error came within a successful answer or a stream."""
     body: object
-    """The JSON, or the text where it is none."""
+    """The JSON, or the text if it is none."""
     message: str
     words: frozenset[str]
     """Its codes, types and reasons."""
@@ -160,7 +160,7 @@ def _collect_validation(where: Place, said: str, found: _Found) -> None:
 
 
 def _collect_text(text: str, found: _Found, depth: int) -> None:
-    """Take a text, and what JSON or Python within it says in its place."""
+    """Collect a text, or the contents of JSON or Python within it."""
     listed = list(_VALIDATOR.finditer(text))
     for one in listed:
         parts = [part.strip().strip("'\"") for part in one["loc"].split(",") if part.strip()]
@@ -180,14 +180,14 @@ def _collect_text(text: str, found: _Found, depth: int) -> None:
 
 
 def _is_told(node: object) -> bool:
-    """Return whether an object within a text says something of an error, and is no list of names or values."""
+    """Return whether an object within a text describes an error, and is no list of names or values."""
     if isinstance(node, Mapping):
         return any(key in node for key in (*_WORD_KEYS, *_SAID_KEYS))
     return isinstance(node, Sequence) and not isinstance(node, str) and any(_is_told(one) for one in node)
 
 
 def _embedded(text: str) -> Iterator[object]:
-    """Read the object that a text begins with: JSON, JSON escaped once more, or as Python prints it."""
+    """Yield the object at the beginning of a text: JSON, JSON escaped once more, or Python's repr."""
     end = max(text.rfind("}"), text.rfind("]")) + 1
     for form in (text, text.replace('\\"', '"').replace('\\\\"', '\\"')):
         try:

@@ -1,4 +1,4 @@
-"""Sizes that a refusal tells: the model's context, its largest output, the prompt's length, and what fits now."""
+"""Sizes in a refusal: the model's context, its largest output, the prompt's length, and the limit that fits now."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from dgm.messages import JsonObject
 from dgm.models.refusals import Refusal
 
 SMALLEST_ROOM = 16
-"""Less output than this many tokens is none: the prompt alone is too long."""
+"""Minimum useful output tokens; with less, the prompt alone is too long."""
 OUTPUT_NAMES = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 _N = r"(\d[\d,_]*)"
 _NAMED = r"[`'\"]?max_(?:new_|completion_|output_)?tokens[`'\"]?"
@@ -66,24 +66,24 @@ _MOST_OUTPUT = (
     rf"{_NAMED}.{{0,40}}?[\[(]\s*1\s*,\s*{_N}\s*[\])]",
 )  # fmt: skip
 _TOGETHER = re.compile(r"inputs?[`'\"]? tokens \+", re.IGNORECASE)
-"""Prompt and output are bounded together."""
+"""Pattern of a joint bound on prompt and output."""
 _RATE = re.compile(r"request too large", re.IGNORECASE)
 
 
 _TOO_MUCH = re.compile(
     rf"{_NAMED}[^.]{{0,40}}(?:too (?:large|high|big)|exceed|above (?:the )?max)", re.IGNORECASE
 )
-"""The output limit is too large, but by how much is not said: half of it is tried."""
+"""Pattern of an output limit that is too large by an unknown amount: half of it is tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What a refusal tells, in tokens; None where it says nothing."""
+    """The sizes in a refusal, in tokens; None if it does not give them."""
 
     context: int | None = None
     max_output: int | None = None
     fits: int | None = None
-    """The output limit that would be taken now."""
+    """The output limit that would be accepted now."""
 
 
 def asked_output(asked: JsonObject) -> int | None:
@@ -96,9 +96,9 @@ def asked_output(asked: JsonObject) -> int | None:
 
 
 def read_sizes(refusal: Refusal, asked: JsonObject, status: int) -> Sizes | None:
-    """Return what the refusal teaches, if a smaller output limit would do; else None.
+    """Return the lesson of the refusal, if a smaller output limit would help; else None.
 
-    A prompt that is too long alone, or sizes that the request keeps already, teach nothing that helps.
+    A prompt that is too long alone, or sizes that the request respects already, give no useful lesson.
     """
     wished = asked_output(asked)
     text = f"{refusal.message} {_fields(refusal.body)}"
@@ -133,7 +133,7 @@ def read_sizes(refusal: Refusal, asked: JsonObject, status: int) -> Sizes | None
 
 
 def _estimate(context: int, prompt: int, wished: int, asked: JsonObject) -> int:
-    """Return an output limit where the prompt's length is only a lower bound, as newer versions of vLLM tell it."""
+    """Return an output limit if the prompt's length is only a lower bound, as in newer versions of vLLM."""
     if prompt + wished > context + 1:
         return context - prompt  # A prompt that is cut at the bound would come to one token too many.
     turns = {name: asked.get(name) for name in ("messages", "input", "system", "instructions", "tools")}
@@ -156,7 +156,7 @@ def _number(text: str) -> int:
 
 
 def _fields(body: object) -> str:
-    """Return sizes that stand in fields of their own, as llama.cpp tells them."""
+    """Return sizes in fields of their own, as in llama.cpp's refusals."""
     inner = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(inner, Mapping):
         return ""

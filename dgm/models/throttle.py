@@ -1,8 +1,8 @@
-"""One queue per provider, shared by all workers: who may ask now, and how many at once.
+"""One queue per provider, shared by all workers: it orders the calls and limits their number.
 
-Calls wait in the order in which they came. A limit of requests or tokens a minute holds in every window of 60 s. The
-number of calls at once is halved when the provider says that it is too many, and grows back by one for every
-round of successes. What is retried, and when, is left to ``HostedModel``.
+Calls wait in the order of their arrival. A limit of requests or tokens a minute holds in every window of 60 s. The
+number of concurrent calls is halved when the provider says that it is too many. It grows back by one for every round of
+successes. ``HostedModel`` decides about retries and their time.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ _WINDOW_S = 60.0
 
 @dataclass(slots=True)
 class Turn:
-    """The right to ask once, as the last minute's log keeps it."""
+    """The right to send once, as the last minute's log keeps it."""
 
     tokens: int
-    """The estimate, later what the call took."""
+    """The estimated tokens, later the used ones."""
     leaves: float
-    """When it is older than a minute."""
+    """Time at which it is older than a minute."""
     epoch: int
-    """How often the number of calls at once had been halved when this one began."""
+    """Number of times that the concurrency limit had been halved when this one began."""
     logged: bool = True
 
 
 class Throttle:
-    """Holds calls to one provider to its limits."""
+    """A limiter of the calls to one provider."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Throttle:
         self._sleep = sleep
         self._clock = clock
         self._door = asyncio.Lock()
-        """Held by the call that is next; a lock lets those who wait for it in one by one, in order."""
+        """Held by the call that is next; a lock admits its waiters one by one, in order."""
         self._changed = asyncio.Event()
         self._waiting = 0
         self._active = 0
@@ -60,14 +60,14 @@ class Throttle:
 
     @property
     def allowed(self) -> int:
-        """Calls at once, now."""
+        """The current limit of concurrent calls."""
         return int(self._allowed)
 
     @asynccontextmanager
     async def turn(self, tokens: int) -> AsyncIterator[Turn]:
-        """Waits until a call that takes about ``tokens`` may be made, and holds one place for it.
+        """Wait until a call of about ``tokens`` may be made, and hold one place for it.
 
-        A call that alone is beyond the tokens of a minute is let through when nothing else was asked for a minute.
+        A call that alone exceeds the tokens of a minute passes when no other call was made for a minute.
 
         Raises:
             Infrastructure: too many calls are waiting already.
@@ -91,31 +91,31 @@ class Throttle:
             self._changed.set()
 
     def used(self, turn: Turn, tokens: int) -> None:
-        """Puts what a call really took in place of its estimate; to be said before its turn ends."""
+        """Replace a call's estimate by its real tokens; call it before the turn ends."""
         if turn.logged:
             self._logged_tokens += tokens - turn.tokens
         turn.tokens = tokens
 
     def went_well(self) -> None:
-        """The provider answered a call; to be said before its turn ends."""
+        """Note that the provider answered a call; call it before the turn ends."""
         self._allowed = min(self._limits.concurrency, self._allowed + 1 / self._allowed)
 
     def too_many(self, turn: Turn) -> None:
-        """The provider said, to that call, that it is asked too much."""
-        # Calls that were under way together are refused together: that is one answer to one number, not several.
+        """Note that the provider refused that call as one too many."""
+        # Concurrent calls are refused together: that is one answer to one limit, not several.
         if turn.epoch == self._epoch:
             self._epoch += 1
             self._allowed = max(1.0, self._allowed / 2)
 
     def pause(self, seconds: float, reason: str = "") -> None:
-        """Let no call of anybody begin before that many seconds are over."""
+        """Delay the start of all calls by that many seconds."""
         resumes = self._clock() + seconds
         if resumes >= self._resumes:
             self._resumes, self.pause_reason = resumes, reason
 
     @property
     def resumes_in(self) -> float:
-        """Seconds until a call may begin again; 0 where none was asked to wait."""
+        """Seconds until a call may begin again; 0 without a pause."""
         return max(0.0, self._resumes - self._clock())
 
     async def _admittance(self, tokens: int) -> None:
@@ -129,7 +129,7 @@ class Throttle:
                 return
 
     async def _change_or(self, delay: float) -> None:
-        """Sleeps, but not on: a call that took less than was estimated makes room at once."""
+        """Sleep until a change or the delay: a call that used less than its estimate makes room at once."""
         waits = [asyncio.ensure_future(self._sleep(delay)), asyncio.ensure_future(self._changed.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What an error of the connection means. The packages' classes are told apart by name, so that none is imported."""
+"""The meaning of a connection error. The packages' classes are distinguished by name, so that none is imported."""
 
 import re
 from collections.abc import Iterable
@@ -8,9 +8,9 @@ from dgm.models.fault_kinds import Account, Fault, Passing, one_line
 
 
 def judge_transport(error: Exception, *, secrets: Iterable[str] = ()) -> Fault | None:
-    """Return what an error of the transport means; None: it is not the provider's, but a mistake in this program.
+    """Return the meaning of a transport error; None: it is a mistake in this program, not the provider's.
 
-    The vendors' packages call every error of the transport the same: their cause tells it apart.
+    The vendors' packages use one class for every error of the transport: the cause distinguishes them.
     """
     if isinstance(error, DgmError):
         return None

@@ -1,4 +1,4 @@
-"""What a hosted model keeps of one call over its tries, and what passes between a try and the next."""
+"""The state of one hosted call over its tries, and the exception between a try and the next."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -23,11 +23,11 @@ class Sending:
     request: WireRequest
     delivery: Delivery
     room: int | None = None
-    """The limit of output that the provider has said it would take now."""
+    """The output limit that the provider would accept now."""
     known: Abilities = field(default_factory=Abilities)
-    """What was known of the model when the last try was sent."""
+    """The known abilities of the model when the last try was sent."""
     unknown_path: bool = False
-    """Whether the provider's last refusal was that there is nothing at this path."""
+    """Whether the provider's last refusal was an unknown path."""
     proxy_failed: bool = False
     """Whether the last try failed at the proxy that the environment names."""
     samples: int = 0
@@ -36,15 +36,15 @@ class Sending:
     """Status and body of the last refusal."""
 
     def refused(self, status: int, content: bytes) -> None:
-        """Keep what the provider said."""
+        """Keep the provider's refusal."""
         self.refusal = (status, content)
 
     def broke(self, receiving: Receiving, *, asked_at_least: bool = True) -> None:
-        """Break off what was handed on, and count what came of the answer as billed.
+        """Take back the bytes that were handed on, and count the received part as billed.
 
         Args:
-            receiving: as far as the answer came.
-            asked_at_least: whether the input counts where nothing came: the provider did not say that it failed.
+            receiving: the received part of the answer.
+            asked_at_least: whether the input counts if nothing arrived: the provider did not say that it failed.
         """
         reader = receiving.reader
         came = reader.whole() if reader is not None and reader.spoken else {}
@@ -56,7 +56,7 @@ class Sending:
 
 
 class Again(Exception):
-    """Carries a passing fault through tenacity."""
+    """The exception that carries a temporary fault through tenacity."""
 
     def __init__(self, fault: Passing) -> None:
         super().__init__(fault.reason)
@@ -73,19 +73,19 @@ def never_sent(error: Exception) -> bool:
 
 
 def estimated_input(body: JsonObject) -> int:
-    """Return the input tokens of a request, about: a quarter of its characters, and a little more."""
+    """Return the estimated input tokens of a request: a little over a quarter of its characters."""
     return len(json.dumps(body, ensure_ascii=False)) * 2 // 7
 
 
 def estimated_tokens(body: JsonObject) -> int:
-    """Return the tokens that a request takes at most, about: a quarter of its characters, and all its output."""
+    """Return the estimated maximum tokens of a request: a quarter of its characters, and all its output."""
     wires = WIRES.values()
     output = next((limit for wire in wires if (limit := wire.output_limit(body)) is not None), 0)
     return len(json.dumps(body)) // CHARACTERS_PER_TOKEN + output
 
 
 def fault_of(state: RetryCallState) -> Passing:
-    """Return the passing fault that a try ended with."""
+    """Return the temporary fault that a try ended with."""
     error = state.outcome.exception() if state.outcome else None
     if not isinstance(error, Again):
         raise TypeError(f"retried without a passing fault: {error!r}")

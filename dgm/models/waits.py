@@ -1,4 +1,4 @@
-"""How long a provider asks to wait: in headers, in fields, or in its sentence."""
+"""The wait that a provider asks for: in headers, in fields, or in its sentence."""
 
 import math
 import re
@@ -19,7 +19,7 @@ _GOOGLE_DELAY = re.compile(r"retryDelay\\*\"?'?\s*:\s*\\*[\"'](\d+(?:\.\d+)?)s")
 def waiting_time(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Return the seconds that ``retry-after-ms`` or ``Retry-After`` (seconds, or a date) asks for; None without one.
 
-    Not below 0 and without a bound: how long is waited is the caller's to decide.
+    The result is not below 0 and has no upper bound: the caller decides how long to wait.
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "")
@@ -38,7 +38,7 @@ def waiting_time(headers: Mapping[str, str], now: datetime | None = None) -> flo
 
 
 def told_wait(refusal: Refusal) -> float | None:
-    """Return the seconds that headers, fields or the text ask to wait."""
+    """Return the seconds to wait by the headers, the fields or the text."""
     if (seconds := waiting_time(refusal.headers)) is not None:
         return seconds
     if said := _GOOGLE_DELAY.search(refusal.text):

@@ -1,4 +1,4 @@
-"""One module for each provider: its record, and how a connection to it is opened.
+"""One module for each provider: its record, and the opening of its connection.
 
 A vendor's package is imported inside the function that opens it.
 """

@@ -1,4 +1,4 @@
-"""Anthropic, by its Messages."""
+"""Anthropic, through its Messages protocol."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dgm.models.connections import Connection
 
 VERSION = "/v1"
-"""Below Anthropic's base URL, which is named without it."""
+"""Path below Anthropic's base URL, which is configured without it."""
 _ADDRESS = "https://api.anthropic.com"
 
 

@@ -1,6 +1,6 @@
-"""Models at Microsoft Azure: OpenAI's and others by their deployments, Anthropic's by Foundry.
+"""Models at Microsoft Azure: OpenAI's and others through deployments, Anthropic's through Foundry.
 
-Without an ``api_version`` OpenAI's models are asked by the version-free API below ``/openai/v1``.
+Without an ``api_version``, requests for OpenAI's models use the version-free API below ``/openai/v1``.
 """
 
 import os
@@ -78,7 +78,7 @@ def _connect_versioned(opening: Opening, root: str, version: str, query: Mapping
     client.organization = client.project = client.admin_api_key = None
     route = Route(list_path="", key_env=variable, secrets=(key,), extras=extras)
     protocol = _protocol(opening.model, opening.models)
-    # The client takes the deployment's name out of the body.
+    # The client reads the deployment's name from the body and removes it.
     send = openai_send(client, encoded=False)
     return VendorConnection(protocol, str(client.base_url), send, client.close, route)
 
@@ -129,7 +129,7 @@ def _key(opening: Opening, *variables: str) -> tuple[str, str]:
 
 
 def _resource(url: str) -> tuple[str, Mapping[str, str]]:
-    """Return the resource's address and the query of whatever address of it was given."""
+    """Return the resource's address and the query, from any of its addresses."""
     parts = urlsplit(url)
     path = parts.path.partition("/openai")[0].rstrip("/")
     return f"{parts.scheme}://{parts.netloc}{path}", dict(parse_qsl(parts.query))

@@ -1,4 +1,4 @@
-"""Models at Amazon Bedrock: Anthropic's by its Messages, all others by OpenAI's protocols.
+"""Models at Amazon Bedrock: Anthropic's through its Messages protocol, all others through OpenAI's protocols.
 
 Credentials are AWS's own: a bearer token in ``AWS_BEARER_TOKEN_BEDROCK``, else the usual chain of environment, profile
 and role.
@@ -73,7 +73,7 @@ def _connect_messages(opening: Opening) -> "Connection":
         secrets=_secrets(key),
         extras=extras,
     )
-    # The client takes the model and ``stream`` out of the body.
+    # The client reads the model and ``stream`` from the body and removes them.
     send = _with_credentials(anthropic_send(client, encoded=False))
     return VendorConnection(WireProtocol.MESSAGES, str(client.base_url), send, client.close, route)
 

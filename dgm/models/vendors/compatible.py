@@ -1,4 +1,4 @@
-"""Servers that speak Chat Completions as OpenAI does: vLLM, Ollama, llama.cpp, OpenRouter, LiteLLM's proxy …."""
+"""Servers that speak OpenAI's Chat Completions: vLLM, Ollama, llama.cpp, OpenRouter, LiteLLM's proxy …."""
 
 import os
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dgm.models.extras import Extras
 
 NO_KEY = "none"
-"""Sent to a server that asks for no key: the package refuses to send nothing."""
+"""Key for a server that asks for none: the package refuses to send no key."""
 
 
 def open_client(settings: ProviderSettings, url: str, key: str, extras: "Extras") -> "openai.AsyncOpenAI":

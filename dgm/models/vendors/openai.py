@@ -1,4 +1,4 @@
-"""OpenAI, by its Responses or its Chat Completions."""
+"""OpenAI, through its Responses or Chat Completions protocol."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ _ADDRESS = "https://api.openai.com/v1"
 
 
 def open_client(settings: ProviderSettings, url: str, key: str, extras: "Extras") -> "openai.AsyncOpenAI":
-    """Return OpenAI's client for an address; it asks once."""
+    """Return OpenAI's client for an address; it does not retry."""
     import openai
 
     return openai.AsyncOpenAI(

@@ -10,7 +10,7 @@ def require_packages(modules: tuple[str, ...], extra: str, model: str) -> None:
 
     Args:
         modules: names to import them by.
-        extra: of this distribution, which brings them.
+        extra: extra of this distribution that installs them.
         model: as the user typed it, for the message.
 
     Raises:

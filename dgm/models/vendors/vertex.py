@@ -1,4 +1,4 @@
-"""Models at Google Vertex AI: Anthropic's by its Messages, Gemini and others by OpenAI's protocols.
+"""Models at Google Vertex AI: Anthropic's through its Messages protocol, Gemini and others through OpenAI's protocols.
 
 Credentials are Google's Application Default Credentials; there is no key.
 """
@@ -60,7 +60,7 @@ def _connect_messages(opening: Opening, project: str, region: str) -> "Connectio
         http_client=open_http_client(opening.settings, url or _host(region), extras.headers),
     )
     route = Route(prefix=VERSION, list_path="", extras=extras)
-    # The client takes the model out of the body.
+    # The client reads the model from the body and removes it.
     send = _with_credentials(anthropic_send(client, encoded=False))
     return VendorConnection(WireProtocol.MESSAGES, str(client.base_url), send, client.close, route)
 
