@@ -1,7 +1,7 @@
-"""Speaks with a program in a container over the engine's socket: input, half-close, output in frames.
+"""Communicate with a program in a container over the engine's socket: input, half-close, output in frames.
 
-The docker library starts such an exchange too, but hands out a blocking socket; this one costs no thread,
-however long the program runs.
+The docker library starts such an exchange too, but hands out a blocking socket. This module needs no thread, however
+long the program runs.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _STARTED = (101, 200)
 
 
 async def attach(socket: str, path: str, stdin: bytes, output: Output) -> None:
-    """Starts the prepared exec at ``path``, feeds it and listens until it closes its output.
+    """Start the prepared exec at ``path``, send its input and read until it closes its output.
 
     Raises:
         Infrastructure: the engine does not answer, refuses, or hangs up in the middle of a frame.
@@ -56,7 +56,7 @@ async def _upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, p
 
 
 async def _feed(writer: asyncio.StreamWriter, stdin: bytes) -> None:
-    # A program need not read what it is offered.
+    # A program need not read its input.
     with contextlib.suppress(ConnectionError):
         writer.write(stdin)
         await writer.drain()

@@ -1,4 +1,4 @@
-"""Makes a base image from Debian packages where no registry answers: ``debootstrap``, then one tar.
+"""Make a base image from Debian packages if no registry answers: ``debootstrap``, then one tar.
 
 The mirror and the suite are the ones this machine uses itself, so an air-gapped site needs nothing new.
 """
@@ -22,7 +22,7 @@ _TAIL_LINES = 5
 
 
 def obstacle() -> str:
-    """Why no image can be bootstrapped here, in one line; empty when it can."""
+    """Return why no image can be bootstrapped here, in one line; empty if it can."""
     if shutil.which("debootstrap") is None:
         return "debootstrap is not installed: install the package 'debootstrap'"
     if os.geteuid() != 0:
@@ -35,7 +35,7 @@ def obstacle() -> str:
 
 
 def bootstrap(recipe: Recipe, folder: Path) -> Path:
-    """A tar file below ``folder`` with the root file system of the recipe.
+    """Make a tar file below ``folder`` with the root file system of the recipe, and return its path.
 
     Raises:
         UserError: this machine cannot bootstrap.
@@ -60,7 +60,7 @@ def bootstrap(recipe: Recipe, folder: Path) -> Path:
 
 
 def mirror(apt: Path = _APT, os_release: Path = Path("/etc/os-release")) -> tuple[str, str]:
-    """The package mirror and the suite that this machine's own apt uses.
+    """Return the package mirror and the suite that this machine's own apt uses.
 
     Raises:
         UserError: apt's configuration names no mirror for this release.
@@ -84,7 +84,7 @@ def _codename(os_release: Path) -> str:
 
 
 def _one_line_sources(apt: Path) -> Iterator[tuple[str, str]]:
-    """``deb [options] URI suite components`` in ``*.list`` files."""
+    """Yield URI and suite of ``deb [options] URI suite components`` lines in ``*.list`` files."""
     for path in [apt / "sources.list", *sorted((apt / "sources.list.d").glob("*.list"))]:
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             kind, _, rest = line.strip().partition(" ")
@@ -95,7 +95,7 @@ def _one_line_sources(apt: Path) -> Iterator[tuple[str, str]]:
 
 
 def _deb822_sources(apt: Path) -> Iterator[tuple[str, str]]:
-    """Paragraphs of ``Field: value`` in ``*.sources`` files."""
+    """Yield URI and suite of the paragraphs of ``Field: value`` in ``*.sources`` files."""
     for path in sorted((apt / "sources.list.d").glob("*.sources")):
         for paragraph in path.read_text(encoding="utf-8").split("\n\n"):
             fields = _fields(paragraph)

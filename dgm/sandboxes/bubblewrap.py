@@ -1,8 +1,8 @@
 """The engine that needs no daemon: every command is a fresh ``bwrap`` process over one sandbox's own folders.
 
-Everything a command started is gone when it ends, because it lives in a process namespace of its own;
-loopback too is each command's own. Should the host's process die, the kernel ends the command, and ``reap``
-removes the folders.
+Every process of a command is gone when the command ends, because it lives in a process namespace of its own. Each
+command also has its own loopback. If the host's process dies, the kernel ends the command, and ``reap`` removes the
+folders.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from dgm.sandboxes.threads import finished, owned
 log = logging.getLogger(__name__)
 
 _BWRAP_PIDS = 7
-"""What bubblewrap and the timeout take of a control group, for three commands at once."""
+"""Processes of bubblewrap and the timeout in a control group, for three commands at once."""
 _WATCH_EVERY_S = 0.25
 _STDERR = 2
 _PROOF_S = 10.0
@@ -41,7 +41,7 @@ _OVER_DISK = b"\nkilled: the sandbox wrote more than its disk_mb\n"
 
 
 class BubblewrapEngine:
-    """Opens sandboxes with bubblewrap."""
+    """An engine that opens sandboxes with bubblewrap."""
 
     name = "bubblewrap"
 
@@ -56,14 +56,14 @@ class BubblewrapEngine:
 
     @property
     def bounds(self) -> str:
-        """What holds a program's processes and memory, in a word or two."""
+        """The mechanism that bounds a program's processes and memory, in a word or two."""
         return "control groups" if self._grouped else "resource limits"
 
     def prove(self) -> None:
-        """Starts a trivial program, because namespaces may be forbidden where bubblewrap is installed.
+        """Start a trivial program, because namespaces may be forbidden even if bubblewrap is installed.
 
         Raises:
-            Infrastructure: it cannot be confined here; the message says what bubblewrap said.
+            Infrastructure: it cannot be confined here; the message quotes bubblewrap.
         """
         sandbox = self._make(SandboxSpec(image=""), scratch.SANDBOX_UID)
         try:
@@ -73,10 +73,10 @@ class BubblewrapEngine:
 
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator["BubblewrapSandbox"]:
-        """A fresh sandbox, removed when the context ends.
+        """Open a fresh sandbox, and remove it when the context ends.
 
         Raises:
-            UserError: there is no such recipe, the host lacks a command that it needs, or only Docker can do it.
+            UserError: there is no such recipe, the host lacks a command that it needs, or only Docker can run it.
             Infrastructure: it could not be made.
         """
         if spec.filled or spec.image.startswith(IN_ENGINE):
@@ -90,7 +90,7 @@ class BubblewrapEngine:
             await finished(sandbox.close)
 
     async def reap(self, labels: Mapping[str, str]) -> int:
-        """Removes every sandbox of this user that carries all of ``labels``."""
+        """Remove every sandbox of this user that carries all of ``labels``; return their number."""
         return await asyncio.to_thread(reap, labels)
 
     def _make(self, spec: SandboxSpec, uid: int) -> "BubblewrapSandbox":
@@ -119,7 +119,7 @@ class BubblewrapEngine:
 
 
 class BubblewrapSandbox:
-    """One sandbox: folders that last from command to command, and nothing else that does."""
+    """One sandbox: only its folders last from command to command."""
 
     def __init__(
         self, inside: Confinement, group: cgroups.Group | None, seccomp: bytes, lifetime_s: float
@@ -141,7 +141,7 @@ class BubblewrapSandbox:
         output_limit: int = 1_000_000,
         processor_s: float | None = None,
     ) -> Completed:
-        """Runs a command to its end, or kills all of it.
+        """Run a command to its end, or kill all of it.
 
         Raises:
             Infrastructure: the sandbox is closed, its lifetime is over, or bubblewrap itself failed.
@@ -152,7 +152,7 @@ class BubblewrapSandbox:
         started = time.monotonic()
 
         limit_s = min(timeout_s, left_s)
-        # The kernel ends bwrap with its parent only from its first milliseconds on; the program ends by itself, too.
+        # The kernel ends bwrap with its parent only after its first milliseconds; the program also ends by itself.
         bounded = ["/usr/bin/timeout", "-s", "KILL", "--", f"{limit_s + _OWN_END_S:.3f}"]
         bounded += limited(argv, processor_s)
         meter = Meter(processor_s, self._processor_s)
@@ -183,18 +183,18 @@ class BubblewrapSandbox:
         return replace(_completed(ended, output, killed=killed, seconds=seconds), processor_s=used_s)
 
     async def put(self, files: Snapshot, target: str) -> None:
-        """Writes the files below ``target``, as the sandbox's user."""
+        """Write the files below ``target``, as the sandbox's user."""
         await transfer.put(self, files, target)
 
     async def halt(self) -> None:
-        """Does nothing: no program outlives the command that it was started by."""
+        """Do nothing: no program outlives the command that started it."""
 
     async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> dict[str, Entry]:
-        """Reads a folder back."""
+        """Return the contents of a folder."""
         return await transfer.get(self, source, limit_bytes=limit_bytes, exclude=exclude)
 
     def prove(self) -> None:
-        """Runs ``true`` and waits for it, without an event loop.
+        """Run ``true`` and wait for it, without an event loop.
 
         Raises:
             Infrastructure: it did not run.
@@ -219,7 +219,7 @@ class BubblewrapSandbox:
             raise Infrastructure(f"bubblewrap cannot confine a program here: {said[-300:]}")
 
     def close(self) -> None:
-        """Kills what runs and removes the folders; the second time it does nothing."""
+        """Kill all processes and remove the folders; the second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -239,7 +239,7 @@ class BubblewrapSandbox:
         return None if self._group is None else self._group.processor_s()
 
     async def _watched(self, running: "asyncio.Future[Ended]") -> bool:
-        """Waits for the program; returns whether it was killed because it had written too much."""
+        """Wait for the program; return whether it was killed because it had written too much."""
         bounded_by_kernel = self._inside.privileged
         try:
             while not running.done():
@@ -273,10 +273,10 @@ def _completed(ended: Ended, output: Output, *, killed: bool, seconds: float) ->
 
 
 def offered(recipe: recipes.Recipe) -> list[Mount]:
-    """What the recipe needs of the host's files beside ``/usr``, which every sandbox shows.
+    """Return the host files that the recipe needs beside ``/usr``, which every sandbox shows.
 
     Raises:
-        UserError: the host lacks some of what the recipe needs.
+        UserError: the host lacks some of the files.
     """
     path = search_path()
     found = {pattern: sorted(map(str, Path("/").glob(pattern.lstrip("/")))) for pattern in recipe.files}

@@ -1,6 +1,6 @@
-"""A control group per bubblewrap sandbox: what truly bounds its processes, memory and processor time.
+"""A control group per bubblewrap sandbox: the only hard bound on its processes, memory and processor time.
 
-Only root can make one. Version 1 has a tree per controller, version 2 one for all; both are spoken here.
+Only root can make one. Version 1 has a tree per controller, version 2 one for all; both are supported.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from dgm.errors import Infrastructure
 _ROOT = Path("/sys/fs/cgroup")
 _CONTROLLERS = ("pids", "memory", "cpu")
 _ACCOUNT = "cpuacct"
-"""Of version 1, where it may be a tree of its own; bounds nothing."""
+"""Accounting controller of version 1, which may have a tree of its own; it bounds nothing."""
 _PERIOD_US = 100_000
 _GONE_WITHIN_S = 5.0
 _MIB = 1024 * 1024
@@ -24,7 +24,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What all processes of a group together may have."""
+    """Limits on all processes of a group together."""
 
     pids: int
     memory_mb: int
@@ -43,7 +43,7 @@ class Group:
         return [folder / "cgroup.procs" for folder in self.folders]
 
     def create(self, limits: Limits) -> None:
-        """Makes it.
+        """Create the group.
 
         Raises:
             Infrastructure: the kernel refused.
@@ -56,7 +56,7 @@ class Group:
             raise Infrastructure(f"cannot make the control group {self.folders[0].name}: {error}") from error
 
     def out_of_memory_kills(self) -> int:
-        """How many processes of the group the kernel has killed so far because its memory was used up."""
+        """Return how many processes of the group the kernel has killed so far for lack of memory."""
         for folder in self.folders:
             for name in ("memory.events", "memory.oom_control"):
                 with contextlib.suppress(OSError):
@@ -67,7 +67,7 @@ class Group:
         return 0
 
     def processor_s(self) -> float | None:
-        """Processor seconds that all its processes have taken so far; None where nobody keeps account."""
+        """Return the processor seconds of all the group's processes so far; None without accounting."""
         for folder in self.folders:
             with contextlib.suppress(OSError, ValueError):
                 return int((folder / "cpuacct.usage").read_text()) / 1e9
@@ -79,7 +79,7 @@ class Group:
         return None
 
     def remove(self) -> None:
-        """Kills whatever runs in the group and removes it.
+        """Kill all processes in the group and remove it.
 
         Raises:
             Infrastructure: its processes do not go away.
@@ -97,12 +97,12 @@ class Group:
 
 
 def available() -> bool:
-    """Whether this process can make groups that bound processes and memory."""
+    """Return whether this process can make groups that bound processes and memory."""
     return os.geteuid() == 0 and _parents() is not None
 
 
 def group(name: str) -> Group:
-    """The group of that name, which does not exist yet.
+    """Return the group of that name, without creating it.
 
     Raises:
         Infrastructure: no groups can be made on this machine.
@@ -130,7 +130,7 @@ def _limit(folder: Path, limits: Limits) -> None:
 
 
 def _parents() -> Sequence[Path] | None:
-    """Where groups can be made: a folder per controller, or ``None``."""
+    """Return the folders in which groups can be made, one per controller, or ``None``."""
     if (_ROOT / "cgroup.controllers").exists():
         return _unified_parent()
     parents = []
@@ -143,14 +143,14 @@ def _parents() -> Sequence[Path] | None:
 
 
 def with_account(parents: Sequence[Path], account: Path) -> Sequence[Path]:
-    """Return the folders and that of the account, where it can be written and is not one of them by another name."""
+    """Return the folders and the account's folder, if it is writable and not one of them under another name."""
     same = {parent.resolve() for parent in parents}
     there = os.access(account / "cgroup.procs", os.W_OK) and account.resolve() not in same
     return [*parents, account] if there else parents
 
 
 def _own(controller: str) -> Path:
-    """This process's own group, so that what bounds it bounds its sandboxes; else the top of the tree."""
+    """Return this process's own group, so that its bounds include its sandboxes; else the top of the tree."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controller in controllers.split(","):

@@ -1,4 +1,4 @@
-"""Picks the engine that runs untrusted code. There is no way to run it without one."""
+"""Choose the engine that runs untrusted code. There is no way to run it without one."""
 
 import logging
 from typing import Literal
@@ -14,10 +14,10 @@ EngineName = Literal["auto", "docker", "bubblewrap"]
 
 
 def choose(name: EngineName = "auto") -> SandboxEngine:
-    """The engine called ``name``; ``auto`` is Docker if it answers, else bubblewrap.
+    """Return the engine called ``name``; ``auto`` is Docker if it answers, else bubblewrap.
 
     Raises:
-        UserError: it is not to be had here; the message says what to install or start.
+        UserError: it is not available here; the message says what to install or start.
     """
     match name:
         case "docker":

@@ -1,8 +1,8 @@
-"""What an agent changed in a workspace that stands in its sandbox's image: git's own comparison, inside the sandbox.
+"""The agent's changes of a workspace in its sandbox's image: git's own comparison, inside the sandbox.
 
-Git is the image's, its repository is the image's read-only baseline, and its settings, attributes and index are
-given here: nothing that the agent left (a ``.git`` of its own, attributes, links, times) has a say. Only ignore
-files are heeded, and what those hide is hidden from grading too. Whatever it costs is paid in the sandbox.
+The image provides git, and its read-only baseline is the repository. Settings, attributes and index are given here, so
+that the agent's leftovers (a ``.git`` of its own, attributes, links, times) have no effect. Only ignore files are
+respected; files that they hide are hidden from grading too. The sandbox's limits bear the cost.
 """
 
 import re
@@ -17,7 +17,7 @@ _NO_BASELINE, _CANNOT_BE_READ, _CUT_OFF = 70, 71, 72
 _NO_COMMAND = (126, 127)
 _PROCESSOR_S = 180.0
 _TIMEOUT_S = 720.0
-"""By the clock, on a machine that has other things to do."""
+"""Maximum wall time in seconds; it allows for a busy machine."""
 _SAID = 300
 _NOTES_BYTES = 4000
 _LEFT_OUT = re.compile(rb"# left out (\d+) ([^\n]*)\n")
@@ -26,16 +26,17 @@ _LEFT_OUT = re.compile(rb"# left out (\d+) ([^\n]*)\n")
 async def patch_of(
     sandbox: Sandbox, workdir: str, baseline: str, limit_bytes: int, patterns: Sequence[str] = ()
 ) -> tuple[bytes, dict[str, int]]:
-    """The patch from the image's ``baseline`` to the workdir, binary files included, and what was too large for it.
+    """Return the patch from the image's ``baseline`` to the workdir, and the files too large for it with their bytes.
 
-    Everything that runs in the sandbox is ended first, and it is of no use to the agent afterwards.
+    The patch includes binary files. All processes in the sandbox are ended first, and the sandbox is of no use to the
+    agent afterwards.
 
     Args:
-        sandbox: where the agent worked.
+        sandbox: the sandbox in which the agent worked.
         workdir: the folder that is compared.
         baseline: the repository that it is compared with.
-        limit_bytes: of the patch; new files are left out, the largest first, where it would be longer with them.
-        patterns: new files that are no part of it, as ``.gitignore`` has them, beside what the folder itself ignores.
+        limit_bytes: of the patch; if new files would exceed it, the largest are left out first.
+        patterns: new files to leave out, as in ``.gitignore``, beside those that the folder itself ignores.
 
     Raises:
         AgentFault: stage ``patch``: it is longer than ``limit_bytes``, or the workdir cannot be read.

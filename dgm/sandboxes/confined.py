@@ -1,6 +1,6 @@
-"""One confined program from its start to its end: input fed, output cut while it streams, killed in time.
+"""One confined program from start to end: send input, cut the output while it streams, kill it in time.
 
-Leaves what the command line is to ``confinement``.
+``confinement`` makes the command line.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ _GONE_WITHIN_S = 10.0
 
 @dataclass(slots=True)
 class Output:
-    """The first bytes of a stream; the rest is read and thrown away, so that its writer is not held up."""
+    """The first bytes of a stream; the rest is read and discarded, so that its writer is not blocked."""
 
     limit: int
     kept: bytearray = field(default_factory=bytearray)
     truncated: bool = False
 
     def add(self, chunk: bytes) -> None:
-        """Takes the next piece of the stream."""
+        """Add the next piece of the stream."""
         room = self.limit - len(self.kept)
         self.kept += chunk[:room]
         self.truncated = self.truncated or len(chunk) > room
@@ -36,19 +36,19 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a confined program ended."""
+    """The result of a confined program."""
 
     exit_code: int | None
-    """``None`` when it never came to its start, or was killed together with its keeper."""
+    """Exit code; ``None`` if the program never started, or was killed together with its keeper."""
     timed_out: bool
 
 
 CommandLine = Callable[[int, int], Sequence[str]]
-"""Makes the command line from the descriptors of the seccomp program and of the status pipe."""
+"""Builder of the command line from the descriptors of the seccomp program and of the status pipe."""
 
 
 async def run(command: CommandLine, seccomp: bytes, stdin: bytes, timeout_s: float, output: Output) -> Ended:
-    """Runs the program to its end; ``output`` holds what it has printed so far, whatever happens.
+    """Run the program to its end; ``output`` always holds the output so far.
 
     Raises:
         Infrastructure: it could not be started, or cannot be killed.
@@ -71,7 +71,7 @@ async def run(command: CommandLine, seccomp: bytes, stdin: bytes, timeout_s: flo
 
 
 def memory_file(content: bytes) -> int:
-    """A descriptor at the start of a nameless file with this content."""
+    """Return a descriptor at the start of a nameless file with this content."""
     descriptor = os.memfd_create("dgm")
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -79,7 +79,7 @@ def memory_file(content: bytes) -> int:
 
 
 async def _start(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
-    """Starts the program; a cancellation waits for it to be there, so that it can be killed."""
+    """Start the program; a cancellation waits for the start, so that the program can be killed."""
     starting = asyncio.ensure_future(_start_apart(argv, descriptors))
     try:
         return await asyncio.shield(starting)
@@ -93,7 +93,7 @@ async def _start(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.sub
 
 
 async def _start_apart(argv: Sequence[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
-    """A Ctrl-C at the terminal asks dgm to stop, not the step that runs (``dgm.processes``)."""
+    """Start the program in a session of its own: Ctrl-C stops dgm, but not the running step (``dgm.processes``)."""
     while True:
         process = await asyncio.create_subprocess_exec(
             *argv,
@@ -115,7 +115,7 @@ async def _start_apart(argv: Sequence[str], descriptors: Sequence[int]) -> async
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kills bubblewrap and the child that it may have made a moment ago, which does not yet die with it."""
+    """Kill bubblewrap and any newly made child, which does not yet die with it."""
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGSTOP)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -129,7 +129,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 async def _attend(
     process: asyncio.subprocess.Process, stdin: bytes, timeout_s: float, output: Output
 ) -> bool:
-    """Feeds, listens and waits; returns whether the time ran out. The process is gone afterwards."""
+    """Send input, read output and wait; return whether the time ran out. The process is gone afterwards."""
     feeding = asyncio.ensure_future(_feed(process, stdin))
     listening = asyncio.ensure_future(_listen(process, output))
     timed_out = False
@@ -154,8 +154,8 @@ async def _attend(
 
 async def _feed(process: asyncio.subprocess.Process, stdin: bytes) -> None:
     assert process.stdin is not None
-    # A program need not read what it is offered. Nobody waits for the end of what is on its way, which asyncio's own
-    # pipe sees to: cancelled while it waits for that, Python 3.11 prints a traceback when the program ends.
+    # A program need not read its input. Nobody waits for the rest to be sent; asyncio's own pipe does that. If
+    # cancelled during such a wait, Python 3.11 prints a traceback when the program ends.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         process.stdin.write(stdin)
         await process.stdin.drain()
@@ -169,7 +169,7 @@ async def _listen(process: asyncio.subprocess.Process, output: Output) -> None:
 
 
 def _reported(status_fd: int) -> int | None:
-    """The exit code in bubblewrap's report; it gives one only for a program that did start."""
+    """Return the exit code in bubblewrap's report; it gives one only for a program that did start."""
     os.set_blocking(status_fd, False)
     with contextlib.suppress(BlockingIOError):
         for line in os.read(status_fd, 65536).splitlines():

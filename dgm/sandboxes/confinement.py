@@ -1,8 +1,8 @@
-"""The command line that confines one program with bubblewrap: what it sees, who it is, what it may ask for.
+"""The command line that confines one program with bubblewrap: its view, its user and its permissions.
 
-Of the host it sees ``/usr`` (and the interpreter, should that lie elsewhere) and nothing else: no home
-folders, no ``/run``, no ``/var``, no environment. It is never root: as root the program's uid is changed for
-real before it starts; an ordinary user's program gets a user namespace.
+The only part of the host in view is ``/usr`` (and the interpreter, if it lies elsewhere). Home folders, ``/run``,
+``/var`` and the environment are hidden. The program is never root. If dgm runs as root, it changes the program's uid
+for real before the start; an ordinary user's program gets a user namespace.
 """
 
 import shutil
@@ -26,13 +26,13 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """Everything about a sandbox that stays the same from one command to the next."""
+    """The constant properties of a sandbox, common to all its commands."""
 
     scratch: Scratch
     mounts: Sequence[Mount]
     uid: int
     entrances: Sequence[Path]
-    """Control groups to join; with none the program is bounded by resource limits instead."""
+    """Control groups to join; without any, resource limits bound the program."""
     privileged: bool
     pids: int
     memory_mb: int
@@ -41,7 +41,7 @@ class Confinement:
     def command(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], seccomp_fd: int, status_fd: int
     ) -> list[str]:
-        """The whole command line. The two descriptors must be passed on to it."""
+        """Return the whole command line. The two descriptors must be passed on to it."""
         return [
             "/bin/sh", "-c", _JOIN, "sh", *map(str, self.entrances), "--",
             "bwrap", "--die-with-parent", "--new-session", "--clearenv",
@@ -84,7 +84,7 @@ class Confinement:
         return [*writable, *shown, "--remount-ro", "/dev", "--remount-ro", "/"]
 
     def _descent(self) -> list[str]:
-        """What turns the program into the sandbox's user, inside."""
+        """Return the arguments that switch the program to the sandbox's user, inside."""
         limits = []
         if not self.entrances:
             limits = ["/usr/bin/prlimit", f"--nproc={self.pids}", f"--as={self.memory_mb * _MIB}"]
@@ -96,14 +96,14 @@ class Confinement:
 
 
 def interpreter_prefix() -> Path | None:
-    """The folder of the Python that runs this, when ``/usr`` has none to show."""
+    """Return the folder of the running Python, if ``/usr`` has none."""
     if shutil.which("python3", path=SEARCH_PATH):
         return None
     return Path(sys.base_prefix)
 
 
 def search_path() -> str:
-    """``PATH`` inside."""
+    """Return ``PATH`` inside the sandbox."""
     prefix = interpreter_prefix()
     return f"{prefix}/bin:{SEARCH_PATH}" if prefix else SEARCH_PATH
 
@@ -113,7 +113,7 @@ def _environment() -> dict[str, str]:
 
 
 def _parents(target: str) -> list[str]:
-    """Makes the folders above a mount by name: those that bubblewrap makes on its own only root may enter."""
+    """Return arguments that make a mount's parent folders; only root can enter those that bubblewrap makes itself."""
     above = [str(folder) for folder in Path(target).parents if folder != Path("/")]
     return [part for folder in reversed(above) for part in ("--dir", folder)]
 

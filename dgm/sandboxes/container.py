@@ -1,4 +1,4 @@
-"""How a sandbox's container is made: every flag that confines it, in one place."""
+"""The creation of a sandbox's container: every flag that confines it, in one place."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,13 @@ SHARES = {"/work": 8, "/tmp": 4, "/agent": 2, "/job": 2}
 """Shares of ``disk_mb``: the engine has no bound over several folders, so each has its own."""
 LABEL = "dgm.sandbox"
 IN_ENGINE = "docker:"
-"""Before the name of an image that the engine has, where a recipe's name could stand."""
+"""Prefix of an image in the engine, in a place where a recipe's name may stand."""
 COPIED_MB = "dgm.work.mb"
-"""Label of an image: what a copy of its repository takes."""
+"""Label of an image: MiB for a copy of its repository."""
 _OWN_IMAGE = "python"
-"""Whose user works in images that are not made from a recipe."""
+"""Recipe whose user works in images that are not made from a recipe."""
 _OWN_PIDS = 4
-"""The container's init and sleeper, and the engine's own steps into it."""
+"""Processes of the container's init and sleeper, and of the engine's own steps into it."""
 _MIB = 1024 * 1024
 _BYTES_PER_FILE = 4096
 _OPEN_FILES = 1024
@@ -29,18 +29,18 @@ _OPEN_FILES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a container is made from."""
+    """The base of a container."""
 
     image: str
-    """As the engine knows it."""
+    """Image name for the engine."""
     name: str
-    """As people know it."""
+    """Image name for people."""
     user: int
     """Uid and gid of everything that an agent runs."""
     copied_mb: int = 0
-    """What a copy of one of its folders takes, where it says so."""
+    """MiB for a copy of one of its folders, if the image has the label."""
     path: tuple[str, ...] = ()
-    """Where else it has commands."""
+    """Additional folders with commands."""
 
     @property
     def keeper(self) -> int:
@@ -49,14 +49,14 @@ class Base:
 
 
 def creation(spec: SandboxSpec, base: Base) -> dict[str, Any]:
-    """Arguments of ``containers.create``.
+    """Return the arguments of ``containers.create``.
 
-    The main process sleeps for the lifetime and the engine removes the container at its end: a sandbox whose
-    owner died goes away by itself.
+    The main process sleeps for the lifetime, and the engine removes the container at its end: a sandbox whose owner
+    died goes away by itself.
     """
     from docker.types import LogConfig, Ulimit
 
-    # What a tmpfs holds counts as memory, and what was copied there is nothing that the agent took.
+    # The contents of a tmpfs count as memory; the agent is not charged for the copied files.
     memory = f"{spec.memory_mb + base.copied_mb * len(spec.filled)}m"
     return {
         "image": base.image,
@@ -99,10 +99,10 @@ def _options(size: int, uid: int) -> str:
 
 
 def in_engine(client: "DockerClient", reference: str) -> Base:
-    """What to make a container from where the engine has the image.
+    """Return the base for an image that the engine has.
 
     Raises:
-        Infrastructure: it has not.
+        Infrastructure: the engine does not have it.
     """
     import docker
 
@@ -116,5 +116,5 @@ def in_engine(client: "DockerClient", reference: str) -> Base:
     copied_mb = int((config.get("Labels") or {}).get(COPIED_MB, "0"))
     variables = dict(variable.split("=", 1) for variable in config.get("Env") or ())
     path = tuple(filter(None, variables.get("PATH", "").split(":")))
-    # By its id: a name may come to mean another image at any time.
+    # Use the id: a name may refer to another image at any time.
     return Base(found["Id"], reference, recipes.load(_OWN_IMAGE).user, copied_mb, path)

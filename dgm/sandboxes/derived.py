@@ -1,7 +1,7 @@
-"""Images for workspaces that stand in them, made once from any image with a repository at ``/testbed``.
+"""Images for workspaces inside them, made once from any image with a repository at ``/testbed``.
 
-What is done to the repository is in ``repository_setup.py``, which runs inside a container of the image. The result is
-kept under a tag that says what it was made from, so that a changed image or a changed set-up gives a new one.
+``repository_setup.py`` runs inside a container of the image and changes the repository. The result's tag identifies its
+inputs, so that a changed image or a changed set-up gives a new one.
 """
 
 import fcntl
@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 
 REPOSITORY = "dgm/instance"
 LABEL = "dgm.instance"
-"""Of a derived image: the name of what it was made from."""
+"""Label of a derived image: the name of its source image."""
 MADE_OF = "dgm.instance.digest"
-"""Of a derived image: a digest of the image and the set-up that it was made from."""
+"""Label of a derived image: a digest of its source image and set-up."""
 WORKDIR = "/testbed"
 _SCRIPT = "repository_setup.py"
 _TIMEOUT_S = 1800
@@ -44,7 +44,7 @@ exec timeout -s KILL "$1" python3 -I -c "$2"
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """An image that sandboxes with a workspace of their own are made from."""
+    """An image for sandboxes with a workspace of their own."""
 
     tag: str
     made: bool
@@ -52,13 +52,13 @@ class Derived:
 
 
 def derive(client: "DockerClient", reference: str, tag: str = "") -> Derived:
-    """The derived image of the image ``reference``, made if there is none; blocks for some seconds then.
+    """Return the derived image of the image ``reference``; make it if there is none, which blocks for some seconds.
 
     Args:
         client: the engine.
         reference: the image, by name or id.
-        tag: what to call the derived one, which is made again where the image or the set-up changed; default: a name
-            for just this image and set-up.
+        tag: name of the derived image, which is made again if the image or the set-up changed; default: a name for just
+            this image and set-up.
 
     Raises:
         UserError: the engine has no such image, or it cannot be used; the message says why.
@@ -83,7 +83,7 @@ def derive(client: "DockerClient", reference: str, tag: str = "") -> Derived:
 
 
 def image(client: "DockerClient", reference: str) -> Mapping[str, Any] | None:
-    """What the engine knows of an image, or ``None`` where it has none of that name."""
+    """Return the engine's data about an image, or ``None`` if it has none of that name."""
     import docker
 
     try:
@@ -94,7 +94,7 @@ def image(client: "DockerClient", reference: str) -> Mapping[str, Any] | None:
 
 
 def script() -> str:
-    """What is done inside an image."""
+    """Return the script that runs inside an image."""
     return files("dgm.sandboxes").joinpath(_SCRIPT).read_text(encoding="utf-8")
 
 
@@ -104,13 +104,13 @@ def _fresh(client: "DockerClient", tag: str, base_id: str) -> bool:
 
 
 def _digest(base_id: str) -> str:
-    """Of what a derived image is made of: the image and the set-up."""
+    """Return the digest of a derived image's inputs: the image and the set-up."""
     return hashlib.sha256(base_id.encode() + script().encode()).hexdigest()
 
 
 @contextmanager
 def _lock(tag: str) -> Iterator[None]:
-    """One maker per image on this machine."""
+    """Hold a lock that allows one maker per image on this machine."""
     with (cache_folder("locks") / tag.replace("/", "-").replace(":", "-")).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -151,7 +151,7 @@ def _make(client: "DockerClient", reference: str, base_id: str, tag: str) -> Non
 
 
 def _forget(client: "DockerClient", ident: str) -> None:
-    """Removes what a tag pointed at before, unless a container is made from it or it has another name."""
+    """Remove the image that a tag pointed at before, unless a container is made from it or it has another name."""
     import docker
 
     try:

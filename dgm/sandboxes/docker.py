@@ -1,7 +1,7 @@
-"""The real engine: a hardened, network-less container per sandbox, commands through the engine's exec.
+"""The Docker engine: a hardened, network-less container per sandbox, and commands through the engine's exec.
 
-The docker library makes and removes; programs are spoken to by ``attach``. The library's calls block, so each
-runs in a thread.
+The docker library makes and removes containers; ``attach`` communicates with programs. The library's calls block, so
+each runs in a thread.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 _SOCKET = "unix:///var/run/docker.sock"
 _PATH = ("/opt/dgm/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
-"""The first is where an image with a repository keeps the commands that the repository is installed for."""
+"""Search path; an image with a repository keeps the commands of the repository's environment in the first folder."""
 _ENVIRONMENT = {
     "HOME": "/tmp",
     "TMPDIR": "/tmp",
@@ -42,21 +42,21 @@ _KILLED, _CANNOT_START = 137, (125, 126, 128)
 _NO_PROCESS_LEFT = (b"/usr/bin/timeout: fork system call failed", b"OCI runtime exec failed")
 _MERGED = 'exec "$@" 2>&1'
 _FED = 'exec 3>&1 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $code'
-"""Reads what the program left of its input: the engine would wait for ever for somebody to take it."""
+"""Command that reads the rest of the program's input: the engine would wait forever for a reader."""
 _GRACE_S = 15.0
-"""How long after its time a program may take to be gone, before the container is ended."""
+"""Seconds that a program may take to end after its time, before the container is ended."""
 _KILLING_TRIES = 8
-"""Where a fork bomb holds every place, the step that kills it has to be lucky to get one."""
+"""Tries to kill: a fork bomb may hold every process slot, and the kill step needs a free one."""
 _SETTLES_S = 1.0
 _ASKS_AGAIN_S = 0.5
-"""The longest wait between two questions how a program ended."""
+"""Maximum seconds between two questions about a program's end."""
 _COPY_S = 300.0
-"""For the copy of a folder of the image, from a disk that may be cold."""
+"""Maximum seconds for the copy of a folder of the image, from a disk that may be cold."""
 _OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
 
 
 class DockerEngine:
-    """Opens sandboxes with a Docker engine on this machine."""
+    """An engine that opens sandboxes with Docker on this machine."""
 
     name = "docker"
 
@@ -71,21 +71,21 @@ class DockerEngine:
 
     @property
     def client(self) -> "DockerClient":
-        """The connection, for whoever builds images."""
+        """The connection, for code that builds images."""
         return self._client
 
     @property
     def instances(self) -> InstanceStore:
-        """Images for benchmarks whose repositories stand in images."""
+        """Images for benchmarks whose repositories are inside images."""
         return self._instances
 
     def version(self) -> str:
-        """The engine's version."""
+        """Return the engine's version."""
         with engine_trouble("ask for the version"):
             return str(self._client.version()["Version"])
 
     def build(self, recipe: str) -> str:
-        """The tag of the recipe's image, built if there is none; blocks for a minute or so.
+        """Return the tag of the recipe's image; build it if there is none, which blocks for a minute or so.
 
         Raises:
             UserError: there is no such recipe, or its image can be made neither from a registry nor here.
@@ -95,38 +95,38 @@ class DockerEngine:
             return images.ensure(self._client, recipes.load(recipe))
 
     def build_task(self, context: Snapshot, tag: str) -> None:
-        """Builds the ``Dockerfile`` of a task's folder as ``tag``, unless there is such an image.
+        """Build the ``Dockerfile`` of a task's folder as ``tag``, unless there is such an image.
 
         Raises:
-            UserError: it cannot be built here; the message says what the builder said.
+            UserError: it cannot be built here; the message quotes the builder.
             Infrastructure: the engine failed.
         """
         with engine_trouble("build a task's image"):
             task_images.build(self._client, context, tag)
 
     def hold_task(self, image: str, folder: str, tag: str) -> None:
-        """Makes ``tag``: the image with its ``folder`` as a workspace, unless there is such an image.
+        """Make ``tag``, the image with its ``folder`` as a workspace, unless there is such an image.
 
         Raises:
-            UserError: there is no such image or folder, or the image lacks what sandboxes need.
+            UserError: there is no such image or folder, or the image lacks something that sandboxes need.
             Infrastructure: the engine failed.
         """
         with engine_trouble("prepare a task's image"):
             task_images.hold(self._client, image, folder, tag)
 
     def images(self) -> list[str]:
-        """Tags of all images that were built from recipes."""
+        """Return the tags of all images that were built from recipes."""
         with engine_trouble("list images"):
             return images.present(self._client)
 
     def collect(self) -> list[str]:
-        """Removes images that no present recipe asks for; returns their tags."""
+        """Remove images that no present recipe asks for; return their tags."""
         with engine_trouble("remove images"):
             return images.collect(self._client)
 
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator["DockerSandbox"]:
-        """A fresh container, removed when the context ends. The image of a recipe is built if need be.
+        """Open a fresh container, and remove it when the context ends. The image of a recipe is built if necessary.
 
         Raises:
             UserError: there is no such recipe, or its image can be made neither from a registry nor here.
@@ -141,7 +141,7 @@ class DockerEngine:
             await finished(sandbox.close)
 
     async def reap(self, labels: Mapping[str, str]) -> int:
-        """Removes every sandbox of this engine that carries all of ``labels``."""
+        """Remove every sandbox of this engine that carries all of ``labels``; return their number."""
         return await asyncio.to_thread(self._reap, labels)
 
     def _make(self, spec: SandboxSpec) -> "DockerSandbox":
@@ -158,7 +158,7 @@ class DockerEngine:
         return sandbox
 
     def _base(self, image: str) -> Base:
-        """What to make a container from; the image of a recipe is built if need be."""
+        """Return the base of a container; build the image of a recipe if necessary."""
         if image.startswith(IN_ENGINE):
             return container.in_engine(self._client, image.removeprefix(IN_ENGINE))
         recipe = recipes.load(image)
@@ -200,7 +200,7 @@ class DockerSandbox:
         output_limit: int = 1_000_000,
         processor_s: float | None = None,
     ) -> Completed:
-        """Runs a command to its end, or kills all of it; what it left in the background runs on.
+        """Run a command to its end, or kill all of it; its background processes run on.
 
         Raises:
             AgentFault: stage ``processes``: so many run in the sandbox that no further one can be started.
@@ -239,16 +239,16 @@ class DockerSandbox:
         return replace(done, processor_s=used_s)
 
     async def put(self, files: Snapshot, target: str) -> None:
-        """Writes the files below ``target``, as the sandbox's user."""
+        """Write the files below ``target``, as the sandbox's user."""
         await transfer.put(self, files, target)
 
     async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> dict[str, Entry]:
-        """Reads a folder back; whatever runs in the sandbox is ended first, so that nobody changes it meanwhile."""
+        """Return the contents of a folder; end all programs in the sandbox first, so that none changes it meanwhile."""
         await self._kill_strays()
         return await transfer.get(self, source, limit_bytes=limit_bytes, exclude=exclude)
 
     async def halt(self) -> None:
-        """Ends whatever runs in the sandbox; its files stay.
+        """End all programs in the sandbox; its files stay.
 
         Raises:
             AgentFault: stage ``processes``: so many run that they cannot be ended.
@@ -256,7 +256,7 @@ class DockerSandbox:
         """
         crowded = False
         for attempt in range(_KILLING_TRIES):
-            # It fails where it found nothing to kill.
+            # The kill fails if it found nothing to kill.
             ended = await self._kill_strays()
             if ended in (0, 1):
                 return
@@ -269,7 +269,7 @@ class DockerSandbox:
         raise AgentFault("processes", "so many processes run in the sandbox that they cannot be ended")
 
     async def copy(self, source: str, target: str) -> None:
-        """Copies a folder of the image, as the sandbox's user, who owns the copy.
+        """Copy a folder of the image, as the sandbox's user, who owns the copy.
 
         Raises:
             Infrastructure: there is no such folder, or it does not fit.
@@ -282,7 +282,7 @@ class DockerSandbox:
             raise Infrastructure(f"the image's folder {source} cannot be copied to {target}: {said}")
 
     def close(self) -> None:
-        """Removes the container; the second time it does nothing."""
+        """Remove the container; the second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -292,7 +292,7 @@ class DockerSandbox:
     async def _run(
         self, argv: Sequence[str], env: Mapping[str, str], stdin: bytes, output: Output, patience_s: float
     ) -> int | None:
-        """The exit code, or ``None`` when the program had to be left behind."""
+        """Return the exit code, or ``None`` if the program had to be left behind."""
         if self._closed:
             raise Infrastructure("the sandbox is closed")
         api = self._client.api
@@ -317,7 +317,7 @@ class DockerSandbox:
             return None
 
     async def _processor_s(self) -> float | None:
-        """Processor seconds that the container has taken so far, by the engine's account."""
+        """Return the container's processor seconds so far, by the engine's account."""
 
         def asked() -> Mapping[str, Any]:
             found: Mapping[str, Any] = self._client.api.stats(self._id, stream=False, one_shot=True)
@@ -327,7 +327,7 @@ class DockerSandbox:
         return processor_of(said)
 
     async def _exit_code(self, ident: str) -> int:
-        """Waits for it: a busy engine closes a program's output before it has noted how the program ended."""
+        """Wait for the exit code: a busy engine closes a program's output before it has noted how the program ended."""
         pause_s = 0.01
         while True:
             state = await called("ask how a program ended", lambda: self._client.api.exec_inspect(ident))
@@ -338,11 +338,13 @@ class DockerSandbox:
             pause_s = min(2 * pause_s, _ASKS_AGAIN_S)
 
     async def _kill_strays(self) -> int | None:
-        """Kills everything of the sandbox's user: a program may have moved out of reach of its timeout."""
+        """Kill all processes of the sandbox's user: a program may have moved out of reach of its timeout."""
         return await self._run(["sh", "-c", "kill -9 -1"], {}, b"", Output(1000), _GRACE_S)
 
     async def _killed_for_memory(self) -> bool:
-        """Asks the container's own counters, for the engine's flag tells of its main process only.
+        """Return whether memory ran out, by the container's own counters.
+
+        The engine's flag covers only its main process.
 
         Raises:
             Infrastructure: the program was killed because the container is going away.
@@ -357,7 +359,7 @@ class DockerSandbox:
         return True
 
     async def _memory_was_short(self) -> bool | None:
-        """Whether programs were killed for memory since it was last asked; None where that cannot be read."""
+        """Return whether programs were killed for memory since the last call; None if that cannot be read."""
         output = Output(10_000)
         if await self._run(["cat", *_OOM_COUNTERS], {}, b"", output, _GRACE_S) not in (0, 1):
             return None
@@ -374,7 +376,7 @@ def _bounded(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool) -> l
 
 
 def _crowded_out(exit_code: int | None, output: Output) -> bool:
-    """Whether the program was never started, for want of processes."""
+    """Return whether the program never started for lack of processes."""
     return exit_code in _CANNOT_START and output.kept.startswith(_NO_PROCESS_LEFT)
 
 
@@ -388,7 +390,7 @@ def _connected() -> "DockerClient":
 
 
 def _remove(client: "DockerClient", ident: str) -> None:
-    """Removes a container that may be going away by itself at this moment."""
+    """Remove a container that may be going away by itself at this moment."""
     import docker
 
     try:

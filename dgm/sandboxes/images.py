@@ -31,7 +31,7 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
 
 def ensure(client: "DockerClient", recipe: Recipe) -> str:
-    """The tag of the recipe's image, built first if there is none; waits while another process builds it.
+    """Return the tag of the recipe's image; build it if there is none, or wait for another process that builds it.
 
     Raises:
         UserError: no registry answers and this machine cannot bootstrap.
@@ -46,21 +46,21 @@ def ensure(client: "DockerClient", recipe: Recipe) -> str:
 
 
 def present(client: "DockerClient") -> list[str]:
-    """Tags of all images that were built from recipes, sorted."""
+    """Return the tags of all images that were built from recipes, sorted."""
     images = client.api.images(filters={"label": _LABEL})
     return sorted(
         tag
         for image in images
         for tag in image["RepoTags"] or ()
-        # What stands on a recipe's image inherits its label.
+        # An image based on a recipe's image inherits its label.
         if tag.startswith(f"dgm/{image['Labels'][_LABEL]}:")
     )
 
 
 def collect(client: "DockerClient") -> list[str]:
-    """Removes images of recipes that are no longer there in that form; returns their tags.
+    """Remove images of recipes that no longer exist in that form; return their tags.
 
-    One that a container still uses is kept.
+    Images that a container still uses are kept.
     """
     import docker
 
@@ -89,7 +89,7 @@ def _present(client: "DockerClient", tag: str) -> bool:
 
 @contextmanager
 def _lock(recipe: Recipe) -> Iterator[None]:
-    """One builder per image on this machine."""
+    """Hold a lock that allows one builder per image on this machine."""
     with (cache_folder("locks") / f"{recipe.name}-{recipe.digest[:16]}").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -113,7 +113,7 @@ def _build(client: "DockerClient", recipe: Recipe) -> None:
 
 
 def offered(base: str) -> bool:
-    """Whether a registry answers for this image, asked through the engine with its mirrors and proxies."""
+    """Return whether a registry answers for this image, asked through the engine with its mirrors and proxies."""
     import docker
     import requests
 
@@ -137,7 +137,7 @@ def _build_from_dockerfile(client: "DockerClient", recipe: Recipe, below: Mappin
             dockerfile=str(dockerfile),
             tag=recipe.tag,
             labels={_LABEL: recipe.name},
-            # Packages come by the host's own network: its resolver, its proxies, its mirrors on private addresses.
+            # Packages come through the host's own network: its resolver, its proxies, its mirrors on private addresses.
             network_mode="host",
             buildargs=_proxies(),
             rm=True,
@@ -148,7 +148,7 @@ def _build_from_dockerfile(client: "DockerClient", recipe: Recipe, below: Mappin
 
 
 def _followed(steps: Iterable[Mapping[str, Any]], dockerfile: Path) -> None:
-    """Waits for the end of a build; what its programs said last says why it failed."""
+    """Wait for the end of a build; the last output of its programs explains a failure."""
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
     for step in steps:
         if "error" in step:
@@ -159,7 +159,7 @@ def _followed(steps: Iterable[Mapping[str, Any]], dockerfile: Path) -> None:
 
 
 def resolved(recipe: Recipe, below: Mapping[str, str]) -> str:
-    """Text of the Dockerfile, with the recipes that it stands on named by their tags."""
+    """Return the text of the Dockerfile, with its base recipes named by their tags."""
     lines = []
     for line in (recipe.folder / "Dockerfile").read_text(encoding="utf-8").splitlines():
         words = line.split()
@@ -171,7 +171,7 @@ def resolved(recipe: Recipe, below: Mapping[str, str]) -> str:
 
 
 def _proxies() -> dict[str, str]:
-    """Build arguments that every build knows and that no image keeps."""
+    """Return the proxies as build arguments, which every build knows and no image keeps."""
     return {name: value for name, value in os.environ.items() if name.lower() in _PROXIES}
 
 

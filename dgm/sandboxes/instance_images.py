@@ -1,7 +1,7 @@
-"""The engine's store of images for instances: what is there, what a registry offers, what may be thrown away.
+"""The engine's store of instance images: the present ones, those in a registry, and the removable ones.
 
-Only images that were made or pulled here are ever removed; which those are, and when each was last used, is noted in
-the user's cache folder.
+Only images that were made or pulled here are ever removed. A note in the user's cache folder lists them, with the time
+of their last use.
 """
 
 import hashlib
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ASK_AGAIN_S = 60.0
-"""How long a registry that offered nothing is left alone."""
+"""Seconds until a registry that offered nothing is asked again."""
 Progress = Callable[[int, int], None]
-"""Bytes that came, and bytes in all as far as is known."""
+"""Callback for a download: bytes received, and total bytes as far as known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One prepared image with what it was made from, as far as that was pulled for it."""
+    """One prepared image, with its source image if that was pulled for it."""
 
     tag: str
     pulled: str
-    """Empty where the image that it was made from is not ours to remove."""
+    """The pulled source image; empty if it is not ours to remove."""
     used: float
-    """When, in seconds since 1970."""
+    """Time of the last use, in seconds since 1970."""
 
 
 class InstanceStore:
@@ -50,12 +50,12 @@ class InstanceStore:
         self._refused: dict[str, float] = {}
 
     def has(self, reference: str) -> bool:
-        """Whether the engine has an image of that name."""
+        """Return whether the engine has an image of that name."""
         with engine_trouble(f"look for the image {reference}"):
             return derived.image(self._client, reference) is not None
 
     def offered(self, reference: str) -> bool:
-        """Whether a registry answers for it; one that did not is asked again after a minute."""
+        """Return whether a registry answers for the image; one that did not is asked again after a minute."""
         if time.monotonic() - self._refused.get(reference, -ASK_AGAIN_S) < ASK_AGAIN_S:
             return False
         if images.offered(reference):
@@ -64,14 +64,14 @@ class InstanceStore:
         return False
 
     def download_bytes(self, references: Sequence[str]) -> int | None:
-        """What pulling all of these would bring, layers in common counted once; ``None`` where a registry is silent."""
+        """Return the bytes to pull for all of these, common layers counted once; ``None`` if a registry is silent."""
         return registry.download_bytes(references)
 
     def pull(self, reference: str, progress: Progress | None = None) -> None:
-        """Pulls an image; layers that came before an interruption are not pulled again.
+        """Pull an image; layers that arrived before an interruption are not pulled again.
 
         Raises:
-            Infrastructure: it did not come.
+            Infrastructure: the pull failed.
         """
         name, colon, tag = reference.rpartition(":")
         if not colon or "/" in tag:
@@ -89,9 +89,9 @@ class InstanceStore:
         _write(self._note("pulled", reference), {"image": reference})
 
     def prepare(self, reference: str, tag: str) -> bool:
-        """Makes the image that sandboxes start from, if it is not there or out of date; notes its use.
+        """Make the start image of sandboxes, if it is missing or out of date; record its use.
 
-        One that is there does without the image that it was made from.
+        An existing one does not need its source image.
 
         Returns:
             Whether it was made just now.
@@ -107,7 +107,7 @@ class InstanceStore:
         return made
 
     def kept(self) -> Sequence[Kept]:
-        """All that was prepared and is still there, the longest unused first."""
+        """Return all prepared images that still exist, the longest unused first."""
         found = []
         for note in (self._notes / "used").glob("*.json"):
             try:
@@ -123,14 +123,14 @@ class InstanceStore:
         return sorted(found, key=lambda entry: (entry.used, entry.tag))
 
     def disk_bytes(self) -> int:
-        """What all of it takes, layers in common counted once."""
+        """Return the bytes of all of them, with common layers counted once."""
         layers: dict[str, int] = {}
         for entry in self.kept():
             layers |= self._layers(entry)
         return sum(layers.values())
 
     def collect(self, limit_bytes: int, spared: Collection[str] = ()) -> Sequence[str]:
-        """Removes the longest unused until all fits into the limit; returns the tags that went.
+        """Remove the longest unused until all fit into the limit; return the removed tags.
 
         Images that a container is made from, and those in ``spared``, stay.
         """
@@ -156,7 +156,7 @@ class InstanceStore:
             steps: Sequence[Mapping[str, Any]] = self._client.api.history(entry.tag)  # type: ignore[no-untyped-call]
             sizes = [int(step["Size"]) for step in reversed(steps) if step["Size"]]
             if len(sizes) != len(names):
-                # An empty layer, which the history does not tell from a step without one.
+                # An empty layer; the history does not distinguish it from a step without one.
                 sizes = [int(found["Size"]) // max(1, len(names))] * len(names)
         return dict(zip(names, sizes, strict=True))
 

@@ -1,4 +1,4 @@
-"""Removes the bubblewrap sandboxes that a dead process left: processes, control groups, mounts, folders."""
+"""Remove the bubblewrap sandboxes of a dead process: processes, control groups, mounts, folders."""
 
 import contextlib
 import logging
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def reap(labels: Mapping[str, str]) -> int:
-    """Removes every sandbox of this user that carries all of ``labels``; returns how many there were."""
+    """Remove every sandbox of this user that carries all of ``labels``; return their number."""
     count = 0
     for place, note in scratch.notes():
         if all(note.labels.get(key) == value for key, value in labels.items()):
@@ -27,7 +27,7 @@ def reap(labels: Mapping[str, str]) -> int:
 
 
 def _kill(place: scratch.Scratch) -> None:
-    """Kills the keepers of the sandbox's programs, which name its folder; the rest dies with them."""
+    """Kill the keepers of the sandbox's programs, which name its folder; the rest dies with them."""
     mark = os.fsencode(place.folder) + b"/"
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != os.getpid():

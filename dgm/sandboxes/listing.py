@@ -1,4 +1,4 @@
-"""What is in a folder of a sandbox that is too large to be read whole, and some of it."""
+"""The file list of a sandbox folder that is too large to be read whole, and selected files of it."""
 
 import os
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ cd -- "$1" && exec tar -c --hard-dereference --null --verbatim-files-from --no-r
 
 
 async def list_files(sandbox: Sandbox, folder: str) -> dict[str, int]:
-    """Files and links below the folder with their sizes in bytes; what is in a ``.git`` is left out.
+    """Return files and links below the folder with their sizes in bytes; the contents of a ``.git`` are left out.
 
     Raises:
         AgentFault: stage ``size``: there are so many that even their names are too much.
@@ -38,7 +38,7 @@ async def list_files(sandbox: Sandbox, folder: str) -> dict[str, int]:
 async def get_files(
     sandbox: Sandbox, folder: str, names: Iterable[str], limit_bytes: int
 ) -> dict[str, Entry]:
-    """Reads the named files and links below the folder; those that are not there any more are left out.
+    """Return the named files and links below the folder; missing ones are left out.
 
     Raises:
         AgentFault: stage ``size``: they have more than ``limit_bytes``; stage ``get``: they cannot be read.

@@ -1,6 +1,6 @@
 """Python packages that an agent asks for (``requires`` in ``agent.toml``), shown read-only inside its sandbox.
 
-They are installed once into the user's cache, wheels only, so that nothing of theirs runs outside a sandbox.
+They are installed once into the user's cache, wheels only, so that none of their code runs outside a sandbox.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from dgm.paths import cache_folder
 from dgm.protocols import Mount, SandboxEngine, SandboxSpec
 
 TARGET = "/opt/dgm-packages"
-"""Where a sandbox finds them; the launcher puts it on ``PYTHONPATH``."""
+"""Folder of the packages in a sandbox; the launcher puts it on ``PYTHONPATH``."""
 INSTALL_S = 600
 _VERSION_S = 120.0
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
@@ -28,10 +28,10 @@ _VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 async def packages_mount(
     requires: Sequence[str], engine: SandboxEngine, spec: SandboxSpec
 ) -> tuple[Mount, ...]:
-    """What to mount so that an agent finds its packages; nothing where it asks for none.
+    """Return the mount with an agent's packages; empty if it asks for none.
 
     Raises:
-        UserError: they cannot be installed; the message says what pip said.
+        UserError: they cannot be installed; the message quotes pip.
         Infrastructure: the sandbox could not be started.
     """
     if not requires:
@@ -47,7 +47,7 @@ async def packages_mount(
 
 
 def installed(requires: tuple[str, ...], version: str) -> Path:
-    """The folder of the packages for that version of Python (``3.11``); installed if they are not there yet.
+    """Return the folder of the packages for that version of Python (``3.11``); install them if they are missing.
 
     Raises:
         UserError: they cannot be installed.
@@ -67,10 +67,10 @@ def installed(requires: tuple[str, ...], version: str) -> Path:
 
 def _install(requires: tuple[str, ...], version: str, target: Path) -> None:
     same = version == "{}.{}".format(*sys.version_info[:2])
-    # -P and an empty working folder: nothing that lies where the user happens to be is run or installed.
+    # Use -P and an empty working folder: no file in the user's current folder is run or installed.
     words = [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     words += ["--target", str(target), "--only-binary", ":all:", "--python-version", version]
-    # Bytecode of another version would only be dead weight.
+    # Bytecode of another version would be useless.
     words += ["--compile" if same else "--no-compile", "--", *requires]
     try:
         done = subprocess.run(

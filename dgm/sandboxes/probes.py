@@ -1,4 +1,4 @@
-"""Asks the machine what its sandboxes are worth: rows for ``dgm doctor``, each from a real probe sandbox."""
+"""Measurements of this machine's sandboxes: rows for ``dgm doctor``, each from a real probe sandbox."""
 
 import shutil
 from dataclasses import dataclass
@@ -51,11 +51,11 @@ class Check:
     name: str
     ok: bool
     detail: str
-    """What was found; when not ``ok``, also what to do."""
+    """The finding; when not ``ok``, also the remedy."""
 
 
 async def probe(name: EngineName) -> list[Check]:
-    """What the engine called ``name`` is worth here; starts a sandbox, and builds its image if need be."""
+    """Return checks of the engine called ``name``; start a sandbox, and build its image if necessary."""
     try:
         engine = choose(name)
         rows = [Check(f"{engine.name}: engine", ok=True, detail=_version(engine))]
@@ -68,7 +68,7 @@ async def probe(name: EngineName) -> list[Check]:
 
 
 def supplies() -> list[Check]:
-    """Whether images are there, or could be made where no registry answers."""
+    """Return checks whether images are there, or could be made without a registry."""
     rows = []
     obstacle = bootstrap.obstacle()
     rows.append(Check("debootstrap", not obstacle, obstacle or "can make images without a registry"))

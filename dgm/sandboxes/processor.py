@@ -1,4 +1,4 @@
-"""Bounds of processor time: for each process by the kernel, and for a sandbox as a whole by whoever watches it."""
+"""Bounds of processor time: for each process by the kernel, and for a sandbox as a whole by a watcher."""
 
 import asyncio
 import contextlib
@@ -10,20 +10,20 @@ from dgm.protocols import Completed
 from dgm.sandboxes.confined import Output
 
 EVERY_S = 0.5
-"""How often it is looked what a sandbox has taken."""
+"""Seconds between two measurements of a sandbox."""
 SIGNALLED = 128 + 24
-"""How a shell gives the end of a process that its own limit ended (SIGXCPU)."""
+"""Exit code by which a shell reports a process ended by its own limit (SIGXCPU)."""
 TIMED_OUT = 124
 _LIMITED = 'ulimit -S -t "$1"; ulimit -H -t "$2"; shift 2; exec "$@"'
 
 Taken = Callable[[], Awaitable[float | None]]
-"""Processor seconds that all programs of a sandbox have taken so far; None where that cannot be told."""
+"""Processor seconds of all programs of a sandbox so far; None if unknown."""
 
 
 def limited(argv: Sequence[str], processor_s: float | None) -> list[str]:
-    """Return the command line with a limit on each of its processes; as it is without a limit.
+    """Return the command line with a limit on each of its processes; unchanged without a limit.
 
-    It is a second longer, so that where all are counted together the count decides, and is told as such.
+    The limit is a second longer, so that the total count, where there is one, decides and is reported.
     """
     if processor_s is None:
         return list(argv)
@@ -32,10 +32,10 @@ def limited(argv: Sequence[str], processor_s: float | None) -> list[str]:
 
 
 class Meter:
-    """What a command takes of the processor, in a sandbox where nothing else is at work.
+    """The processor time of one command, in a sandbox where no other command runs.
 
     Attributes:
-        over: whether the command was ended for it.
+        over: whether the command was ended for exceeding its limit.
     """
 
     def __init__(self, limit_s: float | None, taken: Taken, every_s: float = EVERY_S) -> None:
@@ -45,12 +45,12 @@ class Meter:
         self.over = False
 
     async def begin(self) -> None:
-        """Read what was taken before the command."""
+        """Read the processor time used before the command."""
         if self._limit_s is not None:
             self._before = await self._taken()
 
     async def used_s(self) -> float | None:
-        """Return what was taken since; None where nobody asked or that cannot be told."""
+        """Return the seconds used since; None without a limit, or if they are unknown."""
         after = None if self._before is None else await self._taken()
         return None if after is None or self._before is None else after - self._before
 
@@ -79,7 +79,7 @@ class Meter:
 
 
 def out_of_processor(output: Output, seconds: float, used_s: float | None) -> Completed:
-    """Return what is left of a command whose processor time was over."""
+    """Return the result of a command that exceeded its processor time."""
     return Completed(
         TIMED_OUT,
         bytes(output.kept),
@@ -92,7 +92,7 @@ def out_of_processor(output: Output, seconds: float, used_s: float | None) -> Co
 
 
 def processor_of(stats: Mapping[str, Any]) -> float | None:
-    """Return the processor seconds in Docker's account of a container; None where it keeps none."""
+    """Return the processor seconds in Docker's account of a container; None if it keeps none."""
     used = (stats.get("cpu_stats") or {}).get("cpu_usage", {}).get("total_usage")
-    # An engine without an account says 0, and no container is there without having taken anything.
+    # An engine without an account says 0, but every real container has used some time.
     return used / 1e9 if used else None

@@ -1,7 +1,7 @@
 """Recipes of sandbox images: a folder under ``sandboxes/`` with a ``Dockerfile`` and a ``sandbox.toml``.
 
-A recipe's digest covers every file of its folder and of the recipes that it stands on (``FROM dgm/OTHER``), so an
-image's tag says exactly what it was made of.
+A recipe's digest covers every file of its folder and of its base recipes (``FROM dgm/OTHER``), so that an image's tag
+identifies its exact inputs.
 """
 
 import difflib
@@ -22,12 +22,12 @@ FIRST_UNPRIVILEGED_UID = 1000
 _TOOLS = "tools"
 _TOOLS_IN_SANDBOX = "/opt/dgm/tools"
 _OURS = "dgm/"
-"""Before the name of a recipe, where a Dockerfile's ``FROM`` names an image."""
+"""Prefix of a recipe's name in a Dockerfile's ``FROM``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a sandbox is made of, and what it may have by default."""
+    """The contents of a sandbox, and its default limits."""
 
     name: str
     folder: Path
@@ -39,24 +39,24 @@ class Recipe:
     user: int = 10001
     """Uid and gid under which everything runs."""
     packages: tuple[str, ...] = ()
-    """Debian packages of the image where no registry answers."""
+    """Debian packages of the image if no registry answers."""
     commands: tuple[str, ...] = ()
     """Programs that the host must offer for bubblewrap."""
     files: tuple[str, ...] = ()
-    """Patterns of absolute paths, each of which the host must have something of for bubblewrap."""
+    """Patterns of absolute paths; for bubblewrap, the host must have a match for each."""
     bases: tuple[str, ...] = ()
-    """Images that the Dockerfile starts from, ``dgm/OTHER`` where that is another recipe's."""
+    """Images that the Dockerfile starts from; ``dgm/OTHER`` is another recipe's."""
     tools: Path | None = None
-    """Host folder of the programs at ``/opt/dgm/tools``: its own, else those of a recipe that it stands on."""
+    """Host folder of the programs at ``/opt/dgm/tools``: its own, else a base recipe's."""
 
     @property
     def stands_on(self) -> tuple[str, ...]:
-        """Recipes whose images it is made from."""
+        """Base recipes: those whose images it is made from."""
         return tuple(base.removeprefix(_OURS) for base in self.bases if base.startswith(_OURS))
 
     @property
     def shown(self) -> tuple[Mount, ...]:
-        """What the image has of host files, for an engine that has no images."""
+        """The image's host files, for an engine that has no images."""
         return (Mount(self.tools, _TOOLS_IN_SANDBOX),) if self.tools else ()
 
     @property
@@ -67,7 +67,7 @@ class Recipe:
     def spec(
         self, labels: Mapping[str, str], mounts: Iterable[Mount] = (), lifetime_s: float = 3600.0
     ) -> SandboxSpec:
-        """A specification with the recipe's own limits."""
+        """Return a specification with the recipe's own limits."""
         return SandboxSpec(
             image=self.name,
             labels=labels,
@@ -81,16 +81,16 @@ class Recipe:
 
 
 def names(folder: Path | None = None) -> list[str]:
-    """The recipes that there are, sorted."""
+    """Return the names of all recipes, sorted."""
     folder = folder or asset("sandboxes")
     return sorted(path.parent.name for path in folder.glob("*/sandbox.toml"))
 
 
 def load(name: str, folder: Path | None = None) -> Recipe:
-    """The recipe called ``name``.
+    """Return the recipe called ``name``.
 
     Raises:
-        UserError: there is none, its ``sandbox.toml`` is wrong, or it stands on one with which that is so.
+        UserError: there is none, its ``sandbox.toml`` is wrong, or one of its base recipes is missing or wrong.
     """
     return _load(name, folder or asset("sandboxes"), ())
 

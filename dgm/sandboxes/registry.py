@@ -1,4 +1,4 @@
-"""Asks a registry how large images are, before they are pulled: the engine tells that only afterwards."""
+"""Ask a registry for the sizes of images before they are pulled: the engine knows them only afterwards."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 
 
 def download_bytes(references: Sequence[str]) -> int | None:
-    """What all of these weigh as they are sent, layers in common counted once; ``None`` where one cannot be told."""
+    """Return the bytes to transfer for all of these, with common layers counted once; ``None`` if one is unknown."""
     import requests
 
     layers: dict[str, int] = {}
@@ -36,7 +36,7 @@ def download_bytes(references: Sequence[str]) -> int | None:
 
 
 def split(reference: str) -> tuple[str, str, str]:
-    """Host, repository and tag (or digest) of a reference as the engine takes it."""
+    """Return host, repository and tag (or digest) of a reference, by the engine's rules."""
     name, at, digest = reference.partition("@")
     first, slash, rest = name.partition("/")
     host, path = (first, rest) if slash and re.search(r"[.:]|^localhost$", first) else (HUB_NAME, name)
@@ -73,7 +73,7 @@ def _asked(session: "Session", url: str) -> Mapping[str, Any]:
 
 
 def _token(session: "Session", challenge: str) -> str:
-    """A token for anybody; images that need a login are not estimated."""
+    """Return an anonymous token; images that need a login are not estimated."""
     asked = dict(_CHALLENGE.findall(challenge))
     realm = asked.pop("realm")
     answer = session.get(realm, params=asked, timeout=ANSWERS_WITHIN_S)

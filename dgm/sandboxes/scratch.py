@@ -1,7 +1,7 @@
-"""The host folder behind one bubblewrap sandbox: what it may write, and the note by which it is found again.
+"""The host folder behind one bubblewrap sandbox: its writable folders, and the note that identifies it later.
 
-As root the folder holds a tmpfs of the allowed size, so that the kernel itself bounds it. As an ordinary user
-it is a plain folder, and ``usage`` is what a watcher looks at.
+For root the folder holds a tmpfs of the allowed size, so that the kernel itself bounds it. For an ordinary user it is a
+plain folder, and a watcher checks ``usage``.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ from pathlib import Path
 from dgm.errors import Infrastructure
 
 WRITABLE = {"work": "/work", "agent": "/agent", "job": "/job", "tmp": "/tmp", "shm": "/dev/shm"}
-"""Folder of the scratch space → where a sandbox sees it."""
+"""Folder of the scratch space → its path inside a sandbox."""
 _NOSUID, _NODEV, _DETACH = 2, 4, 2
 BYTES_PER_FILE = 4096
-"""Smallest size of a file for the disk bound, so that empty ones cannot be made without end."""
+"""Minimum size of a file for the disk bound, so that the number of empty files is bounded too."""
 SANDBOX_UID = 10001
-"""Who a sandbox's user is unless its recipe says otherwise."""
+"""Default uid of a sandbox's user; a recipe may set another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +35,21 @@ class Scratch:
 
     @property
     def name(self) -> str:
-        """Unique on this host."""
+        """The folder's name, unique on this host."""
         return self.folder.name
 
     @property
     def disk(self) -> Path:
-        """Holds the writable folders."""
+        """The folder that holds the writable folders."""
         return self.folder / "disk"
 
     @property
     def etc(self) -> Path:
-        """Holds the few files of ``/etc`` that are made up."""
+        """The folder that holds the few made-up files of ``/etc``."""
         return self.folder / "etc"
 
     def create(self, note: "Note", disk_mb: int, uid: int, *, bounded: bool) -> None:
-        """Makes the folder, its note first; ``bounded`` (root only) as a tmpfs of ``disk_mb`` for ``uid``.
+        """Make the folder, its note first; ``bounded`` (root only) as a tmpfs of ``disk_mb`` for ``uid``.
 
         Raises:
             Infrastructure: the disk is full, or the kernel refused the mount.
@@ -70,11 +70,11 @@ class Scratch:
             raise Infrastructure(f"cannot prepare the sandbox folder {self.folder}: {error}") from error
 
     def usage(self) -> tuple[int, int]:
-        """Bytes and files that stand in the writable folders now."""
+        """Return the current bytes and files in the writable folders."""
         size = count = 0
         folders = [os.fspath(self.disk)]
         while folders:
-            # What vanishes or cannot be entered while one looks takes no part in the sum.
+            # Entries that vanish or cannot be entered meanwhile are not counted.
             with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
                 for entry in entries:
                     count += 1
@@ -84,7 +84,7 @@ class Scratch:
         return size, count
 
     def remove(self) -> None:
-        """Removes it with everything in it."""
+        """Remove the folder with everything in it."""
         _libc().umount2(os.fsencode(self.disk), _DETACH)
         with contextlib.suppress(FileNotFoundError):
             try:
@@ -96,7 +96,7 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a later process needs to know of a sandbox to clean up after it."""
+    """The data that a later process needs to clean up after a sandbox."""
 
     labels: Mapping[str, str]
     groups: Sequence[str]
@@ -104,10 +104,10 @@ class Note:
 
 
 def base() -> Path:
-    """The folder of all sandboxes of this user.
+    """Return the folder of all sandboxes of this user.
 
     Raises:
-        Infrastructure: somebody else put something there.
+        Infrastructure: another user put something there.
     """
     folder = Path(tempfile.gettempdir()) / f"dgm-sandboxes-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -118,17 +118,17 @@ def base() -> Path:
 
 
 def fresh_name() -> str:
-    """A name for a new sandbox."""
+    """Return a name for a new sandbox."""
     return f"dgm-{secrets.token_hex(8)}"
 
 
 def place(name: str) -> Scratch:
-    """The folder of that name, which does not exist yet."""
+    """Return the folder of that name, without creating it."""
     return Scratch(base() / name)
 
 
 def notes() -> list[tuple[Scratch, Note]]:
-    """All sandboxes of this user that still stand; one whose note cannot be read has no labels."""
+    """Return all existing sandboxes of this user; one whose note cannot be read has no labels."""
     found = []
     for folder in base().glob("dgm-*"):
         with contextlib.suppress(FileNotFoundError):
@@ -172,7 +172,7 @@ def _libc() -> ctypes.CDLL:
 
 
 def _open_folders(top: Path) -> None:
-    """Makes every folder accessible again: an agent may have closed its own to everybody, itself included."""
+    """Make every folder accessible again: an agent may have closed its own to everybody, itself included."""
     folders = [os.fspath(top)]
     while folders:
         folder = Path(folders.pop())

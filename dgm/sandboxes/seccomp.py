@@ -1,6 +1,7 @@
-"""Compiles ``sandboxes/seccomp.json`` (the format that Docker reads) to BPF, which is what bubblewrap takes.
+"""Compile ``sandboxes/seccomp.json`` (Docker's format) to BPF (bubblewrap's format).
 
-One file says for both engines what no sandbox may ask of the kernel. Only what that file uses is understood.
+One file defines, for both engines, the system calls that no sandbox may make. Only the features used in that file are
+supported.
 """
 
 import errno
@@ -24,13 +25,13 @@ Instruction = tuple[int, int, int, int]
 
 
 def profile() -> Path:
-    """The shipped profile."""
+    """Return the path of the shipped profile."""
     return asset("sandboxes", "seccomp.json")
 
 
 @functools.cache
 def filter_program(machine: str | None = None) -> bytes:
-    """The BPF program for ``machine`` (by default this one), as an array of ``struct sock_filter``.
+    """Return the BPF program for ``machine`` (by default this one), as an array of ``struct sock_filter``.
 
     Raises:
         Infrastructure: there is no table of system calls for that machine.
@@ -47,7 +48,7 @@ def filter_program(machine: str | None = None) -> bytes:
         (_JUMP_EQUAL, 1, 0, audit),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER_AT),
-        # Also turns away the x32 calls, which would slip past a comparison of numbers.
+        # This also rejects the x32 calls, which would pass a comparison of numbers.
         (_JUMP_GREATER, 0, 1, NEWEST),
         (_RETURN, 0, 0, _ERRNO | errno.ENOSYS),
     ]
@@ -70,9 +71,10 @@ def _denial(number: int, rule: Mapping[str, Any]) -> list[Instruction]:
 
 
 def _condition(argument: Mapping[str, Any]) -> list[Instruction]:
-    """Falls through when the argument matches, else skips one instruction.
+    """Return instructions that fall through if the argument matches, else skip one instruction.
 
-    Only the low half is compared: the kernel takes these arguments as 32 bits, garbage above must not help.
+    Only the low half is compared: the kernel takes these arguments as 32 bits, so garbage above must not bypass the
+    check.
     """
     load = (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * int(argument["index"]))
     value = int(argument["value"])

@@ -1,6 +1,6 @@
-"""Numbers of the system calls that ``sandboxes/seccomp.json`` names, for the machines where bubblewrap runs.
+"""Numbers of the system calls that ``sandboxes/seccomp.json`` names, for the machines that run bubblewrap.
 
-Kernel facts: a number never changes once it is given; ``None`` where a machine never had the call.
+The kernel never changes an assigned number; ``None`` if a machine never had the call.
 """
 
 ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}

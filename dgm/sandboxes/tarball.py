@@ -1,7 +1,7 @@
 """Snapshots as tar streams: the one way in which files enter and leave a sandbox.
 
-A stream that comes out of a sandbox is hostile: it is parsed in memory, nothing of it is ever unpacked on the
-host's disk, and links stay links.
+A stream that comes out of a sandbox is hostile. It is parsed in memory, never unpacked on the host's disk, and links
+stay links.
 """
 
 import io
@@ -16,12 +16,12 @@ from dgm.errors import AgentFault, Infrastructure
 
 MAX_FILES = 20_000
 _HEADER_BYTES = 2048
-"""Room for one entry's header, padding and long name, when a stream is bounded by its content."""
+"""Bytes for one entry's header, padding and long name, when a stream is bounded by its content."""
 _EXECUTABLE, _REGULAR, _LINK = 0o100755, 0o100644, 0o120000
 
 
 def pack(files: Snapshot) -> bytes:
-    """A tar stream of the snapshot, in which every file is writable by its owner."""
+    """Return a tar stream of the snapshot, in which every file is writable by its owner."""
     stream = io.BytesIO()
     now = int(time.time())
     with tarfile.open(
@@ -42,12 +42,12 @@ def pack(files: Snapshot) -> bytes:
 
 
 def stream_limit(limit_bytes: int) -> int:
-    """How long a tar stream can be whose content is within the limits."""
+    """Return the maximum bytes of a tar stream whose content is within the limits."""
     return limit_bytes + MAX_FILES * _HEADER_BYTES
 
 
 def unpack(stream: bytes, limit_bytes: int) -> dict[str, Entry]:
-    """The snapshot in a tar stream: files and links; devices, pipes and folders are left out.
+    """Return the snapshot in a tar stream: files and links; devices, pipes and folders are left out.
 
     Raises:
         AgentFault: stage ``size``: more than ``limit_bytes``, or more than ``MAX_FILES`` files.
@@ -66,12 +66,12 @@ def unpack(stream: bytes, limit_bytes: int) -> dict[str, Entry]:
 
 
 def too_large(limit_bytes: int) -> AgentFault:
-    """The error for a folder that is beyond its limit."""
+    """Return the error for a folder that exceeds its limit."""
     return AgentFault("size", f"more than {limit_bytes:,} bytes")
 
 
 def excluded(exclude: Iterable[str]) -> list[str]:
-    """Tests with which ``find`` leaves out the entries of just these names."""
+    """Return the tests with which ``find`` leaves out the entries of exactly these names."""
     literal = (re.sub(r"([*?\[\\])", r"\\\1", name) for name in exclude)
     return [word for name in literal for word in ("!", "-name", name)]
 

@@ -1,7 +1,7 @@
-"""Images of tasks that bring a Dockerfile, and of tasks whose workspace stands in their image.
+"""Images of tasks that bring a Dockerfile, and of tasks whose workspace is in their image.
 
-A Dockerfile may stand on a recipe (``FROM dgm/python``), on an image that the engine has, or on one that a registry
-offers. Only in the last case its steps have a network: where no registry answers, nothing else would.
+A Dockerfile may start from a recipe (``FROM dgm/python``), from an image that the engine has, or from one in a
+registry. Only in the last case its steps have a network: they would fail without a registry anyway.
 """
 
 import io
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 LABEL = "dgm.task"
 RECIPE = "dgm/"
-"""Before a recipe's name in a ``FROM``."""
+"""Prefix of a recipe's name in a ``FROM``."""
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$", re.IGNORECASE)
 _SAID = 300
 _HELD = """\
@@ -35,10 +35,10 @@ RUN cp -a {folder}/. /tmp/held && rm -rf /testbed /tmp/held/.git && mv /tmp/held
 
 
 def build(client: "DockerClient", context: Snapshot, tag: str) -> None:
-    """Builds the context's ``Dockerfile`` as ``tag``, unless there is such an image.
+    """Build the context's ``Dockerfile`` as ``tag``, unless there is such an image.
 
     Raises:
-        UserError: it cannot be built here; the message says what the builder said.
+        UserError: it cannot be built here; the message quotes the builder.
         Infrastructure: the engine failed.
     """
     if derived.image(client, tag) is not None:
@@ -53,26 +53,26 @@ def build(client: "DockerClient", context: Snapshot, tag: str) -> None:
 
 
 def hold(client: "DockerClient", image: str, folder: str, tag: str) -> None:
-    """Makes ``tag``: the image with its ``folder`` as a workspace with a baseline, unless there is such an image.
+    """Make ``tag``, the image with its ``folder`` as a workspace with a baseline, unless there is such an image.
 
     Raises:
-        UserError: there is no such image or folder, or the image lacks what sandboxes need.
+        UserError: there is no such image or folder, or the image lacks something that sandboxes need.
         Infrastructure: the engine failed.
     """
     if derived.image(client, image) is None:
-        # What was made from it does without it.
+        # The derived image does not need its source image.
         if derived.image(client, tag) is not None:
             return
         raise UserError(f"the engine has no image {image}: pull or build it first")
     held = f"{tag}-held"
     text = _HELD.format(image=image, folder=shlex.quote(folder))
-    # From the builder's cache, unless the name has come to mean another image.
+    # The builder's cache provides it, unless the name refers to another image by now.
     _built(client, {"Dockerfile": Entry(text.encode())}, held, network="none")
     derived.derive(client, held, tag)
 
 
 def _bases(text: str) -> list[str]:
-    """What a Dockerfile stands on; its own earlier stages left out."""
+    """Return the base images of a Dockerfile, without its own earlier stages."""
     found: list[str] = []
     stages: set[str] = {"scratch"}
     for line in text.splitlines():
@@ -87,7 +87,7 @@ def _bases(text: str) -> list[str]:
 
 
 def _found(client: "DockerClient", base: str) -> tuple[str, bool]:
-    """The engine's name of a base, and whether the engine has it; a recipe's image is built for it."""
+    """Return the engine's name of a base, and whether the engine has it; build a recipe's image for it."""
     recipe = base.removeprefix(RECIPE)
     if base != recipe and recipe in recipes.names():
         return images.ensure(client, recipes.load(recipe)), True

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 async def owned(make: Callable[[], T], dispose: Callable[[T], object]) -> T:
-    """What ``make`` returns; should the waiter be cancelled meanwhile, it is made and then disposed of."""
+    """Return the result of ``make``; if the waiter is cancelled meanwhile, finish it and then dispose of it."""
     making = asyncio.ensure_future(asyncio.to_thread(make))
     try:
         return await asyncio.shield(making)
@@ -20,7 +20,7 @@ async def owned(make: Callable[[], T], dispose: Callable[[T], object]) -> T:
 
 
 async def finished(work: Callable[[], object]) -> None:
-    """Does the work to its end even if the waiter is cancelled; the cancellation is raised afterwards."""
+    """Finish the work even if the waiter is cancelled; raise the cancellation afterwards."""
     working = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         await asyncio.shield(working)

@@ -1,6 +1,6 @@
 """``put`` and ``get`` of any sandbox, through its own ``exec``: only the sandbox's user touches the files.
 
-So a link that an agent planted can lead nowhere that the agent could not go itself.
+A link planted by an agent can therefore lead only to places that the agent can reach itself.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from dgm.protocols import Sandbox
 from dgm.sandboxes import tarball
 
 _PROCESSOR_S = 60.0
-"""Of the programs that read a folder: an agent may make one that takes for ever."""
+"""Processor seconds of the programs that read a folder: an agent may make one that takes forever."""
 _TIMEOUT_S = 240.0
-"""By the clock, on a machine that has other things to do."""
+"""Maximum wall time in seconds; it allows for a busy machine."""
 _PUT = 'mkdir -p -- "$1" && exec tar -x -m -f - -C "$1"'
 _GET = """
 exec 3>&1 2>/dev/null
@@ -26,7 +26,7 @@ pack() { list "$@" | tar -c --hard-dereference --null --verbatim-files-from -T -
 code=$({ { pack "$@" 4>&-; echo $? >&4; } | head -c "$limit" >&3; } 4>&1)
 exit "$code"
 """
-"""``find`` leaves out what is excluded: tar's own way takes minutes for folders nested thousands deep."""
+"""Script that reads a folder; ``find`` applies the exclusions, because tar needs minutes for deeply nested folders."""
 _NO_FOLDER, _LINK = 66, 67
 _NO_COMMAND = (126, 127)
 _GET_READABLE = 'chmod -R u+rwX -- "$1" 2>/dev/null; ' + _GET
@@ -34,7 +34,7 @@ _TAR_FILE_CHANGED = 1
 
 
 async def put(sandbox: Sandbox, files: Snapshot, target: str) -> None:
-    """Writes ``files`` below ``target``.
+    """Write ``files`` below ``target``.
 
     Raises:
         AgentFault: stage ``put``: they do not fit, or something in the sandbox is in their way.
@@ -52,15 +52,15 @@ async def put(sandbox: Sandbox, files: Snapshot, target: str) -> None:
 
 
 async def get(sandbox: Sandbox, source: str, *, limit_bytes: int, exclude: Sequence[str]) -> dict[str, Entry]:
-    """Reads the folder ``source`` back.
+    """Return the contents of the folder ``source``.
 
     Raises:
-        AgentFault: stage ``size``: it is beyond ``limit_bytes``; stage ``get``: there is no such folder, or what
-            the agent made of it cannot be read.
+        AgentFault: stage ``size``: it exceeds ``limit_bytes``; stage ``get``: there is no such folder, or the agent
+            made it unreadable.
         Infrastructure: the sandbox failed.
     """
     for script in (_GET, _GET_READABLE):
-        # One byte too many shows that there is more; a hollow file of a terabyte must not be read to its end.
+        # One byte over the limit shows that there is more; a sparse file of a terabyte must not be read to its end.
         bound = tarball.stream_limit(limit_bytes)
         done = await sandbox.exec(
             ["sh", "-c", script, "get", source, str(bound + 1), *tarball.excluded(exclude)],
@@ -83,5 +83,5 @@ async def get(sandbox: Sandbox, source: str, *, limit_bytes: int, exclude: Seque
         raise AgentFault("get", f"there is no folder {source} to read")
     if done.exit_code in _NO_COMMAND:
         raise Infrastructure(f"the sandbox has no tar or no find that works (exit {done.exit_code})")
-    # Everything below the folder is the agent's own doing, and its user could read all that was put there.
+    # The agent made everything below the folder itself, and its user could read all files that were put there.
     raise AgentFault("get", f"{source} cannot be read as the agent left it (tar exits {done.exit_code})")

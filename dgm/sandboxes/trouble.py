@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 async def called(purpose: str, call: Callable[[], T]) -> T:
-    """What a blocking call to the engine returns, from a thread.
+    """Run a blocking call to the engine in a thread, and return its result.
 
     Raises:
         Infrastructure: the engine failed.
@@ -22,7 +22,7 @@ async def called(purpose: str, call: Callable[[], T]) -> T:
 
 @contextlib.contextmanager
 def engine_trouble(purpose: str) -> Iterator[None]:
-    """Turns the library's errors into ones that say what was tried and what to do.
+    """Convert the library's errors to ones that give the attempted operation and the remedy.
 
     Raises:
         Infrastructure: the engine failed.
