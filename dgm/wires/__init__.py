@@ -1,4 +1,4 @@
-"""The three protocols on the wire: JSON that passes as it came, mended only where no client could read it."""
+"""The three protocols on the wire: JSON that passes unchanged, and is corrected only where no client could read it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -16,8 +16,8 @@ WIRES: Mapping[WireProtocol, Wire] = MappingProxyType(
 
 
 def whole_of(reply: WireReply, request: JsonObject) -> JsonObject:
-    """Return the whole answer that recorded bytes hold, streamed or not.
+    """Return the whole answer in recorded bytes, streamed or not.
 
-    Bytes that cannot be read, a refusal's among them, become as much of an answer as there is.
+    Unreadable bytes, a refusal's among them, become as much of an answer as they hold.
     """
     return parsed_answer(reply, WIRES[reply.protocol].reader(request))

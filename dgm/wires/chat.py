@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, as OpenAI itself and the many compatible servers speak it."""
+"""OpenAI's Chat Completions, in the dialects of OpenAI itself and of the many compatible servers."""
 
 from dgm.messages import WireProtocol
 from dgm.wires import chat_answer, chat_turns

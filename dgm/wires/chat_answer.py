@@ -1,4 +1,4 @@
-"""A whole chat completion: whether it is one, what is to be mended in it, what it took, and how it is streamed."""
+"""A whole chat completion: its validation, its corrections, its usage, and its form as a stream."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,9 +12,9 @@ from dgm.wires.values import Ids, arguments_text, characters, mend_halves, recor
 CALLED = ("tool_calls", "function_call")
 """Finish reasons that promise a call."""
 _WENT_WRONG = ("error", "abort", "insufficient_system_resource", "network_error")
-"""Finish reasons that tell a failure of the provider (OpenRouter, vLLM, DeepSeek, Zhipu)."""
+"""Finish reasons that signal a failure of the provider (OpenRouter, vLLM, DeepSeek, Zhipu)."""
 _MALFORMED = "malformed_function_call"
-"""Part of Gemini's finish reason where its model wrote a call that nobody can read."""
+"""Part of Gemini's finish reason if its model wrote an unreadable call."""
 
 _CUT_OFF = ("length", "max_tokens", "model_length", "MAX_TOKENS")
 _WITHHELD = ("content_filter", "refusal", "sensitive", "SAFETY")
@@ -28,11 +28,11 @@ _SAID = (
     "audio",
 )
 _TOLD = ("message", "detail", "msg", "error_msg", "error_message")
-"""Where servers say what is wrong when their answer is neither a completion nor of OpenAI's form."""
+"""Keys of error messages in answers that are neither a completion nor of OpenAI's form."""
 
 
 def call_ids(request: JsonObject) -> Ids:
-    """Return the ids that a conversation's calls have."""
+    """Return the ids of a conversation's calls."""
     turns = records(request.get("messages"))
     return Ids(call.get("id") for turn in turns for call in records(turn.get("tool_calls")))
 
@@ -46,16 +46,16 @@ def tool_names(request: JsonObject) -> frozenset[str]:
 
 
 def message_said(message: JsonObject) -> int:
-    """Return how many characters a message or a delta says, calls not counted."""
+    """Return the number of characters in a message or a delta, calls not counted."""
     return sum(_length(message[name]) for name in _SAID if name in message)
 
 
 def error_of_chunk(event: JsonObject, name: str) -> None:
-    """Raise the error that a chunk or a whole answer tells, if it tells one.
+    """Raise the error in a chunk or a whole answer, if there is one.
 
     Raises:
-        ErrorInAnswer: it tells one: as ``error``, as vLLM's bare record, in a choice (OpenRouter), as MiniMax's status,
-            or as a finish reason.
+        ErrorInAnswer: it holds an error: as ``error``, as vLLM's bare record, in a choice (OpenRouter), as MiniMax's
+            status, or as a finish reason.
     """
     error = event.get("error")
     if error and not (isinstance(error, Mapping) and error.get("code") in (0, "0") and event.get("choices")):
@@ -77,7 +77,7 @@ def error_of_chunk(event: JsonObject, name: str) -> None:
 
 
 def check(whole: JsonObject) -> None:
-    """Raise what is wrong with a whole answer; see ``Wire.check``.
+    """Raise an error for an invalid whole answer; see ``Wire.check``.
 
     Raises:
         ErrorInAnswer: it is an error.
@@ -103,7 +103,7 @@ def check(whole: JsonObject) -> None:
 
 
 def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
-    """Return the answer as the vendor's client can read it; see ``Wire.mended``."""
+    """Return the answer in a form that the vendor's client can read; see ``Wire.mended``."""
     whole = mend_halves(whole)
     choices = whole.get("choices")
     if not isinstance(choices, list):
@@ -118,7 +118,7 @@ def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
 def split(whole: JsonObject) -> Sequence[Event]:
     """Return the answer as the events of a stream, ``[DONE]`` included.
 
-    The usage stands in the last chunk with a choice: not every client expects a chunk without one.
+    The usage is in the last chunk with a choice: not every client expects a chunk without one.
     """
     kept = {name: value for name, value in whole.items() if name not in ("choices", "usage", "object")}
     top = {**kept, "object": "chat.completion.chunk"}
@@ -144,7 +144,7 @@ def split(whole: JsonObject) -> Sequence[Event]:
 
 
 def usage(whole: JsonObject, request: JsonObject) -> Usage:
-    """Return what the call took; see ``Wire.usage``."""
+    """Return the usage of the call; see ``Wire.usage``."""
     messages = [choice.get("message") for choice in records(whole.get("choices"))]
     said = sum(
         message_said(message) + characters(message.get("tool_calls"))
@@ -155,7 +155,7 @@ def usage(whole: JsonObject, request: JsonObject) -> Usage:
 
 
 def usage_record(whole: JsonObject, request: JsonObject) -> Mapping[str, Any]:
-    """Return the usage in the protocol's own form, estimated where it is missing."""
+    """Return the usage in the protocol's own form, estimated if it is missing."""
     used = usage(whole, request)
     return {
         "prompt_tokens": used.input_tokens,
@@ -165,7 +165,7 @@ def usage_record(whole: JsonObject, request: JsonObject) -> Mapping[str, Any]:
 
 
 def stop(whole: JsonObject) -> Stop:
-    """Return why the first choice stopped; calls count more than the reason, beside which many servers say ``stop``."""
+    """Return why the first choice stopped; calls outweigh the reason, because many servers say ``stop`` beside them."""
     choices = records(whole.get("choices"))
     choice: JsonObject = choices[0] if choices else {}
     message = choice.get("message")

@@ -1,4 +1,4 @@
-"""The tool calls of a streamed chat completion: which call a piece belongs to, and how the piece has to read."""
+"""The tool calls of a streamed chat completion: the assignment of pieces to calls, and the correction of pieces."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ _OWN = ("index", "id", "function", "custom")
 
 @dataclass(slots=True)
 class Call:
-    """One call as it was read so far."""
+    """One call as far as it was read."""
 
     at: int
     """Its place among the answer's calls, which is the index that is sent."""
     kind: str
-    """``function`` or ``custom``: where its name and its text are."""
+    """``function`` or ``custom``: the key that holds its name and its text."""
     given: str = ""
-    """The id that the server gave first."""
+    """The first id from the server."""
     id: str = ""
     """The id that is sent."""
     name: str = ""
     pieces: list[str] = field(default_factory=list)
-    """Of the arguments."""
+    """Pieces of the arguments."""
     more: Gathered = field(default_factory=Gathered)
     """Further fields of the call, such as a thought's signature."""
     inner: Gathered = field(default_factory=Gathered)
@@ -38,13 +38,13 @@ class Call:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of the call can be missing: it is named, and its arguments are JSON, or none at all."""
+        """Whether the call may be complete: it has a name, and its arguments are JSON, or there are none at all."""
         return bool(self.name) and (
             self.kind == "custom" or not self.arguments.strip() or is_json(self.arguments)
         )
 
     def entry(self) -> JsonObject:
-        """Return the call as it reads in a whole answer."""
+        """Return the call in the form of a whole answer."""
         text = mend_text(self.arguments)
         said = {"input": text} if self.kind == "custom" else {"arguments": text if text.strip() else "{}"}
         inner = {**self.inner.fields(), "name": self.name, **said}
@@ -55,7 +55,7 @@ class Calls:
     """The calls of one choice."""
 
     def __init__(self, ids: Callable[[], Ids], names: frozenset[str]) -> None:
-        """Take where new ids come from, and the names of the tools that were offered."""
+        """Take the source of new ids, and the names of the tools that were offered."""
         self.calls: list[Call] = []
         self._ids = ids
         self._names = names
@@ -63,7 +63,7 @@ class Calls:
         self._given: dict[str, Call] = {}
 
     def take(self, pieces: object) -> list[JsonObject] | None:
-        """Take the ``tool_calls`` of a delta and return them mended; None where they can be read as they are."""
+        """Take the ``tool_calls`` of a delta and return them corrected; None if they need no correction."""
         given = [pieces] if isinstance(pieces, dict) else pieces
         if not isinstance(given, list):
             return []
@@ -77,7 +77,7 @@ class Calls:
         return None if same else sent
 
     def _take(self, piece: JsonObject) -> JsonObject | None:
-        """Take one piece and return it mended; None where it repeats what was sent."""
+        """Take one piece and return it corrected; None if it repeats what was sent."""
         kind = "custom" if isinstance(piece.get("custom"), dict) else "function"
         key = "input" if kind == "custom" else "arguments"
         inner = piece.get(kind)
@@ -114,10 +114,10 @@ class Calls:
         return _piece(piece, call, began, {**inner, "name": new_name, key: text})
 
     def _find(self, slot: int | None, given: str, name: str, text: str) -> Call | None:
-        """Return the call that a piece continues; None where it begins a new one.
+        """Return the call that a piece continues; None if it begins a new one.
 
-        A known id tells, then the index, then the order. A second name begins a new call wherever the one before may be
-        whole: some servers give every call the same index, the same id, or none.
+        A known id decides, then the index, then the order. A second name begins a new call if the previous one may be
+        complete. Some servers give every call the same index, the same id, or none.
         """
         last = self.calls[-1] if self.calls else None
         call = self._given.get(given)
@@ -126,7 +126,7 @@ class Calls:
             return None if apart or (name and self._is_second(call, given, name, text)) else call
         call = self._slots.get(slot) if slot is not None else last
         if call is None:
-            # Without a name it begins nothing: the rest of a call whose head came under another index.
+            # Without a name it begins nothing: it is the rest of a call whose head had another index.
             return None if given or name else last
         if name and call.name and given and call.given:
             return None
@@ -135,7 +135,7 @@ class Calls:
         return None if name and self._is_second(call, given, name, text) else call
 
     def _is_second(self, call: Call, given: str, name: str, text: str) -> bool:
-        """Return whether a name, where the call has one, is another call's."""
+        """Return whether a name, if the call has one already, is another call's."""
         if not call.name or _repeats(call, given, name, text):
             return False
         if call.arguments.strip():
@@ -145,14 +145,14 @@ class Calls:
         return call.name in self._names
 
     def _rest_of_name(self, call: Call, name: str) -> str:
-        """Return what a further piece adds to the name: nothing where it only repeats it."""
+        """Return the addition of a further piece to the name: empty if it only repeats it."""
         if not name or call.name == name or call.name in self._names:
             return ""
         return name if call.name + name in self._names or not self._names else ""
 
 
 def _repeats(call: Call, given: str, name: str, text: str) -> bool:
-    """Return whether a piece says again a whole call that was sent, as some servers do at the end."""
+    """Return whether a piece repeats a whole call that was sent, as some servers do at the end."""
     same = bool(given) and given == call.given and name == call.name
     return same and bool(text.strip()) and text == call.arguments and is_json(text)
 

@@ -1,4 +1,4 @@
-"""Reads a streamed chat completion as it passes, and mends what the vendor's own client could not read."""
+"""Read a streamed chat completion as it passes, and correct what the vendor's own client could not read."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from dgm.wires.gather import Gathered, merged
 from dgm.wires.values import REPLACEMENT, Halves, Ids, has_half, mend_halves
 
 _ONCE = ("role", "id", "type", "name", "object", "finish_reason")
-"""Strings that do not go on in the next delta."""
+"""String fields that the next delta does not continue."""
 
 
 class ChatReader:
-    """Reads one answer; see ``StreamReader``."""
+    """A reader of one answer; see ``StreamReader``."""
 
     def __init__(self, request: JsonObject) -> None:
         """Take the request's body."""
@@ -36,7 +36,7 @@ class ChatReader:
         return None if read is event else [Event(read)]
 
     def finish(self, *, done: bool) -> Sequence[Event]:
-        """Return the last chunks that are missing; see ``StreamReader.finish``."""
+        """Return the missing last chunks; see ``StreamReader.finish``."""
         self._check_end(done)
         events: list[Event] = []
         for index, choice in self._choices.items():
@@ -58,7 +58,7 @@ class ChatReader:
 
     @property
     def spoken(self) -> bool:
-        """Whether content came."""
+        """Whether content has arrived."""
         return any(choice.is_spoken for choice in self._choices.values())
 
     def whole(self) -> JsonObject:
@@ -69,7 +69,7 @@ class ChatReader:
         return mended
 
     def _take(self, event: JsonObject) -> JsonObject:
-        """Return the chunk with its choices mended; the same one where nothing was to be mended."""
+        """Return the chunk with its choices corrected; the same one if nothing changed."""
         given = event.get("choices")
         self._note(event)
         if not isinstance(given, list):
@@ -150,7 +150,7 @@ class ChatReader:
         return Event({**top, "object": "chat.completion.chunk", "choices": choices, **more})
 
     def _whole_characters(self, event: JsonObject) -> JsonObject:
-        """Return the chunk without halves of surrogate pairs; a first half at the end of a field is held back."""
+        """Return the chunk without half surrogate pairs; hold back a first half at the end of a field."""
         choices = event.get("choices")
         rest = mend_halves({name: value for name, value in event.items() if name != "choices"})
         if not isinstance(choices, list):
@@ -181,7 +181,7 @@ class ChatReader:
 
 
 class _Choice:
-    """One of the answers that were asked for."""
+    """One of the requested answers."""
 
     def __init__(self, calls: Calls) -> None:
         self.calls = calls
@@ -191,7 +191,7 @@ class _Choice:
         self._more: dict[str, Any] = {}
 
     def take(self, choice: JsonObject, delta: JsonObject) -> JsonObject:
-        """Take one chunk's choice and return its delta mended, or the same one."""
+        """Take one chunk's choice and return its delta corrected, or the same one."""
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self.finish = reason
@@ -200,7 +200,7 @@ class _Choice:
         return self.take_delta(delta)
 
     def take_delta(self, delta: JsonObject) -> JsonObject:
-        """Take a delta and return it mended, or the same one."""
+        """Take a delta and return it corrected, or the same one."""
         pieces = delta.get("tool_calls")
         if pieces is None:
             self._message.add(delta)
@@ -212,7 +212,7 @@ class _Choice:
         return delta if calls is None else {**delta, "tool_calls": calls}
 
     def _add_more(self, choice: JsonObject) -> None:
-        """Keep fields beside the delta: probabilities and lists go on, others are said anew."""
+        """Keep fields beside the delta: extend probabilities and lists, and replace others."""
         for name, value in choice.items():
             if value is None or name in ("index", "delta", "message", "finish_reason"):
                 continue
@@ -221,16 +221,16 @@ class _Choice:
 
     @property
     def lacks_calls(self) -> bool:
-        """Whether it ends in a call that it does not hold."""
+        """Whether the finish reason promises a call that is missing."""
         called = self.finish in ("tool_calls", "function_call")
         return called and not self.calls.calls and "function_call" not in self._message.fields()
 
     def end(self) -> str:
-        """Return the finish reason that its content shows."""
+        """Return the finish reason that follows from the content."""
         return "tool_calls" if self.calls.calls else "stop"
 
     def whole(self, index: int) -> dict[str, Any]:
-        """Return the choice as it reads in a whole answer."""
+        """Return the choice in the form of a whole answer."""
         message = {"role": "assistant", "content": None, **self._message.fields()}
         if self.calls.calls:
             message["tool_calls"] = [call.entry() for call in self.calls.calls]
@@ -244,7 +244,7 @@ def _place(entry: object, at: int) -> object:
 
 
 def _with(delta: JsonObject, path: tuple[object, ...], text: str) -> dict[str, Any]:
-    """Return the delta with a text added at the end of the field that ``path`` names."""
+    """Return the delta with a text added at the end of the field at ``path``."""
     name, *rest = path
     name = str(name)
     if not rest:

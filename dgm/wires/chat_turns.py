@@ -1,4 +1,4 @@
-"""Requests of Chat Completions: how they are mended, read as neutral ones, and written."""
+"""Requests of Chat Completions: their correction, conversion to neutral form, and writing."""
 
 import json
 from collections.abc import Mapping
@@ -22,25 +22,25 @@ from dgm.wires.values import arguments_text, mend_each, mend_halves, mended_argu
 VENDOR = "openai-chat"
 LIMITS = ("max_completion_tokens", "max_tokens")
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
-"""Where compatible servers put it: DeepSeek and vLLM, vLLM and OpenRouter, OpenRouter."""
+"""Keys under which compatible servers put reasoning: DeepSeek and vLLM, vLLM and OpenRouter, OpenRouter."""
 _PLAIN_CALL = ("id", "type", "function", "index")
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "assistant": Role.ASSISTANT}
 
 
 def output_limit(body: JsonObject) -> int | None:
-    """Return the largest output limit that is asked for."""
+    """Return the largest requested output limit."""
     asked = [number for name in LIMITS if (number := whole_number(body.get(name))) is not None]
     return max(asked, default=None)
 
 
 def limited(body: JsonObject, tokens: int) -> JsonObject:
-    """Return the body with an output limit; ``max_tokens`` where it has none, which no server ignores."""
+    """Return the body with an output limit; under ``max_tokens`` if it has none, because no server ignores that key."""
     names = [name for name in LIMITS if body.get(name) is not None] or ["max_tokens"]
     return {**body, **dict.fromkeys(names, tokens)}
 
 
 def choices(body: JsonObject) -> int:
-    """Return how many answers are asked for."""
+    """Return the requested number of answers."""
     return max(1, whole_number(body.get("n")) or 1)
 
 
@@ -83,12 +83,12 @@ def read_reply(whole: JsonObject, request: JsonObject) -> Reply:
 
 
 def write_request(request: Request, model: str) -> JsonObject:
-    """Return the body that asks a neutral request."""
+    """Return the body for a neutral request."""
     body: dict[str, Any] = {"model": model, "messages": [_turn(message) for message in request.messages]}
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
         if not request.parallel:
-            # Left out where it is allowed, which is the default: some reasoning models refuse the word itself.
+            # Omit the choice when it is the default: some reasoning models refuse the word itself.
             body["parallel_tool_calls"] = False
     if request.tool_choice.startswith("tool:"):
         name = request.tool_choice.removeprefix("tool:")
@@ -170,7 +170,7 @@ def _reasoning(message: JsonObject) -> str:
 
 
 def _native(message: JsonObject) -> Native | None:
-    """Return the turn as it is to be sent back: only fields that servers take, and only where ours would lose some."""
+    """Return the turn to send back, with only fields that servers accept; None if the neutral form loses nothing."""
     kept = {name: message[name] for name in REASONING if message.get(name)}
     calls = [
         {name: call[name] for name in call if name != "index"} for call in records(message.get("tool_calls"))

@@ -1,4 +1,4 @@
-"""Tokens of one call, as each provider counts them, or estimated where it does not."""
+"""Tokens of one call, by each provider's count, or estimated without one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,16 +11,16 @@ _NOT_READ = ("model", "stream", "stream_options", "metadata", "user")
 
 
 def asked_characters(request: JsonObject) -> int:
-    """Return how many characters of a request the model reads, roughly."""
+    """Return the approximate number of characters of a request that the model reads."""
     return characters({name: value for name, value in request.items() if name not in _NOT_READ})
 
 
 def openai_usage(whole: JsonObject, request: JsonObject, said: int, read: str, wrote: str) -> Usage:
     """Return the usage of a call by one of OpenAI's protocols, or of a server that is compatible with it.
 
-    What is missing or 0 becomes characters / 4, so that no call counts as free. Where a total is given, it decides
-    whether reasoning is within the output or beside it (Gemini leaves it out of the output and in the total). Without
-    a total, reasoning that is larger than the output is beside it (xAI).
+    A count that is missing or 0 becomes characters / 4, so that no call counts as free. A given total decides whether
+    reasoning is within the output or beside it (Gemini counts it in the total but not in the output). Without a total,
+    reasoning that is larger than the output is beside it (xAI).
 
     Args:
         whole: the whole answer.
@@ -63,5 +63,5 @@ def openai_usage(whole: JsonObject, request: JsonObject, said: int, read: str, w
 
 
 def _split_by_cache(counts: Mapping[str, Any]) -> int:
-    """Return the input where it is given only as what the cache had and what it had not (DeepSeek)."""
+    """Return the input if it is given only as cached and uncached tokens (DeepSeek)."""
     return count_of(counts, "prompt_cache_hit_tokens") + count_of(counts, "prompt_cache_miss_tokens")

@@ -1,4 +1,4 @@
-"""What a wire sends of its own, and how it says that a provider's answer is none."""
+"""Events that a wire sends itself, and its errors for unusable answers of a provider."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ DONE = "[DONE]"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One server-sent event that is sent in place of what came, or beside it."""
+    """One server-sent event that replaces an original event, or accompanies it."""
 
     data: JsonObject | str
     """A JSON object, or ``DONE``."""
@@ -26,10 +26,10 @@ class Event:
 
 
 class Unreadable(Exception):
-    """The provider's answer is none: not JSON, cut off, no choice in it. The next try may bring one.
+    """The error for an unusable answer: not JSON, cut off, or without a choice. The next try may succeed.
 
     Attributes:
-        reply_whole: the answer to accept if the next try ends alike; None where nothing can be used.
+        reply_whole: the answer to accept if the next try ends alike; None if nothing can be used.
     """
 
     def __init__(self, message: str, reply_whole: JsonObject | None = None) -> None:
@@ -38,11 +38,11 @@ class Unreadable(Exception):
 
 
 class ErrorInAnswer(Exception):
-    """A successful answer, or an event of a stream, tells an error of the provider.
+    """The error of a provider in a successful answer or in an event of a stream.
 
     Attributes:
-        body: the error's JSON as it came, with the error itself under ``error`` where the provider nests it.
-        status: the HTTP status that the error names; None where it names none.
+        body: the error's JSON as it arrived, with the error itself under ``error`` if the provider nests it.
+        status: the HTTP status that the error names; None if it names none.
     """
 
     def __init__(self, body: JsonObject, status: int | None = None) -> None:

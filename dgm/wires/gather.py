@@ -1,4 +1,4 @@
-"""Puts the pieces of a streamed message together, whatever fields they have."""
+"""Join the pieces of a streamed message, whatever fields they have."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from dgm.messages import JsonObject
 from dgm.wires.values import mend_text
 
 _SET = frozenset(("role", "id", "type", "name", "index", "format", "signature", "object", "expires_at"))
-"""Fields that are said anew instead of continued."""
+"""Fields whose new value replaces the old one."""
 
 
 class Gathered:
@@ -18,7 +18,7 @@ class Gathered:
         self._others: dict[str, Any] = {}
 
     def add(self, delta: JsonObject, leave: tuple[str, ...] = ()) -> None:
-        """Add a delta's fields but those of ``leave``; null changes nothing."""
+        """Add a delta's fields except those in ``leave``; null changes nothing."""
         for name, value in delta.items():
             if value is None or name in leave:
                 continue
@@ -32,11 +32,11 @@ class Gathered:
                 self._add_other(name, value)
 
     def text(self, name: str) -> str:
-        """Return what was said under ``name``, if it is text."""
+        """Return the value of ``name``, if it is text."""
         return "".join(self._strings.get(name, ()))
 
     def fields(self) -> dict[str, Any]:
-        """Return everything that was added."""
+        """Return all added fields."""
         return {
             **{name: mend_text("".join(pieces)) for name, pieces in self._strings.items()},
             **self._others,
@@ -73,7 +73,7 @@ def merged(old: Any, new: Any) -> Any:  # noqa: ANN401  (any JSON)
 
 
 def _extended(old: list[Any], new: list[Any]) -> list[Any]:
-    """Return a list continued; a record with the index and type of the last one, or plain text after text, joins it."""
+    """Return a list continued; a record with the last one's index and type, or plain text after text, joins it."""
     extended = list(old)
     for entry in new:
         last = extended[-1] if extended else None

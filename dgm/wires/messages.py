@@ -1,4 +1,4 @@
-"""Anthropic's Messages, as Anthropic itself and the servers that are compatible speak it."""
+"""Anthropic's Messages, in the dialects of Anthropic itself and of compatible servers."""
 
 from dgm.messages import WireProtocol
 from dgm.wires import messages_answer, messages_turns, messages_writing

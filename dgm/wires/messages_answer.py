@@ -1,4 +1,4 @@
-"""A whole message of Anthropic's: whether it is one, what is to be mended in it, what it took, how it is streamed."""
+"""A whole message of Anthropic's: its validation, its corrections, its usage, and its form as a stream."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -30,16 +30,16 @@ _PIECES = {
 
 
 def call_ids(request: JsonObject) -> Ids:
-    """Return the ids that a conversation's calls have."""
+    """Return the ids of a conversation's calls."""
     blocks = [block for turn in records(request.get("messages")) for block in records(turn.get("content"))]
     return Ids(block.get("id") for block in blocks if block.get("type") == CALL)
 
 
 def raise_error(event: JsonObject, kind: str) -> None:
-    """Raise the error that an event or a whole answer tells, if it tells one.
+    """Raise the error in an event or a whole answer, if there is one.
 
     Raises:
-        ErrorInAnswer: it tells one.
+        ErrorInAnswer: it holds an error.
     """
     error = event.get("error")
     if kind == "error" or error:
@@ -52,7 +52,7 @@ def raise_error(event: JsonObject, kind: str) -> None:
 
 
 def check(whole: JsonObject) -> None:
-    """Raise what is wrong with a whole answer; see ``Wire.check``.
+    """Raise an error for an invalid whole answer; see ``Wire.check``.
 
     Raises:
         ErrorInAnswer: it is an error.
@@ -76,7 +76,7 @@ def check(whole: JsonObject) -> None:
 
 
 def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
-    """Return the answer as the vendor's client can read it; see ``Wire.mended``."""
+    """Return the answer in a form that the vendor's client can read; see ``Wire.mended``."""
     whole = mend_halves(whole)
     content = whole.get("content")
     if isinstance(content, str):
@@ -101,7 +101,7 @@ def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
 
 
 def mended_block(block: JsonObject, ids: Ids) -> JsonObject:
-    """Return a block with the fields that the vendor's client stands on; the same one where it has them."""
+    """Return a block with the fields that the vendor's client requires; the same one if it has them."""
     fixed: dict[str, Any] = {}
     kind = block.get("type")
     if not isinstance(kind, str) or not kind:
@@ -120,7 +120,7 @@ def mended_block(block: JsonObject, ids: Ids) -> JsonObject:
 
 
 def mended_counts(whole: JsonObject, request: JsonObject) -> JsonObject:
-    """Return a message's token counts, estimated where the client needs them and they are missing."""
+    """Return a message's token counts, estimated where the client requires missing ones."""
     counts = whole.get("usage")
     given: JsonObject = counts if isinstance(counts, dict) else {}
     missing = [name for name in ("input_tokens", "output_tokens") if type(given.get(name)) is not int]
@@ -161,7 +161,7 @@ def split(whole: JsonObject) -> Sequence[Event]:
 
 
 def usage(whole: JsonObject, request: JsonObject) -> Usage:
-    """Return what the call took; see ``Wire.usage``. What the cache read and wrote is counted beside the input."""
+    """Return the usage of the call; see ``Wire.usage``. The cache's read and written tokens are added to the input."""
     counts = whole.get("usage")
     given: Mapping[str, Any] = counts if isinstance(counts, Mapping) else {}
     cached = count_of(given, "cache_read_input_tokens")
@@ -184,7 +184,7 @@ def usage(whole: JsonObject, request: JsonObject) -> Usage:
 
 
 def said_characters(content: object) -> int:
-    """Return how many characters a content says."""
+    """Return the number of characters in a content."""
     if isinstance(content, str):
         return len(content)
     said = [
@@ -196,7 +196,7 @@ def said_characters(content: object) -> int:
 
 
 def end_of(content: Sequence[object]) -> str:
-    """Return the stop reason that a content shows."""
+    """Return the stop reason that follows from a content."""
     return (
         "tool_use"
         if any(isinstance(one, dict) and one.get("type") == CALL for one in content)
@@ -205,7 +205,7 @@ def end_of(content: Sequence[object]) -> str:
 
 
 def stop(whole: JsonObject) -> Stop:
-    """Return why the message stopped; a reason that is not known is taken for the one that its content shows."""
+    """Return why the message stopped; an unknown reason is replaced by the one that follows from the content."""
     stopped = _STOPS.get(str(whole.get("stop_reason")), Stop.END)
     called = any(block.get("type") == CALL for block in records(whole.get("content")))
     return Stop.TOOL_CALLS if called and stopped is Stop.END else stopped

@@ -1,4 +1,4 @@
-"""The content blocks of a streamed message, and which of them an event is about."""
+"""The content blocks of a streamed message, and the assignment of events to them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from dgm.wires.messages_answer import CALL, mended_block
 from dgm.wires.values import Ids, arguments_of, is_json, mend_text
 
 GROWING = {"text_delta": ("text", "text"), "thinking_delta": ("thinking", "thinking")}
-"""Types of deltas that are text → the type of their block, and its field and theirs."""
+"""Types of text deltas → the type of their block, and its field and theirs."""
 JSON_DELTA = "input_json_delta"
 
 
@@ -17,12 +17,12 @@ class Block:
     """One block of the content."""
 
     def __init__(self, at: int, block: JsonObject) -> None:
-        """Take its place in the content and how it began."""
+        """Take its place in the content and its initial form."""
         self.at = at
         self.block: dict[str, Any] = dict(block)
         self.stopped = False
         self._pieces: list[str] = []
-        """Of its text, its thinking or its input's JSON."""
+        """Pieces of its text, its thinking or its input's JSON."""
 
     @property
     def kind(self) -> str:
@@ -31,7 +31,7 @@ class Block:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of it can be missing, though the stream does not say that it stopped."""
+        """Whether the block may be complete, although the stream does not say that it stopped."""
         text = "".join(self._pieces)
         return self.stopped or "input" not in self.block or not text.strip() or is_json(text)
 
@@ -52,7 +52,7 @@ class Block:
                     self.block[name] = merged(self.block.get(name), value)
 
     def final(self) -> JsonObject:
-        """Return the block as it reads in a whole answer."""
+        """Return the block in the form of a whole answer."""
         text = "".join(self._pieces)
         if not text:
             return self.block
@@ -62,10 +62,10 @@ class Block:
 
 
 class Blocks:
-    """The blocks so far; places are counted anew, whatever index the server gave them."""
+    """The blocks so far; places are counted anew, regardless of the server's indices."""
 
     def __init__(self, ids: Callable[[], Ids]) -> None:
-        """Take where ids of calls come from."""
+        """Take the source of call ids."""
         self.blocks: list[Block] = []
         self._ids = ids
         self._made: Ids | None = None
@@ -87,13 +87,13 @@ class Blocks:
         return block
 
     def find(self, index: object) -> Block | None:
-        """Return the block that an event belongs to; without an index the last one."""
+        """Return the block of an event; without an index the last one."""
         if isinstance(index, int):
             return self._slots.get(index)
         return self.blocks[-1] if self.blocks else None
 
     def fitting(self, index: object, kind: str) -> Block | None:
-        """Return the block that a delta belongs to; None where it has to begin one.
+        """Return the block of a delta; None if the delta must begin a new one.
 
         Some proxies number text and calls wrongly; their text would be lost in a block of another type.
         """

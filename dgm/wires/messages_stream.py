@@ -1,4 +1,4 @@
-"""Reads a streamed message of Anthropic's as it passes, and mends what the vendor's own client could not read."""
+"""Read a streamed message of Anthropic's as it passes, and correct what the vendor's own client could not read."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +29,7 @@ _ENDS = ("stop_reason", "stop_sequence", "stop_details")
 
 
 class MessagesReader:
-    """Reads one answer; see ``StreamReader``."""
+    """A reader of one answer; see ``StreamReader``."""
 
     def __init__(self, request: JsonObject) -> None:
         """Take the request's body."""
@@ -59,11 +59,11 @@ class MessagesReader:
             read = self._whole_characters(read, kind)
         if read is event and not before and name:
             return None
-        # The vendor's client passes over events without a name.
+        # The vendor's client skips events without a name.
         return [*before, Event(read, name or kind)]
 
     def finish(self, *, done: bool) -> Sequence[Event]:
-        """Return the last events that are missing; see ``StreamReader.finish``."""
+        """Return the missing last events; see ``StreamReader.finish``."""
         if not self._message:
             raise Unreadable("the stream ended before it began")
         reason, blocks = self._message.get("stop_reason"), self._out.blocks
@@ -90,7 +90,7 @@ class MessagesReader:
 
     @property
     def spoken(self) -> bool:
-        """Whether content came."""
+        """Whether content has arrived."""
         return self._spoken
 
     def whole(self) -> JsonObject:
@@ -121,7 +121,7 @@ class MessagesReader:
                 return event
 
     def _begin(self) -> Event:
-        """Return the beginning that a stream lacks."""
+        """Return the beginning that the stream lacks."""
         event = self._start({"type": "message_start"})
         return _event(event or {})
 
@@ -143,7 +143,7 @@ class MessagesReader:
         if not isinstance(content, list):
             fixed["content"] = []
         for block in content if isinstance(content, list) else ():
-            # Anthropic begins with whole blocks where a container goes on.
+            # Anthropic begins with whole blocks where a container continues.
             self._out.begin(block, len(self._out.blocks)).stopped = True
             self._spoken = True
         counts = message.get("usage")
@@ -210,7 +210,7 @@ class MessagesReader:
         self._message.update(
             {name: value for name, value in delta.items() if value is not None and name != "usage"}
         )
-        # The vendor's client believes the last one, null included.
+        # The vendor's client uses the last value, null included.
         lost = {
             name: self._message[name] for name in _ENDS if self._message.get(name) and not delta.get(name)
         }
@@ -236,7 +236,7 @@ class MessagesReader:
                 events.append(_event({"type": "content_block_stop", "index": block.at}))
 
     def _close(self, events: list[Event]) -> None:
-        """Add what has to come before the end: blocks that stop, and a reason to stop."""
+        """Add the events that must precede the end: stops of blocks, and a stop reason."""
         self._stop_blocks(events)
         if not self._message.get("stop_reason"):
             self._message["stop_reason"] = end_of(self._out.content)
@@ -256,7 +256,7 @@ class MessagesReader:
         return {**event, "delta": {**mend_halves({**delta, name: ""}), name: text}}
 
     def _flushed(self, block: Block) -> list[Event]:
-        """Return the end of a text whose last half of a character never went on."""
+        """Return the end of a text whose trailing half surrogate pair was never completed."""
         deltas = [{"type": kind, _field(str(kind)): REPLACEMENT} for _, kind in self._halves.left(block.at)]
         return [
             _event({"type": "content_block_delta", "index": block.at, "delta": delta}) for delta in deltas

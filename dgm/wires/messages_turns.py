@@ -1,4 +1,4 @@
-"""Requests of Anthropic's Messages: how they are mended and read as neutral ones."""
+"""Requests of Anthropic's Messages: their correction and conversion to neutral form."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,16 @@ from dgm.wires.values import arguments_of, mend_each, mend_halves, records, text
 VENDOR = "anthropic"
 REASONING = frozenset(("thinking", "redacted_thinking"))
 _LEAST_THINKING = 1024
-"""The smallest ``budget_tokens`` that the provider takes."""
+"""The smallest ``budget_tokens`` that the provider accepts."""
 
 
 def output_limit(body: JsonObject) -> int | None:
-    """Return the output limit that is asked for."""
+    """Return the requested output limit."""
     return whole_number(body.get("max_tokens"))
 
 
 def limited(body: JsonObject, tokens: int) -> JsonObject:
-    """Return the body with an output limit, and with a budget for thinking that is below it, as it has to be."""
+    """Return the body with an output limit, and with a thinking budget below it, as the protocol requires."""
     thinking = body.get("thinking")
     budget = whole_number(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
     if budget is None or budget < tokens:
@@ -36,7 +36,7 @@ def choices(body: JsonObject) -> int:
 
 
 def mended_request(body: JsonObject) -> JsonObject:
-    """Return the body without calls of the history whose input is no object; see ``Wire.mended_request``."""
+    """Return the body without earlier calls whose input is no object; see ``Wire.mended_request``."""
     return mend_each(mend_halves(body), "messages", _mended_turn)
 
 
@@ -74,7 +74,7 @@ def read_reply(whole: JsonObject, request: JsonObject) -> Reply:
     stop, text = messages_answer.stop(mended), _text(content)
     used = messages_answer.usage(mended, request)
     if stop is Stop.REFUSAL:
-        # What was said before a refusal is not meant to be used, calls least of all.
+        # Content before a refusal is not meant to be used, least of all its calls.
         details = mended.get("stop_details")
         why = details.get("explanation") if isinstance(details, Mapping) else None
         return Reply(text or str(why or "The model refuses to answer."), (), stop, used)

@@ -1,4 +1,4 @@
-"""A neutral request as Anthropic's Messages takes it: turns that alternate, results first, marks for its cache."""
+"""Writing of a neutral request for Anthropic's Messages: alternating turns, results first, and cache marks."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _EFFORTS: Mapping[str, str] = {
     "max": "max",
 }
 _OUTPUT_TOKENS = 8_192
-"""Where a request leaves it open; the protocol does not."""
+"""Output limit for a request without one; the protocol requires it."""
 _MARK: Mapping[str, str] = {"type": "ephemeral"}
 
 Block = dict[str, Any]
@@ -28,10 +28,10 @@ Turn = dict[str, Any]
 
 
 def write_request(request: Request, model: str) -> JsonObject:
-    """Return the body that asks a neutral request.
+    """Return the body for a neutral request.
 
     Raises:
-        RequestRefused: there is nothing to answer, or an effort that the protocol has no word for.
+        RequestRefused: there is nothing to answer, or the protocol has no word for the effort.
     """
     turns = _turns(request.messages)
     system = "\n\n".join(m.text for m in request.messages if m.role is Role.SYSTEM and m.text.strip())
@@ -44,7 +44,7 @@ def write_request(request: Request, model: str) -> JsonObject:
     if system:
         arguments["system"] = [{"type": "text", "text": system, "cache_control": _MARK}]
     elif tools:
-        # What is marked covers all that stands before it, and tools stand before the system's text.
+        # A mark covers everything before it, and tools precede the system's text.
         tools[-1]["cache_control"] = _MARK
     _mark_users(turns)
     if tools:
@@ -65,7 +65,7 @@ def write_request(request: Request, model: str) -> JsonObject:
 
 
 def text_of(content: Iterable[Mapping[str, Any]]) -> str:
-    """Return what blocks say aloud."""
+    """Return the visible text of blocks."""
     return "".join(block["text"] for block in content if block["type"] == "text")
 
 
@@ -176,7 +176,7 @@ def _call(call: ToolCall) -> Block:
 
 
 def _id(given: str) -> str:
-    """Return an id that this protocol takes; ids of other vendors' calls may hold more."""
+    """Return an id that this protocol accepts; ids of other vendors' calls may have more characters."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", given)
 
 
@@ -189,7 +189,7 @@ def _text(text: str) -> Block:
 
 
 def _mark_users(turns: Sequence[Turn]) -> None:
-    """Mark where the next call's conversation will still be the same, and where the last one's was."""
+    """Mark the ends of the conversation's common prefix with the next call, and with the last one."""
     users = [turn for turn in turns if turn["role"] == "user"]
     for turn in users[-2:]:
         block = turn["content"][-1]

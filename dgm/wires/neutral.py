@@ -1,4 +1,4 @@
-"""What the three protocols do alike where their JSON becomes neutral requests and replies, or comes from them."""
+"""Shared conversions between the three protocols' JSON and neutral requests and replies."""
 
 import json
 import math
@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dgm.messages import JsonObject, Message, Tool, ToolCall
 
 FAILED = "The tool failed:\n"
-"""Before the result of a tool that failed, for which OpenAI's protocols have no mark."""
+"""Prefix of a failed tool's result; OpenAI's protocols have no mark for failure."""
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
 
 
 def text_of_parts(content: object) -> str:
-    """Return the text of a content; what is no text is named in brackets, such as ``[image_url]``."""
+    """Return the text of a content; name other parts in brackets, such as ``[image_url]``."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -26,14 +26,14 @@ def text_of_parts(content: object) -> str:
 
 
 def whole_number(value: object) -> int | None:
-    """Return a whole number, or None where it is none."""
+    """Return a whole number, or None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if math.isfinite(value) else None
 
 
 def floating(value: object) -> float | None:
-    """Return a number, or None where it is none."""
+    """Return a number, or None for any other value."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -45,7 +45,7 @@ def as_texts(value: object) -> tuple[str, ...]:
 
 
 def tool_choice_of(value: object) -> str:
-    """Return a request's choice of tools as ``Request`` names it."""
+    """Return a request's choice of tools in the words of ``Request``."""
     if isinstance(value, str):
         return {"any": "required"}.get(value, value) if value in ("none", "required", "any") else "auto"
     if not isinstance(value, Mapping):
@@ -64,7 +64,7 @@ def tool_of(described: JsonObject, schema: str, *, instead: object) -> Tool:
     Args:
         described: its name and description.
         schema: the field of ``described`` that holds its parameters.
-        instead: its name where it has none.
+        instead: the name for a tool without one.
     """
     parameters = described.get(schema)
     name, description = described.get("name") or instead or "", described.get("description") or ""
@@ -72,12 +72,12 @@ def tool_of(described: JsonObject, schema: str, *, instead: object) -> Tool:
 
 
 def schema_of(tool: Tool) -> JsonObject:
-    """Return a tool's parameters; a tool without any still needs the schema of an object."""
+    """Return a tool's parameters; without any, the schema of an empty object, which is still required."""
     return tool.parameters or {"type": "object", "properties": {}}
 
 
 def same_turn(message: Message, text: str, calls: Sequence[ToolCall]) -> bool:
-    """Return whether an agent sends a turn as the model said it; JSON may be written anew, as some clients do."""
+    """Return whether an agent repeats a turn unchanged, apart from rewritten JSON, which some clients send."""
     if message.text != text or len(message.calls) != len(calls):
         return False
     return all(

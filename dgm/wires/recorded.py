@@ -1,4 +1,4 @@
-"""Reads the recorded bytes of an answer."""
+"""Parse the recorded bytes of an answer."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _LINE = re.compile(r"\r\n|\n|\r")
 
 
 def parsed_answer(reply: WireReply, reader: StreamReader) -> JsonObject:
-    """Return the answer as JSON; of a stream that tells an error, or is cut off, what came before."""
+    """Return the answer as JSON; for a stream that holds an error or is cut off, the part before."""
     text = reply.content.decode("utf-8", "replace")
     if not reply.stream or reply.error or text.lstrip().startswith("{"):
         return _object(text)

@@ -1,4 +1,4 @@
-"""OpenAI's Responses, as OpenAI itself and the servers that are compatible speak them."""
+"""OpenAI's Responses, in the dialects of OpenAI itself and of compatible servers."""
 
 from dgm.messages import WireProtocol
 from dgm.wires import responses_answer, responses_turns

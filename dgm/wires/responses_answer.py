@@ -1,4 +1,4 @@
-"""A whole response: whether it is one, what is to be mended in it, what it took, and how it is streamed."""
+"""A whole response: its validation, its corrections, its usage, and its form as a stream."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ _TOLD = ("message", "detail", "msg")
 
 
 def error_of_event(event: JsonObject, kind: str) -> None:
-    """Raise the error that an event tells, if it tells one.
+    """Raise the error in an event, if there is one.
 
     Raises:
         ErrorInAnswer: the event is ``error`` or ``response.failed``, or holds an error.
@@ -47,7 +47,7 @@ def fail(response: JsonObject, *, failed: bool = False) -> None:
 
 
 def check(whole: JsonObject) -> None:
-    """Raise what is wrong with a whole answer; see ``Wire.check``.
+    """Raise an error for an invalid whole answer; see ``Wire.check``.
 
     Raises:
         ErrorInAnswer: it is an error, or failed.
@@ -71,7 +71,7 @@ def check(whole: JsonObject) -> None:
 
 
 def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
-    """Return the answer as the vendor's client can read it; see ``Wire.mended``."""
+    """Return the answer in a form that the vendor's client can read; see ``Wire.mended``."""
     whole = mend_halves(whole)
     output = whole.get("output")
     if not isinstance(output, list):
@@ -124,7 +124,7 @@ def split(whole: JsonObject) -> Sequence[Event]:
 
 
 def begun_response(given: object, request: JsonObject) -> dict[str, Any]:
-    """Return the response that a stream begins with, made from its last form where it lacks the first."""
+    """Return the response at the beginning of a stream, made from its last form if the first is missing."""
     known: JsonObject = given if isinstance(given, dict) else {}
     return {
         "id": known.get("id") or "resp_dgm_0",
@@ -140,12 +140,12 @@ def begun_response(given: object, request: JsonObject) -> dict[str, Any]:
 
 
 def usage(whole: JsonObject, request: JsonObject) -> Usage:
-    """Return what the call took; see ``Wire.usage``."""
+    """Return the usage of the call; see ``Wire.usage``."""
     return openai_usage(whole, request, said_characters(records(whole.get("output"))), "input", "output")
 
 
 def usage_record(whole: JsonObject, request: JsonObject) -> Mapping[str, Any]:
-    """Return the usage in the protocol's own form, estimated where it is missing."""
+    """Return the usage in the protocol's own form, estimated if it is missing."""
     used = usage(whole, request)
     return {
         "input_tokens": used.input_tokens,
@@ -157,7 +157,7 @@ def usage_record(whole: JsonObject, request: JsonObject) -> Mapping[str, Any]:
 
 
 def said_characters(items: Sequence[JsonObject]) -> int:
-    """Return how many characters the items say."""
+    """Return the number of characters in the items."""
     said = [value for item in items for name, value in item.items() if name not in _NOT_SAID]
     return sum(len(value) if isinstance(value, str) else _length(value) for value in said)
 

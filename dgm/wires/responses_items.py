@@ -1,4 +1,4 @@
-"""The output items of Responses: as they are put together from a stream, and as they have to read."""
+"""The output items of Responses: their assembly from a stream, and their correct form."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,15 +7,15 @@ from dgm.messages import JsonObject
 from dgm.wires.values import Ids, arguments_text, is_json, mend_text, records, texts
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-"""Types of calls that the agent executes → where what the model wrote is."""
+"""Types of calls that the agent executes → the field with the model's input."""
 OTHER_CALLS = ("local_shell_call", "shell_call", "apply_patch_call", "computer_call")
 _PREFIXES = {"message": "msg_", "function_call": "fc_", "custom_tool_call": "ctc_", "reasoning": "rs_"}
 _PARTS = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text", "summary_text": "text"}
-"""Types of parts → where their text is."""
+"""Types of parts → the field with their text."""
 
 
 def call_ids(request: JsonObject) -> Ids:
-    """Return the ids that a conversation's calls have."""
+    """Return the ids of a conversation's calls."""
     items = records(request.get("input"))
     return Ids(item.get("call_id") for item in items if not str(item.get("type")).endswith("_output"))
 
@@ -35,7 +35,7 @@ def new_part(kind: str) -> dict[str, Any]:
 
 
 class Names:
-    """Gives items ids, and calls ids of their own; the same answer always gets the same ones."""
+    """A generator of ids for items and calls; the same answer always gets the same ones."""
 
     def __init__(self, request: JsonObject) -> None:
         """Take the request's body."""
@@ -49,20 +49,20 @@ class Names:
         return f"{_PREFIXES.get(str(kind), 'item_')}dgm_{self._items}"
 
     def call_id(self, given: object) -> str:
-        """Return the call id ``given``, or a new one where it is none or taken."""
+        """Return the call id ``given``, or a new one if it is missing or taken."""
         if self._calls is None:
             self._calls = call_ids(self._request)
         return self._calls.take(given)
 
     def reserve(self, items: Sequence[JsonObject]) -> None:
-        """Keep the calls' own ids from being made for others."""
+        """Reserve the calls' own ids, so that no new id equals one."""
         if self._calls is None:
             self._calls = call_ids(self._request)
         self._calls.reserve(item["call_id"] for item in items if isinstance(item.get("call_id"), str))
 
 
 def mended_item(item: JsonObject, item_id: str, call_id: Callable[[object], str]) -> JsonObject:
-    """Return an item as the vendor's client can read it; the same one where nothing was to be mended."""
+    """Return an item in a form that the vendor's client can read; the same one if nothing changed."""
     kind = item.get("type")
     fixed: dict[str, Any] = {}
     if not isinstance(kind, str) or not kind:
@@ -95,13 +95,13 @@ class Item:
     """One output item of a stream."""
 
     def __init__(self, at: int, item: JsonObject, given_id: object) -> None:
-        """Take its place in the output, its first form with the ids that are sent, and its id as the server gave it."""
+        """Take its place in the output, its first form with the ids that are sent, and its id from the server."""
         self.at = at
         self.item = item
         self.given_id = given_id
         self.done = False
         self.parts: dict[tuple[str, int], list[str]] = {}
-        """Type and index of a part → its pieces; of a call's arguments: its field and 0."""
+        """Type and index of a part → its pieces; for a call's arguments: the field and 0."""
         self.annotations: dict[int, list[object]] = {}
 
     @property
@@ -111,7 +111,7 @@ class Item:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of it can be missing, though the stream does not say that it is done."""
+        """Whether the item may be complete, although the stream does not say that it is done."""
         if self.done or self.kind != "function_call":
             return True
         text = str(self.final()["arguments"])
@@ -135,7 +135,7 @@ class Item:
         return "".join(self.parts.get((kind, index), ()))
 
     def final(self) -> JsonObject:
-        """Return the item with what only its pieces told."""
+        """Return the item completed with the content of its pieces."""
         item, more = self.item, dict[str, Any]()
         if self.kind in CALLS:
             name = CALLS[self.kind]

@@ -1,4 +1,4 @@
-"""The items of a streamed response, and which of them an event is about."""
+"""The items of a streamed response, and the assignment of events to them."""
 
 from dgm.messages import JsonObject
 from dgm.wires.responses_answer import said_characters
@@ -6,22 +6,22 @@ from dgm.wires.responses_items import CALLS, Item, Names, mended_item
 
 
 class Output:
-    """The output items so far; places are counted anew, whatever index the server gave them."""
+    """The output items so far; places are counted anew, regardless of the server's indices."""
 
     def __init__(self, request: JsonObject) -> None:
         """Take the request's body."""
         self.items: list[Item] = []
         self.spoken = False
-        """Whether an item came with content."""
+        """Whether an item with content has arrived."""
         self._names = Names(request)
         self._slots: dict[int, Item] = {}
 
     def at(self, index: object) -> Item | None:
-        """Return the item that has the server's index, if any."""
+        """Return the item with the server's index, if any."""
         return self._slots.get(index) if isinstance(index, int) else None
 
     def is_said(self, item: JsonObject) -> bool:
-        """Note whether an item came with content."""
+        """Note whether an item has content; return whether any item so far had content."""
         self.spoken = self.spoken or str(item.get("type")) in CALLS or bool(said_characters([item]))
         return self.spoken
 
@@ -43,7 +43,7 @@ class Output:
         return item
 
     def find(self, event: JsonObject, kind: str) -> Item | None:
-        """Return the item that an event belongs to: by its index, else its id, else the last one of its type."""
+        """Return the item of an event: by its index, else its id, else the last one of its type."""
         index, item_id = event.get("output_index"), event.get("item_id")
         item = self.at(index)
         if item is not None and item.kind == kind:
@@ -55,7 +55,7 @@ class Output:
         return last if index is None else None
 
     def of_done(self, event: JsonObject, given: JsonObject) -> Item | None:
-        """Return the item that is said to be done; None where it was never announced."""
+        """Return the item in a done event; None if it was never announced."""
         own, kind = given.get("id"), given.get("type")
         if own:
             named = next((one for one in self.items if one.given_id == own and not one.done), None)
@@ -68,7 +68,7 @@ class Output:
         return item if item is not None and item.kind == kind and not item.done else None
 
     def final(self, given: object) -> object:
-        """Return the output of the final response: as it came where it is whole, else as the stream told it."""
+        """Return the output of the final response: unchanged if it is complete, else from the stream."""
         if not isinstance(given, list) or len(given) < len(self.items):
             return [item.final() for item in self.items]
         read = list(given)

@@ -1,4 +1,4 @@
-"""Reads a streamed response as it passes, and mends what the vendor's own client could not read."""
+"""Read a streamed response as it passes, and correct what the vendor's own client could not read."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,13 +20,13 @@ _TEXTS = {
     "response.reasoning_summary_text": ("reasoning", "summary_text", "summary_index", "text"),
     "response.reasoning_text": ("reasoning", "reasoning_text", "content_index", "text"),
 }
-"""Events of a text without ``.delta`` or ``.done`` → type of its item and part, name of its index, of its whole."""
+"""Prefixes of a text's events (without ``.delta`` or ``.done``) → its item and part types, index and text names."""
 _DELTAS = {f"{name}.delta": texts for name, texts in _TEXTS.items()}
 _DONES = {f"{name}.done": texts for name, texts in _TEXTS.items()}
 
 
 class ResponsesReader:
-    """Reads one answer; see ``StreamReader``."""
+    """A reader of one answer; see ``StreamReader``."""
 
     def __init__(self, request: JsonObject) -> None:
         """Take the request's body."""
@@ -38,7 +38,7 @@ class ResponsesReader:
         self._sequence = 0
         self._halves = Halves()
         self._last: dict[tuple[object, ...], JsonObject] = {}
-        """Text whose half is held → its last event."""
+        """Text with a held half surrogate pair → its last event."""
 
     def take(self, event: JsonObject, name: str, *, plain: bool = False) -> Sequence[Event] | None:
         """Take the next event; see ``StreamReader.take``."""
@@ -67,7 +67,7 @@ class ResponsesReader:
         return [*before, *([Event(read, str(read.get("type")))] if read is not None else [])]
 
     def finish(self, *, done: bool) -> Sequence[Event]:
-        """Return the last events that are missing; see ``StreamReader.finish``."""
+        """Return the missing last events; see ``StreamReader.finish``."""
         if self._ended:
             if not self._output() and self._ended != "response.incomplete":
                 raise Unreadable("the response holds no output", self.whole())
@@ -80,7 +80,7 @@ class ResponsesReader:
             if not item.is_whole:
                 raise Unreadable("the stream ended within the arguments of a tool call")
         ended = {**self._response, "status": "completed", "output": self._output()}
-        # Behind a text that is done a call may be missing, and the agent would take the text for its last word.
+        # A call may be missing after a completed text, and the agent would take the text as its last word.
         called = self._out.items[-1].kind in CALLS and all(item.done for item in self._out.items)
         if not (done or called):
             raise Unreadable("the stream ended without a final response", ended)
@@ -91,7 +91,7 @@ class ResponsesReader:
 
     @property
     def spoken(self) -> bool:
-        """Whether content came."""
+        """Whether content has arrived."""
         return self._spoken or self._out.spoken
 
     def whole(self) -> JsonObject:
@@ -140,7 +140,7 @@ class ResponsesReader:
         return event if given is response and not fixed else {**event, "response": {**response, **fixed}}
 
     def _identity(self, response: JsonObject) -> dict[str, Any]:
-        """Return the id that a response has to have: the first one; some proxies change it on the way."""
+        """Return the required id of a response: the first one, because some proxies change it later."""
         known = self._response.get("id") or response.get("id") or "resp_dgm_0"
         return {} if response.get("id") == known else {"id": known}
 
@@ -158,7 +158,7 @@ class ResponsesReader:
         return {**event, "output_index": item.at, "item": item.item}
 
     def _found(self, event: JsonObject, kind: str, before: list[Event]) -> Item:
-        """Return the item that an event belongs to; one that was never announced is announced now."""
+        """Return the item of an event; announce one that was never announced."""
         item = self._out.find(event, kind)
         if item is None:
             given = {"type": kind, "id": event.get("item_id"), "status": "in_progress"}
@@ -217,7 +217,7 @@ class ResponsesReader:
             text = item.text(part, index)
         text = arguments_text(text)
         if text and not item.text(part, index):
-            # Nothing told it before: agents that read only deltas would miss it.
+            # Send the text as a delta, because nothing told it before: agents that read only deltas would miss it.
             place = self._placed({**more, "delta": text}, item)
             before.append(self._event(kind.removesuffix(".done") + ".delta", place))
         if text:
@@ -280,7 +280,7 @@ class ResponsesReader:
         return {**event, "type": self._ended, "response": self._response}
 
     def _closed(self) -> list[Event]:
-        """Return the ends of items that lack them: some agents take items only from their ends."""
+        """Return the missing ends of items: some agents read items only from their ends."""
         events = []
         for item in self._out.items:
             if not item.done and self._ended == "response.completed":
@@ -291,7 +291,7 @@ class ResponsesReader:
         return events
 
     def _flushed(self) -> list[Event]:
-        """Return the ends of texts whose last half of a character never went on."""
+        """Return the ends of texts whose trailing half surrogate pair was never completed."""
         keys = self._halves.left()
         return [Event({**self._last[key], "delta": REPLACEMENT}, str(key[0])) for key in keys]
 

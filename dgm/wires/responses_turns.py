@@ -1,4 +1,4 @@
-"""Requests of Responses: how they are mended, read as neutral ones, and written."""
+"""Requests of Responses: their correction, conversion to neutral form, and writing."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ VENDOR = "openai-responses"
 ENCRYPTED = "reasoning.encrypted_content"
 _SPEAKERS = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "assistant": Role.ASSISTANT}
 _CALL_FIELDS = ("arguments", "input", "action", "operation")
-"""Where items that are calls say what is to be done."""
+"""Fields of call items that hold the input."""
 
 
 def output_limit(body: JsonObject) -> int | None:
-    """Return the output limit that is asked for."""
+    """Return the requested output limit."""
     return whole_number(body.get("max_output_tokens"))
 
 
@@ -86,7 +86,7 @@ def read_reply(whole: JsonObject, request: JsonObject) -> Reply:
 
 
 def write_request(request: Request, model: str) -> JsonObject:
-    """Return the body that asks a neutral request; nothing is kept at the provider.
+    """Return the body for a neutral request; the provider stores nothing.
 
     Raises:
         RequestRefused: the request holds stop texts, which the protocol does not have.
@@ -127,7 +127,7 @@ def _mended_item(item: Any) -> Any:  # noqa: ANN401  (any JSON)
 
 
 def _read_items(items: Sequence[JsonObject]) -> list[Message]:
-    """Return the turns of a conversation; items of the model that follow one another are one turn."""
+    """Return the turns of a conversation; consecutive items of the model are one turn."""
     turns: list[Message] = []
     said: list[JsonObject] = []
     for item in items:
@@ -184,7 +184,7 @@ def _thought(item: JsonObject) -> str:
 
 
 def _native(items: Sequence[JsonObject]) -> Native | None:
-    """Return the output as it is to be sent back; reasoning without its encryption would be looked for in vain."""
+    """Return the output to send back, without unencrypted reasoning, which the provider would look up in vain."""
     kept = [
         _returned(item) for item in items if item.get("type") != "reasoning" or item.get("encrypted_content")
     ]
@@ -194,7 +194,7 @@ def _native(items: Sequence[JsonObject]) -> Native | None:
 
 
 def _returned(item: JsonObject) -> JsonObject:
-    """Return an item as the provider takes it back: it refuses nulls of its own, and the status of reasoning."""
+    """Return an item in a form that the provider accepts: without nulls of its own and the status of reasoning."""
     dropped = "status" if item.get("type") == "reasoning" else ""
     return {name: value for name, value in item.items() if value is not None and name != dropped}
 
@@ -213,7 +213,7 @@ def _items(message: Message) -> list[JsonObject]:
 
 
 def _assistant(message: Message) -> list[JsonObject]:
-    """Return the turn's items; an empty turn has none, and reasoning without what it led to is refused."""
+    """Return the turn's items; none for an empty turn, because reasoning without its result is refused."""
     if not message.text and not message.calls:
         return []
     theirs: list[JsonObject] = []
@@ -229,7 +229,7 @@ def _assistant(message: Message) -> list[JsonObject]:
 
 
 def _said(text: str, theirs: Sequence[JsonObject]) -> JsonObject:
-    """Return our text; after reasoning under the id of the message that it led to, by which they are paired."""
+    """Return our text; after reasoning under the id of the resulting message, which pairs them."""
     paired = next((item["id"] for item in theirs if item.get("type") == "message" and "id" in item), None)
     if paired is None:
         return {"role": "assistant", "content": text}

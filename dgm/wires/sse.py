@@ -1,7 +1,7 @@
-"""Server-sent events of a provider's answer, each with the bytes that it came in.
+"""Server-sent events of a provider's answer, each with its original bytes.
 
-The answer is cut into blocks at its blank lines, so that the bytes of each event are known. What a block says is read
-by ``httpx2.EventSource``, but for the plain form that nearly all have.
+The answer is cut into blocks at its blank lines, so that the bytes of each event are known. ``httpx2.EventSource``
+parses a block, except for the plain form of nearly all blocks.
 """
 
 import json
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
-"""The last event of Responses repeats the whole answer, images included."""
+"""Maximum bytes of an event; the last event of Responses repeats the whole answer, images included."""
 
 _BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
 _PLAIN = re.compile(rb"(?:event: ?([^\n]*)\n)?data: ?([^\n]*)\n\n")
 """A block of one data line, with or without a name before it."""
 _LINE_END = re.compile(rb"\r\n?")
 _NOISE = frozenset(("ping", "keep-alive", "keepalive", "heartbeat", "null"))
-"""Data by which proxies keep a connection alive, and which no client can read."""
+"""Data by which proxies keep a connection alive; no client can read it."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -32,7 +32,7 @@ class Record:
     """One server-sent event that holds data."""
 
     raw: bytes
-    """The event's bytes as they came, its blank line included."""
+    """The event's original bytes, its blank line included."""
     name: str
     """The ``event:`` line; empty: none."""
     data: str
@@ -41,15 +41,15 @@ class Record:
 async def records(response: "httpx2.Response") -> AsyncIterator[Record]:
     """Yield the events of a response that hold data; comments and events without data are dropped.
 
-    Events that only a single line end parts make JSON that no client can read; they become several. A last event whose
-    blank line is missing counts where its data is whole. The caller closes the response.
+    If single line ends separate events, their JSON would be unreadable for clients; such data becomes several events. A
+    last event without its blank line counts if its data is whole. The caller closes the response.
 
     Raises:
         Unreadable: an event is larger than ``MAX_EVENT_BYTES``.
         httpx2.HTTPError: the connection broke.
     """
     async for raw, block in _blocks(response):
-        # Nearly all blocks have this form; the reader's layers cost more than all else that is done with them.
+        # Nearly all blocks have this form; the reader's layers would dominate the processing cost.
         plain = _PLAIN.fullmatch(block)
         if plain:
             found = [
@@ -82,7 +82,7 @@ async def _read(block: bytes) -> AsyncIterator[tuple[str, str]]:
 
 
 async def _blocks(response: "httpx2.Response") -> AsyncIterator[tuple[bytes, bytes]]:
-    """Yield each block of a response up to its blank line: as it came, and with its line ends as Unix writes them."""
+    """Yield each block of a response up to its blank line: its original bytes, and those with Unix line ends."""
     held, seen, first = bytearray(), 0, True
     async for chunk in response.aiter_bytes():
         held += chunk
@@ -104,7 +104,7 @@ async def _blocks(response: "httpx2.Response") -> AsyncIterator[tuple[bytes, byt
 
 
 def _apart(data: str) -> list[str]:
-    """Return the lines of an event's data where each is an event of its own; none where they are one."""
+    """Return the lines of an event's data if each is an event of its own; none if they are one event."""
     lines = [line for line in data.split("\n") if line.strip()]
     return lines if len(lines) > 1 and all(_is_whole(b"data:" + line.encode()) for line in lines) else []
 

@@ -1,4 +1,4 @@
-"""Odd values of other people's JSON: counts that are no numbers, halves of characters, arguments that are no text."""
+"""Odd values in other programs' JSON: counts that are no numbers, half surrogate pairs, arguments that are no text."""
 
 import itertools
 import json
@@ -10,7 +10,7 @@ from typing import Any
 from dgm.messages import JsonObject
 
 INVALID_JSON = "INVALID_JSON"
-"""Key under which a model's own malformed arguments are shown to it again: strict providers want an object."""
+"""Key under which a model sees its own malformed arguments again: strict providers require an object."""
 REPLACEMENT = "\ufffd"
 
 _CHARACTERS_PER_TOKEN = 4
@@ -19,7 +19,7 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def count(value: object) -> int:
-    """Return a number of tokens; 0 for anything that is none."""
+    """Return a number of tokens; 0 for any other value."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -40,12 +40,12 @@ def count_of(counts: object, *names: str) -> int:
 
 
 def estimate(characters: int) -> int:
-    """Return the tokens that a text takes, roughly; at least 1."""
+    """Return the estimated tokens of a text; at least 1."""
     return max(1, -(-characters // _CHARACTERS_PER_TOKEN))
 
 
 def characters(value: object) -> int:
-    """Return how many characters the strings of a JSON value hold, names of fields included."""
+    """Return the number of characters in the strings of a JSON value, names of fields included."""
     match value:
         case str():
             return len(value)
@@ -58,7 +58,7 @@ def characters(value: object) -> int:
 
 
 def texts(parts: object, *keys: str) -> str:
-    """Return all strings under ``keys`` of a list of records, joined; a string as it is."""
+    """Return all strings under ``keys`` of a list of records, joined; a string unchanged."""
     if isinstance(parts, str):
         return parts
     if not isinstance(parts, list | tuple):
@@ -68,7 +68,7 @@ def texts(parts: object, *keys: str) -> str:
 
 
 def has_half(value: object) -> bool:
-    """Return whether a string of the value holds half a surrogate pair. Fast: every chunk is looked through."""
+    """Return whether a string of the value holds half a surrogate pair; fast, because it checks every chunk."""
     if isinstance(value, str):
         return not value.isascii() and _HALF.search(value) is not None
     if isinstance(value, dict):
@@ -87,7 +87,7 @@ def mend_text(text: str) -> str:
 
 
 def mend_halves(value: Any) -> Any:  # noqa: ANN401  (any JSON)
-    """Return the value without halves of surrogate pairs; the same object where it holds none."""
+    """Return the value without half surrogate pairs; the same object if it holds none."""
     if not has_half(value):
         return value
     match value:
@@ -100,7 +100,7 @@ def mend_halves(value: Any) -> Any:  # noqa: ANN401  (any JSON)
 
 
 class Halves:
-    """Holds the first half of a surrogate pair back until the text that it belongs to goes on."""
+    """A buffer that holds the first half of a surrogate pair back until its text continues."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[object, ...], str] = {}
@@ -109,7 +109,7 @@ class Halves:
         return bool(self._held)
 
     def join(self, key: tuple[object, ...], text: str) -> str:
-        """Return the next piece of the text ``key`` without halves; a first half at its end is held."""
+        """Return the next piece of the text ``key`` without halves; hold a first half at its end."""
         if not text:
             return text
         text = self._held.pop(key, "") + text
@@ -119,7 +119,7 @@ class Halves:
         return mend_text(text)
 
     def left(self, *prefix: object) -> list[tuple[object, ...]]:
-        """Return the keys that begin with ``prefix`` and whose text never went on, and forget their halves."""
+        """Return the keys that begin with ``prefix`` and whose text never continued, and forget their halves."""
         keys = [key for key in self._held if key[: len(prefix)] == prefix]
         for key in keys:
             del self._held[key]
@@ -136,7 +136,7 @@ def is_json(text: str) -> bool:
 
 
 def arguments_text(arguments: object) -> str:
-    """Return a call's arguments as text; some servers send an object, some nothing where there are none."""
+    """Return a call's arguments as text; some servers send an object, or nothing instead of empty arguments."""
     if isinstance(arguments, str):
         return arguments
     return json.dumps(arguments if arguments is not None else {}, ensure_ascii=False)
@@ -158,14 +158,14 @@ def arguments_of(text: object) -> dict[str, Any]:
 
 
 def mended_arguments(arguments: object) -> object:
-    """Return arguments of an earlier call as a strict provider takes them: the text of a JSON object."""
+    """Return arguments of an earlier call in a form that strict providers accept: the text of a JSON object."""
     if isinstance(arguments, str) and arguments.lstrip().startswith("{") and is_json(arguments):
         return arguments
     return json.dumps(arguments_of(arguments))
 
 
 class Ids:
-    """The ids of a conversation's calls; gives each new call one that is not taken.
+    """A generator of ids for a conversation's calls; each new call gets an unused one.
 
     The same request and the same answer always give the same ids.
     """
@@ -175,19 +175,19 @@ class Ids:
         self._made: Iterator[str] = (f"{prefix}{number}" for number in itertools.count())
 
     def take(self, given: object) -> str:
-        """Return the id ``given``, or a new one where it is none or taken."""
+        """Return the id ``given``, or a new one if it is missing or taken."""
         name = given if isinstance(given, str) and given and given not in self._taken else ""
         name = mend_text(name) or next(made for made in self._made if made not in self._taken)
         self._taken.add(name)
         return name
 
     def reserve(self, given: Iterable[object]) -> None:
-        """Keep these ids from being made for another call."""
+        """Reserve these ids, so that no other call gets one."""
         self._made = itertools.filterfalse({*given}.__contains__, self._made)
 
 
 def mend_each(owner: JsonObject, name: str, mend: Callable[[Any], Any]) -> JsonObject:
-    """Return an object whose list ``name`` has every entry mended; the same object where nothing was to mend."""
+    """Return an object with every entry of its list ``name`` corrected; the same object if nothing changed."""
     given = owner.get(name)
     if not isinstance(given, list):
         return owner
@@ -198,5 +198,5 @@ def mend_each(owner: JsonObject, name: str, mend: Callable[[Any], Any]) -> JsonO
 
 
 def records(value: object) -> Sequence[JsonObject]:
-    """Return the objects of a list; nothing where it is none."""
+    """Return the objects of a list; empty for any other value."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

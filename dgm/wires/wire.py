@@ -1,7 +1,7 @@
-"""The seam between the gateway and a protocol: what reads, mends and counts its requests and answers.
+"""The seam between the gateway and a protocol: reading, correcting and counting its requests and answers.
 
-All of it is pure: no clock, no connection, no vendor's package. JSON is passed on as it came wherever the vendor's own
-client can read it.
+All of it is pure: no clock, no connection, no vendor's package. JSON passes unchanged if the vendor's own client can
+read it.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from dgm.wires.events import Event
 
 
 class StreamReader(Protocol):
-    """Reads one streamed answer and says what is to be mended in it."""
+    """A reader of one streamed answer that determines the corrections."""
 
     def take(self, event: JsonObject, name: str, *, plain: bool = False) -> Sequence[Event] | None:
         """Take the next event; every event with JSON data is given here, in order.
@@ -22,35 +22,35 @@ class StreamReader(Protocol):
         Args:
             event: the event's data. It is not changed, and parts of it are kept.
             name: the ``event:`` line; empty: none.
-            plain: no string of it can hold half a surrogate pair, so none is looked for.
+            plain: no string of it can hold half a surrogate pair, so the search for one is skipped.
 
         Returns:
-            None: the event passes as it came. Otherwise what is sent in its place, which may be nothing.
+            None: the event passes unchanged. Otherwise the events to send in its place, possibly none.
 
         Raises:
-            ErrorInAnswer: the event tells an error.
+            ErrorInAnswer: the event holds an error.
         """
         ...
 
     def finish(self, *, done: bool) -> Sequence[Event]:
-        """Return what is missing at the end; to be called once the stream has ended by itself.
+        """Return the missing events at the end; call it once the stream has ended by itself.
 
         Args:
-            done: a ``[DONE]`` came. To send it on, or to add it, is left to the caller.
+            done: whether a ``[DONE]`` arrived. The caller sends it on, or adds it.
 
         Raises:
-            Unreadable: the answer cannot be whole. Where its ``reply_whole`` is set and the caller accepts it all the
+            Unreadable: the answer cannot be whole. If its ``reply_whole`` is set and the caller accepts it all the
                 same, ``finish(done=True)`` gives the events that close it.
         """
         ...
 
     @property
     def spoken(self) -> bool:
-        """Whether some of the answer's content came: it cannot be asked for again unseen."""
+        """Whether some of the answer's content has arrived: a retry would be visible."""
         ...
 
     def whole(self) -> JsonObject:
-        """Return what came so far as the answer would be without streaming, mended."""
+        """Return the answer so far in its form without streaming, corrected."""
         ...
 
 
@@ -60,32 +60,35 @@ class Wire:
 
     protocol: WireProtocol
     path: str
-    """Below ``/v1``."""
+    """Path below ``/v1``."""
     turns: str
-    """The list of a request that grows with the conversation."""
+    """Name of the request's list that grows with the conversation."""
     reader: Callable[[JsonObject], StreamReader]
-    """Request's body → a reader of its streamed answer."""
+    """Function from a request's body to a reader of its streamed answer."""
     mended: Callable[[JsonObject, JsonObject], JsonObject]
-    """Whole answer, request's body → the answer mended; the same object where nothing was to be mended."""
+    """Function from a whole answer and the request's body to the corrected answer; the same object if unchanged."""
     check: Callable[[JsonObject], None]
-    """Takes a whole answer; raises ``ErrorInAnswer`` or ``Unreadable`` where it is none."""
+    """Check of a whole answer; raises ``ErrorInAnswer`` or ``Unreadable`` if it is invalid."""
     split: Callable[[JsonObject], Sequence[Event]]
-    """Whole answer → all events of a stream that tells it, ``[DONE]`` included where the protocol has one."""
+    """Function from a whole answer to all events of its stream, ``[DONE]`` included if the protocol has one."""
     usage: Callable[[JsonObject, JsonObject], Usage]
-    """Whole answer, request's body → tokens as the provider counted them, else estimated. ``calls`` is 1."""
+    """Function from a whole answer and the request's body to the usage, counted or else estimated; ``calls`` is 1."""
     stop: Callable[[JsonObject], Stop]
-    """Whole answer → why it stopped."""
+    """Function from a whole answer to why it stopped."""
     output_limit: Callable[[JsonObject], int | None]
-    """Request's body → the largest output limit that it asks for, under any name."""
+    """Function from a request's body to its largest output limit, under any name."""
     limited: Callable[[JsonObject, int], JsonObject]
-    """Request's body, tokens → the body with that output limit, under the names that it uses or else the usual one."""
+    """Function that sets a body's output limit in tokens, under the names that it uses or else the usual one."""
     choices: Callable[[JsonObject], int]
-    """Request's body → how many answers it asks for."""
+    """Function from a request's body to its number of answers."""
     mended_request: Callable[[JsonObject], JsonObject]
-    """Request's body → the body that a strict provider takes; the same object where nothing was to be mended."""
+    """Function from a request's body to one that strict providers accept; the same object if nothing changed."""
     read_request: Callable[[JsonObject], Request]
-    """Request's body → neutral request for people, evidence and replays; never raises."""
+    """Function from a request's body to a neutral request for people, evidence and replays; never raises."""
     read_reply: Callable[[JsonObject, JsonObject], Reply]
-    """Whole answer, request's body → neutral reply; never raises."""
+    """Function from a whole answer and the request's body to a neutral reply; never raises."""
     write_request: Callable[[Request, str], JsonObject]
-    """Neutral request, the model's own name → body. Raises ``RequestRefused`` for what the protocol cannot say."""
+    """Function from a neutral request and the model's own name to a body.
+
+    It raises ``RequestRefused`` for features that the protocol does not have.
+    """
