@@ -1,1 +1,1 @@
-"""The command line: parsing, printing and exit codes; all else is asked of the layers below."""
+"""The command line: parsing, printing and exit codes; the layers below do the rest."""

@@ -24,7 +24,7 @@ from dgm.show.safe import one_line
 from dgm.simulate import PLAN as SIMULATION
 
 WIDTH = 300
-"""Characters at most of why a child waits no longer."""
+"""Maximum length of the reason why a child no longer waits, in characters."""
 
 
 @click.command()
@@ -88,7 +88,7 @@ def _print(run: Run, *, as_json: bool) -> None:
 
 
 def _answer(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool) -> None:
-    # All are looked up before the first is answered: a slip of the pen in the third changes nothing.
+    # Look up all names before answering the first: a typo in the third must change nothing.
     answers = {_found(run, name): Answer(yes, reason) for name, yes in wanted.items()}
     before = {action: _unread(run, action) for action in answers}
     for action, answer in answers.items():
@@ -117,7 +117,7 @@ def _answer(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool)
 
 
 def _unread(run: Run, action: ActionId) -> str:
-    """What was answered already and is replaced; empty where nothing was."""
+    """Return the earlier answer that is replaced; empty if there is none."""
     try:
         earlier = read_answer(run.folder, action)
     except NoAnswer:
@@ -148,7 +148,7 @@ def _why_not(run: Run, action: ActionId | None) -> str:
 
 @dataclass(slots=True)
 class _Said:
-    """What a person does about one child."""
+    """A person's answer about one child."""
 
     key: str
     reason: str = ""
@@ -188,7 +188,7 @@ def _ask(run: Run) -> None:
 
 
 def _next(run: Run, seen: Collection[ActionId]) -> ActionId | None:
-    """Of those that wait by now: others may be decided, and begin to wait, while a person reads."""
+    """Return the next child that waits now: while a person reads, others may be decided or begin to wait."""
     run.follow()
     return next((action for action in run.tree.waiting if action not in seen), None)
 

@@ -10,12 +10,12 @@ from dgm.show.safe import one_line
 
 
 def diff_of(run: Run, one: Waiting) -> bytes:
-    """What the child changed against its first parent."""
+    """Return the child's change against its first parent."""
     return run.repository.diff(run.tree.agents[one.child.parents[0]].commit, one.child.commit)
 
 
 def child_record(run: Run, action: ActionId, one: Waiting) -> dict[str, Any]:
-    """A child that waits, and what was answered for it but not read yet."""
+    """Return a waiting child as a record, with an answer that the search has not read yet."""
     lines = diff_of(run, one).split(b"\n")
     child, most = one.child, run.config["settings"]["gates"]["approve_s"]
     record: dict[str, Any] = {
@@ -41,10 +41,10 @@ def child_record(run: Run, action: ActionId, one: Waiting) -> dict[str, Any]:
 
 
 def child_lines(record: dict[str, Any], now: float) -> list[str]:
-    """The same for people.
+    """Return a waiting child as lines for people.
 
     Args:
-        record: of ``child_record``.
+        record: from ``child_record``.
         now: Unix time.
     """
     parents = " and ".join(map(str, record["parents"]))
@@ -63,7 +63,7 @@ def child_lines(record: dict[str, Any], now: float) -> list[str]:
 
 
 def clock(seconds: float) -> str:
-    """A time as people say it: ``40 s``, ``5 min``, ``3 h``, ``2 d``."""
+    """Return a duration in seconds as people say it: ``40 s``, ``5 min``, ``3 h``, ``2 d``."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -71,5 +71,5 @@ def clock(seconds: float) -> str:
 
 
 def number_of(text: str) -> ActionId | None:
-    """The child that a person names: its number; None where it is none."""
+    """Return the number of the child that a person names; None if the text is no number."""
     return ActionId(int(text)) if re.fullmatch(r"[0-9]{1,15}", text) else None

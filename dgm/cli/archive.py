@@ -1,4 +1,4 @@
-"""``dgm archive``: a run as one file to publish, back into a run, and whether either is what its log says."""
+"""``dgm archive``: pack a run into one file to publish, unpack it, and check that either matches its log."""
 
 import sys
 from collections.abc import Iterator
@@ -91,7 +91,7 @@ def unpack(file: str, folder: Path | None, as_json: bool) -> None:
 
 
 def _addresses(settings: object) -> Iterator[str]:
-    """Where another's settings would send model calls, and the variables they would take keys from."""
+    """Yield the addresses for model calls and the variables of keys that the settings of a packed run name."""
     if not isinstance(settings, dict):
         return
     for name, value in settings.items():

@@ -1,4 +1,4 @@
-"""``dgm archive gc`` and ``rm``: what runs no longer need, and whole runs; both say first what they free."""
+"""``dgm archive gc`` and ``rm``: remove unneeded parts of runs, and whole runs; both first say what they free."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -86,10 +86,10 @@ def rm(run_names: tuple[str, ...], yes: bool, dry_run: bool, as_json: bool) -> i
 
 
 def _agreed(count: int, size: int, *, as_json: bool) -> bool:
-    """Whether a person on a terminal agrees.
+    """Return whether a person on a terminal agrees.
 
     Raises:
-        UserError: nobody can be asked.
+        UserError: there is no terminal to ask on.
     """
     if as_json or not sys.stdin.isatty() or not sys.stdout.isatty():
         raise UserError(
@@ -108,12 +108,12 @@ def _run_folder(name: str) -> Path:
 
 def _all_runs() -> list[Path]:
     places = {place.resolve(): place for place in archive_folders()}
-    # What is hidden was not finished, and is looked for as that.
+    # Hidden entries are unfinished; the search for leftovers finds them.
     return [run for place in places.values() for run in runs_in(place) if not run.name.startswith(".")]
 
 
 def _removed(beside: Sequence[Leftover]) -> Iterator[str]:
-    """Remove leftovers; yield why one could not be."""
+    """Remove leftovers; yield a reason for each that could not be removed."""
     for left in beside:
         try:
             remove(left)

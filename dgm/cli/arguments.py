@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and how an agent of a run is named."""
+"""Arguments that several commands share, and the names of a run's agents."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ class Amount(click.FloatRange):
         super().__init__(min=least or 0.0, min_open=least is None)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number."""
+        """Return the number."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is no amount", param, ctx)
@@ -55,7 +55,7 @@ agent_argument = click.argument("agent_name", metavar="AGENT")
 
 
 def open_run(name: str) -> Run:
-    """A run by name or path, to read.
+    """Open a run by name or path for reading.
 
     Raises:
         UserError: there is none.
@@ -64,7 +64,7 @@ def open_run(name: str) -> Run:
 
 
 def find_agent(run: Run, name: str) -> Agent:
-    """An agent by id, ``best``, ``seed``, or the start of its commit.
+    """Return an agent by id, ``best``, ``seed``, or the start of its commit.
 
     Raises:
         UserError: there is none, or several fit.

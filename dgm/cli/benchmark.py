@@ -1,4 +1,4 @@
-"""``dgm benchmark``: the commands about what agents are validated on."""
+"""``dgm benchmark``: commands about the benchmarks that agents are validated on."""
 
 import logging
 
@@ -17,7 +17,7 @@ def benchmark() -> None:
 
     A benchmark is named as in dgm run --benchmark; dgm benchmark list says how.
     """
-    # What benchmarks warn of when they are opened is part of what these commands print.
+    # Warnings of benchmarks on opening are part of the output of these commands.
     logging.getLogger("dgm.benchmarks").setLevel(logging.ERROR)
 
 

@@ -1,4 +1,4 @@
-"""``dgm benchmark draw``: a subset of SWE-bench that is made up like the whole."""
+"""``dgm benchmark draw``: a subset of SWE-bench with the composition of the whole."""
 
 import sys
 from pathlib import Path

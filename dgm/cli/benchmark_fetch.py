@@ -1,4 +1,4 @@
-"""``dgm benchmark fetch``: has every image that a benchmark's tasks run in, before a search needs it."""
+"""``dgm benchmark fetch``: get every image of a benchmark's tasks before a search needs it."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 GB = 1e9
 ON_DISK = 3
-"""Images take about this many times what is downloaded."""
+"""Size of an image on disk as a multiple of its download, approximately."""
 Say = Callable[[str, str], None]
-"""Image or instance, and how far it is."""
+"""Callback that takes an image or instance and its progress."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it all."""
+    """The outcome of a fetch."""
 
     ready: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
@@ -42,10 +42,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What there is to do for one benchmark, or one part of a mixed one."""
+    """The work to do for one benchmark, or for one part of a mixed one."""
 
     told: str
-    """One line for people; empty where all is here."""
+    """One line for people; empty if all images are here."""
     facts: Mapping[str, Any]
     do: Callable[[Say, Outcome], None]
 
@@ -117,7 +117,7 @@ def _plans(
 
 
 def _images(opened: "Benchmark", tasks: Sequence[TaskId], engine: "DockerEngine") -> Plan:
-    """Recipes, and images that tasks bring themselves: built one after the other."""
+    """Plan recipes and the tasks' own images, which are built one after the other."""
     from dgm.cli.benchmark_images import HERE, presence
 
     users = {task.image: task.id for task in map(opened.task, tasks)}
@@ -144,7 +144,7 @@ def _images(opened: "Benchmark", tasks: Sequence[TaskId], engine: "DockerEngine"
 
 def _built(opened: "Benchmark", image: str, task: TaskId, engine: "DockerEngine") -> None:
     if image.startswith("docker:"):
-        # Whoever asks for the workspace has the image made.
+        # Asking for the workspace makes the image.
         opened.workspace(task)
         _check_here(image.removeprefix("docker:"), engine)
     else:
@@ -152,7 +152,7 @@ def _built(opened: "Benchmark", image: str, task: TaskId, engine: "DockerEngine"
 
 
 def _check_here(reference: str, engine: "DockerEngine") -> None:
-    """What nobody here makes, somebody else must have."""
+    """Check that an image that nothing here builds is present or can be pulled."""
     from dgm.sandboxes import derived
     from dgm.sandboxes.trouble import engine_trouble
 
@@ -248,7 +248,7 @@ def _write(outcome: Outcome, facts: Sequence[Mapping[str, Any]], *, as_json: boo
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Say]:
-    """What is under way on a terminal, a line for each change elsewhere, nothing when quiet; all of it on stderr."""
+    """Show current work on a terminal, else a line for each change; nothing when quiet. All goes to stderr."""
     if quiet:
         yield lambda _name, _state: None
         return
@@ -275,7 +275,7 @@ def _progress(*, quiet: bool) -> Iterator[Say]:
 
 
 class _Lines:
-    """One line where the state's first word changes."""
+    """Progress as lines: one whenever the state's first word changes."""
 
     def __init__(self) -> None:
         self._last: dict[str, str] = {}

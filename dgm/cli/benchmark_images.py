@@ -1,4 +1,4 @@
-"""Which of a benchmark's images are on this machine."""
+"""The presence of a benchmark's images on this machine."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ IN_ENGINE = "docker:"
 
 
 def presence(images: Sequence[str]) -> Mapping[str, str]:
-    """Image as tasks name it → whether it can be used now, in a few words."""
+    """Map each image, as tasks name it, to a few words on whether it can be used now."""
     try:
         tags = _tags()
     except DgmError:

@@ -1,4 +1,4 @@
-"""``dgm benchmark import``: tasks of Harbor and Terminal-Bench as a suite of one's own."""
+"""``dgm benchmark import``: turn tasks of Harbor and Terminal-Bench into a suite of the user's own."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``dgm benchmark list`` and ``show``: what there is to search on, and what a task looks like to an agent."""
+"""``dgm benchmark list`` and ``show``: the available benchmarks, and a task as an agent sees it."""
 
 import sys
 from collections import Counter
@@ -40,7 +40,7 @@ config_option = click.option(
 
 
 def settings_of(config: Path | None, assignments: Sequence[str]) -> "BenchmarksSettings":
-    """The settings that benchmarks are opened with.
+    """Return the settings to open benchmarks with.
 
     Raises:
         UserError: a key is unknown or a value does not fit.
@@ -102,16 +102,16 @@ class Looking:
     name = "none"
 
     def open(self, spec: Any) -> Any:  # noqa: ARG002  (the shape of an engine; nothing ever comes back)
-        """Refuses."""
+        """Refuse to open a sandbox."""
         raise AssertionError("a command that only looks opened a sandbox")
 
     async def reap(self, labels: Mapping[str, str]) -> int:  # noqa: ARG002  (there is nothing to remove)
-        """Removes nothing."""
+        """Remove nothing."""
         return 0
 
 
 def all_tasks(opened: "Benchmark") -> list[tuple[Split, Task]]:
-    """Every task with its split."""
+    """Return every task with its split."""
     return [(split, task) for split in Split for task in opened.tasks(split)]
 
 
@@ -195,7 +195,7 @@ def _show_task(opened: "Benchmark", task_id: TaskId, as_json: bool) -> None:
 
 
 def _workspace(opened: "Benchmark", task: Task) -> "Snapshot | InImage":
-    """What the task's workdir holds; an image that is not here yet is not fetched for it."""
+    """Return the content of the task's workdir; do not fetch an image for it."""
     from dgm.errors import DgmError
     from dgm.protocols import InImage
 

@@ -1,4 +1,4 @@
-"""``dgm benchmark verify``: every task with nothing done to it and with its reference fix, many at once."""
+"""``dgm benchmark verify``: grade every task without a change and with its reference fix, many at once."""
 
 import asyncio
 import socket
@@ -119,7 +119,7 @@ def _write(unsound: Mapping[TaskId, Sequence[str]], verified: int, missing: Sequ
 
 
 def _progress(total: int, *, quiet: bool) -> AbstractContextManager[Tick]:
-    """A bar on a terminal, a line per task elsewhere, nothing when quiet; all of it on stderr."""
+    """Show a bar on a terminal, else a line per task; nothing when quiet. All goes to stderr."""
     if quiet:
         return nullcontext(lambda _task, _problems: None)
     return _Bar(total) if sys.stderr.isatty() else nullcontext(_lines(total))

@@ -1,4 +1,4 @@
-"""``dgm browse``: a run in the terminal, also while it is written."""
+"""``dgm browse``: view a run in the terminal, also while it is being written."""
 
 import os
 import sys
@@ -29,7 +29,7 @@ def browse(run_name: str, follow: bool, theme: str | None, agent_name: int | Non
         raise UserError("browse needs a terminal; dgm tree, dgm show and dgm report print")
     from dgm.tui.reader import Reader
 
-    # A thread reads while this one imports; for the same reason this module imports little.
+    # A thread reads the run while this thread imports; for the same reason this module imports little.
     with Reader(find_run(run_name)) as reader:
         from dgm.domain import AgentId
         from dgm.tui.app import Browser

@@ -1,4 +1,4 @@
-"""The words that an argument or the value of an option may be: runs, agents, settings, suites, policies."""
+"""Candidates for an argument or an option's value: runs, agents, settings, suites, policies."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 AGENTS = 200
-"""Agents offered; of more, the youngest."""
+"""Maximum number of agents offered, the newest first."""
 KINDS_BY_METAVAR: Mapping[str, str] = {
     "RUN": "runs",
     "RUN_OR_FILE": "runs",
@@ -40,7 +40,7 @@ KINDS_BY_NAME: Mapping[str, str] = {
     "family": "families",
     "predictions": "files",
 }
-"""Of parameters whose metavar says nothing."""
+"""Kinds of the parameters whose metavar says nothing."""
 SANDBOXES = ("auto", "docker", "bubblewrap")
 SETTING_KINDS: Mapping[str, str] = {
     "benchmark": "suites",
@@ -71,7 +71,7 @@ PLUGGED = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One word that fits."""
+    """One word that fits the typed beginning."""
 
     value: str
     help: str = ""
@@ -80,7 +80,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is typed."""
+    """The state of the command line at the cursor."""
 
     typed: str
     """The beginning of the word."""
@@ -90,14 +90,14 @@ class Asked:
 
 
 def kind_of(parameter: Mapping[str, Any]) -> str:
-    """Return what a parameter of the outline takes; empty where nothing is known of it."""
+    """Return the kind of words that a parameter of the outline takes; empty if unknown."""
     if parameter["flag"]:
         return ""
     metavar = parameter["metavar"].replace("…", "").strip("[] ")
     found = KINDS_BY_METAVAR.get(metavar)
     if found is None and (metavar in ("", parameter["name"].upper()) or parameter["option"]):
         found = KINDS_BY_NAME.get(parameter["name"])
-    # The name of a new run is nobody's to offer.
+    # The name of a new run cannot be completed.
     return "" if found == "suites" and parameter["option"] and parameter["name"] == "name" else found or ""
 
 
@@ -105,7 +105,7 @@ def candidates(kind: str, asked: Asked) -> Sequence[Candidate]:
     """Return the words of a kind that begin with what is typed."""
     source = _SOURCES.get(kind)
     found: list[Candidate] = []
-    # A run that is damaged, or a folder that may not be read, ends the list, and nothing else.
+    # A damaged run or an unreadable folder ends the list early, and has no other effect.
     with contextlib.suppress(Exception):
         for each in source(asked) if source else _named(kind, asked):
             found.append(each)  # noqa: PERF402  (keeps what came before a fault)
@@ -145,7 +145,7 @@ def _agents_of(run: str) -> Iterator[Candidate]:
 
 
 def _run_and_agents(asked: Asked) -> Iterator[Candidate]:
-    """``[RUN AGENT…]``: the first word is a run, the others are its agents."""
+    """Yield candidates for ``[RUN AGENT…]``: the first word is a run, the others are its agents."""
     given = asked.given.get("names") or ()
     yield from _agents_of(str(given[0])) if given else _runs(asked)
 
@@ -200,7 +200,7 @@ def _suites(asked: Asked) -> Iterator[Candidate]:
 
 
 def _operators(asked: Asked) -> Iterator[Candidate]:
-    """Several are joined by ``+``; none is offered twice."""
+    """Yield operators; several are joined by ``+``, and none is offered twice."""
     before = asked.typed.rpartition("+")[0]
     taken = before.split("+") if before else []
     for each in _named("operators", asked):
@@ -209,7 +209,7 @@ def _operators(asked: Asked) -> Iterator[Candidate]:
 
 
 def _tasks(asked: Asked) -> Iterator[Candidate]:
-    """Of the suite that the line names, where it is a folder of tasks."""
+    """Yield the tasks of the suite on the line, if that is a folder of tasks."""
     from dgm.paths import asset
 
     suite = str(asked.given.get("name") or asked.given.get("benchmark") or "starter")
@@ -224,7 +224,7 @@ def _pages() -> Iterator[Candidate]:
 
 
 def _named(kind: str, asked: Asked) -> Iterator[Candidate]:
-    """What is built in, and what plug-ins add."""
+    """Yield the built-in names of a kind and those of plug-ins."""
     yield from map(Candidate, asked.outline["names"].get(kind, ()))
     if kind in PLUGGED:
         yield from (Candidate(name, "plug-in") for name in _plugged(kind))

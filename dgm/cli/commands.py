@@ -1,9 +1,9 @@
-"""The table of commands. ``dgm --help`` is printed from it alone, which needs no import beyond this."""
+"""The table of commands; ``dgm --help`` is printed from it alone, without further imports."""
 
 from typing import NamedTuple
 
 FIRST = "dgm run --max-evaluations 120"
-"""The first search that is proposed to a new user; ``docs/policies/first_command.py`` measures what comes of it."""
+"""The first search proposed to a new user; ``docs/policies/first_command.py`` measures its results."""
 
 
 class Command(NamedTuple):
@@ -11,7 +11,7 @@ class Command(NamedTuple):
 
     name: str
     target: str
-    """``module:attribute`` of the click command, imported when the command is used."""
+    """``module:attribute`` of the click command, imported on use."""
     summary: str
 
 
@@ -99,7 +99,7 @@ COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 
 def help_text() -> str:
-    """What ``dgm --help`` prints."""
+    """Return the text of ``dgm --help``."""
     lines = [
         "Usage: dgm COMMAND [OPTIONS] …",
         "",

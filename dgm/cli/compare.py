@@ -1,4 +1,4 @@
-"""``dgm compare``: several runs on one suite, in pairs and as curves."""
+"""``dgm compare``: compare several runs on one suite, in pairs and as curves."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,7 +69,7 @@ def _read(named: NamedRuns) -> Sequence[Subject]:
 
 
 def _grouping(named: NamedRuns, subjects: Sequence[Subject], by: str | None) -> Grouping | None:
-    """Return the groups that were asked for; of sweeps with several variants these, unless asked otherwise."""
+    """Return the requested groups; by default, the variants of sweeps that have several."""
     if by is None:
         variants = {each.variant for each in named.runs}
         if None in variants or len(variants) < 2:
@@ -81,7 +81,7 @@ def _grouping(named: NamedRuns, subjects: Sequence[Subject], by: str | None) -> 
 def _write_files(
     subjects: Sequence[Subject], grouping: Grouping | None, svg: Path | None, csv: Path | None
 ) -> list[str]:
-    """Write what was asked for; a line each on where it is."""
+    """Write the requested files; return a line on the place of each."""
     groups = grouping.groups if grouping else {subject.name: [subject] for subject in subjects}
     drawn = [CurveGroup(name, members) for name, members in groups.items()]
     said = []

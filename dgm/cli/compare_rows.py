@@ -1,4 +1,4 @@
-"""What ``dgm compare`` prints: a table of the runs, what is paired with what, and what to think of it."""
+"""The output of ``dgm compare``: a table of the runs, their pairs, and notes on the comparison."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ from dgm.show.words import BEST, counted, interval_text, mcnemar_text, tally_tex
 
 _WIDEST = 40
 _SHOWN = 12
-"""Pairs of which the values are printed."""
+"""Maximum number of pairs whose values are printed."""
 _KEPT = 160
 
 
@@ -27,7 +27,7 @@ def comparison_lines(
     seeds: Sequence[SeedPairs],
     notes: Sequence[str],
 ) -> Iterator[Line]:
-    """Yield the whole for people."""
+    """Yield the whole comparison for people."""
     suite = one_line(subjects[0].facts["benchmark"], 80)
     yield line(
         Span(f"{counted(len(subjects), 'run')} on {suite}", Tone.STRONG),
@@ -43,7 +43,7 @@ def comparison_lines(
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[Line]:
-    """Yield rows with aligned columns; the first is the head, and the first column stands to the left."""
+    """Yield rows with aligned columns; the first row is the head, and the first column is left-aligned."""
     widths = [min(_WIDEST, max(cells(row[column]) for row in rows)) for column in range(len(rows[0]))]
     for number, row in enumerate(rows):
         pieces = [
@@ -54,7 +54,7 @@ def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[Line]:
 
 
 def notes_on(named: NamedRuns, subjects: Sequence[Subject], grouping: Grouping | None) -> Sequence[str]:
-    """Return what a reader has to know before relying on the comparison."""
+    """Return notes that a reader needs before relying on the comparison."""
     notes = []
     if named.not_begun:
         notes.append(f"not begun yet and left out: {', '.join(named.not_begun)}")

@@ -1,4 +1,4 @@
-"""What the program says when something went wrong: one line on stderr, and an exit code."""
+"""Errors of the program as one line on stderr and an exit code."""
 
 import contextlib
 import logging
@@ -21,9 +21,9 @@ INTERRUPTED = 130
 
 
 def complain(error: BaseException) -> int:
-    """Prints one line for ``error`` and returns the exit code.
+    """Print one line for ``error`` and return the exit code.
 
-    A fault of dgm's own keeps its traceback, and with the environment variable ``DGM_DEBUG`` every error does.
+    A fault of dgm's own keeps its traceback. With the environment variable ``DGM_DEBUG`` every error does.
     """
     if _debugging() and not isinstance(error, SystemExit | click.exceptions.Exit):
         with contextlib.suppress(OSError):
@@ -72,7 +72,7 @@ def _debugging() -> bool:
 
 
 def _say(text: str) -> None:
-    # What it quotes may be an agent's, or a file's that an agent wrote.
+    # The message may quote an agent, or a file that an agent wrote.
     line = neutral(" ".join(text.split("\n")))
     with contextlib.suppress(OSError):
         sys.stderr.write(f"dgm: {line}\n")

@@ -1,6 +1,6 @@
-"""Answers a shell that completes a command line: a row a candidate, ``kind TAB value TAB help``; never an error.
+"""Answers to a shell that completes a command line: a row per candidate, ``kind TAB value TAB help``; never an error.
 
-click finds out which word is asked for (options, their values, arguments, commands); the words themselves come from
+click finds out which word is asked for (options, their values, arguments, commands). The words themselves come from
 ``candidates``. Kinds: ``plain``, ``part`` (more follows without a blank), ``file`` and ``dir`` (the shell's own).
 """
 
@@ -24,8 +24,8 @@ _UNFIT = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def answer(environment: Mapping[str, str] = os.environ) -> int:
-    """Print the candidates for the line that the environment holds; whatever goes wrong, there are none."""
-    # An interrupt counts too: a shell may end a completion that it no longer wants.
+    """Print the candidates for the line in the environment; on any error, print none."""
+    # An interrupt counts as an error too: a shell may end a completion that it no longer wants.
     with contextlib.suppress(BaseException), open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
         with contextlib.redirect_stderr(nowhere):
             rows = complete(environment.get(LINE, ""), read_outline())
@@ -42,8 +42,8 @@ def complete(line: str, outline: Outline) -> list[tuple[str, str, str]]:
     """Return kind, whole word and help of every candidate.
 
     Args:
-        line: what is typed, up to the cursor.
-        outline: of the commands.
+        line: the typed text, up to the cursor.
+        outline: the outline of the commands.
     """
     words = _words(line)
     last = words.pop() if words else ""
@@ -53,7 +53,7 @@ def complete(line: str, outline: Outline) -> list[tuple[str, str, str]]:
     before = ""
     option, equals, value = last.partition("=")
     if equals and option.startswith("--"):
-        # The option's value is asked for; the shell replaces the whole word.
+        # The word completes an option's value; the shell replaces the whole word.
         words, last, before = [*words, option], value, f"{option}="
     items = ShellComplete(_program(outline), {"help_option_names": HELP_NAMES}, "dgm", SHELL).get_completions(
         words[1:], last
@@ -63,7 +63,7 @@ def complete(line: str, outline: Outline) -> list[tuple[str, str, str]]:
 
 
 def _words(line: str) -> list[str]:
-    """The words of the line; the last one, which may be empty, is the one that is typed."""
+    """Return the words of the line; the last one, which may be empty, is being typed."""
     words = split_arg_string(line)
     while words and _ASSIGNMENT.match(words[0]):
         words.pop(0)
@@ -76,7 +76,7 @@ def _last_word(line: str) -> str:
 
 
 def _before_break(word: str, breaks: str) -> int:
-    """How many characters of a word bash takes for words of their own, because of ``=`` and ``:``."""
+    """Return how many leading characters bash splits off as words of their own, because of ``=`` and ``:``."""
     return max((word.rfind(sign) + 1 for sign in "=:" if sign in breaks), default=0)
 
 
@@ -126,7 +126,7 @@ def _parameter(described: Mapping[str, Any], outline: Outline) -> click.Paramete
 
 
 def _given(context: click.Context | None) -> Mapping[str, Any]:
-    """What the line gives so far, also to the commands above."""
+    """Return the arguments that the line gives so far, including those of parent commands."""
     given: dict[str, Any] = {}
     while context is not None:
         given = {**context.params, **given}

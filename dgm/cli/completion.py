@@ -1,4 +1,4 @@
-"""``dgm completion``: the script that lets a shell complete commands, options, runs, agents and settings."""
+"""``dgm completion``: the shell script that completes commands, options, runs, agents and settings."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ def completion(shell: str) -> None:
     zsh:  add to ~/.zshrc, after compinit eval "$(dgm completion zsh)"
     fish: dgm completion fish > ~/.config/fish/completions/dgm.fish
     """
-    # What is slow is done now, so that the first Tab is not.
+    # Do the slow work now, so that the first Tab is fast.
     read_outline()
     script = Path(__file__).with_name("shells") / f"dgm.{shell}"
     sys.stdout.write(script.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
-"""Asks before a provider is used that costs money: once for each, and remembered in the user's settings folder.
+"""Consent to a provider that costs money: asked once for each, and remembered in the user's settings folder.
 
-What is remembered is the answer alone, never a key.
+Only the answer is remembered, never a key.
 """
 
 import json
@@ -19,23 +19,23 @@ from dgm.models.auto import Offer
 FILE = "consent.json"
 INPUT_TOKENS = 10_000
 OUTPUT_TOKENS = 1_000
-"""A call of this size stands for the price in the question."""
+"""Output tokens of the example call whose price the question names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """The answers that were given so far, and how the next one is asked for."""
+    """The answers given so far, and the way to ask for the next one."""
 
     file: Path
     interactive: bool
-    """Whether somebody sits before a terminal."""
+    """Whether a person is at a terminal."""
     confirm: Callable[[str], bool]
 
     def __call__(self, offer: Offer) -> bool:
-        """Whether the offered model may be used.
+        """Return whether the offered model may be used.
 
         Raises:
-            UserError: nobody has said so yet, and nobody can be asked; or what was remembered cannot be read.
+            UserError: there is no answer yet and no terminal to ask on; or the remembered answers cannot be read.
         """
         answers = self._answers()
         if offer.provider in answers:
@@ -50,7 +50,7 @@ class Consent:
         return agreed
 
     def known(self, provider: str) -> bool | None:
-        """What was answered for a provider; None where nothing was yet."""
+        """Return the answer for a provider; None if there is none yet."""
         return self._answers().get(provider)
 
     def _answers(self) -> Mapping[str, bool]:
@@ -67,7 +67,7 @@ class Consent:
     def _remember(self, answers: Mapping[str, bool]) -> None:
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Made with mode 0600, and put in its place whole.
+            # Create the file with mode 0600, then move it into place whole.
             handle, name = tempfile.mkstemp(prefix=f".{FILE}-", dir=self.file.parent)
             with os.fdopen(handle, "w", encoding="utf-8") as written:
                 written.write(json.dumps(answers, indent=2, sort_keys=True) + "\n")
@@ -77,7 +77,7 @@ class Consent:
 
 
 def question(offer: Offer) -> str:
-    """What is asked, in one line."""
+    """Return the question in one line."""
     rates = offer.price.rates
     call = offer.price.most(INPUT_TOKENS, OUTPUT_TOKENS)
     where = f" at {offer.base_url}" if offer.base_url else ""
@@ -89,7 +89,7 @@ def question(offer: Offer) -> str:
 
 
 def remembered() -> Consent:
-    """This user's consent, asked for on this terminal."""
+    """Return this user's consent, which asks on this terminal."""
     import platformdirs
 
     file = Path(platformdirs.user_config_dir("dgm")) / FILE
@@ -98,7 +98,7 @@ def remembered() -> Consent:
 
 
 def ask_to_spend(offer: Offer) -> bool:
-    """Whether this user agrees to use the offered model; asks on the terminal where that is not known yet.
+    """Return whether this user agrees to use the offered model; ask on the terminal if that is unknown.
 
     Raises:
         UserError: it is not known, and there is no terminal to ask on.

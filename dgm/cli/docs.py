@@ -1,4 +1,4 @@
-"""``dgm docs``: the pages of the documentation, which an installed dgm has with it."""
+"""``dgm docs``: the pages of the documentation, which are installed with dgm."""
 
 import difflib
 import sys
@@ -22,7 +22,7 @@ FURTHER: Mapping[str, tuple[str, ...]] = {
     "suites": ("benchmarks", "README.md"),
     "swebench-subsets": ("benchmarks", "swebench", "README.md"),
 }
-"""Pages that lie beside what they describe."""
+"""Pages that lie beside their subject, outside of the documentation folder."""
 
 
 @click.command()
@@ -50,7 +50,7 @@ def docs(page: str | None, where: bool, as_json: bool) -> None:
 
 
 def find_pages() -> Mapping[str, Path]:
-    """Return the file of every page that is there, by the name that it is asked for."""
+    """Return the file of every existing page by its name."""
     found = {file.stem: file for file in asset("docs").glob("*.md")}
     found |= {name: file for name, parts in FURTHER.items() if (file := asset(*parts)).is_file()}
     return dict(sorted(found.items()))
@@ -72,7 +72,7 @@ def _title(text: str) -> str:
 
 
 def _print(text: str) -> None:
-    """Print a page: set in type on a terminal, as it is written elsewhere."""
+    """Print a page: typeset on a terminal, as plain source elsewhere."""
     if not draws_marks(sys.stdout):
         text = with_words(text)
     if not sys.stdout.isatty():

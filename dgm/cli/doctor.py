@@ -1,4 +1,4 @@
-"""``dgm doctor``: can this machine run a search, and what would make it better?"""
+"""``dgm doctor``: checks whether this machine can run a search, and what would improve it."""
 
 import asyncio
 import os
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from dgm.models.local_servers import LocalServer, Probe
 
 OPTIONAL = ("key: ", "model server: ", "image polyglot")
-"""Checks of what a search may well do without."""
+"""Prefixes of the checks that a search can do without."""
 SHOWN = 3
-"""Models of a server that are named."""
+"""Maximum number of a server's models that are named."""
 Row = tuple[str, bool, str]
-"""Check, whether it holds, and what was seen or what to do."""
+"""Check, whether it holds, and the observation or the remedy."""
 
 
 @click.command()
@@ -75,7 +75,7 @@ async def _checks() -> tuple[list[Row], bool]:
 
 
 async def _asked(model: str, assignments: Sequence[str]) -> list[Row]:
-    """Check a model by one small real call, and tell what that took and taught."""
+    """Check a model by one small real call; report its cost and what it revealed."""
     from dgm.config import resolve
     from dgm.search.model_checks import check_models, prices_of
 
@@ -117,11 +117,11 @@ def _disk() -> Row:
 
 
 def model_rows(probe: "Probe", known: Callable[[str], bool | None]) -> list[Row]:
-    """Which models could be used, and which one ``auto`` would take; nobody is asked and nothing is spent.
+    """Return rows on the usable models and on the choice of ``auto``; call no provider and spend nothing.
 
     Args:
-        probe: asks local servers what they offer.
-        known: what the user once answered about a provider; None where not asked yet.
+        probe: asks local servers for their models.
+        known: the user's earlier answer about a provider; None if not asked yet.
     """
     from dgm.models.local_servers import USUAL
     from dgm.models.pricing import Prices
@@ -129,7 +129,7 @@ def model_rows(probe: "Probe", known: Callable[[str], bool | None]) -> list[Row]
 
     prices = Prices.load({})
     answering = probe([server.base_url for server in USUAL])
-    # Keys of clouds concern those who use them: a row only where one is set.
+    # Keys of clouds concern only their users: show a row only for a key that is set.
     always = {"openai", "anthropic", "compatible"}
     rows = [
         _key(provider.key_env, provider.name)

@@ -1,4 +1,4 @@
-"""``dgm evaluate``: agents on every task of a split, outside of a search; or the patches of a file, graded."""
+"""``dgm evaluate``: evaluate agents on every task of a split, outside of a search; or grade the patches of a file."""
 
 import asyncio
 import sys
@@ -45,32 +45,32 @@ SETTABLE = ("models", "limits", "benchmarks", "workers", "sandbox")
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """An agent that is evaluated."""
+    """An agent under evaluation."""
 
     name: str
-    """For people."""
+    """Name for people."""
     key: str
-    """What it is entered under."""
+    """Key of the agent's entry in the evaluation."""
     source: Callable[[], Snapshot]
     vetted: bool = False
-    """Whether it passed vetting when it was born, or a search began with it."""
+    """Whether the agent passed vetting at birth, or was the seed of a search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is evaluated, on what and how."""
+    """The agents, tasks and conditions of an evaluation."""
 
     contestants: Sequence[Contestant]
     base: Path
-    """Folder that the evaluation's own is made in, where nothing else is asked for."""
+    """Parent of the evaluation's folder, unless the user names another folder."""
     prefix: str
-    """What its name begins with."""
+    """Prefix of the folder's name."""
     of: str
-    """Id of the run that the agents are of; empty where they are of none."""
+    """Id of the run that the agents belong to; empty if they belong to none."""
     settings: Settings
     split: Split
     tasks: tuple[str, ...]
-    """Ids; none: all of the split."""
+    """Ids of the tasks; if empty, all of the split."""
     attempts: int
     max_usd: float | None
     into: Path | None
@@ -205,7 +205,7 @@ def _settings(
 ) -> Settings:
     before = assemble.settings_of(run) if run else Settings()
     base = before.model_dump(mode="json")
-    # Nobody improves or diagnoses here, so that no other model need be there, or be paid.
+    # An evaluation neither improves nor diagnoses: no other model needs to be there, or be paid.
     base["model"] = model or names_by_role(before)["solve"]
     base["models"] |= {"solve": None, "improve": None, "diagnose": None}
     if run:
@@ -261,7 +261,7 @@ def _evaluate(plan: Plan, *, model_given: bool, verbose: bool, as_json: bool) ->
 
 
 def _packages(contestants: Sequence[Contestant]) -> list[str]:
-    """What the agents require, which is the same for all agents of one evaluation."""
+    """Return the agents' requirements, which are the same for all agents of one evaluation."""
     try:
         needs = {one.name: sorted(read_contract(one.source()).requires) for one in contestants}
     except AgentFault as fault:
@@ -276,14 +276,14 @@ def _packages(contestants: Sequence[Contestant]) -> list[str]:
 
 
 def _rehearse(contestants: Sequence[Contestant], plan: Plan, parts: assemble.Parts) -> None:
-    """Find out whether agents can start that nobody has vetted; raises as ``rehearse``."""
+    """Find out whether unvetted agents can start; raise as ``rehearse``."""
     for one in contestants:
         if not one.vetted:
             asyncio.run(rehearse(one.name, one.source(), parts.engine, plan.settings.limits))
 
 
 def _affordable(made: Run, max_usd: float | None) -> float | None:
-    """What the evaluation may cost in all: what is said now, else what was said last."""
+    """Return the total limit of the evaluation in USD: the one given now, else the last one given."""
     usd = max_usd if max_usd is not None else made.tree.budget.usd
     if max_usd is not None and max_usd <= made.tree.spend.usd:
         raise UserError(
@@ -300,12 +300,12 @@ def _wanted(made: Run, plan: Plan, tasks: Sequence[Task]) -> Wanted:
 
 
 def _perform(made: Run, plan: Plan, parts: assemble.Parts, tasks: Sequence[Task], *, quiet: bool) -> Ending:
-    """Does what is missing; where nothing is, that costs nothing and asks nobody."""
+    """Perform the missing evaluations; if none is missing, call no model and spend nothing."""
     if made.tree.agents:
         wanted = _wanted(made, plan, tasks)
         if len(wanted.agents) == len(plan.contestants) and not Standing(made).missing(wanted):
             return DONE
-        # Found out before anybody is asked.
+        # Find this out before any model is called.
         _affordable(made, plan.max_usd)
         _rehearse([one for one in plan.contestants if entered_as(made, one.key) is None], plan, parts)
         note_checks(made, plan.settings, check_run(plan.settings, made))

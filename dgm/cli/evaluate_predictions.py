@@ -1,4 +1,4 @@
-"""``dgm evaluate --predictions``: the patches of a file are graded; no agent works and no model is asked."""
+"""``dgm evaluate --predictions``: grade the patches of a file; no agent works and no model is called."""
 
 import asyncio
 import json
@@ -29,10 +29,10 @@ from dgm.search.loop import Search, Surroundings
 from dgm.search.predictions import Grader, Predictions, check_known, read_predictions, report
 
 NOBODY = "none"
-"""In the place of a model's name."""
+"""Placeholder for a model's name."""
 OPERATOR = "predictions"
 REPORT = "report.json"
-"""SWE-bench's report, in the evaluation's folder."""
+"""Name of SWE-bench's report in the evaluation's folder."""
 
 
 def grade_predictions(
@@ -46,11 +46,11 @@ def grade_predictions(
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Grades the patches of ``file`` that have no verdict yet, and says what came of all.
+    """Grade the patches of ``file`` that have no verdict yet, and print the results of all.
 
     Args:
-        file: of predictions.
-        benchmark: whose tasks they are on.
+        file: the predictions.
+        benchmark: the benchmark of their tasks.
         split: only predictions on its tasks.
         only: only predictions on these tasks.
         into: the evaluation's folder; default: one of its own for these predictions.
@@ -59,7 +59,7 @@ def grade_predictions(
         as_json: whether one JSON document is printed.
 
     Raises:
-        UserError: a prediction is wrong, or something else that was given.
+        UserError: a prediction or another argument is wrong.
         Infrastructure: the sandboxes' engine failed.
     """
     predictions = read_predictions(file)
@@ -117,7 +117,7 @@ def _settings(benchmark: str, flags: dict[str, object]) -> Settings:
 def _tasks(
     benchmark: Benchmark, predictions: Predictions, split: str | None, only: Sequence[str], file: Path
 ) -> Sequence[Task]:
-    """The tasks to be graded, in the order of the file."""
+    """Return the tasks to grade, in the order of the file."""
     for name in only:
         if name not in predictions.by_task:
             raise UserError(f"--task {name}: {file} has no prediction for it")

@@ -1,4 +1,4 @@
-"""What an evaluation says: tallies with intervals, by tag, in pairs, and what it cost."""
+"""The report of an evaluation: tallies with intervals, by tag, in pairs, and the cost."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ REASON_WIDTH = 160
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was evaluated and what came of it."""
+    """The subjects and the results of an evaluation."""
 
     folder: Path
     benchmark: Benchmark
     split: str
     model: str
-    """Empty where nobody was asked."""
+    """Name of the model; empty if none was called."""
     names: Sequence[str]
-    """Of the agents, for people."""
+    """Names of the agents, for people."""
     results: Sequence[Result]
     """In the order of ``names``."""
     tasks: Sequence[Task]
@@ -35,7 +35,7 @@ class Report:
 
 
 def report_record(found: Report) -> dict[str, Any]:
-    """The evaluation for programs."""
+    """Return the evaluation as a record for programs."""
     return {
         "folder": str(found.folder),
         "benchmark": found.benchmark.name,
@@ -90,7 +90,7 @@ def _comparison_record(found: Report) -> dict[str, Any] | None:
 
 
 def report_lines(found: Report, *, verbose: bool) -> Iterator[str]:
-    """The evaluation for people."""
+    """Yield the evaluation as lines for people."""
     by = f" by {one_line(found.model, 80)}" if found.model else ""
     which = f"{found.split} tasks" if len(found.tasks) != 1 else f"{found.split} task"
     yield (
@@ -138,7 +138,7 @@ def _attempts(found: Report, result: Result) -> str:
 def _tags(found: Report, width: int) -> Iterator[str]:
     tables = [result.by_tag(found.tasks) for result in found.results]
     tags = sorted({tag for table in tables for tag in table})
-    # One tag of all tasks, or one for each task, says nothing.
+    # Tags that all tasks share, or that belong to one task each, are no information.
     if not 1 < len(tags) < len(found.tasks):
         return
     yield "  by tag:"

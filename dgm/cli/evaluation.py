@@ -1,4 +1,4 @@
-"""The folder of an evaluation, and how a session in it goes: shared by agents at work and files of predictions."""
+"""The folder of an evaluation and a session in it, shared by evaluations of agents and of prediction files."""
 
 import asyncio
 import difflib
@@ -29,14 +29,14 @@ from dgm.show.words import counted
 
 DONE = Ending(Reason.NOTHING_LEFT, "all of it was done before")
 Open = Callable[[Callable[[Recorded], None]], AbstractAsyncContextManager[Search]]
-"""Opens a search that tells of its events."""
+"""Function that opens a search and passes it a callback for its events."""
 
 
 def chosen_tasks(benchmark: Benchmark, split: Split, names: Sequence[str]) -> Sequence[Task]:
-    """The split's tasks, or those of them that are named.
+    """Return the split's tasks, or only the named ones of them.
 
     Raises:
-        UserError: there are none, or one that is named is not among them.
+        UserError: there are none, or a named one is not among them.
     """
     tasks = benchmark.tasks(split)
     if not tasks:
@@ -61,25 +61,25 @@ def _hint(benchmark: Benchmark, name: str) -> str:
 
 
 def slug(text: str) -> str:
-    """The text as a part of a folder's name."""
+    """Return the text as a part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:60]
 
 
 def opened_evaluation(
     folder: Path, plan: Mapping[str, Any], settings: Settings, parts: assemble.Parts, *, free: bool = False
 ) -> Run:
-    """The evaluation in this folder, open to write; made where there is none.
+    """Open the evaluation in this folder for writing; create it if there is none.
 
     Args:
-        folder: where it is, or is to be.
-        plan: what must be the same in all of its sessions.
+        folder: its place, whether it exists or not.
+        plan: the facts that must be the same in all of its sessions.
         settings: frozen in a new one.
         parts: frozen in a new one.
-        free: whether no model is asked.
+        free: whether no model is called.
 
     Raises:
-        UserError: what is there is something else, or was begun with other settings.
-        ArchiveBusy: another process is at it.
+        UserError: the folder holds something else, or was begun with other settings.
+        ArchiveBusy: another process is writing it.
     """
     if not (folder / "run.json").exists():
         checks = () if free else check_and_tell(settings)
@@ -132,13 +132,13 @@ def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 def perform(
     made: Run, wanted: Wanted, names: Sequence[str], usd: float | None, searching: Open, *, quiet: bool
 ) -> Ending:
-    """One session on what is missing.
+    """Perform one session on the missing evaluations.
 
     Args:
         made: the evaluation, with its agents entered.
-        wanted: what is to be done in all.
-        names: of the agents in ``wanted``.
-        usd: what it may cost, over all sessions; None: no limit.
+        wanted: the evaluations to reach in all sessions.
+        names: names of the agents in ``wanted``.
+        usd: limit over all sessions; None: no limit.
         searching: opens the search.
         quiet: whether nothing is printed meanwhile.
     """
@@ -160,7 +160,7 @@ def perform(
 
 
 def finished(over: Ending, found: Report) -> int:
-    """The exit code, with a line on stderr where something is missing."""
+    """Return the exit code; print a line on stderr if something is missing."""
     missing = sum(result.missing for result in found.results)
     given_up = sum(len(result.given_up) for result in found.results)
     if given_up:
@@ -171,7 +171,7 @@ def finished(over: Ending, found: Report) -> int:
     if not missing:
         return FAILED if given_up else 0
     more = " with a larger --max-usd" if over.reason is Reason.LIMIT else ""
-    # A provider's words may stand in the message.
+    # The message may quote a provider.
     over_said, missed = one_line(over.message, 1_000), counted(missing, "evaluation")
     sys.stderr.write(f"{over_said}; still missing: {missed}; repeat the command{more} to go on\n")
     return {Reason.LIMIT: LIMIT, Reason.STOPPED: INTERRUPTED, Reason.REFUSED: USAGE}.get(over.reason, FAILED)

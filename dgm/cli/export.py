@@ -1,4 +1,4 @@
-"""``dgm export``: a run, or an agent of it, in forms that other programs read."""
+"""``dgm export``: write a run, or an agent of it, in forms that other programs read."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ FC = TypeVar("FC", bound=Callable[..., Any])
 
 SWEBENCH = "swebench:"
 IN_MIXED = "swebench-"
-"""Begins the ids of SWE-bench's tasks in a mixed benchmark, up to the slash."""
+"""Prefix of the ids of SWE-bench's tasks in a mixed benchmark, before the slash."""
 
 
 def _path(name: str, metavar: str, words: str) -> Callable[[FC], FC]:
