@@ -1,4 +1,4 @@
-"""What ``dgm export`` can write beside an agent's source, and what it says of each."""
+"""The targets of ``dgm export`` other than an agent's source, and the report on each."""
 
 import sys
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from dgm.export.tables import EVALUATIONS, SPEND
 from dgm.show.words import counted
 
 Said = tuple[dict[str, Any], str]
-"""For programs, and for people."""
+"""The report for programs, and the one for people."""
 
 
 def whole_run(run: Run, what: str, target: Path, *, as_json: bool) -> None:
-    """Writes the ``tree``, the ``evaluations``, the ``spend`` or the ``repository`` of a run to a new path.
+    """Write the ``tree``, the ``evaluations``, the ``spend`` or the ``repository`` of a run to a new path.
 
     Raises:
         UserError: nothing can be written there, or not in that format.
@@ -32,7 +32,7 @@ def whole_run(run: Run, what: str, target: Path, *, as_json: bool) -> None:
 
 
 def alone(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
-    """Writes an agent as a new folder that runs by itself; raises as ``whole_run``."""
+    """Write an agent as a new folder that runs by itself; raise as ``whole_run``."""
     count = write_standalone(run, agent, target)
     record = {
         **identity_of(run).record(),

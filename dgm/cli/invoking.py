@@ -1,4 +1,4 @@
-"""Performs one click command: ``-h`` is ``--help`` everywhere, and help is readable on every terminal."""
+"""Performs one click command: ``-h`` is ``--help`` everywhere, and every terminal can show the help."""
 
 import sys
 
@@ -12,7 +12,7 @@ HELP_NAMES = ["-h", "--help"]
 
 class _Formatter(click.HelpFormatter):
     def getvalue(self) -> str:
-        """The help, in ASCII where standard output has no more; click itself would write UTF-8 there."""
+        """Return the help, in ASCII if standard output takes no more; click itself would write UTF-8 there."""
         text = super().getvalue()
         return text if draws_marks(sys.stdout) else with_words(text)
 
@@ -26,8 +26,8 @@ def invoke(command: click.Command, words: list[str], name: str) -> int:
 
     Args:
         command: with all commands below it.
-        words: what follows its name.
-        name: as it was typed, for its messages.
+        words: the words after its name.
+        name: its name as typed, for its messages.
 
     Raises:
         click.exceptions.Exit: it ends with a code of its own, as ``--help`` does.

@@ -1,4 +1,4 @@
-"""``dgm log``: the events of a run, those that there are or also those that come."""
+"""``dgm log``: print the events of a run, and follow new ones on request."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ from dgm.show.safe import one_line
 from dgm.show.terminal import write
 
 FIRST = 10
-"""Events that ``--follow`` prints of those that there are."""
+"""Number of existing events that ``--follow`` prints first."""
 
 
 @click.command()
@@ -76,7 +76,7 @@ def _of_kind(events: Iterable[Recorded], kind: str | None) -> Iterator[Recorded]
 
 
 def _before_last(store: EventStore, count: int, kind: str | None) -> int:
-    """Return the number of the event before the last ``count`` of a kind."""
+    """Return the number of the event before the last ``count`` events of a kind."""
     if count == 0:
         return store.newest()
     which = "WHERE kind = :kind" if kind else ""

@@ -34,7 +34,7 @@ from dgm.show.trees import tree_lines
 from dgm.show.words import interval_text, operator_text, tally_text
 
 STARRED = 5_000
-"""Agents up to which ``tree`` finds the best one before its first line; above, no row has its star."""
+"""Maximum number of agents for which ``tree`` finds the best one before its first line; above, no row has a star."""
 
 
 @click.command()
@@ -77,7 +77,7 @@ def _tree_lines(run: Run, depth: int | None) -> Iterator[Line]:
 
 
 def _found_meanwhile(run: Run) -> "Future[Best]":
-    """The best agent, looked for by a thread that keeps nobody from leaving."""
+    """Look for the best agent in a thread that does not delay the program's exit."""
     found: Future[Best] = Future()
 
     def look() -> None:
@@ -91,7 +91,7 @@ def _found_meanwhile(run: Run) -> "Future[Best]":
 
 
 def _width() -> int | None:
-    """Cells of a line on a terminal; None where the output is none."""
+    """Return the width of a terminal in cells; None if the output is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

@@ -1,4 +1,4 @@
-"""Entry point: finds the command, runs it, and turns whatever goes wrong into one line and an exit code.
+"""Entry point: finds the command, runs it, and turns every error into one line and an exit code.
 
 Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 budget spent before the goal, 130 interrupted.
 """
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 VERSION = "--version"
 HELP = ("--help", "-h")
 COMPLETE = "_DGM_COMPLETE"
-"""Set by the scripts of ``dgm completion``: a shell asks what may follow."""
+"""Variable that the scripts of ``dgm completion`` set when a shell asks for completions."""
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the program and exits the process."""
+    """Run the program and exit the process."""
     open_streams()
     sys.exit(close_streams(_answer(sys.argv[1:] if arguments is None else arguments)))
 
@@ -43,7 +43,7 @@ def _answer(words: list[str]) -> int:
         from dgm.cli.invoking import invoke
         from dgm.cli.signals import interruptible
 
-        # The browser's library puts the terminal right by itself, and has nothing else to put away.
+        # The browser's library restores the terminal by itself, and the browser has nothing else to clean up.
         with nullcontext() if words[0] == "browse" else interruptible():
             return invoke(_find(words[0]), words[1:], f"dgm {words[0]}")
     except BaseException as error:  # noqa: BLE001  (the program's edge: everything becomes a line and a code)

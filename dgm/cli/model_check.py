@@ -1,4 +1,4 @@
-"""Checks the models of a command before money flows, and tells what that took and taught."""
+"""Checks the models of a command before it spends money, and reports their cost and abilities."""
 
 import asyncio
 import sys
@@ -15,15 +15,15 @@ from dgm.show.safe import one_line
 
 
 def check_run(settings: Settings, run: Run) -> Sequence[Checked]:
-    """As ``check_and_tell``, for a run that is open to write: a check that a kill cuts off is counted later.
+    """Check the models like ``check_and_tell``, for a run that is open to write.
 
-    ``note_checks`` ends what this begins.
+    A check that a kill cuts off is counted later. ``note_checks`` ends the record that this function begins.
     """
     begin_checks(run.folder, worst_of_checks(settings))
     try:
         return check_and_tell(settings, run)
     except UserError:
-        # Refused, or none was made.
+        # The call was refused, or none was made.
         end_checks(run.folder, counted=False)
         raise
 
@@ -33,7 +33,7 @@ def check_and_tell(settings: Settings, run: Run | None = None) -> Sequence[Check
 
     Args:
         settings: name the models.
-        run: what it learned of its models earlier is known; None: nothing is.
+        run: a run whose earlier findings on its models are known; None: nothing is known.
 
     Raises:
         UserError: a person must act.
@@ -46,7 +46,7 @@ def check_and_tell(settings: Settings, run: Run | None = None) -> Sequence[Check
 
 
 def tell_checks(settings: Settings, checks: Sequence[Checked]) -> None:
-    """Say on stderr what the checks of the models took and taught."""
+    """Print on stderr the cost and the findings of the models' checks."""
     prices = prices_of(settings)
     for one in checks:
         usd = prices[one.model].cost(one.usage)

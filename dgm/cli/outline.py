@@ -1,6 +1,6 @@
-"""What completion needs to know of all commands and settings, kept in the user's cache.
+"""The data that completion needs on all commands and settings, kept in the user's cache.
 
-Importing every command takes seconds; reading this takes milliseconds. It is made anew when dgm changes.
+Importing every command takes seconds; reading the cache takes milliseconds. It is made anew when dgm changes.
 """
 
 import hashlib
@@ -15,12 +15,12 @@ from dgm.paths import cache_folder
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 SOURCES = ("cli", "config", "policies", "meta", "models", "archive", "benchmarks", "simulate")
-"""Packages of which a change may change what is completed."""
+"""Packages whose changes may change the completions."""
 Outline = Mapping[str, Any]
 
 
 def read_outline() -> Outline:
-    """Return the outline of this version of dgm; made where the cache has none that fits."""
+    """Return the outline of this version of dgm; make it if the cache has none that fits."""
     try:
         file = cache_folder("completion") / f"{_version()}.json"
         return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
@@ -31,7 +31,7 @@ def read_outline() -> Outline:
 
 
 def make_outline() -> Outline:
-    """Return the outline, from the commands and the records themselves."""
+    """Return a new outline, made from the commands and the records themselves."""
     from importlib import import_module
 
     from dgm.cli.commands import COMMANDS
@@ -44,7 +44,7 @@ def make_outline() -> Outline:
 
 
 def _version() -> str:
-    """A digest of which files dgm is made of; editors and installers change a file's time."""
+    """Return a digest of dgm's files and their times, which editors and installers change."""
     digest = hashlib.sha256(str(_PACKAGE).encode())
     for name in SOURCES:
         with os.scandir(_PACKAGE / name) as entries:
@@ -113,7 +113,7 @@ def _settings() -> list[dict[str, Any]]:
 
 
 def _names() -> dict[str, list[str]]:
-    """The names of what is built in, by kind; plug-ins are looked for when they are asked for."""
+    """Return the built-in names by kind; plug-ins are looked up on request."""
     from dgm.archive.codec import KINDS
     from dgm.benchmarks import swebench_subsets
     from dgm.benchmarks.swebench_rows import DATA_SETS

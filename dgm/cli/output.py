@@ -1,4 +1,4 @@
-"""Printing: JSON for programs, Rich for people, and patches; lists are written by ``dgm.show.terminal``."""
+"""Printing: JSON for programs, Rich for people, and patches; ``dgm.show.terminal`` writes lists."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """A console; plain and 100 columns wide where the output is not a terminal."""
+    """Return a console; plain and 100 columns wide if the output is not a terminal."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -24,14 +24,14 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def emit_json(document: Mapping[str, Any] | list[Any]) -> None:
-    """One JSON document on stdout, ASCII only."""
+    """Print one JSON document on stdout, ASCII only."""
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=True) + "\n")
 
 
 def show_patch(patch: bytes) -> None:
-    """Prints a patch, neutralised: in colour on a terminal, which wraps long lines; byte for byte else.
+    """Print a patch, neutralised: on a terminal in colour with long lines wrapped, elsewhere byte for byte.
 
-    Characters that the output has no code for are written as escapes.
+    Characters that the output cannot encode are written as escapes.
     """
     if colours(sys.stdout):
         write(Patch(patch).lines())

@@ -1,4 +1,4 @@
-"""What the live panel of a search shows: a bar for every limit, counts, and the best agent."""
+"""The live panel of a search: a bar for every limit, counts, and the best agent."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,20 +14,20 @@ from dgm.show.words import BEST, bar, clock, interval_text, tally_text, usd_text
 
 BAR_WIDTH = 20
 NAMED = 4
-"""Named agents whose tallies are shown."""
+"""Maximum number of named agents whose tallies are shown."""
 NEAR, NEARER = 0.8, 0.95
-"""Used parts of a limit from which its bar warns, and warns more."""
+"""Used shares of a limit, from 0 to 1, from which its bar warns, and warns more."""
 _GOALS = ("evaluations", "agents")
-"""Limits that a search is to reach; to use the others up is what a person wants to know early."""
+"""Limits that a search is meant to reach; for the others, a person wants an early warning."""
 
 
 def panel_lines(tree: Tree, names: Mapping[AgentId, str], best: Best | None) -> Sequence[Line]:
-    """All but the time and what has just happened; evaluations, agents, money and tokens each have a line.
+    """Return the panel without time and recent events; evaluations, agents, money and tokens have a line each.
 
     Args:
         tree: the run so far.
-        names: what agents are called that are evaluated by name.
-        best: the agent that the policy recommends; None where there is none to show.
+        names: names of the agents that are evaluated by name.
+        best: the agent that the policy recommends; None if there is none to show.
     """
     uses = {use.name: use for use in budget_uses_of(tree)}
     spend, taken = tree.spend, budget_taken(tree)
@@ -50,7 +50,7 @@ def panel_lines(tree: Tree, names: Mapping[AgentId, str], best: Best | None) -> 
 
 
 def _examined(tree: Tree, names: Mapping[AgentId, str]) -> list[Line]:
-    """The tallies of agents that are evaluated by name: nobody recommends one of them."""
+    """Return the tallies of agents that are evaluated by name; no policy recommends one of them."""
     own = {agent: tree.own(agent) for agent in list(names)[:NAMED]}
     return [
         line(
@@ -64,18 +64,18 @@ def _examined(tree: Tree, names: Mapping[AgentId, str]) -> list[Line]:
 
 
 def time_line(used: float, limit: float | None, more: str) -> Line:
-    """The time line, with a bar where there is a limit.
+    """Return the time line, with a bar if there is a limit.
 
     Args:
         used: seconds over all sessions of the run.
         limit: seconds; None for no limit.
-        more: what follows.
+        more: text to append.
     """
     return limit_line("time", None if limit is None else BudgetUse("seconds", used, limit), clock(used), more)
 
 
 def limit_line(name: str, use: BudgetUse | None, count: str, more: str = "") -> Line:
-    """A name, the used part of a limit as a bar, a number and a percentage; the ``count`` where there is no limit."""
+    """Return a name, the used share of a limit as a bar, a number and a percentage; ``count`` if there is no limit."""
     if use is None:
         return line(_key(name), f"{count}{more}")
     tone = _tone(use)

@@ -1,4 +1,4 @@
-"""What a person sees while a search runs: a live panel on a terminal, plain lines elsewhere."""
+"""The progress of a search for people: a live panel on a terminal, plain lines elsewhere."""
 
 import asyncio
 import logging
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 RECENT = 8
 BEST_EVERY = 20
-"""The policy is asked for the best agent at most one part in so many of the time."""
+"""Pause between two queries for the best agent, as a multiple of the last query's duration."""
 
 
 class Progress:
-    """Hears of every event; prints a line each, or keeps the last few for the panel."""
+    """A listener to every event; it prints a line each, or keeps the last few for the panel."""
 
     def __init__(self, run: Run, *, quiet: bool, names: Mapping[AgentId, str]) -> None:
         self._run = run
@@ -53,12 +53,12 @@ class Progress:
         self.live: Live | None = None
 
     def attach(self, search: Search) -> None:
-        """The search whose slots the panel shows."""
+        """Set the search whose slots the panel shows."""
         self._search = search
         self._read_tree()
 
     def event(self, recorded: Recorded) -> None:
-        """Takes note of one event."""
+        """Take note of one event."""
         self._read_tree()
         told = event_line(recorded.event, self._run.tree, self._names, recorded.at)
         if told:
@@ -68,14 +68,14 @@ class Progress:
             self.say(line(f"answer for it, and for those that follow, with: dgm approve {self._run.name}"))
 
     def say(self, told: Line) -> None:
-        """Shows one line."""
+        """Show one line."""
         if self.live is not None:
             self._recent = [*self._recent, told][-RECENT:]
         elif not self._quiet:
             self._print(time.strftime("%H:%M:%S  ") + plain(told))
 
     def announce(self, text: str) -> None:
-        """Show one line that stays: above the panel; on stderr where nothing else is printed."""
+        """Show one line that stays: above the panel, or on stderr if nothing else is printed."""
         if self.live is not None:
             from rich.text import Text
 
@@ -89,7 +89,7 @@ class Progress:
         try:
             print_line(text)
         except OSError:
-            # The command says why when it prints its result.
+            # The command reports the reason when it prints its result.
             self._quiet = True
             if self._search is not None:
                 self._search.ask_to_stop("stopped because its output can no longer be written")
@@ -98,7 +98,7 @@ class Progress:
         from rich.panel import Panel
         from rich.text import Text
 
-        # Drawn by a thread of its own, so nothing of the tree is read here.
+        # A separate thread draws this, so it must not read the tree.
         elapsed = time.monotonic() - self._began
         slots = f"{self._search.running} running" if self._search else "starting"
         used = self._seconds_before + elapsed
@@ -119,9 +119,9 @@ class Progress:
             self._limit_s = self._run.tree.budget.seconds
 
     def _best_now(self) -> Best | None:
-        """The agent that the policy recommends; None before a verdict, and where agents are evaluated by name.
+        """Return the recommended agent; None before a verdict, and if agents are evaluated by name.
 
-        The policy is asked at most one part in ``BEST_EVERY`` of the time, the tally is of this moment.
+        The policy takes at most one part in ``BEST_EVERY`` of the time. The tally is up to date.
         """
         tree = self._run.tree
         if self._names or not tree.evaluations:
@@ -146,12 +146,12 @@ class Progress:
 def progress(
     run: Run, *, quiet: bool, names: Mapping[AgentId, str] = MappingProxyType({})
 ) -> Iterator[Progress]:
-    """Shows a run's progress until the context ends; ``quiet`` prints nothing.
+    """Show a run's progress until the context ends; ``quiet`` prints nothing.
 
     Args:
         run: open to write.
         quiet: whether nothing is printed.
-        names: what agents are called that are not called by their number.
+        names: names of the agents that are not named by their number.
     """
     shown = Progress(run, quiet=quiet, names=names)
     logging.basicConfig(
@@ -171,7 +171,10 @@ def progress(
 
 
 def listen_for_signals(search: Search, shown: Progress) -> None:
-    """Ctrl-C, SIGTERM or SIGHUP once ends in good order, twice at once; an ignored one (nohup) stays ignored."""
+    """Stop the search on Ctrl-C, SIGTERM or SIGHUP: once in good order, twice at once.
+
+    A signal that is ignored (nohup) stays ignored.
+    """
     loop = asyncio.get_running_loop()
     session = asyncio.current_task()
 

@@ -1,4 +1,4 @@
-"""``dgm replay``: does again what a run did, and says whether it comes out the same."""
+"""``dgm replay``: repeat the work of a run, and compare the results."""
 
 import asyncio
 import logging
@@ -45,7 +45,7 @@ BAD = (Match.DIFFERENT, Match.NOT_PERFORMED)
 
 
 def live_options(command: Any) -> Any:
-    """What ``lineage`` and ``evaluations`` both take."""
+    """Add the options that ``lineage`` and ``evaluations`` share."""
     for option in (
         click.option(
             "--set",
@@ -82,7 +82,7 @@ def replay(context: click.Context, run_name: str) -> None:
     Nothing is written into RUN and no key is needed, unless --live asks a model for real.
     """
     context.obj = run_name
-    # What it would warn of is a divergence, which is printed with its step.
+    # Its warnings concern divergences, which are printed with their steps.
     logging.getLogger("dgm.gateway").setLevel(logging.ERROR)
 
 

@@ -1,4 +1,4 @@
-"""How replays look: one line each for people, one document for programs."""
+"""Replays as output: one line each for people, one document for programs."""
 
 import time
 from collections import Counter
@@ -19,7 +19,7 @@ SHOWN = 300
 
 
 def summary(what: str, matches: Sequence[Match], began: float) -> str:
-    """How many came out the same, in one line; ``what`` is one thing and how it was done, as in ``step``."""
+    """Return one line on how many came out the same; ``what`` is one thing and its treatment, as in ``step``."""
     counts = Counter(matches)
     noun, _, how = what.partition(" ")
     things = f"{counted(len(matches), noun)} {how}".rstrip()
@@ -31,7 +31,7 @@ def summary(what: str, matches: Sequence[Match], began: float) -> str:
 
 
 def head_record(run: Run, what: str, matches: Sequence[Match], began: float) -> dict[str, Any]:
-    """What the documents of lineages and evaluations share."""
+    """Return the part that the documents of lineages and evaluations share."""
     counts = Counter(match.value for match in matches)
     return {
         "run": run.name,
@@ -46,7 +46,7 @@ def head_record(run: Run, what: str, matches: Sequence[Match], began: float) -> 
 
 
 def action_text(action: Action | None) -> str:
-    """An action as people say it."""
+    """Return an action as text for people."""
     if action is None:
         return "nothing more"
     if isinstance(action, Evaluate):
@@ -58,7 +58,7 @@ def action_text(action: Action | None) -> str:
 
 
 def action_record(action: Action | None) -> dict[str, Any] | None:
-    """An action as a document."""
+    """Return an action as a document."""
     if action is None:
         return None
     if isinstance(action, Evaluate):
@@ -77,14 +77,14 @@ def action_record(action: Action | None) -> dict[str, Any] | None:
 
 
 def step_text(step: StepAgain) -> str:
-    """One step of a lineage on one line."""
+    """Return one step of a lineage on one line."""
     word = WORDS.get(step.match, step.match.value)
     why = f"  {one_line(str(step.divergence), SHOWN)}" if step.divergence else ""
     return f"agent {step.agent:<4} {step.commit[:12]}  {word:<13} {step.seconds:5.1f} s{why}"
 
 
 def step_record(step: StepAgain) -> dict[str, Any]:
-    """One step of a lineage as a document."""
+    """Return one step of a lineage as a document."""
     return {
         "agent": step.agent,
         "action": step.action,
@@ -97,14 +97,14 @@ def step_record(step: StepAgain) -> dict[str, Any]:
 
 
 def divergence_record(divergence: Divergence | None) -> dict[str, Any] | None:
-    """The first difference as a document."""
+    """Return the first difference as a document."""
     if divergence is None:
         return None
     return {"action": divergence.action, "call": divergence.call, "what": divergence.what}
 
 
 def live_step_text(step: LiveStep) -> str:
-    """One step by another model on one line."""
+    """Return one step by another model on one line."""
     end = f"born as {step.born[:12]}" if step.born else f"stillborn ({step.stage})"
     same = ", the recorded one" if step.same else ""
     return f"agent {step.agent:<4} {step.commit[:12]}  {end}{same}: {one_line(step.said, 100)}"
@@ -114,7 +114,7 @@ def live_step_text(step: LiveStep) -> str:
 
 
 def again_text(again: EvaluationAgain) -> str:
-    """One evaluation that was done again on one line."""
+    """Return one repeated evaluation on one line."""
     word = WORDS.get(again.match, again.match.value)
     said = again.divergence or f"{again.recorded.verdict}: {again.recorded.reason}"
     who = f"agent {again.recorded.agent:<4} {again.recorded.task}"
@@ -122,7 +122,7 @@ def again_text(again: EvaluationAgain) -> str:
 
 
 def again_record(again: EvaluationAgain) -> dict[str, Any]:
-    """One evaluation that was done again as a document."""
+    """Return one repeated evaluation as a document."""
     return {
         "action": again.action,
         "agent": again.recorded.agent,
@@ -137,12 +137,12 @@ def again_record(again: EvaluationAgain) -> dict[str, Any]:
 
 
 def live_text(agent: AgentId, done: Evaluation) -> str:
-    """One live verdict on one line."""
+    """Return one live verdict on one line."""
     return f"agent {agent:<4} {done.verdict} {done.task}: {one_line(done.reason, 100)}"
 
 
 def comparison_record(found: Comparison) -> dict[str, Any]:
-    """Two tallies and the test between them as a document."""
+    """Return two tallies and the test between them as a document."""
     return {
         "first": tally_record(found.first),
         "second": tally_record(found.second),
@@ -154,7 +154,7 @@ def comparison_record(found: Comparison) -> dict[str, Any]:
 
 
 def live_lines(done: LiveEvaluations, settings: Settings) -> list[str]:
-    """What came of live evaluations, for people."""
+    """Return the results of live evaluations for people."""
     lines = []
     if done.against_record:
         whole = done.against_record

@@ -1,4 +1,4 @@
-"""``dgm report``: is the best agent really better than the seed, on tasks that the search never saw?"""
+"""``dgm report``: compare the best agent with the seed, on tasks that the search never saw."""
 
 import asyncio
 import sys
@@ -128,12 +128,12 @@ def report(
 
 
 def _is_controlled(run: Run, asked: bool | None) -> bool:
-    """Return whether the control is performed: as asked, else where the best agent is not the seed."""
+    """Return whether the control is performed: as requested, else if the best agent is not the seed."""
     return best_of(run) != SEED if asked is None else asked
 
 
 def _operators(run: Run) -> Sequence[OperatorLine]:
-    """Without what vetting took, where the traces that say it are lost."""
+    """Return the operators' lines; leave out the time of vetting if its traces are lost."""
     try:
         return operators_of(run)
     except ArchiveCorrupt:
@@ -156,7 +156,7 @@ def _say(run: Run, best: AgentId, found: Findings | None, operators: Sequence[Op
 
 
 def _check_targets(html: Path | None, folder: Path | None, *, as_json: bool) -> None:
-    """Before anything is paid for."""
+    """Check the targets before anything is paid for."""
     if html == STDOUT:
         if as_json:
             raise UserError("--html - and --json both write to stdout; give --html a file")
@@ -167,7 +167,7 @@ def _check_targets(html: Path | None, folder: Path | None, *, as_json: bool) -> 
 
 
 def _written(facts: Report, html: Path | None, folder: Path | None) -> list[str]:
-    """Writes what was asked for; a line each on where it is."""
+    """Write the requested files; return a line on the place of each."""
     said = []
     if html == STDOUT:
         sys.stdout.buffer.write(page(facts))
@@ -182,14 +182,14 @@ def _written(facts: Report, html: Path | None, folder: Path | None) -> list[str]
 
 
 def _code(over: Ending | None, found: Findings | None) -> int:
-    """Exit code of the examination, with a line where it is not complete."""
+    """Return the exit code of the examination; print a line if it is not complete."""
     if over is None or over.reason is Reason.NOTHING_LEFT:
         return 0
     spent = over.reason is Reason.LIMIT
     again = "give it more with --max-usd" if spent else "run the same command again"
     if found and not found.missing:
         again += ", or leave the control, which is all that is missing, as it is with --no-control"
-    # A provider's words may stand in the message.
+    # The message may quote a provider.
     message = one_line(over.message, 1_000)
     sys.stderr.write(f"the holdout evaluations are not complete: {message}; {again}\n")
     return LIMIT if spent else FAILED
@@ -198,7 +198,7 @@ def _code(over: Ending | None, found: Findings | None) -> int:
 def _examine(
     run: Run, settings: Settings, max_usd: float | None, plan: Control | None, *, quiet: bool
 ) -> Ending | None:
-    """Does what is missing; None where nothing is, which then costs nothing and asks nobody."""
+    """Perform the missing evaluations; if none is missing, call no model, spend nothing and return None."""
     needed = examinations.find_needed(run, settings, max_usd, plan)
     if needed is None or isinstance(needed, Ending):
         return needed

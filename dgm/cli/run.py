@@ -46,7 +46,7 @@ EXIT = {
 
 
 def budget_options(command: Any) -> Any:
-    """The limits that ``run`` and ``resume`` both take."""
+    """Add the limits that ``run`` and ``resume`` share."""
     for option in (
         click.option(
             "--patience",
@@ -157,7 +157,7 @@ def resume(
 
 
 def _mended(opened: Run, assignments: Sequence[str], benchmark: str | None) -> Settings:
-    """Return the settings of a run with what a person changes."""
+    """Return the settings of a run with a person's changes."""
     before = assemble.settings_of(opened)
     after = (
         changed(before.model_dump(mode="json"), assignments, SETTABLE, "dgm resume")
@@ -168,10 +168,10 @@ def _mended(opened: Run, assignments: Sequence[str], benchmark: str | None) -> S
 
 
 class Terminal(launch.Watcher):
-    """Tells and asks on the terminal."""
+    """A watcher that reports and asks on the terminal."""
 
     def __init__(self, *, yes: bool) -> None:
-        """Ask nothing about money where ``yes`` was given."""
+        """Ask nothing about money if ``yes`` was given."""
         self._yes = yes
         self._hear: Callable[[Recorded], None] = lambda _: None
         self._shown: Progress | None = None
@@ -185,11 +185,11 @@ class Terminal(launch.Watcher):
         sys.stderr.write(f"model: {why}\n")
 
     def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
-        """Ask where the session may cost more than the person wants to be asked for."""
+        """Ask if the session may cost more than the user's limit for spending unasked."""
         confirm_spending(settings, budget, spent_usd, yes=self._yes)
 
     def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
-        """Say what each check took."""
+        """Report the cost of each check."""
         tell_checks(settings, checks)
 
     def model_away(self, error: Infrastructure) -> None:
@@ -201,7 +201,7 @@ class Terminal(launch.Watcher):
         sys.stderr.write(f"to be performed again: {counted(evaluations, 'evaluation')}\n")
 
     def show(self, made: Run, settings: Settings, shown: Progress) -> None:
-        """Show events of a run from now on, and what its first evaluations cost."""
+        """Show events of a run from now on, and the cost of its first evaluations."""
         costs = FirstCosts(made, settings, shown.announce)
 
         def hear(recorded: Recorded) -> None:
@@ -211,7 +211,7 @@ class Terminal(launch.Watcher):
         self._hear, self._shown = hear, shown
 
     def begins(self, search: Search) -> None:
-        """Show the search; signals stop it in good order."""
+        """Show the search; let signals stop it in good order."""
         if self._shown is not None:
             self._shown.attach(search)
             listen_for_signals(search, self._shown)
@@ -229,7 +229,7 @@ def _dotted(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def _budget(before: Budget, flags: dict[str, Any]) -> Budget:
-    """The old budget with what the flags change."""
+    """Return the old budget with the flags' changes."""
     given = {key.removeprefix("max_"): value for key, value in flags.items() if value is not None}
     for key, value in given.items():
         if value <= 0:
@@ -271,12 +271,12 @@ def _say_next(made: Run, over: Ending) -> None:
         if over.reason in (Reason.GOAL, Reason.STANDSTILL)
         else f"resume with: dgm resume {made.name}"
     )
-    # The words of a provider or an agent may stand in the message.
+    # The message may quote a provider or an agent.
     sys.stderr.write(f"{one_line(over.message + _childless(made, over), 1_000)}; {next_step}\n")
 
 
 def _childless(made: Run, over: Ending) -> str:
-    """That no child was born, where the search ended for another reason than that."""
+    """Return a note that no child was born, if the search ended for another reason; else nothing."""
     tree = made.tree
     if over.reason is Reason.CANNOT_GO_ON or len(tree.agents) > 1 or not tree.stillborn:
         return ""

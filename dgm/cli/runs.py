@@ -1,4 +1,4 @@
-"""``dgm list``: all runs of an archive, also damaged ones and those of other machines."""
+"""``dgm list``: list all runs of an archive, also damaged ones and those of other machines."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""``dgm sandbox``: images of the sandboxes, and what a dead process left."""
+"""``dgm sandbox``: images of the sandboxes, and remains of dead processes."""
 
 import asyncio
 import logging

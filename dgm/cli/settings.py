@@ -20,7 +20,7 @@ from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.terminal import write
 
 WIDTH = 100
-"""Columns of the text where the output is no terminal."""
+"""Columns of the text if the output is no terminal."""
 
 
 @click.command()
@@ -41,10 +41,10 @@ def settings(pattern: str, as_json: bool) -> None:
 
 
 def _matching(pattern: str) -> tuple[Sequence[ListedSection], Sequence[Variable]]:
-    """What the pattern names; else what it is said of.
+    """Return the settings and variables whose names match the pattern; else those whose meanings do.
 
     Raises:
-        UserError: nothing.
+        UserError: nothing matches.
     """
     everything = listed_sections()
     for by_meaning in (False, True):

@@ -1,7 +1,7 @@
-"""Signals that ask a command to end: SIGTERM, and SIGHUP of a closed terminal, do what Ctrl-C does.
+"""Signals that ask a command to end: SIGTERM, and SIGHUP of a closed terminal, do the same as Ctrl-C.
 
-What a command has open is then put away: sandboxes, the gateway, temporary folders. A signal that whoever started the
-command has ignored stays ignored: that is how nohup keeps a search alive.
+The command then closes its sandboxes, the gateway and temporary folders. A signal that the command's parent has set to
+be ignored stays ignored: that is how nohup keeps a search alive.
 """
 
 import errno
@@ -18,7 +18,7 @@ _ASKING = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP interrupt what runs inside as Ctrl-C does."""
+    """Let SIGTERM and SIGHUP interrupt the code inside as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -36,7 +36,7 @@ def stopping_signals() -> Sequence[signal.Signals]:
 
 
 def leave_closed_terminal() -> bool:
-    """Write nowhere from now on instead of to a terminal that is closed; return whether one is."""
+    """Discard all further output to a closed terminal; return whether there is one."""
     closed = [number for number in (1, 2) if _is_closed_terminal(number)]
     if closed:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -47,7 +47,7 @@ def leave_closed_terminal() -> bool:
 
 
 def print_line(text: str) -> None:
-    """Print a line at once; where standard output was a terminal that is closed by now, nothing happens."""
+    """Print a line at once; do nothing if standard output was a terminal that is now closed."""
     try:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -62,17 +62,17 @@ def _heeded(numbers: Sequence[signal.Signals]) -> list[signal.Signals]:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     if number == signal.SIGHUP:
-        # The kernel says that a terminal is closed, and so does the shell; the second must not cut the end short.
+        # Both the kernel and the shell send SIGHUP for a closed terminal; the second must not cut the cleanup short.
         signal.signal(number, signal.SIG_IGN)
         leave_closed_terminal()
     if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, signal.SIG_DFL):
-        # Started by a shell script in the background, where Ctrl-C is not for it.
+        # A shell script started this in the background, where Ctrl-C is ignored.
         raise KeyboardInterrupt
     signal.raise_signal(signal.SIGINT)
 
 
 def _is_closed_terminal(number: int) -> bool:
-    """Whether a descriptor was of a terminal that has hung up: any question to it is then an error of input."""
+    """Return whether a descriptor was of a terminal that has hung up: any query to it then fails with EIO."""
     try:
         os.tcgetpgrp(number)
     except OSError as error:

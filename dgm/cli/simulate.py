@@ -1,4 +1,4 @@
-"""``dgm simulate``: policies in worlds that cost nothing, compared in pairs."""
+"""``dgm simulate``: run policies in worlds that cost nothing, and compare them in pairs."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_SEEDS = 100_000
 BUDGET, COST = 800, 1.0
 _DECIDE = ("--policy", "--family", "--seeds", "--budget", "--expansion-cost", "--workers", "--failures")
-"""The options that say what a trial is."""
+"""The options that define a trial."""
 
 
 class Share(click.FloatRange):
@@ -39,7 +39,7 @@ class Share(click.FloatRange):
 
 
 def study_options(command: Any) -> Any:
-    """What is to be tried."""
+    """Add the options that define a study."""
     for option in (
         click.option(
             "--failures", type=Share(), default=0.0, help="Share of steps that the infrastructure fails."
@@ -86,7 +86,7 @@ def study_options(command: Any) -> Any:
 
 
 def file_option(name: str, text: str) -> Callable[[Any], Any]:
-    """An option that names a file."""
+    """Return an option that names a file."""
     return click.option(name, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=text)
 
 
@@ -144,13 +144,17 @@ def simulate(
     try:
         show(study, found, reference, as_json)
     finally:
-        # Also where nobody reads what is printed; and what is printed is not lost with a file.
+        # Write the files even if the reader of the output has gone; and print before a file can fail.
         write_files(study, found, reference, svg, markdown)
     return 0
 
 
 def _refuse_others(context: click.Context, option: str, *allowed: str) -> None:
-    """An option that would do nothing is a mistake."""
+    """Refuse options that would have no effect.
+
+    Raises:
+        UserError: there is one.
+    """
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         names = (option, "--json", *allowed)
@@ -204,7 +208,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 
 def _check_files(files: Mapping[str, Path | None]) -> None:
-    """Hours of trials must not end in a file that cannot be made, or that takes another one's place."""
+    """Check the files first: hours of trials must not end in a file that cannot be made, or replaces another."""
     given = {option: file for option, file in files.items() if file is not None}
     for file in given.values():
         if not file.parent.is_dir():
@@ -219,7 +223,7 @@ def _check_files(files: Mapping[str, Path | None]) -> None:
 
 
 def _check_folder(file: Path) -> None:
-    """Makes sure that a file can be made in the folder; leaves nothing there."""
+    """Check that a file can be made in the folder; leave nothing there."""
     try:
         with TemporaryFile(dir=file.parent):
             pass
@@ -228,7 +232,7 @@ def _check_folder(file: Path) -> None:
 
 
 def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:
-    """All results; None where it was interrupted, which is said."""
+    """Return all results; if interrupted, report it and return None."""
     try:
         with _one_interrupt():
             from dgm.cli.simulate_rows import progress
@@ -251,7 +255,7 @@ def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:
 
 @contextmanager
 def _one_interrupt() -> Iterator[None]:
-    """The first Ctrl-C interrupts; others do not, so that all is put away and what is kept is said."""
+    """Let the first Ctrl-C interrupt and ignore the others, so that cleanup and the final report complete."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""What ``dgm simulate`` prints and writes: progress, tables, JSON, Markdown and curves."""
+"""The output of ``dgm simulate``: progress, tables, JSON, Markdown and curves."""
 
 import os
 import sys
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 WIDTH = 130
-"""Of tables where the output is no terminal."""
+"""Columns of tables if the output is no terminal."""
 EVERY_S = 60.0
-"""Between lines of progress where there is no terminal."""
+"""Seconds between lines of progress if there is no terminal."""
 
 Found = Mapping[Trial, Result]
 
 
 def show_list(as_json: bool) -> None:
-    """Prints the families of worlds and the policies, a line each."""
+    """Print the families of worlds and the policies, a line each."""
     groups = {"reported": REPORTED, "reserved": RESERVED, "tuning": TUNING, "choosing": (OPERATORS,)}
     families = [
         {"name": name, "group": group, "about": FAMILIES[name].about}
@@ -58,7 +58,7 @@ def show_list(as_json: bool) -> None:
 
 
 def show(study: Study, found: Found, reference: str, as_json: bool) -> None:
-    """Prints what the study says."""
+    """Print the results of the study."""
     by_cell = {cell: standings(study, cell, found, reference) for cell in study.cells}
     if as_json:
         emit_json(_document(study, by_cell, reference))
@@ -80,7 +80,7 @@ def show(study: Study, found: Found, reference: str, as_json: bool) -> None:
 def write_files(
     study: Study, found: Found, reference: str, curves: Path | None, document: Path | None
 ) -> None:
-    """Writes the anytime curves and the tables where they are asked for.
+    """Write the requested files: the anytime curves and the tables.
 
     Raises:
         UserError: a file cannot be written.
@@ -96,7 +96,7 @@ def write_files(
 
 @contextmanager
 def progress() -> Iterator[Callable[[int, int], None]]:
-    """Shows how many trials are done and how long the others will take: a bar on a terminal, else a line a minute."""
+    """Show the number of finished trials and the remaining time: a bar on a terminal, else a line a minute."""
     if sys.stderr.isatty():
         with _bar() as say:
             yield say
@@ -120,7 +120,7 @@ def _bar() -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Trials differ in length, and come in turns over families and policies.
+    # Trials differ in length, and take turns over families and policies.
     with Progress(
         *columns, console=console(stderr=True), transient=True, speed_estimate_period=1800.0
     ) as shown:
@@ -165,7 +165,7 @@ def _markdown(study: Study, by_cell: Mapping[Cell, Sequence[Standing]], found: F
 
 
 def _command(study: Study, reference: str) -> str:
-    """What makes the study again."""
+    """Return the command that repeats the study."""
     words = ["dgm simulate"]
     everybody = set(study.policies) == {*POLICIES, ORACLE}
     words += [f"--policy {policy}" for policy in study.policies if not everybody]
@@ -183,7 +183,7 @@ def _command(study: Study, reference: str) -> str:
 
 
 def _panels(study: Study, by_cell: Mapping[Cell, Sequence[Standing]]) -> list[Panel]:
-    """The mean of families first, then each family; where there are several cells, only the first of these."""
+    """Return the mean of families first, then each family; if there are several cells, only the mean for each."""
     panels: list[Panel] = []
     for cell, rows in by_cell.items():
         families = list(dict.fromkeys(standing.family for standing in rows))[::-1]
@@ -200,7 +200,10 @@ def _points(standing: Standing, cell: Cell) -> tuple[tuple[float, float], ...]:
 
 
 def _about(policy: str) -> str:
-    """The first line of what the policy's module says, or its parent rule where the module is named after another."""
+    """Return the first line of the policy's module docstring, or of its parent rule's.
+
+    The parent rule's is used if the module is named after another policy.
+    """
     if policy == ORACLE:
         return _first_line(import_module("dgm.simulate.oracle").__doc__)
     if policy not in POLICIES:
@@ -213,7 +216,7 @@ def _about(policy: str) -> str:
 
 
 def _about_plugin(policy: str) -> str:
-    """The same of an installed one; one that cannot be loaded must not hide the others."""
+    """Return the first line about an installed policy; one that cannot be loaded must not hide the others."""
     point = installed("policies")[policy]
     try:
         find("policies", policy, POLICIES)
@@ -239,7 +242,7 @@ def _rich(table: Table) -> "RichTable":
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes the whole file or leaves what was there; only what is no file, like a pipe, is written as it stands."""
+    """Write the whole file or leave the old one; write directly to a path that is no file, such as a pipe."""
     final = path.resolve()
     draft = final.with_name(f".{final.name}.{os.getpid()}.new")
     try:

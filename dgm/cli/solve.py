@@ -1,4 +1,4 @@
-"""``dgm solve``: an agent of the archive works on a repository of yours, in a sandbox; you decide what comes of it."""
+"""``dgm solve``: run an agent of the archive on a user's repository, in a sandbox; the user decides on its change."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dgm.search.solving import Solved
 
 OUTPUT_LINES = 20
-"""Lines of the agent's output that are shown where it fails."""
+"""Lines of a failed agent's output that are shown."""
 OUTPUT_BYTES = 4000
 
 
@@ -117,13 +117,13 @@ def solve(
 
 
 def cost(usage: Usage) -> str:
-    """What the agent took, in a few words."""
+    """Return the agent's usage in a few words."""
     calls = "1 model call" if usage.calls == 1 else f"{usage.calls} model calls"
     return f"{calls}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
 
 
 def keep(repo: Path, patch: bytes) -> Path:
-    """A new file with the patch, outside of the repository.
+    """Write the patch to a new file outside of the repository, and return the file.
 
     Raises:
         UserError: it cannot be written.
@@ -140,7 +140,7 @@ def keep(repo: Path, patch: bytes) -> Path:
 
 
 def _tell_ending(work: Work) -> None:
-    """How the agent's program failed, if it did, and what it printed; what was left out of its change."""
+    """Report how the agent's program failed, with its output, and which parts of its change were left out."""
     done = work.completed
     if done.timed_out:
         ending = "ran out of time"
@@ -157,7 +157,7 @@ def _tell_ending(work: Work) -> None:
 
 
 def _tell_output(output: bytes) -> None:
-    """The end of what the agent printed, on stderr, where nothing of it can move a cursor."""
+    """Print the end of the agent's output on stderr, neutralised so that it cannot move a cursor."""
     text = plain_log(output[-4 * OUTPUT_BYTES :]).decode("utf-8", "replace").strip()[-OUTPUT_BYTES:]
     lines = neutral(text).split("\n")[-OUTPUT_LINES:]
     if any(lines):
@@ -165,12 +165,12 @@ def _tell_output(output: bytes) -> None:
 
 
 def _agreed(repo: Path, changed: Sequence[str]) -> bool:
-    """What the user says; where nobody answers, that is no: the change has been shown, and nothing is lost."""
+    """Return the user's answer; no answer means no: the change has been shown, and nothing is lost."""
     files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
     try:
         agreed = click.confirm(f"Apply this change to {neutral(str(repo))} ({files})?", default=False)
         if not sys.stdin.isatty():
-            # Nobody typed the end of the line.
+            # Without a terminal, the end of the line is missing.
             sys.stdout.write("\n")
     except click.Abort:
         sys.stdout.write("\nnobody answered (--yes applies without asking)\n")
@@ -204,7 +204,7 @@ def _record(agent: AgentId, solved: "Solved", applied: bool, kept: Path | None) 
 
 
 def _settings(run: Run, model: str | None, max_usd: float | None) -> Settings:
-    """The run's settings, with what the flags change."""
+    """Return the run's settings with the flags' changes."""
     settings = assemble.settings_of(run)
     if model:
         roles = settings.models.model_copy(update={"solve": None})

@@ -1,4 +1,4 @@
-"""Says what a search will cost, before it starts and after its first evaluations; asks where a person wants it."""
+"""The cost of a search, reported before it starts and after its first evaluations; asks if the user's limit says so."""
 
 import sys
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from dgm.show.times import duration
 from dgm.show.words import counted, usd_text
 
 TRIES = 2
-"""Graded evaluations after which their cost is told."""
+"""Number of graded evaluations after which their cost is reported."""
 
 yes_option = click.option(
     "--yes", is_flag=True, help="Do not ask, also where more may be spent than budget.confirm_above_usd."
@@ -25,7 +25,7 @@ yes_option = click.option(
 
 
 def tell_prices(settings: Settings) -> None:
-    """Say on stderr what the model that works on tasks costs, and what one evaluation can cost at most."""
+    """Print on stderr the price of the model that works on tasks, and the maximum cost of one evaluation."""
     solver = solver_price(settings)
     if solver is None:
         return
@@ -39,7 +39,7 @@ def tell_prices(settings: Settings) -> None:
 
 
 def confirm_spending(settings: Settings, budget: Budget, spent_usd: float, *, yes: bool) -> None:
-    """Ask on a terminal whether a session may spend more than ``budget.confirm_above_usd``; elsewhere ask nobody.
+    """Ask on a terminal whether a session may spend more than ``budget.confirm_above_usd``; elsewhere do not ask.
 
     Raises:
         UserError: the answer is no.
@@ -54,7 +54,7 @@ def confirm_spending(settings: Settings, budget: Budget, spent_usd: float, *, ye
 
 
 def question(settings: Settings, budget: Budget, spent_usd: float) -> str:
-    """Return what a person is asked before a session; empty where it can spend no more than may be spent unasked.
+    """Return the question before a session; empty if it can spend no more than may be spent unasked.
 
     Args:
         settings: of the run.
@@ -66,7 +66,7 @@ def question(settings: Settings, budget: Budget, spent_usd: float) -> str:
         if above is None or not priced_models(settings):
             return ""
     except UserError:
-        # That a model has no price is told by the check of the models, before anything costs.
+        # The check of the models reports a model without a price, before anything costs.
         return ""
     most = most_of_run(settings, budget, spent_usd)
     limit = f"budget.confirm_above_usd = {above:g}"
@@ -84,10 +84,10 @@ def _worst(settings: Settings, budget: Budget) -> str:
 
 
 class FirstCosts:
-    """Tells once what the first evaluations cost, and how far the budget goes at that price."""
+    """A listener that reports once the cost of the first evaluations, and the reach of the budget at that price."""
 
     def __init__(self, run: Run, settings: Settings, tell: Callable[[str], None]) -> None:
-        """Tell at once where the run was graded often enough in earlier sessions.
+        """Report at once if earlier sessions of the run have enough graded evaluations.
 
         Args:
             run: open to write, in its new session.
@@ -113,7 +113,7 @@ class FirstCosts:
 
 
 def forecast_text(reach: Reach, budget: Budget, spent_usd: float, workers: int) -> str:
-    """Return the forecast by a few tries as one line."""
+    """Return the forecast from the first few evaluations as one line."""
     said = (
         f"forecast: about {money_text(reach.usd)} USD an evaluation by {counted(reach.tries, 'try', 'tries')}"
     )
@@ -130,7 +130,7 @@ def forecast_text(reach: Reach, budget: Budget, spent_usd: float, workers: int) 
 
 
 def money_text(usd: float) -> str:
-    """Return an amount with two digits after the point, or with two that are not zero: ``12.40``, ``0.0025``."""
+    """Return an amount with two decimals, or with two significant digits: ``12.40``, ``0.0025``."""
     if usd >= 0.1 or usd <= 0.0:
         return f"{usd:,.2f}"
     digits = 1

@@ -1,4 +1,4 @@
-"""``dgm status``: what a search is doing, how far it is, and when it will end; once, or again and again."""
+"""``dgm status``: the activity, progress and estimated end of a search; once, or repeatedly."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ EVERY_S = 2.0
 
 
 class StatusReader:
-    """The status of a run that may be growing; what takes long is found again only when something happened."""
+    """The status of a run that may be growing; slow parts are computed again only after new events."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -39,13 +39,13 @@ class StatusReader:
         self._count: StandstillCount | None = None
 
     def follow(self) -> None:
-        """Read what was appended to the log since."""
+        """Read the events appended to the log since the last call."""
         new = self._run.follow()
         if self._count is not None:
             self._count.follow(new)
 
     def document(self) -> dict[str, Any]:
-        """Return the summary of the run and what it is doing now."""
+        """Return the summary of the run and its current activity."""
         run, tree = self._run, self._run.tree
         known = (tree.evaluations, len(tree.agents))
         if known != self._known:
@@ -92,7 +92,7 @@ def status(run_name: str, watch: bool, as_json: bool) -> None:
             else:
                 _repeat(reader, as_json)
         except KeyboardInterrupt:
-            # Leaving is what Ctrl-C is for here.
+            # Ctrl-C is the normal way to leave here.
             pass
         if in_place:
             write(reader.lines(reader.document()))

@@ -1,7 +1,7 @@
-"""The three streams of the program: open at its start whatever the shell closed, flushed at its end.
+"""The three streams of the program: opened at its start even if the shell closed them, flushed at its end.
 
-A character that a stream cannot encode is written as ASCII. A reader that has gone, a full disk and a closed stream end
-the program in good order.
+A character that a stream cannot encode is written as ASCII. The program ends in good order after a broken pipe, a full
+disk or a closed stream.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ _MODES = ("r", "w", "w")
 
 
 class _File(io.FileIO):
-    """Standard output, which remembers that it did not take what was printed."""
+    """Standard output that remembers a failed write."""
 
     lost: OSError | None = None
 
@@ -35,7 +35,7 @@ class _File(io.FileIO):
 
 
 def open_streams() -> None:
-    """Make all three streams usable: a closed one leads nowhere, and none fails at a character that it lacks."""
+    """Make all three streams usable: a closed one leads to the null device, and none fails at a character."""
     _fill_closed()
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(encoding=_encoding(sys.stderr), errors=INSTEAD)
@@ -52,14 +52,14 @@ def open_streams() -> None:
 
 
 def close_streams(code: int) -> int:
-    """Flush what was printed and return the exit code: ``code``, or 1 where standard output did not take all."""
+    """Flush the output and return the exit code: ``code``, or 1 if standard output did not take all."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
     lost = lost_output()
     if lost is None:
         return code
-    # Whose reader has gone, as with "| head", wants to hear nothing.
+    # A reader that has gone, as with "| head", is no error to report.
     if lost.errno != errno.EPIPE:
         with contextlib.suppress(OSError):
             sys.stderr.write(f"dgm: the output cannot be written: {lost.strerror}\n")
@@ -68,9 +68,9 @@ def close_streams(code: int) -> int:
 
 
 def lost_output() -> OSError | None:
-    """Return the error at which standard output stopped to take what is printed; None where it takes it.
+    """Return the error of the first failed write to standard output; None if there is none.
 
-    It leads nowhere from then on, so that nothing else fails at it.
+    After an error, standard output leads to the null device, so that nothing else fails at it.
     """
     file = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if not isinstance(file, _File) or file.lost is None:
@@ -86,7 +86,7 @@ def _encoding(stream: io.TextIOWrapper) -> str:
 
 
 def _fill_closed() -> None:
-    # A file that the program opens later would take the number of a closed stream, and receive what children print.
+    # A file opened later would take the number of a closed stream, and receive the output of child processes.
     while (number := os.open(os.devnull, os.O_RDWR)) < len(_MODES):
         stream = open(number, _MODES[number], encoding="utf-8", closefd=False)  # noqa: SIM115
         setattr(sys, ("stdin", "stdout", "stderr")[number], stream)

@@ -1,4 +1,4 @@
-"""``dgm sweep``: many runs from one file, some at once, gone on with by the same command."""
+"""``dgm sweep``: perform many runs from one file, some at once; the same command continues them."""
 
 import asyncio
 import shlex
@@ -70,7 +70,7 @@ def sweep(file: Path, at_once: int | None, dry_run: bool, as_json: bool) -> int:
 
 
 def _with_model(settings: Settings) -> Settings:
-    """Return the settings with ``auto`` replaced by a model; says which and why."""
+    """Return the settings with ``auto`` replaced by a model; print the choice and its reason."""
     if AUTO not in all_names(settings):
         return settings
     settled, why = settle(settings, ask_to_spend)
@@ -79,11 +79,11 @@ def _with_model(settings: Settings) -> Settings:
 
 
 def _check_begun(sweep: SweepFile, folder: SweepFolder, runs: Sequence[PlannedRun]) -> None:
-    """Check that what is in the archive under the names of these runs was begun by the same file.
+    """Check that existing runs with these names in the archive were begun by the same file.
 
     Raises:
-        UserError: it is something else, or was begun with other settings.
-        ArchiveCorrupt: it is damaged.
+        UserError: one is something else, or was begun with other settings.
+        ArchiveCorrupt: one is damaged.
     """
     for planned in runs:
         where = folder.run(planned.name)
@@ -98,7 +98,7 @@ def _check_begun(sweep: SweepFile, folder: SweepFolder, runs: Sequence[PlannedRu
 
 
 def _check_parts(file: Path, runs: Sequence[PlannedRun]) -> None:
-    """Open each benchmark in its sandbox once, before anything starts; raises as ``assemble.parts_of``."""
+    """Open each benchmark in its sandbox once, before anything starts; raise as ``assemble.parts_of``."""
     seen: list[tuple[Any, ...]] = []
     for run in runs:
         key = (run.settings.sandbox, run.settings.benchmark, run.settings.benchmarks)
@@ -138,7 +138,7 @@ def _print_plan(sweep: SweepFile, folder: SweepFolder, runs: Sequence[PlannedRun
 
 
 async def _perform(made: Sweep, shown: SweepProgress) -> None:
-    """Perform a sweep, listening for signals."""
+    """Perform a sweep and listen for signals."""
     loop = asyncio.get_running_loop()
 
     def interrupted() -> None:
@@ -157,7 +157,7 @@ async def _perform(made: Sweep, shown: SweepProgress) -> None:
 
 
 def _say(made: Sweep, sweep: SweepFile, *, as_json: bool) -> int:
-    """Print how the sweep stands and return the exit code."""
+    """Print the state of the sweep and return the exit code."""
     made.look()
     code = _exit_code(made)
     if as_json:

@@ -1,4 +1,4 @@
-"""What a person sees while a sweep is performed: a live table on a terminal, else a line for each start and end."""
+"""The progress of a sweep for people: a live table on a terminal, else a line for each start and end."""
 
 import asyncio
 import sys
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 RECENT = 5
-"""Runs that ended last, of which the live table keeps a line."""
+"""Number of recently ended runs that the live table shows."""
 EVERY_S = 2.0
 
 
 class SweepProgress:
-    """Hears of every start and end of a run; prints a line each, or keeps what the live table shows."""
+    """A listener to every start and end of a run; it prints a line each, or keeps the data of the live table."""
 
     def __init__(self, name: str, runs: Sequence[PlannedRun], *, quiet: bool) -> None:
         self._name = name
@@ -47,7 +47,7 @@ class SweepProgress:
         self._sweep = sweep
 
     def told(self, told: Told) -> None:
-        """Show that something happened to a run."""
+        """Show an event of a run."""
         if self._sweep is None:
             return
         if told.moment is Moment.ENDED:
@@ -65,13 +65,13 @@ class SweepProgress:
         )
 
     async def watch(self) -> None:
-        """Read every two seconds how far the running runs are, where a live table shows it."""
+        """Read the progress of the running runs every two seconds, if there is a live table."""
         while self.live is not None:
             self._refresh()
             await asyncio.sleep(EVERY_S)
 
     def close(self) -> None:
-        """Close the runs that are being read."""
+        """Close the open runs."""
         for name in list(self._open):
             self._close(name)
         if self.live is not None:
@@ -81,7 +81,7 @@ class SweepProgress:
         from rich.panel import Panel
         from rich.text import Text
 
-        # Drawn by a thread of its own, so nothing of a run is read here.
+        # A separate thread draws this, so it must not read a run.
         lines = [f"time  {clock(time.monotonic() - self._began)}", *self._shown, "", *self._recent]
         text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
         return Panel(text, title=f"sweep {self._name}", title_align="left")
@@ -110,7 +110,7 @@ class SweepProgress:
         ]
 
     def _read(self, sweep: Sweep, name: str) -> None:
-        # Kept apart from what the sweep decides by: between two looks a run may be over, or be cut off.
+        # Keep this apart from the sweep's own standings: between two reads a run may end, or be cut off.
         self._seen.setdefault(name, Standing(Stage.RUNNING))
         folder = sweep.folder.run(name)
         if not (folder / "run.json").exists():
@@ -122,7 +122,7 @@ class SweepProgress:
             run.follow()
             found = standing_of(run)
         except DgmError:
-            # What is damaged shows itself when the run's own process meets it.
+            # The run's own process reports the damage when it meets it.
             self._close(name)
             return
         self._seen[name] = Standing(Stage.RUNNING, found.words, found.facts)

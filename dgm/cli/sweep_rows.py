@@ -1,4 +1,4 @@
-"""How a sweep stands, as lines for people and as a record for programs."""
+"""The state of a sweep, as lines for people and as a record for programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ _STATE, _NUMBER, _BEST = 14, 11, 24
 def sweep_lines(
     runs: Sequence[PlannedRun], standings: Mapping[str, Standing], failures: Mapping[str, str]
 ) -> Iterator[Line]:
-    """A line for each run below a head, and one more for each failure."""
+    """Yield a head, a line for each run, and one more for each failure."""
     width = max(len(run.name) for run in runs)
     head = (
         f"{'run':<{width}}  {'state':<{_STATE}}{'evaluations':>{_NUMBER}}{'agents':>8}  "
@@ -39,7 +39,7 @@ def sweep_lines(
 
 
 def run_line(run: PlannedRun, standing: Standing, width: int, *, failed: bool) -> Line:
-    """A run's name, state, counts, best agent with its lower bound, and spend."""
+    """Return a run's name, state, counts, best agent with its lower bound, and spend."""
     state = _FAILED if failed else standing.stage.value
     tone = Tone.BAD if failed else _TONES.get(standing.stage, Tone.PLAIN)
     pieces = [Span(f"{run.name:<{width}}  "), Span(f"{state:<{_STATE}}", tone)]
@@ -57,7 +57,7 @@ def run_line(run: PlannedRun, standing: Standing, width: int, *, failed: bool) -
 
 
 def best_text(facts: Mapping[str, Any]) -> tuple[str, str]:
-    """``7: 11/20 55%`` and ``0.30``, the own lower bound; dashes where there is no verdict yet."""
+    """Return ``7: 11/20 55%`` and ``0.30``, the agent's own lower bound; dashes if there is no verdict yet."""
     best = facts["best"]
     if not best:
         return "–", "–"
@@ -66,13 +66,13 @@ def best_text(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def usd_said(facts: Mapping[str, Any]) -> str:
-    """What a run has spent."""
+    """Return a run's spend in USD as text."""
     usd = facts["spend"]["usd"]
     return f"{usd:.4f}" if usd < 100 else f"{usd:.0f}"
 
 
 def ended_text(run: PlannedRun, standing: Standing, failure: str) -> str:
-    """One line about a run whose process has ended."""
+    """Return one line about a run whose process has ended."""
     facts = standing.facts
     how = f"failed ({one_line(failure, 300)})" if failure else one_line(standing.words, 200) or "not begun"
     if not facts:
@@ -83,7 +83,7 @@ def ended_text(run: PlannedRun, standing: Standing, failure: str) -> str:
 
 
 def how_it_went(made: Sweep) -> str:
-    """``4 runs done, 1 failed, 1 to come``, and what the sweep's money has no room for."""
+    """Return the counts, ``4 runs done, 1 failed, 1 to come``, with the runs that exceed the sweep's money."""
     found: dict[str, int] = {}
     for run in made.runs:
         stage = made.standings[run.name].stage
@@ -98,7 +98,7 @@ def how_it_went(made: Sweep) -> str:
 
 
 def sweep_record(made: Sweep, name: str) -> dict[str, Any]:
-    """The same for programs."""
+    """Return the state of a sweep as a record for programs."""
     return {
         "sweep": name,
         "folder": str(made.folder.folder),

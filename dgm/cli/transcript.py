@@ -1,4 +1,4 @@
-"""``dgm show RUN AGENT --transcript TASK``: all that is kept of one evaluation, as ``dgm browse`` shows it."""
+"""``dgm show RUN AGENT --transcript TASK``: show the whole record of one evaluation, as ``dgm browse`` does."""
 
 import difflib
 import os
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from dgm.tui.bodies import Body
 
 _NAMED = 5
-"""Tasks that a message names."""
+"""Maximum number of tasks that a message names."""
 
 
 def find_attempt(run: Run, agent: Agent, task: str, attempt: int | None) -> tuple[ActionId, Evaluation]:
-    """Return an agent's evaluation on a task with its action, the newest one where ``attempt`` is None.
+    """Return an agent's evaluation on a task with its action; the newest one if ``attempt`` is None.
 
     Args:
         run: the run.
@@ -67,7 +67,7 @@ def _no_verdict(run: Run, agent: Agent, task: str, done: Mapping[ActionId, Evalu
 
 
 def show_transcript(run: Run, action: ActionId, evaluation: Evaluation, *, as_json: bool) -> None:
-    """Print one evaluation: in the pager where a terminal is too small for it, as plain text in a pipe.
+    """Print one evaluation: in the pager if a terminal is too small for it, as plain text in a pipe.
 
     Raises:
         DgmError: with ``as_json``, a model call cannot be read.
@@ -86,7 +86,7 @@ def show_transcript(run: Run, action: ActionId, evaluation: Evaluation, *, as_js
 
 
 def transcript_record(run: Run, action: ActionId, evaluation: Evaluation) -> dict[str, Any]:
-    """Return one evaluation for programs: what it is, the other attempts at its task, and the turns."""
+    """Return one evaluation for programs: its facts, the other attempts at its task, and the turns."""
     same = [
         {"attempt": each.attempt + 1, "action": other, "verdict": each.verdict.value}
         for other, each in evaluations_of(run, evaluation.agent).items()
