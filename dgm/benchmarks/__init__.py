@@ -1,1 +1,1 @@
-"""Task suites and their hidden grading; which suites exist and what a folder of one looks like."""
+"""Task suites and their hidden grading: the shipped suites, and the layout of a suite's folder."""

@@ -1,9 +1,13 @@
-"""What a task's own test command says of a patch: a fresh sandbox, the graded workspace, ``tests/`` at ``/tests``.
+"""Grades a patch by the task's own test command: a fresh sandbox, the graded workspace, ``tests/`` at ``/tests``.
 
-The command and the code under test share a sandbox, so a suite's author decides how far one can fool the other. What
-is done here against it: nothing that the agent left but its patch is there, files that configure test runners are put
-back, modules that would be imported in the place of a runner's or Python's own are gone, ``/tests`` cannot be written
-to, and what was left running is ended before a reward is read.
+The command and the code under test share a sandbox, so a suite's author decides how far one can fool the other.
+Measures against it:
+
+- The sandbox holds nothing of the agent's but its patch.
+- Files that configure test runners are restored.
+- Modules that Python would import in place of a test runner or its own are removed.
+- ``/tests`` is read-only.
+- Remaining processes are ended before a reward is read.
 """
 
 import fnmatch
@@ -26,12 +30,12 @@ from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
 
 VERSION = b"command tests, 3"
-"""Changes when a verdict may come out differently."""
+"""Version of the grading; it changes whenever a verdict may come out differently."""
 SOLUTION = "/solution"
 REWARD_FILES = ("reward.txt", "reward.json")
 SETUP_S = 60.0
 APPLY_S = 240.0
-"""By the clock, for applying a patch, which may take ``SETUP_S`` of processor time."""
+"""Wall time in seconds for applying a patch, which may take ``SETUP_S`` of processor time."""
 OUTPUT_LIMIT = 1_000_000
 REWARD_LIMIT = 1_000_000
 WORKSPACE_LIMIT = 200_000_000
@@ -53,7 +57,7 @@ _ENVIRONMENT = {"HOME": "/tmp", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": 
 
 @dataclass(frozen=True, slots=True)
 class CommandExam:
-    """Everything that grading a patch by a command needs."""
+    """The inputs for grading a patch by a command."""
 
     workspace: Snapshot | InImage
     hidden: Snapshot
@@ -63,10 +67,10 @@ class CommandExam:
 
 
 async def grade(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
-    """Grades a patch; an empty one is not tried.
+    """Grade a patch; an empty one is not tried.
 
     Raises:
-        Infrastructure: the sandbox failed, or the image lacks what grading needs.
+        Infrastructure: the sandbox failed, or the image lacks a program for grading.
     """
     if not normalised_patch(patch).data:
         return _unresolved("empty patch")
@@ -74,10 +78,10 @@ async def grade(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels: 
 
 
 async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
-    """Grades a patch by running the tests, whatever the patch is (nothing is applied when it is empty).
+    """Grade a patch by running the tests, even for an empty patch, for which nothing is applied.
 
     Raises:
-        Infrastructure: the sandbox failed, or the image lacks what grading needs.
+        Infrastructure: the sandbox failed, or the image lacks a program for grading.
     """
     async with _laid_out(exam, {TESTS: exam.hidden}, engine, labels) as sandbox:
         given = normalised_patch(patch)
@@ -100,7 +104,7 @@ async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels
 async def solved(
     exam: CommandExam, solution: Snapshot, engine: SandboxEngine, labels: Mapping[str, str]
 ) -> bytes:
-    """The patch that a task's own ``solution/solve.sh`` makes of the workspace; never shown to an agent.
+    """Return the change of a task's own ``solution/solve.sh`` as a patch; it is never shown to an agent.
 
     Raises:
         UserError: the script fails, or leaves more than can be taken out.
@@ -132,7 +136,7 @@ async def solved(
 async def _laid_out(
     exam: CommandExam, shown: Mapping[str, Snapshot], engine: SandboxEngine, labels: Mapping[str, str]
 ) -> AsyncIterator[Sandbox]:
-    """A fresh sandbox with the workspace in its place and further folders, which cannot be written to."""
+    """Open a fresh sandbox with the workspace in its place, and with further folders, which are read-only."""
     limits, tests, workspace = exam.limits, exam.tests, exam.workspace
     inside = isinstance(workspace, InImage)
     with tempfile.TemporaryDirectory(prefix="dgm-exam-") as place:
@@ -163,7 +167,7 @@ def _mounts(place: Path, shown: Mapping[str, Snapshot]) -> Sequence[Mount]:
         folder = place / target.strip("/")
         folder.mkdir()
         write_folder(files, folder)
-        # The sandbox's user is somebody else, whatever this user's umask is.
+        # The sandbox's user is another one, so the mode must not depend on this user's umask.
         for path in (folder, *folder.rglob("*")):
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
@@ -172,7 +176,7 @@ def _mounts(place: Path, shown: Mapping[str, Snapshot]) -> Sequence[Mount]:
 
 
 async def _apply(sandbox: Sandbox, workdir: str, patch: bytes) -> Applied:
-    """Applies the graded patch."""
+    """Apply the graded patch."""
     folder, _, name = _PATCH.rpartition("/")
     await sandbox.put({name: Entry(patch), APPLIER.name: Entry(APPLIER.read_bytes())}, folder)
     done = await sandbox.exec(
@@ -193,7 +197,7 @@ async def _apply(sandbox: Sandbox, workdir: str, patch: bytes) -> Applied:
 
 
 async def _restore(sandbox: Sandbox, exam: CommandExam) -> None:
-    """Puts files back by which a patch would configure its own examination, and removes those that it added."""
+    """Restore the files that configure the tests, and remove those that the patch added."""
     patterns, workdir = exam.tests.restored, exam.limits.workdir
     if not patterns:
         return
@@ -216,7 +220,7 @@ async def _restore(sandbox: Sandbox, exam: CommandExam) -> None:
 
 
 async def _remove_shadows(sandbox: Sandbox, exam: CommandExam) -> None:
-    """Takes away what the patch added at the root and Python would import in place of a test runner or its own."""
+    """Remove modules that the patch added at the root and that shadow a test runner's or Python's own."""
     workdir = exam.limits.workdir
     match exam.workspace:
         case InImage(source=source):
@@ -235,7 +239,7 @@ async def _remove_shadows(sandbox: Sandbox, exam: CommandExam) -> None:
 
 
 async def _two_levels(sandbox: Sandbox, folder: str) -> Sequence[str]:
-    """The names in a folder, and with their folders what makes Python packages of those."""
+    """Return the names in a folder, and the ``__init__`` files of its subfolders, which make them packages."""
     find = "find -L . -mindepth 1 -maxdepth 2 '(' -path './*/__init__.*' -o ! -path './*/*' ')' -print0 2>/dev/null"
     done = await sandbox.exec(["sh", "-c", find], timeout_s=SETUP_S, cwd=folder, output_limit=WORKSPACE_LIMIT)
     return [name.removeprefix("./") for name in done.output.decode("utf-8", "replace").split("\0") if name]
@@ -246,7 +250,7 @@ def _found_by(pattern: str) -> Sequence[str]:
 
 
 def _is_restored(name: str, patterns: Sequence[str]) -> bool:
-    """Whether ``find`` above would have come by it: by its own name or path, or those of a folder around it."""
+    """Return whether ``find`` above matches: the name or path of the file, or those of a folder around it."""
     parts = name.split("/")
     paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
     return any(
@@ -317,7 +321,7 @@ def _number(name: str, data: bytes) -> float:
 
 
 async def _changes(sandbox: Sandbox, workdir: str, where: InImage) -> bytes:
-    """The trusted solution's changes by git, with an index and objects of its own beside the read-only baseline."""
+    """Return the trusted solution's changes by git, with its own index and objects beside the read-only baseline."""
     own = "/tmp/solved"
     done = await sandbox.exec(
         ["sh", "-c", f"mkdir {own} && git read-tree HEAD && git add -A && git diff --cached --binary HEAD"],
@@ -330,7 +334,7 @@ async def _changes(sandbox: Sandbox, workdir: str, where: InImage) -> bytes:
             "GIT_INDEX_FILE": f"{own}/index",
             "GIT_OBJECT_DIRECTORY": own,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": f"{where.baseline}/objects",
-            # The baseline belongs to whoever built the image.
+            # The builder of the image owns the baseline, which git would refuse.
             "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "safe.directory",
             "GIT_CONFIG_VALUE_0": "*",

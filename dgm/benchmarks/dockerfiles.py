@@ -1,4 +1,4 @@
-"""What a Dockerfile says, as far as it can be told without building it: its base, its workdir, what it copies there."""
+"""The content of a Dockerfile that is known without a build: its base, its workdir, and its copies there."""
 
 import json
 import re
@@ -13,26 +13,26 @@ from dgm.domain import Entry, Snapshot
 SILENT = frozenset(
     {"FROM", "CMD", "ENTRYPOINT", "LABEL", "MAINTAINER", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "SHELL"}
 )
-"""Instructions that mean nothing to a workspace."""
+"""Instructions without an effect on a workspace."""
 _MAKES_FOLDERS = re.compile(r"^mkdir(\s+-p)?(\s+[\w./-]+)+$")
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 
 
 @dataclass(frozen=True, slots=True)
 class Dockerfile:
-    """The last stage of one."""
+    """The last stage of a Dockerfile."""
 
     bases: tuple[str, ...]
     workdir: str
-    """Empty where it names none."""
+    """The workdir; empty if the Dockerfile names none."""
     workspace: Snapshot
-    """What it copies into the workdir."""
+    """The files that it copies into the workdir."""
     left_out: tuple[str, ...]
-    """Instructions that a workspace cannot carry, in a line each."""
+    """Instructions that a workspace cannot carry, one line each."""
 
 
 def read_dockerfile(file: Path) -> Dockerfile:
-    """Reads a Dockerfile; what it copies is looked for beside it."""
+    """Read a Dockerfile; its folder is the context for the copied files."""
     bases: list[str] = []
     copies: list[tuple[str, list[str]]] = []
     left_out: list[str] = []
@@ -65,7 +65,7 @@ def _comment(line: str) -> bool:
 
 
 def _words(rest: str) -> list[str]:
-    """The words behind an instruction's options."""
+    """Return the words after an instruction's options."""
     plain = re.sub(r"^(\s*--\S+)+", "", rest).strip()
     try:
         words = json.loads(plain) if plain.startswith("[") else shlex.split(plain)
@@ -94,7 +94,7 @@ def _copied(
 
 
 def _gathered(context: Path, sources: Sequence[str], *, into_folder: bool) -> Snapshot:
-    """What Docker would put at the target: of a folder its content; one file under the target's own name."""
+    """Return the files that Docker would put at the target: a folder's content, or one file under the target's name."""
     found: dict[str, Entry] = {}
     single = len(sources) == 1 and not into_folder and not any(c in sources[0] for c in "*?[")
     for source in sources:
@@ -114,5 +114,5 @@ def _gathered(context: Path, sources: Sequence[str], *, into_folder: bool) -> Sn
 
 
 def _counts(path: Path, context: Path, name: str) -> bool:
-    """Whether ``COPY .`` should bring it: the recipe of an image is no part of what one works on."""
+    """Return whether ``COPY .`` should bring a file: an image's recipe is not a part of the workspace."""
     return path != context or name not in ("Dockerfile", "docker-compose.yaml", ".dockerignore")

@@ -1,7 +1,7 @@
-"""What the hidden tests say of a patch: one fresh sandbox, one folder put in, one command.
+"""Grades a patch by the hidden tests: one fresh sandbox, one folder put in, one command.
 
-The sandbox's side is ``exam_runner.py``. Between the two there is a nonce that only the runner's own process
-knows, so that nothing that the graded code prints can pass for a result.
+The sandbox's side is ``exam_runner.py``. Only the runner's own process knows the nonce between the two sides, so
+that no output of the graded code can pass for a result.
 """
 
 import base64
@@ -25,22 +25,22 @@ PLACE = "/job/exam"
 LOG_LIMIT = 60_000
 OUTPUT_LIMIT = 1_000_000
 SETUP_S = 30.0
-"""What the runner may take around the tests themselves."""
+"""Seconds that the runner may take in addition to the tests."""
 MASKED_FROM = 12
-"""Shorter lines of a hidden test (``else:``) say nothing and occur in any program."""
+"""Minimum length of a masked line of a hidden test; shorter ones (``else:``) occur in any program."""
 RAISED = re.compile(rb"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Iteration)(?::|$)")
 QUOTED = re.compile(rb"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'")
-"""Texts in a test's source."""
+"""String literals in a test's source."""
 PIECE = 24
-"""Bytes of a hidden test, white space left out, that are masked wherever they stand."""
+"""Length in bytes, without white space, of the pieces of a hidden test that are masked anywhere in a line."""
 MASK = b"[text of a hidden test]"
 SHOWN_LINE, SHOWN_LIMIT = 200, 4000
-"""Bytes of one failed test, and of all of them."""
+"""Maximum bytes of one failed test's report, and of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """Everything that grading a patch needs."""
+    """The inputs for grading a patch by unit tests."""
 
     workspace: Snapshot
     hidden: Snapshot
@@ -50,7 +50,9 @@ class Exam:
 
 
 async def grade(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
-    """Grades a patch. An empty one needs no sandbox: it is what the fail-to-pass tests are known to fail on.
+    """Grade a patch.
+
+    An empty patch needs no sandbox: the fail-to-pass tests are known to fail on it.
 
     Raises:
         Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
@@ -61,7 +63,7 @@ async def grade(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping
 
 
 async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
-    """Grades a patch by running the tests, whatever the patch is (nothing is applied when it is empty).
+    """Grade a patch by running the tests, even for an empty patch, for which nothing is applied.
 
     Raises:
         Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
@@ -107,7 +109,7 @@ def _assignment(exam: Exam) -> Mapping[str, Any]:
 
 
 def _lines(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
-    """What the runner said, by stage; each stage counts once, the first time."""
+    """Return the runner's messages by stage; only the first message of a stage counts."""
     found: dict[str, Mapping[str, Any]] = {}
     for line in output.split(b"\n"):
         if line.startswith(nonce.encode() + b" "):
@@ -158,7 +160,7 @@ def _ending(completed: Completed) -> str:
 
 
 def masked(log: bytes, hidden: Snapshot) -> bytes:
-    """The log without lines of hidden tests, as tracebacks quote them: agents' evidence is made of it."""
+    """Return the log without lines of hidden tests, which tracebacks quote: the log becomes evidence for agents."""
     secret = {line.strip() for entry in hidden.values() for line in entry.data.split(b"\n")}
     secret = {line for line in secret if len(line) >= MASKED_FROM}
     lines = (b"[line of a hidden test]" if line.strip() in secret else line for line in log.split(b"\n"))
@@ -166,12 +168,12 @@ def masked(log: bytes, hidden: Snapshot) -> bytes:
 
 
 def shown(log: bytes, failed: Sequence[str], hidden: Snapshot) -> bytes:
-    """What an agent may later learn of its failure: each failed test's name and the last line of its traceback.
+    """Return the part of a failure that an agent may see: each failed test's name and its traceback's last line.
 
-    Graded code can read the hidden tests and print what it likes, so nothing else of the log is passed on. A line that
-    holds any line of a hidden test is left out, however long and with whatever white space; of the rest are masked
-    what a hidden test has in quotes and every ``PIECE`` of it. Of several reports on a test the last counts. Text that
-    graded code disguises, as by base64, is not found.
+    Graded code can read the hidden tests and print anything, so nothing else of the log is passed on. A line that holds
+    any line of a hidden test is left out, whatever its length and white space. In the other lines, string literals of
+    a hidden test and every ``PIECE`` of it are masked. The last of several reports on a test counts. Text that graded
+    code disguises, for example by base64, is not found.
     """
     secret = Secret(hidden)
     said: dict[bytes, bytes] = {}
@@ -191,7 +193,7 @@ class Secret:
         quoted = {text for source in sources for pair in QUOTED.findall(source) for text in pair}
         self._quoted = sorted((text for text in quoted if len(text) >= MASKED_FROM), key=len, reverse=True)
         lines = {line.strip() for source in sources for line in source.split(b"\n")}
-        # Of a line that is little else than a quoted text nothing is left to hide.
+        # A line that is little more than a quoted text is covered by the mask of that text.
         own = {line for line in lines if len(self._unquoted(line).replace(MASK, b"")) >= MASKED_FROM}
         self._lines = own | {bare for line in own if len(bare := _bare(line)) >= MASKED_FROM}
         self._pieces = {
@@ -199,7 +201,7 @@ class Secret:
         }
 
     def kept_from(self, line: bytes) -> bytes:
-        """The line with what is secret masked; nothing where it holds a whole line of a hidden test."""
+        """Return the line with the secrets masked; nothing if it holds a whole line of a hidden test."""
         bare = _bare(line)
         if any(each in line or each in bare for each in self._lines):
             return b""

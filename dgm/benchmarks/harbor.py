@@ -1,8 +1,8 @@
-"""Brings tasks in the layout of Harbor and Terminal-Bench 2 into a suite's folder, and says what does not come along.
+"""Imports tasks in the layout of Harbor and Terminal-Bench 2 into a suite's folder, and reports the parts left out.
 
-The layout: a folder a task with ``task.toml``, ``instruction.md``, ``environment/``, ``tests/test.sh`` that leaves a
-reward in ``/logs/verifier``, and ``solution/solve.sh``. Such tasks may count on a network, on root, on several machines
-or on changes anywhere in their container; here an agent is an ordinary user without a network, and what it leaves is a
+The layout: a folder per task with ``task.toml``, ``instruction.md``, ``environment/``, ``tests/test.sh`` that leaves a
+reward in ``/logs/verifier``, and ``solution/solve.sh``. Such tasks may rely on a network, on root, on several machines
+or on changes anywhere in their container. Here an agent is an ordinary user without a network, and its result is a
 patch on one folder.
 """
 
@@ -23,7 +23,7 @@ from dgm.errors import UserError
 from dgm.toml_files import read_toml
 
 DEPTH = 4
-"""How far below the given folder tasks are looked for."""
+"""Maximum depth below the given folder at which tasks are looked for."""
 TIMEOUT_S = 600.0
 SMALLEST_MB, LARGEST_DISK_MB = 256, 2048
 OLD = "is in Terminal-Bench's older layout (task.yaml); bring it into Harbor's (task.toml, instruction.md) first"
@@ -56,35 +56,35 @@ _KNOWN: Mapping[str, frozenset[str]] = {
     ),
     "solution": frozenset({"env"}),
 }
-"""Keys that are understood; the others are named as left out, but for those of [metadata] and [task]."""
+"""Known keys; unknown ones are reported as left out, except those of [metadata] and [task]."""
 
 
 class Unfit(Exception):
-    """A task that cannot be carried over at all; says why."""
+    """A task that cannot be imported at all; its message says why."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """What came of an import."""
+    """The outcome of an import."""
 
     tasks: list[str] = field(default_factory=list)
     remarks: dict[str, list[str]] = field(default_factory=dict)
-    """Task → what of it did not come along, or should be looked at."""
+    """Parts that are left out or need a look, by task."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Folder of a task → why it could not be carried over."""
+    """Reasons why tasks could not be imported, by folder."""
 
 
 def import_harbor(source: Path, target: Path, image: str = "", holdout: float = 1 / 3) -> Imported:
-    """Writes a suite's folder with every task below ``source``.
+    """Write a suite's folder with every task below ``source``.
 
     Args:
         source: one task's folder, or a folder of them.
         target: the suite's folder; must not exist, or be empty.
         image: recipe to work in instead of the tasks' own images; needs no Docker.
-        holdout: share of the tasks that goes to the holdout split; which ones depends on their names alone.
+        holdout: share of the tasks that goes to the holdout split; the choice depends on their names alone.
 
     Raises:
-        UserError: there is no task, none can be carried over, or the target is in use.
+        UserError: there is no task, none can be imported, or the target is in use.
     """
     found = _found(source)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -151,7 +151,7 @@ def _held_out(names: Sequence[str], share: float) -> frozenset[str]:
 
 
 def _import(folder: Path, target: Path, image: str, split: str) -> list[str]:
-    """Writes one task; what did not come along."""
+    """Write one task; return remarks on the parts left out."""
     if not (folder / "task.toml").is_file():
         raise Unfit(OLD)
     settings = _settings(folder)
@@ -219,7 +219,7 @@ def _check_fit(folder: Path, settings: Mapping[str, Any]) -> None:
 
 
 def _services(folder: Path) -> Sequence[str]:
-    """The services of a compose file: the keys one level below ``services:``."""
+    """Return the services of a compose file: the keys one level below ``services:``."""
     found: list[str] = []
     for name in ("docker-compose.yaml", "docker-compose.yml"):
         if (folder / name).is_file():
@@ -268,7 +268,7 @@ def _needs(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _copy(folder: Path, target: Path) -> None:
-    """Instruction, tests and solution."""
+    """Copy instruction, tests and solution."""
     shutil.copy(folder / "instruction.md", target / "instruction.md")
     for name in ("tests", "solution"):
         if (folder / name).is_dir():
@@ -276,7 +276,7 @@ def _copy(folder: Path, target: Path) -> None:
 
 
 def _into_workspace(target: Path, dockerfile: Dockerfile, remarks: list[str]) -> str:
-    """Makes the workspace of what the Dockerfile copies, for sandboxes that are writable below /work only."""
+    """Make the workspace from the Dockerfile's copies, for sandboxes that are writable below /work only."""
     remarks += [f"the Dockerfile's line is not carried over: {line}" for line in dockerfile.left_out]
     old = dockerfile.workdir.rstrip("/") or "/app"
     if not dockerfile.workdir:
@@ -292,7 +292,7 @@ def _into_workspace(target: Path, dockerfile: Dockerfile, remarks: list[str]) ->
 
 
 def _renamed(file: Path, old: str, new: str) -> bool:
-    """Whether the file named the old path; it names the new one now."""
+    """Replace the old path in the file by the new one; return whether it occurred."""
     if file.is_symlink():
         return False
     before = file.read_bytes()
@@ -308,7 +308,7 @@ def _renamed(file: Path, old: str, new: str) -> bool:
 
 
 def _into_image(folder: Path, target: Path, dockerfile: Dockerfile, given: str, remarks: list[str]) -> str:
-    """Leaves the workspace to the task's own image."""
+    """Leave the workspace to the task's own image."""
     if (folder / "environment" / "Dockerfile").is_file():
         shutil.copytree(folder / "environment", target / "environment", symlinks=True)
         remarks.append(
@@ -364,8 +364,8 @@ def _task_toml(settings: Mapping[str, Any], split: str, image: str, workdir: str
 
 
 def _line(item: tuple[str, object]) -> str:
-    # What JSON writes of texts, numbers and lists of texts is TOML.
-    # It takes no half of a surrogate pair, though, which is what JSON writes of a rarer letter unless told otherwise.
+    # JSON of texts, numbers and lists of texts is also TOML.
+    # TOML takes no half of a surrogate pair, though, so JSON must not escape rare letters, as it does by default.
     return f"{item[0]} = {json.dumps(item[1], ensure_ascii=False)}"
 
 

@@ -1,6 +1,6 @@
 """Several benchmarks as one: ``a+b`` offers the tasks of both, and each part grades its own.
 
-A task's id begins with its part's name (``starter/ledger-…``), always, so that adding a part later renames nothing.
+A task's id always begins with its part's name (``starter/ledger-…``), so that adding a part later renames nothing.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from dgm.protocols import Benchmark, Grade, InImage
 class MixedBenchmark:
     """A ``dgm.protocols.Benchmark`` on the tasks of its parts.
 
-    Two parts of one name are told apart by their place (``tasks/…``, ``tasks-2/…``).
+    Two parts of one name are told apart by their position (``tasks/…``, ``tasks-2/…``).
 
     Raises:
         UserError: a part is named twice.
@@ -31,11 +31,11 @@ class MixedBenchmark:
         self.version = digest.hexdigest()
 
     def tasks(self, split: Split) -> Sequence[Task]:
-        """The split's tasks of all parts, part by part."""
+        """Return the split's tasks of all parts, part by part."""
         return list(chain.from_iterable(self._of(name, split) for name in self.parts))
 
     def task(self, task: TaskId) -> Task:
-        """One task by id.
+        """Return one task by id.
 
         Raises:
             UserError: there is no such task.
@@ -44,10 +44,10 @@ class MixedBenchmark:
         return replace(part.task(inner), id=task)
 
     def part(self, task: TaskId) -> tuple[Benchmark, TaskId]:
-        """The benchmark that a task belongs to, and the task's id there.
+        """Return the benchmark that a task belongs to, and the task's id there.
 
         Raises:
-            UserError: no part is named so.
+            UserError: there is no part of this name.
         """
         name, slash, inner = task.partition("/")
         if not slash or name not in self.parts:
@@ -56,20 +56,20 @@ class MixedBenchmark:
         return self.parts[name], TaskId(inner)
 
     def workspace(self, task: TaskId) -> Snapshot | InImage:
-        """As its part has it."""
+        """Return the workspace from the task's part."""
         part, inner = self.part(task)
         return part.workspace(inner)
 
     def again(self, task: TaskId, grade: Grade, tried: int) -> str:
-        """As its part has it."""
+        """Return the prompt for another try from the task's part."""
         part, inner = self.part(task)
         return part.again(inner, grade, tried)
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """Graded by its part.
+        """Grade a patch by the task's part.
 
         Raises:
-            Infrastructure: the sandbox failed; says nothing of the patch.
+            Infrastructure: the sandbox failed, regardless of the patch.
         """
         part, inner = self.part(task)
         return await part.grade(inner, patch, labels)

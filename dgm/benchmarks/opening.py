@@ -1,4 +1,4 @@
-"""Opens whatever a user calls a benchmark: a shipped suite, a folder, a data set, a plug-in, or several with ``+``."""
+"""Opens a benchmark by its name: a shipped suite, a folder, a data set, a plug-in, or several with ``+``."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from dgm.references import is_there
 
 DEFAULTS = BenchmarksSettings()
 HERE = Path()
-"""The working folder, where a relative path begins unless a caller says otherwise."""
+"""The working folder, the default base of relative paths."""
 
 
 def _swebench(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Benchmark:
@@ -33,7 +33,7 @@ def _polyglot(name: str, engine: SandboxEngine, settings: BenchmarksSettings) ->
 
 Opener = Callable[[str, SandboxEngine, BenchmarksSettings], Benchmark]
 KINDS: Mapping[str, Opener] = {"swebench": _swebench, "polyglot": _polyglot}
-"""What stands before the colon → who opens what stands behind it."""
+"""Openers by the part of the name before the colon."""
 EXAMPLES: Mapping[str, str] = {
     "swebench": "swebench:verified or swebench:FILE",
     "polyglot": "polyglot:FOLDER",
@@ -48,20 +48,20 @@ SHAPE: Mapping[str, int | None] = {
     "again": 3,
     "grade": 3,
 }
-"""What a plug-in's benchmark has, with how many arguments it is called."""
+"""Attributes of a plug-in's benchmark, and the number of arguments of its methods; None for plain attributes."""
 
 
 def open_suite(
     name_or_path: str, engine: SandboxEngine, settings: BenchmarksSettings = DEFAULTS
 ) -> Benchmark:
-    """Opens a benchmark by what users call it.
+    """Open a benchmark by its name.
 
     Args:
         name_or_path: a shipped suite's name, the path of a suite's folder, ``swebench:…``, ``polyglot:…``, the name of
             a plug-in (an entry point of the group ``dgm.benchmarks``: a factory that is called with the engine), or
             several of these with ``+`` between them.
         engine: opens the sandboxes for grading.
-        settings: what some need to know beyond their name.
+        settings: settings that some benchmarks need in addition to their name.
 
     Raises:
         UserError: there is none, or a file of it is missing or wrong.
@@ -72,14 +72,14 @@ def open_suite(
 
 
 def parts(name: str, folder: Path = HERE) -> Sequence[str]:
-    """The names between the ``+``; a path that has a ``+`` of its own stays whole where it exists.
+    """Return the names between the ``+``; a path that contains a ``+`` stays whole if it exists.
 
     Args:
-        name: what users call a benchmark.
-        folder: where a relative path begins.
+        name: the benchmark's name.
+        folder: base of a relative path.
 
     Raises:
-        UserError: nothing stands before, behind or between them.
+        UserError: a name before, behind or between them is empty.
     """
     words = name.split("+")
     found: list[str] = []
@@ -96,10 +96,10 @@ def parts(name: str, folder: Path = HERE) -> Sequence[str]:
 
 
 def local(name: str) -> bool:
-    """Whether a benchmark can be opened without asking another machine, a plug-in or an engine: suites and folders.
+    """Return whether a benchmark is a suite or folder: it opens without another machine, a plug-in or an engine.
 
     Raises:
-        UserError: nothing stands before, behind or between two ``+``.
+        UserError: a name before, behind or between two ``+`` is empty.
     """
     return all(map(_local, parts(name)))
 
@@ -112,20 +112,20 @@ def _local(name: str) -> bool:
 
 
 def absolute(name: str, folder: Path = HERE) -> str:
-    """What users call a benchmark, with the files and folders in it found again from any other folder.
+    """Return a benchmark's name with absolute paths, valid in any other folder.
 
     Args:
-        name: what users call it.
-        folder: where a relative path begins.
+        name: the benchmark's name.
+        folder: base of a relative path.
 
     Raises:
-        UserError: nothing stands before, behind or between two ``+``.
+        UserError: a name before, behind or between two ``+`` is empty.
     """
     return "+".join(_absolute(part, folder) for part in parts(name, folder))
 
 
 def absolute_subset(name_or_file: str, folder: Path = HERE) -> str:
-    """A subset's name, or its file as it is found again from any other folder."""
+    """Return a subset's name, or the absolute path of its file."""
     from dgm.benchmarks import swebench_subsets
 
     file = folder / Path(name_or_file).expanduser()
@@ -133,10 +133,10 @@ def absolute_subset(name_or_file: str, folder: Path = HERE) -> str:
 
 
 def placed(settings: Settings) -> Settings:
-    """With benchmarks and subsets that are named by their paths found again from any other folder.
+    """Return the settings with absolute paths of benchmarks and subsets, valid in any other folder.
 
     Raises:
-        UserError: the benchmark's name is none.
+        UserError: the benchmark's name is not valid.
     """
     swebench = settings.benchmarks.swebench
     subset = absolute_subset(swebench.subset) if swebench.subset else None
@@ -153,7 +153,7 @@ def _absolute(name: str, folder: Path) -> str:
     kind, colon, rest = name.partition(":")
     place = _place(name, folder)
     if colon and kind in KINDS:
-        # An empty rest stands for what is shipped; the names of data sets go before files of theirs.
+        # An empty rest means the shipped one; names of data sets take precedence over files with the same name.
         there = place.is_dir() if kind == "polyglot" else place.is_file() and rest not in _data_sets()
         return f"{kind}:{_whole(place)}" if rest and there else name
     shipped = asset("benchmarks", name) / "suite.toml"
@@ -167,7 +167,7 @@ def _data_sets() -> Collection[str]:
 
 
 def _whole(path: Path) -> str:
-    # A file that is a link keeps its name, which a benchmark is known by.
+    # A linked file keeps its name, which identifies the benchmark.
     return str(path.resolve() if path.is_dir() else path.parent.resolve() / path.name)
 
 

@@ -1,7 +1,7 @@
 """Practice exercises in six languages, in the layout of Aider's polyglot benchmark.
 
-What agents may see of them, and the door to their hidden grading. The layout, the protocol and what grading does
-not hold stand in ``benchmarks/polyglot/README.md``.
+This module holds the agents' view of them and the entry to their hidden grading. ``benchmarks/polyglot/README.md``
+describes the layout, the protocol, and the limits of the grading.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 PROMPTS = GRADERS / "prompts"
 TIMEOUT_S = 600.0
 AGAIN_LIMIT = 12_000
-"""Bytes of the tests' output that a second try is shown, from both ends."""
+"""Maximum bytes of the tests' output, from both ends, that a second try is shown."""
 PASSING_STUBS = "passing-stubs.txt"
 DEFAULTS = PolyglotSettings()
 _GRADERS = (
@@ -52,7 +52,7 @@ _GRADERS = (
 class PolyglotBenchmark:
     """A ``dgm.protocols.Benchmark`` on a folder of exercises, ``LANGUAGE/exercises/practice/NAME``.
 
-    All exercises are read when it is opened. One that is wrong is left out, logged, and listed in ``problems``.
+    All exercises are read on opening. A wrong one is left out, logged, and listed in ``problems``.
 
     Raises:
         UserError: there is no exercise, or a language's image has no recipe.
@@ -72,7 +72,7 @@ class PolyglotBenchmark:
             require_recipe(language, asset("sandboxes"))
         known = {TaskId(f"{language}-{name}") for language, name in passing_stubs(folder)}
         self.passing_stubs: Sequence[TaskId] = [each.id for each in found.exercises if each.id in known]
-        """Exercises that are solved before anybody touches them."""
+        """Exercises whose stubs already pass."""
         left_out = set() if settings.passing_stubs else known
         self._exercises = {each.id: each for each in found.exercises if each.id not in left_out}
         self._splits = found.splits
@@ -83,11 +83,11 @@ class PolyglotBenchmark:
         self.version = _version(self._exercises.values(), self._splits, settings)
 
     def tasks(self, split: Split) -> Sequence[Task]:
-        """The split's tasks, language by language in the order of their names."""
+        """Return the split's tasks, by language and in the order of their names."""
         return [self.task(task) for task, each in self._exercises.items() if self._splits[each.name] is split]
 
     def task(self, task: TaskId) -> Task:
-        """One task by id.
+        """Return one task by id.
 
         Raises:
             UserError: there is no such task.
@@ -104,7 +104,7 @@ class PolyglotBenchmark:
         )
 
     def exercise(self, task: TaskId) -> Exercise:
-        """What an agent must not see of a task: for people and for grading.
+        """Return a task's exercise for people and for grading; an agent must not see it.
 
         Raises:
             UserError: there is no such task.
@@ -114,11 +114,11 @@ class PolyglotBenchmark:
         return self._exercises[task]
 
     def workspace(self, task: TaskId) -> Snapshot:
-        """The exercise with its stub, without tests, examples and notes."""
+        """Return the exercise with its stub, without tests, examples and notes."""
         return self.exercise(task).stub
 
     def again(self, task: TaskId, grade: Grade, tried: int) -> str:
-        """With two attempts the second is shown what the tests of the first one printed."""
+        """Return the prompt for a second try, which shows the test output of the first one; empty if there is none."""
         if grade.verdict is not Verdict.UNRESOLVED or tried >= self._settings.attempts:
             return ""
         exercise = self.exercise(task)
@@ -129,22 +129,22 @@ class PolyglotBenchmark:
         return f"{self.task(task).prompt}\n\n{second}"
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """Puts the solution files as the patch leaves them among the hidden tests, in a fresh sandbox, and runs those.
+        """Run the hidden tests on the patched solution files in a fresh sandbox.
 
         Raises:
-            Infrastructure: the sandbox failed; says nothing of the patch.
+            Infrastructure: the sandbox failed, regardless of the patch.
         """
         if not normalised_patch(patch).data and not self._settings.passing_stubs:
             return Grade(Verdict.UNRESOLVED, "empty patch", 0.0)
         return await examine(self.exercise(task), patch, self._engine, labels)
 
     def reference(self, task: TaskId) -> bytes:
-        """The reference solution as a patch on the workspace; to verify the benchmark, never shown to an agent."""
+        """Return the reference solution as a patch on the workspace, for verification; never shown to an agent."""
         exercise = self.exercise(task)
         return patch_between(exercise.stub, {**exercise.stub, **exercise.reference})
 
     async def verify(self, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
-        """What is wrong with a task, in one line each; nothing where it is sound. Opens two sandboxes.
+        """Return the defects of a task, one line each; nothing if it is sound. Opens two sandboxes.
 
         Raises:
             Infrastructure: a sandbox failed.
@@ -170,7 +170,7 @@ class PolyglotBenchmark:
 def open_polyglot(
     name: str, engine: SandboxEngine, settings: BenchmarksSettings | None = None
 ) -> PolyglotBenchmark:
-    """Opens ``polyglot:FOLDER``, ``polyglot:URL``, ``polyglot:URL@REVISION``, or the shipped exercises (``polyglot:``).
+    """Open ``polyglot:FOLDER``, ``polyglot:URL``, ``polyglot:URL@REVISION``, or the shipped exercises (``polyglot:``).
 
     Raises:
         UserError: the source is wrong, or holds no exercise.
@@ -181,7 +181,7 @@ def open_polyglot(
 
 
 def passing_stubs(folder: Path) -> Sequence[tuple[str, str]]:
-    """Language and name of exercises that are known to pass untouched: the shipped list and the folder's own.
+    """Return language and name of the exercises known to pass untouched, from the shipped list and the folder's own.
 
     Raises:
         UserError: a line of a list is neither a comment nor two words.
@@ -201,7 +201,7 @@ def passing_stubs(folder: Path) -> Sequence[tuple[str, str]]:
 
 
 def _addendum(exercise: Exercise) -> str:
-    """What is asked for beyond the exercise's own words."""
+    """Return the request that follows the exercise's own statement."""
     return _prompt("polyglot_task.md", language=exercise.language.title, files=_listed(exercise.solution))
 
 
@@ -219,7 +219,7 @@ def _ends(text: str) -> str:
 
 
 def require_recipe(language: str, recipes: Path) -> None:
-    """Makes sure that there is a recipe for the language's image.
+    """Check that there is a recipe for the language's image.
 
     Raises:
         UserError: there is none.
@@ -233,7 +233,7 @@ def require_recipe(language: str, recipes: Path) -> None:
 
 
 def _version(exercises: Iterable[Exercise], splits: Mapping[str, Split], settings: PolyglotSettings) -> str:
-    """Over the exercises and their splits, the graders and the protocol."""
+    """Return the SHA-256 of the exercises and their splits, the graders and the protocol."""
     digest = hashlib.sha256(f"attempts={settings.attempts}\n".encode())
     for name in _GRADERS:
         digest.update((GRADERS / name).read_bytes())

@@ -1,7 +1,7 @@
-"""Folders of practice exercises as checked values: which there are, what each holds, which split it is in.
+"""Folders of practice exercises as checked values: their names, their files and their splits.
 
 The layout is that of Exercism's tracks and of Aider's polyglot benchmark (``benchmarks/polyglot/README.md``).
-One exercise that is wrong hides no other: it is left out and its problem said.
+A wrong exercise does not affect the others: it is left out and reported.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ class Exercise:
     name: str
     folder: Path
     solution: tuple[str, ...]
-    """Files that the agent is asked to write, and all that is taken of its work."""
+    """Files that the agent is asked to write; all other changes of the agent are ignored."""
     examples: tuple[str, ...]
     """Files of the reference solution."""
     named_tests: tuple[str, ...]
@@ -42,22 +42,22 @@ class Exercise:
 
     @property
     def id(self) -> TaskId:
-        """Language and name."""
+        """The task's id: language and name."""
         return TaskId(f"{self.language.name}-{self.name}")
 
     @cached_property
     def files(self) -> Snapshot:
-        """Everything of the folder."""
+        """All files of the folder."""
         return read_folder(self.folder)
 
     @cached_property
     def stub(self) -> Snapshot:
-        """What an agent starts from: no test, no example, no text that is not its own."""
+        """The files that an agent starts from: no tests, examples or notes."""
         return {path: entry for path, entry in self.files.items() if self._shown(path)}
 
     @cached_property
     def hidden(self) -> Snapshot:
-        """Tests and what they need."""
+        """Tests and the files that they need."""
         gone = {*_NEVER_SHOWN}
         return {
             path: entry
@@ -74,22 +74,22 @@ class Exercise:
 
     @cached_property
     def expected(self) -> tuple[str, ...]:
-        """Names of the hidden tests, as far as they can be told from their text."""
+        """Names of the hidden tests, as far as their text tells them."""
         return tuple(self.language.expected(self.tests))
 
     @property
     def statement(self) -> str:
-        """Introduction, instructions and what the track appends to them."""
+        """Introduction, instructions and the track's additions to them."""
         texts = (self.files.get(f".docs/{name}") for name in _STATEMENT)
         return "\n\n".join(text.data.decode("utf-8", "replace").strip() for text in texts if text)
 
     @cached_property
     def reference(self) -> Snapshot:
-        """The reference solution under the paths of the files that it solves, and what else it needs beside them."""
+        """The reference solution under the paths of the solution files, and further files that it needs beside them."""
         return _placed(self)
 
     def digest(self) -> bytes:
-        """Over names, modes and contents of all files that can change a verdict."""
+        """Return the SHA-256 of names, modes and contents of all files that can change a verdict."""
         digest = hashlib.sha256(str(self.id).encode())
         for path, entry in self.files.items():
             if path not in self.examples:
@@ -106,20 +106,20 @@ class Exercise:
 
 @dataclass(frozen=True, slots=True)
 class Exercises:
-    """What a folder of languages holds."""
+    """The exercises in a folder of languages."""
 
     exercises: Sequence[Exercise]
     splits: Mapping[str, Split]
-    """By the exercise's name, whatever the language."""
+    """Splits by the exercise's name, for all languages alike."""
     problems: Sequence[str]
-    """One line for each exercise or folder that is left out because something is wrong with it."""
+    """One line for each exercise or folder that is left out because it is wrong."""
 
 
 def read_exercises(root: Path, languages: Collection[str]) -> Exercises:
-    """All exercises of these languages below ``root``.
+    """Read all exercises of these languages below ``root``.
 
     Raises:
-        UserError: there is not one that can be used.
+        UserError: none of them can be used.
     """
     if not root.is_dir():
         raise UserError(f"{root}: no such folder")
@@ -144,10 +144,10 @@ def read_exercises(root: Path, languages: Collection[str]) -> Exercises:
 
 
 def split_names(known: Mapping[str, Iterable[str]]) -> Mapping[str, Split]:
-    """Puts every name into one split, about 60 % of each language's into ``search``.
+    """Assign every name to one split, about 60 % of each language's names to ``search``.
 
-    Names are dealt in the order of their hashes, each to the split in which its languages are further behind; so the
-    result depends on which exercises there are, and on nothing else.
+    Names are assigned in the order of their hashes, each to the split in which its languages are further behind. The
+    result depends only on the set of exercises.
     """
     languages: dict[str, list[str]] = defaultdict(list)
     for language, names in known.items():
@@ -173,10 +173,10 @@ def _names(practice: Path) -> list[str]:
 
 
 def _read(language: Language, folder: Path) -> Exercise:
-    """One exercise.
+    """Read one exercise.
 
     Raises:
-        UserError: what is wrong with it.
+        UserError: the exercise is wrong; the message names the defect.
     """
     config = folder / ".meta" / "config.json"
     files = _config(config)
@@ -224,7 +224,7 @@ def _paths(config: Path, files: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _placed(exercise: Exercise) -> Snapshot:
-    """Examples in place of solution files: by equal name, by ``Cargo-example.toml``, else by suffix in order."""
+    """Put examples in place of solution files: by equal name, by ``Cargo-example.toml``, else by suffix in order."""
     left = list(exercise.solution)
     placed: dict[str, Entry] = {}
     examples = [path for path in exercise.examples if path in exercise.files]

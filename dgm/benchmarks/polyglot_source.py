@@ -1,6 +1,6 @@
-"""Where exercises come from: a folder, or one commit of a git repository, fetched once into the cache.
+"""The source of exercises: a folder, or one commit of a git repository, fetched once into the cache.
 
-Git runs without hooks and without the user's other settings that could run programs; what it fetches is only read.
+Git runs without hooks and without the user's other settings that could run programs. The fetched files are only read.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ _SETTINGS = (
 
 
 def is_address(source: str) -> bool:
-    """Whether this is a git URL rather than a folder."""
+    """Return whether the source is a git URL rather than a folder."""
     return bool(_ADDRESS.match(source)) and not Path(source).expanduser().is_dir()
 
 
 def exercises_folder(source: str) -> Path:
-    """The folder of ``source``: the shipped exercises for an empty one, a folder as it is, a URL as it was fetched.
+    """Return the folder of ``source``: the shipped exercises if empty, the folder itself, or the fetched copy of a URL.
 
     Args:
         source: nothing, a folder, ``URL`` (its default branch) or ``URL@REVISION``.
@@ -61,13 +61,13 @@ def exercises_folder(source: str) -> Path:
 def _split(source: str) -> tuple[str, str]:
     url, at, revision = source.rpartition("@")
     if at and re.fullmatch(r"[\w.-]+", revision) and ("://" not in revision) and re.search(r"[:/]", url):
-        # The part behind a lone @ of https://user@host/… has a slash in it, so this one is a revision.
+        # In https://user@host/… the part after the @ has a slash; this one has none, so it is a revision.
         return url, revision
     return source, "HEAD"
 
 
 def _resolved(url: str, revision: str, place: Path) -> str:
-    """The commit that a branch or tag names now; what it named last where nobody answers."""
+    """Return the commit that a branch or tag names now; the last known one if the server does not answer."""
     noted = place / f"{revision}.commit"
     names = [f"refs/tags/{revision}^{{}}", f"refs/tags/{revision}", f"refs/heads/{revision}"]
     names += ["HEAD"] if revision == "HEAD" else []
@@ -78,7 +78,7 @@ def _resolved(url: str, revision: str, place: Path) -> str:
             raise
         log.warning("%s; taking the commit that %s named last", error, revision)
         return noted.read_text(encoding="ascii").strip()
-    # What git answers may also end with a name that was asked for: refs/remotes/origin/HEAD, refs/x/refs/tags/v1.
+    # Git also returns refs that only end with a requested name: refs/remotes/origin/HEAD, refs/x/refs/tags/v1.
     known = {name: commit for commit, _, name in (line.partition("\t") for line in lines)}
     commit = next((known[name] for name in names if name in known), "")
     if not _COMMIT.fullmatch(commit):
@@ -90,7 +90,7 @@ def _resolved(url: str, revision: str, place: Path) -> str:
 
 
 def _fetch(url: str, commit: str, folder: Path) -> None:
-    """Fetches into a folder beside and renames: what has the commit's name is whole."""
+    """Fetch into a temporary folder and rename it: a folder with the commit's name is complete."""
     log.info("fetching %s at %s", url, commit[:12])
     made = Path(tempfile.mkdtemp(prefix="half-", dir=folder.parent))
     try:

@@ -1,4 +1,4 @@
-"""What a task asks for, read from a benchmark that is only looked at: nothing is started, fetched or graded."""
+"""The statement of a task, read from a benchmark without starting, fetching or grading anything."""
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -25,14 +25,14 @@ class _Unused:
 def statement_of(
     name: str, version: str, task: TaskId, settings: BenchmarksSettings = DEFAULTS
 ) -> str | None:
-    """The problem of a task as agents get it.
+    """Return the problem of a task as agents get it.
 
-    None where the benchmark does not lie on this machine, is of another version, or has no such task.
+    Return None if the benchmark is not on this machine, is of another version, or has no such task.
 
     Args:
-        name: of the benchmark, as in ``open_suite``.
-        version: as ``Benchmark.version`` was.
-        task: of the benchmark.
+        name: name of the benchmark, as in ``open_suite``.
+        version: the expected ``Benchmark.version``.
+        task: task of the benchmark.
         settings: as in ``open_suite``.
     """
     try:
@@ -41,5 +41,5 @@ def statement_of(
             return None
         return benchmark.task(task).prompt
     except (UserError, Infrastructure, OSError, ValueError):
-        # The last two: a name that no file system takes.
+        # OSError and ValueError: the name is none that a file system takes.
         return None

@@ -1,7 +1,7 @@
 """The files of a task suite as checked values (``benchmarks/README.md`` is the format's full text).
 
-Only shapes are checked here: that every key is known, has its type and names something that exists. What a
-patch does to a repository and what the tests say of it is left to ``workspaces`` and ``grading``.
+Only shapes are checked here: every key is known, has its type and names something that exists. The effect of a patch
+and the results of the tests are left to ``workspaces`` and ``grading``.
 """
 
 import re
@@ -20,46 +20,46 @@ PROBLEMS = ("problem.md", "instruction.md")
 TEST_ID = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){2,}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TESTS = "/tests"
-"""Where a test command finds the task's ``tests/``."""
+"""The place of the task's ``tests/`` for a test command."""
 IN_ENGINE = "docker:"
 RESTORED = (
     "conftest.py", "sitecustomize.py", "sitecustomize", "usercustomize.py", "usercustomize", "pytest.ini",
     ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini",
 )  # fmt: skip
-"""Files by which a patch would configure its own examination."""
+"""Files through which a patch could configure its own tests."""
 
 
 class Source(StrEnum):
-    """Where a task's workspace comes from."""
+    """The source of a task's workspace."""
 
     REPO = "repo"
     """A folder under ``repos/``, with ``start.patch``."""
     FOLDER = "workspace"
     """The task's own folder ``workspace/``."""
     IMAGE = "image"
-    """The workdir of the image, as it is there."""
+    """The workdir of the image, unchanged."""
 
 
 class Result(StrEnum):
-    """What of a test command says whether a patch is right."""
+    """The result of a test command that decides the verdict."""
 
     EXIT = "exit"
     """Exit status 0."""
     REWARD = "reward"
-    """A number that it leaves in ``/logs/verifier/``."""
+    """A number that the command leaves in ``/logs/verifier/``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a task may take; ``suite.toml`` gives the defaults, ``task.toml`` may change them."""
+    """Limits of a task; ``suite.toml`` gives the defaults, ``task.toml`` may change them."""
 
     image: str = "python"
-    """Name of a recipe under ``sandboxes/``, or ``docker:`` and an image that the engine has."""
+    """Name of a recipe under ``sandboxes/``, or ``docker:`` and an image of the engine."""
     workdir: str = "/work/repo"
     timeout_s: float = 120.0
-    """Wall time of the agent."""
+    """Wall time of the agent, in seconds."""
     test_timeout_s: float = 30.0
-    """Wall time of all graded tests of a task together."""
+    """Wall time of all graded tests of a task together, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +82,16 @@ class UnitTests:
 
 @dataclass(frozen=True, slots=True)
 class CommandTests:
-    """A command, run where the graded workspace stands."""
+    """A test command, run in the graded workspace."""
 
     command: tuple[str, ...]
     result: Result = Result.EXIT
     threshold: float = 1.0
-    """A reward from here on is ``resolved``."""
+    """Minimum reward that counts as ``resolved``."""
     restored: tuple[str, ...] = RESTORED
-    """Files that are put back as they were; a pattern without ``/`` means the name in any folder."""
+    """Files that are restored before the tests; a pattern without ``/`` means the name in any folder."""
     env: tuple[tuple[str, str], ...] = ()
-    """Variables that the command sees."""
+    """Environment variables of the command."""
     cpus: float = 1.0
     memory_mb: int = 1024
     disk_mb: int = 256
@@ -99,13 +99,13 @@ class CommandTests:
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """``task.toml``: what grading needs to know and an agent must not."""
+    """``task.toml``: the facts that grading needs and that an agent must not see."""
 
     id: TaskId
     split: Split
     source: Source
     repo: str
-    """Empty where the workspace is not one of ``repos/``."""
+    """Name of a folder in ``repos/``; empty if the workspace is not one of them."""
     statement: str
     kind: str
     difficulty: str
@@ -115,11 +115,11 @@ class TaskRecord:
     problem: str
     """Name of the file with the problem."""
     dockerfile: str
-    """Its path in the task's folder; empty where the task has none."""
+    """Path of the Dockerfile in the task's folder; empty if there is none."""
 
 
 def read_suite(folder: Path) -> SuiteRecord:
-    """Reads ``suite.toml`` of a suite's folder.
+    """Read ``suite.toml`` of a suite's folder.
 
     Raises:
         UserError: it is missing or wrong; the message names file, line and key.
@@ -140,7 +140,7 @@ def read_suite(folder: Path) -> SuiteRecord:
 
 
 def read_task(folder: Path, limits: Limits, repos: Sequence[str]) -> TaskRecord:
-    """Reads and checks one task's folder; ``repos`` are the libraries that the suite has.
+    """Read and check one task's folder; ``repos`` are the libraries of the suite.
 
     Raises:
         UserError: a file is missing or wrong; the message names file, line and key.
@@ -171,14 +171,18 @@ def read_task(folder: Path, limits: Limits, repos: Sequence[str]) -> TaskRecord:
 
 
 def _needs_repo(folder: Path, table: Table) -> bool:
-    """Whether a ``repo`` was surely meant: then its absence is what is wrong."""
+    """Return whether the task was meant to have a ``repo``, so that a missing one is the mistake to report."""
     if (folder / "start.patch").is_file():
         return True
     return not (folder / "workspace").is_dir() and not table.has("tests")
 
 
 def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: bool) -> None:
-    """Makes an error of a task without a workspace, with two, or with one that a sandbox cannot hold."""
+    """Refuse a task without a workspace, with two, or with one that a sandbox cannot hold.
+
+    Raises:
+        UserError: the task is such a one.
+    """
     workdir, unit = record.limits.workdir, isinstance(record.tests, UnitTests)
     if record.repo and (folder / "workspace").is_dir():
         raise table.fail("repo", "the task has a folder workspace/ too; one of them is where agents work")

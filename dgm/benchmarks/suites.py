@@ -1,7 +1,7 @@
-"""Suites that are folders of tasks: what agents may see of them, and the door to their hidden grading.
+"""Suites that are folders of tasks: the agents' view of them, and the entry to their hidden grading.
 
-The format's full text is ``benchmarks/README.md``. Nothing of a task's tests or reference fix leaves this
-module except into the sandbox that grades.
+The format's full text is ``benchmarks/README.md``. A task's tests and reference fix leave this module only for
+the sandbox that grades.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ from dgm.protocols import Grade, InImage, SandboxEngine
 UNGRADED = frozenset({"README.md", "solution.patch"})
 """Files of a suite that cannot change a verdict."""
 GRADED = ("workspace", "tests", "environment")
-"""Folders of a task in which every file can."""
+"""Folders of a task in which every file can change a verdict."""
 
 
 class SuiteBenchmark:
     """A ``dgm.protocols.Benchmark`` on a folder of tasks.
 
-    Everything is read and checked when it is opened, so that a mistake in any task shows before a run starts;
-    workspaces are made when they are asked for, and kept.
+    All files are read and checked on opening, so that a mistake in any task shows before a run starts. Workspaces are
+    made on request, and kept.
 
     Raises:
         UserError: a file is missing or wrong; the message names file and key.
@@ -64,11 +64,11 @@ class SuiteBenchmark:
             image.check(self._place(task), engine)
 
     def tasks(self, split: Split) -> Sequence[Task]:
-        """The split's tasks in the order of their ids."""
+        """Return the split's tasks in the order of their ids."""
         return [self.task(task) for task, record in self._records.items() if record.split is split]
 
     def task(self, task: TaskId) -> Task:
-        """One task by id.
+        """Return one task by id.
 
         Raises:
             UserError: there is no such task.
@@ -85,7 +85,7 @@ class SuiteBenchmark:
         )
 
     def record(self, task: TaskId) -> TaskRecord:
-        """What an agent must not see of a task: for people and for grading.
+        """Return a task's record for people and for grading; an agent must not see it.
 
         Raises:
             UserError: there is no such task.
@@ -95,7 +95,7 @@ class SuiteBenchmark:
         return self._records[task]
 
     def workspace(self, task: TaskId) -> Snapshot | InImage:
-        """What the agent finds: the fault planted, no hidden test in it. Builds the task's image if it has one.
+        """Return the agent's start: with the fault, without hidden tests. Builds the task's image if it has one.
 
         Raises:
             UserError: a patch of the suite does not apply, or the image cannot be built.
@@ -114,11 +114,11 @@ class SuiteBenchmark:
         return self._workspaces[task]
 
     def again(self, task: TaskId, grade: Grade, tried: int) -> str:  # noqa: ARG002  (one try, whatever came of it)
-        """One try is all."""
+        """Return nothing: there is only one try."""
         return ""
 
     def reference(self, task: TaskId) -> bytes:
-        """The reference fix as a patch on the workspace; to verify the suite, never shown to an agent.
+        """Return the reference fix as a patch on the workspace; to verify the suite, never shown to an agent.
 
         Raises:
             UserError: the task has none that is a patch.
@@ -130,7 +130,7 @@ class SuiteBenchmark:
         return file.read_bytes()
 
     async def solution(self, task: TaskId, labels: Mapping[str, str]) -> bytes:
-        """As ``reference``, also where the fix is a script ``solution/solve.sh``, which is run in a sandbox.
+        """Return the reference fix, even if it is a script ``solution/solve.sh``, which is run in a sandbox.
 
         Raises:
             UserError: the task has no reference fix, or its script fails.
@@ -143,29 +143,29 @@ class SuiteBenchmark:
         return await command_grading.solved(exam, read_folder(folder), self._engine, labels)
 
     def hidden_tests(self, task: TaskId) -> Snapshot:
-        """The task's ``tests/``, which no agent sees."""
+        """Return the task's ``tests/``, which no agent sees."""
         self.record(task)
         return read_folder(self._place(task) / "tests")
 
     def images(self) -> Mapping[str, TaskImage]:
-        """What the tasks' sandboxes are made from, by the name of the image."""
+        """Return the images of the tasks' sandboxes by name."""
         return {image.name: image for image in self._images.values()}
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """Applies the patch to a fresh workspace in a fresh sandbox and runs the hidden tests there.
+        """Apply the patch to a fresh workspace in a fresh sandbox and run the hidden tests there.
 
         Raises:
-            Infrastructure: the sandbox failed; says nothing of the patch.
+            Infrastructure: the sandbox failed, regardless of the patch.
         """
         if not normalised_patch(patch).data:
             return Grade(Verdict.UNRESOLVED, "empty patch", 0.0)
         return await self.examine(task, patch, labels)
 
     async def examine(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """As ``grade``, but runs the tests even where the patch is empty.
+        """Grade like ``grade``, but run the tests even for an empty patch.
 
         Raises:
-            Infrastructure: the sandbox failed; says nothing of the patch.
+            Infrastructure: the sandbox failed, regardless of the patch.
         """
         match await asyncio.to_thread(self.exam, task):
             case grading.Exam() as exam:
@@ -174,7 +174,7 @@ class SuiteBenchmark:
                 return await command_grading.examine(exam, patch, self._engine, labels)
 
     def exam(self, task: TaskId) -> grading.Exam | command_grading.CommandExam:
-        """Everything that grading a patch for this task needs, the hidden tests included."""
+        """Return the inputs for grading a patch for this task, including the hidden tests."""
         record, workspace, hidden = self.record(task), self.workspace(task), self.hidden_tests(task)
         limits = replace(record.limits, image=self._images[task].name)
         match record.tests:
@@ -204,7 +204,7 @@ class SuiteBenchmark:
 
 
 def suite_names() -> Sequence[str]:
-    """The shipped suites."""
+    """Return the names of the shipped suites."""
     return sorted(file.parent.name for file in asset("benchmarks").glob("*/suite.toml"))
 
 
@@ -222,7 +222,7 @@ def _text(file: Path) -> str:
 
 
 def _version(folder: Path, graders: bytes) -> str:
-    """SHA-256 over names, modes and contents of all that can change a verdict, the test runner included."""
+    """Return the SHA-256 of names, modes and contents of all files that can change a verdict, with the test runner."""
     digest = hashlib.sha256(grading.RUNNER.read_bytes() + APPLIER.read_bytes() + graders)
     for name, entry in read_folder(folder).items():
         if _can_change_a_verdict(name):

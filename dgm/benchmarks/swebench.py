@@ -1,6 +1,6 @@
 """SWE-bench as a benchmark: its instances as tasks that stand in their images, graded by the package's rules.
 
-What an agent sees of an instance is its statement and its repository at the base commit. Docker only.
+An agent sees an instance's statement and its repository at the base commit. Docker only.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from dgm.protocols import Grade, InImage, SandboxEngine, SandboxSpec
 PREFIX = "swebench:"
 WORKDIR = "/testbed"
 CPUS, MEMORY_MB, PIDS, DISK_MB = 2.0, 4096, 512, 2048
-"""Of the sandbox that grades."""
+"""Limits of the sandbox that grades: CPUs, memory in MB, processes, disk in MB."""
 RULES = (
     *(
         f"swebench_{name}.py"
@@ -65,11 +65,11 @@ class SwebenchBenchmark:
         self.version = _version(instances, subset, settings)
 
     def tasks(self, split: Split) -> Sequence[Task]:
-        """The split's instances, in the order of the subset."""
+        """Return the split's instances, in the order of the subset."""
         return [self.task(task) for task in self.subset.parts.get(split, ())]
 
     def task(self, task: TaskId) -> Task:
-        """One instance, as an agent may see it.
+        """Return one instance, as an agent may see it.
 
         Raises:
             UserError: there is no such instance.
@@ -87,7 +87,7 @@ class SwebenchBenchmark:
         )
 
     def instance(self, task: TaskId) -> Instance:
-        """What an agent must not see: for people, for grading and for fetching.
+        """Return the whole instance for people, grading and fetching; an agent must not see it.
 
         Raises:
             UserError: there is no such instance.
@@ -98,10 +98,10 @@ class SwebenchBenchmark:
         return self.instances[task]
 
     def workspace(self, task: TaskId) -> InImage:
-        """Where the repository stands in the instance's image, which is there afterwards; may pull it.
+        """Return the repository's place in the instance's image; pull the image if it is missing.
 
         Raises:
-            UserError: nobody could grade what an agent makes of it; told before that costs anything.
+            UserError: an agent's patch could not be graded; raised before that costs anything.
             Infrastructure: the image cannot be had; the message says what to do.
         """
         instance, store = self.instance(task), images.store_of(self._engine)
@@ -114,26 +114,26 @@ class SwebenchBenchmark:
         return InImage()
 
     def again(self, task: TaskId, grade: Grade, tried: int) -> str:  # noqa: ARG002  (one try, whatever came of it)
-        """One try is all."""
+        """Return nothing: there is only one try."""
         return ""
 
     def reference(self, task: TaskId) -> bytes:
-        """The reference fix; to verify instances, never shown to an agent."""
+        """Return the reference fix; to verify instances, never shown to an agent."""
         return self.instance(task).patch.encode("utf-8", "surrogateescape")
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """Applies the patch to a fresh copy of the repository in a fresh sandbox and runs the instance's tests there.
+        """Apply the patch to a fresh copy of the repository in a fresh sandbox and run the instance's tests there.
 
         Raises:
             UserError: the swebench package is missing.
-            Infrastructure: the image, the sandbox or the package failed; says nothing of the patch.
+            Infrastructure: the image, the sandbox or the package failed, regardless of the patch.
         """
         if patch.strip():
             await asyncio.to_thread(self.workspace, task)
         return await grade(self.exam(task), patch, self._engine, self._parsers, labels)
 
     def exam(self, task: TaskId) -> Exam:
-        """Everything that grading a patch for this instance needs, the hidden tests included."""
+        """Return the inputs for grading a patch for this instance, including the hidden tests."""
         instance = self.instance(task)
         place = InImage()
         spec = SandboxSpec(
@@ -164,7 +164,7 @@ class SwebenchBenchmark:
 
 
 def open_swebench(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> SwebenchBenchmark:
-    """Opens ``swebench:`` and a data set's name or a file of instances.
+    """Open ``swebench:`` with a data set's name or a file of instances.
 
     Raises:
         UserError: there is none, something in it is wrong, or the engine has no images.
@@ -184,7 +184,7 @@ def _is_python(instance: Instance) -> bool:
 
 
 def _version(instances: Mapping[TaskId, Instance], subset: subsets.Subset, settings: SwebenchSettings) -> str:
-    """SHA-256 over all that can change a verdict: instances, split, images by name, our rules and the package's."""
+    """Return the SHA-256 of all that can change a verdict: instances, split, image names, our rules, the package's."""
     digest = hashlib.sha256(f"{_package()} {settings.tests_s} {CPUS} {MEMORY_MB} {PIDS} {DISK_MB}".encode())
     for module in RULES:
         digest.update(Path(__file__).with_name(module).read_bytes())

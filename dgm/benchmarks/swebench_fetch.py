@@ -12,62 +12,64 @@ from dgm.benchmarks.swebench_instances import Instance
 from dgm.errors import DgmError, Infrastructure
 
 SAMPLE = 12
-"""Images that a registry is asked about for an estimate: it counts each question as a pull."""
+"""Maximum number of images to ask a registry about for an estimate: it counts each query as a pull."""
 GB = 1_000_000_000
 
 
 class Stage(StrEnum):
-    """How far an instance's image is."""
+    """The progress of an instance's image."""
 
     PULLING = "pulling"
     BUILDING = "building"
     PREPARING = "preparing"
     READY = "ready"
-    """It was here already, or is now."""
+    """The image was here already, or is now."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """News of one instance."""
+    """A report on one instance."""
 
     instance: str
     stage: Stage
     came: int = 0
     """Bytes pulled so far."""
     size: int = 0
-    """Bytes to pull, as far as is known."""
+    """Bytes to pull, as far as known."""
     said: str = ""
-    """Why it failed."""
+    """Reason of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is to be done."""
+    """The work that a fetch would do."""
 
     here: int
-    """Instances that could be worked on now."""
+    """Instances that can be worked on now."""
     missing: int
     download_bytes: int | None
-    """To pull for the missing ones, compressed (on disk it is about three times that); ``None`` where no registry
-    tells."""
+    """Bytes to pull for the missing ones, compressed; None if no registry answers.
+
+    On disk it is about three times that.
+    """
     sampled: bool
-    """Extrapolated from some of them."""
+    """Whether the size is extrapolated from a sample."""
 
 
 @dataclass(slots=True)
 class Fetched:
-    """What came of it."""
+    """The outcome of a fetch."""
 
     ready: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
-    """Instance → why."""
+    """Reasons of failures by instance."""
     removed: list[str] = field(default_factory=list)
-    """Images of other instances that made room."""
+    """Images of other instances that were removed to make room."""
 
 
 def estimate(instances: Sequence[Instance], images: Mapping[str, str], store: Store) -> Estimate:
-    """What fetching would bring, before anything is fetched. Asks a registry about a dozen images at most."""
+    """Estimate a fetch without fetching. Asks a registry about a dozen images at most."""
     missing = [each for each in instances if not _ready(each, images, store)]
     wanted = list(dict.fromkeys(candidates(each, images)[0] for each in missing))
     wanted = [reference for reference in wanted if not store.has(reference)]
@@ -75,7 +77,7 @@ def estimate(instances: Sequence[Instance], images: Mapping[str, str], store: St
     size = store.download_bytes(sample) if sample else 0
     first = store.download_bytes(sample[:1]) if sample and len(sample) < len(wanted) else None
     if size is not None and first is not None:
-        # What they have in common comes once.
+        # Layers that the images share are pulled once.
         each = (size - first) / max(1, len(sample) - 1)
         size = round(first + each * (len(wanted) - 1))
     return Estimate(len(instances) - len(missing), len(missing), size, len(sample) < len(wanted))
@@ -90,17 +92,17 @@ def fetch(
     disk_gb: float = 120.0,
     report: Callable[[Step], None] | None = None,
 ) -> Fetched:
-    """Fetches and prepares the images; what is there is skipped, so that an interrupted fetch goes on where it was.
+    """Fetch and prepare the images; existing ones are skipped, so that an interrupted fetch resumes.
 
-    The longest unused images of other instances make room; where all of these do not, fetching stops.
+    The least recently used images of other instances make room. If that is not enough, fetching stops.
 
     Args:
         instances: in the order in which they are wanted.
         images: as in ``benchmarks.swebench.images``.
         store: the engine's.
-        at_once: images under way.
-        disk_gb: what all images of instances may take together.
-        report: is told of each step, from any thread, one at a time.
+        at_once: number of concurrent fetches.
+        disk_gb: limit for all images of instances together, in GB.
+        report: called for each step, from any thread, one at a time.
     """
     work = _Fetch(instances, images, store, disk_gb, report)
     with ThreadPoolExecutor(at_once) as pool:

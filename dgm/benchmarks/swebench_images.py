@@ -1,8 +1,8 @@
-"""Which image an instance runs in, and how it comes to this machine.
+"""The image of an instance, and the ways to get it onto this machine.
 
-Three ways, the first that is open: the image that the user names (``benchmarks.swebench.images``), the published one
-where a registry answers, the one that the swebench package's own recipes gave. Sandboxes start from an image made from
-it, in which the repository's history is gone.
+Three ways are tried in this order: the image that the user names (``benchmarks.swebench.images``), the published one
+if a registry answers, and the one built by the swebench package's own recipes. Sandboxes start from an image derived
+from it, without the repository's history.
 """
 
 import hashlib
@@ -22,31 +22,31 @@ class Store(Protocol):
     """An engine's images for instances."""
 
     def has(self, reference: str) -> bool:
-        """Whether the engine has it."""
+        """Return whether the engine has the image."""
         ...
 
     def offered(self, reference: str) -> bool:
-        """Whether a registry answers for it."""
+        """Return whether a registry offers the image."""
         ...
 
     def download_bytes(self, references: Sequence[str]) -> int | None:
-        """What pulling all of them would bring."""
+        """Return the bytes that pulling all of them takes; None if unknown."""
         ...
 
     def pull(self, reference: str, progress: Callable[[int, int], None] | None = None) -> None:
-        """Pulls it."""
+        """Pull the image."""
         ...
 
     def prepare(self, reference: str, tag: str) -> bool:
-        """Makes what sandboxes start from; whether just now."""
+        """Make the image that sandboxes start from; return whether this call made it."""
         ...
 
     def disk_bytes(self) -> int:
-        """What all of ours take."""
+        """Return the bytes on disk of all instance images."""
         ...
 
     def collect(self, limit_bytes: int, spared: Collection[str] = ()) -> Sequence[str]:
-        """Removes the longest unused of ours."""
+        """Remove the least recently used instance images."""
         ...
 
 
@@ -56,12 +56,12 @@ class HasInstances(Protocol):
 
     @property
     def instances(self) -> Store:
-        """Its store."""
+        """The engine's store of instance images."""
         ...
 
 
 def store_of(engine: object) -> Store:
-    """The engine's store.
+    """Return the engine's store.
 
     Raises:
         UserError: it has no images.
@@ -75,26 +75,26 @@ def store_of(engine: object) -> Store:
 
 
 def published(instance: str) -> str:
-    """The name under which SWE-bench publishes an instance's image."""
+    """Return the name under which SWE-bench publishes an instance's image."""
     return f"swebench/sweb.eval.x86_64.{instance.lower().replace('__', '_1776_')}:latest"
 
 
 def built(instance: str) -> str:
-    """The name that the swebench package gives to an image that it builds itself."""
+    """Return the name that the swebench package gives to an image that it builds itself."""
     return f"sweb.eval.x86_64.{instance.lower()}:latest"
 
 
 def named(instance: Instance, images: Mapping[str, str]) -> str:
-    """The image that the user or the instance itself names; empty where neither does."""
+    """Return the image that the user or the instance itself names; empty if neither does."""
     keys = (instance.id, instance.repo, EVERY)
     return next((images[key] for key in keys if key in images), instance.image)
 
 
 def check(images: Mapping[str, str], instances: Mapping[TaskId, Instance]) -> None:
-    """Looks whether each key of the mapping means something.
+    """Check that each key of the mapping has a meaning.
 
     Raises:
-        UserError: one does not.
+        UserError: one has none.
     """
     known = [EVERY, *instances, *{each.repo for each in instances.values()}]
     for key in images:
@@ -107,13 +107,13 @@ def check(images: Mapping[str, str], instances: Mapping[TaskId, Instance]) -> No
 
 
 def tag_of(instance: Instance, images: Mapping[str, str]) -> str:
-    """What sandboxes of the instance start from; known without an engine."""
+    """Return the tag of the image that the instance's sandboxes start from; known without an engine."""
     first = candidates(instance, images)[0]
     return f"dgm/instance:{hashlib.sha256(first.encode()).hexdigest()[:16]}"
 
 
 def candidates(instance: Instance, images: Mapping[str, str]) -> Sequence[str]:
-    """The instance's images, the best first; only the first can come from a registry."""
+    """Return the instance's images, the best first; only the first can come from a registry."""
     chosen = named(instance, images)
     return [chosen] if chosen else [published(instance.id), built(instance.id)]
 
@@ -124,7 +124,7 @@ def source(
     store: Store,
     progress: Callable[[int, int], None] | None = None,
 ) -> str:
-    """The instance's image, which the engine has afterwards.
+    """Return the instance's image; get it into the engine if it is missing.
 
     Raises:
         Infrastructure: it cannot be had; the message names all ways.
@@ -149,7 +149,7 @@ def source(
 
 
 def ensure(instance: Instance, images: Mapping[str, str], store: Store) -> str:
-    """Makes sure that sandboxes of the instance can be opened; blocks, for minutes where the image has to be pulled.
+    """Make sure that sandboxes of the instance can be opened; block, for minutes if the image has to be pulled.
 
     Raises:
         Infrastructure: they cannot; the message says what to do.
@@ -168,7 +168,7 @@ def ensure(instance: Instance, images: Mapping[str, str], store: Store) -> str:
 
 
 def row(instance: Instance) -> Mapping[str, object]:
-    """The instance as the swebench package reads it."""
+    """Return the instance in the swebench package's format."""
     return {
         "instance_id": instance.id,
         "repo": instance.repo,

@@ -1,7 +1,7 @@
 """Instances in SWE-bench's format as checked values, from a file or from Hugging Face's data sets by name.
 
-The swebench package is not needed here. It is asked only about repositories and versions that the shipped table
-(``benchmarks/swebench/known.json``) does not have, and that bring no test command of their own.
+The swebench package is needed only for instances without a test command of their own, whose repositories and versions
+the shipped table (``benchmarks/swebench/known.json``) does not have.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ from dgm.errors import UserError
 from dgm.paths import asset
 
 TEXTS = ("instance_id", "repo", "base_commit", "problem_statement", "patch", "test_patch")
-"""What every instance has."""
+"""Keys that every instance has."""
 TESTS = ("FAIL_TO_PASS", "PASS_TO_PASS")
 OPTIONAL = ("version", "difficulty", "log_parser", "eval_type", "eval_script", "test_cmd", "image")
-"""The last five are of swebench 5, or an instance's own."""
+"""Optional keys; the last five are of swebench 5, or an instance's own."""
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
@@ -41,7 +41,7 @@ class Instance:
     fail_to_pass: tuple[str, ...]
     pass_to_pass: tuple[str, ...]
     difficulty: str = ""
-    """As the data set has it (``15 min - 1 hour`` …); empty where it has none."""
+    """Difficulty from the data set (``15 min - 1 hour`` …); empty if it has none."""
     log_parser: str = ""
     eval_type: str = ""
     eval_script: str = ""
@@ -50,7 +50,7 @@ class Instance:
 
     @property
     def digest(self) -> bytes:
-        """Of everything that can change a verdict."""
+        """The SHA-256 of everything that can change a verdict."""
         texts = (
             self.id,
             self.repo,
@@ -70,7 +70,7 @@ class Instance:
 
 
 def load(name: str) -> Mapping[TaskId, Instance]:
-    """The instances of a data set (``lite``, ``verified``, ``full``, ``multilingual``) or of a file, in their order.
+    """Load instances of a data set (``lite``, ``verified``, ``full``, ``multilingual``) or of a file, in their order.
 
     Raises:
         UserError: there is no such data set or file, it cannot be had or read, or an instance in it is wrong; one line
@@ -136,7 +136,7 @@ def _text(row: Mapping[str, Any], key: str, place: str) -> str:
 
 
 def _tests(value: object, key: str, place: str) -> tuple[str, ...]:
-    """A list of names, which some copies of the data sets hold as JSON text."""
+    """Return a list of names, which some copies of the data sets hold as JSON text."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -148,10 +148,10 @@ def _tests(value: object, key: str, place: str) -> tuple[str, ...]:
 
 
 def _check_known(where: str, instances: Iterable[Instance]) -> None:
-    """Looks whether there is a test command and a log parser for each instance.
+    """Check that there is a test command and a log parser for each instance.
 
     Raises:
-        UserError: neither the table nor the swebench package that is installed has them.
+        UserError: neither the table nor the installed swebench package has them.
     """
     table: Mapping[str, Sequence[str]] = json.loads(
         asset("benchmarks", "swebench", "known.json").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Builds an instance's image from the swebench package's own recipes (4.x only), in a process of the package's.
+"""Builds an instance's image from the swebench package's own recipes (4.x only), in a separate process.
 
-This needs a network whatever the package is given: the recipes start from ``ubuntu:22.04``, install Debian packages and
-Miniconda, clone the repository from GitHub and install what it depends on. Without one it fails, and says where.
+A build always needs a network: the recipes start from ``ubuntu:22.04``, install Debian packages and Miniconda, clone
+the repository from GitHub and install its dependencies. Without a network it fails, and says where.
 """
 
 import json
@@ -16,7 +16,7 @@ from dgm.benchmarks.swebench_instances import Instance
 from dgm.errors import Infrastructure, UserError
 
 BASE = "ubuntu:22.04"
-"""What all of the package's images stand on."""
+"""The base of all of the package's images."""
 BUILT_WITHIN_S = 7200.0
 KEPT = (
     "PATH",
@@ -33,7 +33,7 @@ _SAID = 300
 
 
 def obstacle(store: Store, python: str = sys.executable) -> str:
-    """Why nothing can be built here, in a few words; empty where it may be tried."""
+    """Return the reason why nothing can be built here, in a few words; empty if a build can be tried."""
     done = subprocess.run([python, "-P", "-c", _VERSION], capture_output=True, text=True, check=False)
     version = done.stdout.strip()
     if done.returncode or not version:
@@ -46,11 +46,11 @@ def obstacle(store: Store, python: str = sys.executable) -> str:
 
 
 def build(instance: Instance, store: Store, python: str = sys.executable) -> str:
-    """Builds the image; blocks for many minutes. What it stands on is kept for the next one.
+    """Build the image; block for many minutes. The images below it are kept for the next build.
 
     Raises:
         UserError: the package has no recipe for it, or is not installed.
-        Infrastructure: the build failed; the message holds what was said last.
+        Infrastructure: the build failed; the message holds the last output.
     """
     reason = obstacle(store, python)
     if reason:
@@ -99,7 +99,7 @@ def _run(instance: Instance, folder: str, python: str) -> str:
 
 
 def _last(folder: Path) -> str:
-    """The last error in the package's own logs of the build."""
+    """Return the last error in the package's own logs of the build."""
     logs = sorted(folder.glob("logs/build_images/**/*.log"), key=lambda file: file.stat().st_mtime)
     lines = [
         line

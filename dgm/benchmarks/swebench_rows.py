@@ -1,7 +1,7 @@
-"""Where instances come from: JSON, JSONL and Parquet files, and Hugging Face's data sets by name.
+"""The sources of instances: JSON, JSONL and Parquet files, and Hugging Face's data sets by name.
 
-A data set is fetched once and kept as a JSONL file in the user's cache folder; ``datasets`` and ``pyarrow`` are
-imported only where there is no other way.
+A data set is fetched once and kept as a JSONL file in the user's cache folder. ``datasets`` and ``pyarrow`` are
+imported only if there is no other way.
 """
 
 import importlib
@@ -22,17 +22,17 @@ DATA_SETS: Mapping[str, str] = {
     "full": "SWE-bench/SWE-bench",
     "multilingual": "SWE-bench/SWE-bench_Multilingual",
 }
-"""Name as users type it → name on Hugging Face."""
+"""Names on Hugging Face by the names that users type."""
 SPLIT = "test"
 EXTRA = "pip install 'dgm[swebench]'"
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".parquet")
 
 Rows = Iterable[tuple[str, object]]
-"""Where each stands, and what stands there."""
+"""Pairs of a row's place, for messages, and its content."""
 
 
 def rows(name: str) -> tuple[str, Rows]:
-    """What a data set or a file is called in messages, and its rows.
+    """Return the name of a data set or file for messages, and its rows.
 
     Raises:
         UserError: there is none of that name, or it cannot be had or read.
@@ -50,12 +50,12 @@ def rows(name: str) -> tuple[str, Rows]:
 
 
 def cached(name: str) -> Path:
-    """Where a data set is kept once it was fetched; remove the file to fetch it again."""
+    """Return the cache file of a data set; remove the file to fetch it again."""
     return cache_folder("swebench") / f"{name}.jsonl"
 
 
 def read(file: Path) -> Rows:
-    """The rows of a file.
+    """Return the rows of a file.
 
     Raises:
         UserError: it cannot be read, or is of no known kind.
@@ -126,7 +126,7 @@ def _downloaded(name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _keep(file: Path, found: Iterable[Mapping[str, Any]]) -> None:
-    """Writes the whole file or nothing."""
+    """Write the whole file or nothing."""
     handle, draft = tempfile.mkstemp(dir=file.parent, prefix="draft-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:

@@ -1,4 +1,4 @@
-"""Subsets: which instances are searched on, and which are held out; shipped, of the user's own, or drawn.
+"""Subsets: the instances to search on and those held out; shipped, the user's own, or drawn.
 
 A subset is a TOML file (``benchmarks/swebench/README.md``).
 """
@@ -17,7 +17,7 @@ from dgm.errors import UserError
 from dgm.paths import asset
 
 REST = "rest"
-"""In place of a list: every instance that no other part names."""
+"""A word in place of a list: every instance that no other part names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,26 +26,26 @@ class Subset:
 
     name: str
     source: str
-    """Where it comes from; empty where the file does not say."""
+    """Origin of the subset; empty if the file does not say."""
     parts: Mapping[Split, tuple[TaskId, ...]]
 
     def split_of(self) -> Mapping[TaskId, Split]:
-        """Instance → split."""
+        """Return the split of each instance."""
         return {task: split for split, tasks in self.parts.items() for task in tasks}
 
 
 def names() -> Sequence[str]:
-    """The shipped subsets, sorted."""
+    """Return the names of the shipped subsets, sorted."""
     return sorted(file.stem for file in asset("benchmarks", "swebench", "subsets").glob("*.toml"))
 
 
 def everything(instances: Mapping[TaskId, Instance]) -> Subset:
-    """Every instance is searched on, and nothing is held out."""
+    """Return a subset that searches on every instance and holds out nothing."""
     return Subset("all", "", {Split.SEARCH: tuple(instances)})
 
 
 def read(name_or_file: str, instances: Mapping[TaskId, Instance]) -> Subset:
-    """A shipped subset by name, or a file.
+    """Read a shipped subset by name, or a file.
 
     Raises:
         UserError: there is none, or it names an instance that is not among ``instances``; with file, line and a
@@ -85,13 +85,13 @@ def read(name_or_file: str, instances: Mapping[TaskId, Instance]) -> Subset:
 
 
 def draw(instances: Mapping[TaskId, Instance], search: int, holdout: int, seed: int = 0) -> Subset:
-    """Draws parts that are made up like the whole, by repository and (where the data has it) difficulty.
+    """Draw parts with the composition of the whole, by repository and (if the data has it) difficulty.
 
     The same instances, numbers and seed give the same subset, in whatever order the instances come. The holdout part is
-    drawn from what the search part leaves.
+    drawn from the instances that the search part leaves.
 
     Raises:
-        UserError: there are fewer instances than are asked for.
+        UserError: there are fewer instances than requested.
     """
     if search < 1 or holdout < 0 or search + holdout > len(instances):
         raise UserError(
@@ -108,7 +108,7 @@ def draw(instances: Mapping[TaskId, Instance], search: int, holdout: int, seed: 
 
 
 def text(subset: Subset) -> str:
-    """The subset as the text of its file."""
+    """Return the subset as the text of its file."""
     lines = [f"name = {json.dumps(subset.name)}", f"source = {json.dumps(subset.source)}"]
     for split, tasks in subset.parts.items():
         lines += ["", f"{split} = [", *(f"    {json.dumps(task)}," for task in tasks), "]"]
@@ -142,7 +142,7 @@ def _hint(task: str, instances: Mapping[TaskId, Instance]) -> str:
 
 
 def _place(file: Path, task: str) -> str:
-    """File and last line that names the instance."""
+    """Return the file and the last line that names the instance."""
     numbers = [
         n for n, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1) if f'"{task}"' in line
     ]
@@ -160,7 +160,7 @@ def _drawn(instances: Mapping[TaskId, Instance], number: int, seed: str) -> tupl
 
 
 def _shares(sizes: Mapping[tuple[str, str], int], number: int, seed: str) -> Mapping[tuple[str, str], int]:
-    """Largest remainders; equal ones are settled by lot."""
+    """Distribute ``number`` in proportion to the sizes, by largest remainders; ties are broken at random."""
     total = sum(sizes.values())
     exact = {key: number * size / total for key, size in sorted(sizes.items())} if total else {}
     shares = {key: int(value) for key, value in exact.items()}

@@ -1,8 +1,7 @@
 """Images that a task brings itself: a Dockerfile of its own, or an image of the engine that holds the workspace.
 
-What a task names is not what its sandboxes are made from: a Dockerfile has to be built, and a workspace that stands
-in an image needs a baseline beside it to compare with. Both are made by the engine, at the latest when the task is
-first worked on.
+A task's sandboxes do not start from the image that it names. A Dockerfile has to be built, and a workspace in an image
+needs a baseline beside it to compare with. The engine makes both, at the latest when the task is first worked on.
 """
 
 import hashlib
@@ -20,15 +19,15 @@ from dgm.errors import UserError
 from dgm.protocols import SandboxEngine
 
 WITHOUT_IMAGES = "bubblewrap"
-"""The engine that works with the host's own programs."""
+"""Name of the engine that works with the host's own programs."""
 
 
 @runtime_checkable
 class Builder(Protocol):
-    """An engine that makes images of what tasks bring."""
+    """An engine that makes images from the parts that tasks bring."""
 
     def build_task(self, context: Snapshot, tag: str) -> None:
-        """Builds the context's ``Dockerfile`` as ``tag``, if there is no such image yet; without a network.
+        """Build the context's ``Dockerfile`` as ``tag``, if there is no such image yet; without a network.
 
         Raises:
             UserError: the Dockerfile cannot be built here.
@@ -37,7 +36,7 @@ class Builder(Protocol):
         ...
 
     def hold_task(self, image: str, folder: str, tag: str) -> None:
-        """Makes ``tag``: the image with its ``folder`` as a workspace (``InImage()``) with a baseline.
+        """Make ``tag``: the image with its ``folder`` as a workspace (``InImage()``) with a baseline.
 
         Raises:
             UserError: there is no such image or folder.
@@ -51,14 +50,14 @@ class TaskImage:
     """The image of one task."""
 
     given: str
-    """As ``task.toml`` or ``suite.toml`` names it; of no account where there is a Dockerfile."""
+    """The name in ``task.toml`` or ``suite.toml``; ignored if there is a Dockerfile."""
     workdir: str
     dockerfile: Path | None = None
     holds_workspace: bool = False
 
     @cached_property
     def name(self) -> str:
-        """What sandboxes are opened with; known without an engine."""
+        """The image that sandboxes are opened with; known without an engine."""
         if self.holds_workspace:
             which = "\0".join((self._built, self.workdir))
             return f"{IN_ENGINE}dgm/task-workspace:{_digest(which.encode())}"
@@ -66,11 +65,11 @@ class TaskImage:
 
     @property
     def needs_building(self) -> bool:
-        """Whether it is none that the engine or a recipe has by itself."""
+        """Whether the image has to be made, because neither the engine nor a recipe has it."""
         return self.name != self.given
 
     def check(self, task: Path, engine: SandboxEngine) -> None:
-        """Looks whether the engine can have images at all.
+        """Check that the engine can have images at all.
 
         Raises:
             UserError: it cannot; the message names the task's folder.
@@ -82,7 +81,7 @@ class TaskImage:
             )
 
     def ensure(self, engine: SandboxEngine) -> None:
-        """Makes the image where it is not there; blocks.
+        """Make the image if it is missing; block meanwhile.
 
         Raises:
             UserError: it cannot be built, or only Docker could.
@@ -100,7 +99,7 @@ class TaskImage:
 
     @cached_property
     def _context(self) -> Snapshot:
-        """What the Dockerfile may copy: never a test, a solution or anything else beside ``environment/``."""
+        """The files that the Dockerfile may copy: never a test, a solution or anything else beside ``environment/``."""
         assert self.dockerfile
         if self.dockerfile.parent.name == "environment":
             return read_folder(self.dockerfile.parent)

@@ -1,4 +1,4 @@
-"""TOML files of suites read key by key: a mistake is told with its file, its line and the nearest right word."""
+"""TOML files of suites, read key by key: a mistake is reported with its file, its line and the nearest right word."""
 
 import difflib
 import re
@@ -21,7 +21,7 @@ _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(#.*)?$")
 
 
 class Table:
-    """A TOML table that is emptied key by key, so that what is left over is a mistake."""
+    """A TOML table that is emptied key by key; a key that is left over is a mistake."""
 
     def __init__(self, file: Path, text: str, values: Mapping[str, Any], prefix: str = "") -> None:
         self._file = file
@@ -32,7 +32,7 @@ class Table:
 
     @classmethod
     def load(cls, file: Path) -> "Table":
-        """The whole file.
+        """Load the whole file.
 
         Raises:
             UserError: it is missing or no TOML; the message names file and line.
@@ -48,28 +48,36 @@ class Table:
             raise UserError(f"{file}: cannot be read: {error.strerror or error}") from error
 
     def has(self, key: str) -> bool:
-        """Whether the key was given and not taken yet."""
+        """Return whether the key was given and is not taken yet."""
         self._known.append(key)
         return key in self._left
 
     def is_text(self, key: str) -> bool:
-        """Whether a text was given for a key that may be something else too."""
+        """Return whether the value is a text, for a key that may have another type too."""
         return isinstance(self._left.get(key), str)
 
     def fail(self, key: str, problem: str) -> UserError:
-        """The error for whoever wrote the file."""
+        """Return the error for the author of the file."""
         line = _line(self._text, self._prefix, key)
         place = f"{self._file}:{line}" if line else f"{self._file}"
         return UserError(f"{place}: {self._prefix}{key}: {problem}")
 
     def forbid_near(self, key: str) -> None:
-        """Makes an error of a key that was surely meant to be this one."""
+        """Refuse a key that is surely a misspelling of this one.
+
+        Raises:
+            UserError: there is one.
+        """
         near = difflib.get_close_matches(key, self._left, 1)
         if near:
             raise self.fail(near[0], f"unknown key (did you mean {key!r}?)")
 
     def take(self, key: str, kind: type[T], default: T | None = None) -> T:
-        """The key's value; an error where it is missing without a default, or of another type."""
+        """Take the key's value.
+
+        Raises:
+            UserError: the key is missing without a default, or its value has another type.
+        """
         self._known.append(key)
         value = self._left.pop(key, default)
         if value is None:
@@ -81,32 +89,32 @@ class Table:
         return value
 
     def table(self, key: str) -> "Table":
-        """A table inside of this one; empty where there is none."""
+        """Take a table inside of this one; empty if there is none."""
         return Table(self._file, self._text, self.take(key, dict, {}), f"{self._prefix}{key}.")
 
     def choice(self, key: str, options: Sequence[str], default: str | None = None) -> str:
-        """One of the options."""
+        """Take one of the options."""
         value = self.take(key, str, default)
         if value not in options and value != default:
             raise self.fail(key, f"{value!r} is none of {', '.join(options)}{suggestion(value, options)}")
         return value
 
     def positive(self, key: str, default: float, unit: str = "seconds") -> float:
-        """A number above 0."""
+        """Take a number above 0."""
         value = self.take(key, float, default)
         if not 0 < value < float("inf"):
             raise self.fail(key, f"{value!r} must be above 0 ({unit})")
         return value
 
     def count(self, key: str, default: int, unit: str) -> int:
-        """A whole number above 0."""
+        """Take a whole number above 0."""
         value = self.take(key, int, default)
         if value <= 0:
             raise self.fail(key, f"{value!r} must be above 0 ({unit})")
         return value
 
     def texts(self, key: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
-        """A list of texts, none of them empty or twice."""
+        """Take a list of texts, none of them empty or repeated."""
         values = self.take(key, list, None if default is None else list(default))
         for value in values:
             if not isinstance(value, str) or not value.strip():
@@ -114,7 +122,11 @@ class Table:
         return tuple(values)
 
     def end(self) -> None:
-        """Makes an error of the first key that nobody took."""
+        """Refuse the first key that is left over.
+
+        Raises:
+            UserError: there is one.
+        """
         for key in self._left:
             raise self.fail(key, f"unknown key{suggestion(key, self._known)}")
 
@@ -124,13 +136,13 @@ class Table:
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
-    """`` (did you mean 'x'?)`` for the nearest known word, or what is known where none is near."""
+    """Return `` (did you mean 'x'?)`` for the nearest known word, or the known words if none is near."""
     near = difflib.get_close_matches(word, known, 1)
     return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(known) or 'none'})"
 
 
 def _line(text: str, prefix: str, key: str) -> int:
-    """Where a key stands, for the parser does not say; 0 where it is not found."""
+    """Return the line of a key, which the parser does not tell; 0 if it is not found."""
     here = ""
     given = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]")
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""Is a task sound: does doing nothing fail, does the reference fix pass, is no hidden test to be seen."""
+"""Verification of a task: no change fails, the reference fix passes, and no hidden test is visible."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ new file mode 100644
 @@ -0,0 +1 @@
 +nothing
 """
-"""A patch that mends nothing, but makes the tests run where an empty one is not even tried."""
+"""A patch that mends nothing, but makes the tests run; an empty one is not even tried."""
 
 
 @runtime_checkable
@@ -27,29 +27,29 @@ class Verifiable(Protocol):
     """A benchmark that has a reference fix for each of its tasks."""
 
     def reference(self, task: TaskId) -> bytes:
-        """The reference fix as a patch on the workspace; never shown to an agent."""
+        """Return the reference fix as a patch on the workspace; it is never shown to an agent."""
         ...
 
 
 @runtime_checkable
 class SelfVerifying(Protocol):
-    """A benchmark that knows best what can be wrong with its tasks."""
+    """A benchmark with its own verification of its tasks."""
 
     async def verify(self, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
-        """What is wrong with a task, in one line each; nothing where it is sound."""
+        """Return the defects of a task, one line each; nothing if it is sound."""
         ...
 
 
 @runtime_checkable
 class Ailing(Protocol):
-    """A benchmark that leaves tasks out which are wrong, and says so."""
+    """A benchmark that leaves wrong tasks out, and reports them."""
 
     problems: Sequence[str]
     """One line each, with the file or folder."""
 
 
 def left_out(benchmark: Benchmark) -> Sequence[str]:
-    """What is wrong with tasks that the benchmark does not offer, in one line each."""
+    """Return the defects of tasks that the benchmark does not offer, one line each."""
     match benchmark:
         case MixedBenchmark():
             return [problem for part in benchmark.parts.values() for problem in left_out(part)]
@@ -60,7 +60,7 @@ def left_out(benchmark: Benchmark) -> Sequence[str]:
 
 
 async def verify(benchmark: Benchmark, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
-    """What is wrong with a task, in one line each; nothing where it is sound.
+    """Return the defects of a task, one line each; nothing if it is sound.
 
     Raises:
         UserError: a file of the task is wrong, or the benchmark has no reference fixes.
@@ -114,7 +114,7 @@ async def _verify_suite(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str
 
 
 def _visible(suite: SuiteBenchmark, task: TaskId) -> list[str]:
-    """Where an agent could see a hidden test; of a workspace that stands in an image nothing is known here."""
+    """Return the places where an agent could see a hidden test; a workspace in an image is not searched."""
     shown = suite.workspace(task)
     if isinstance(shown, InImage):
         return []

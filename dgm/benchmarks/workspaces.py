@@ -1,4 +1,4 @@
-"""Folders as snapshots, and what a suite's own patches make of them.
+"""Folders as snapshots, and a suite's own patches on them.
 
 Only patches that belong to a suite are applied here, on the host. An agent's patch is applied inside the
 sandbox that grades it.
@@ -19,7 +19,7 @@ PATCH_TIMEOUT_S = 30
 
 
 def read_folder(folder: Path) -> Snapshot:
-    """The files below ``folder``, links as links, without bytecode; sorted by path."""
+    """Return the files below ``folder``, links as links, without bytecode; sorted by path."""
     found: dict[str, Entry] = {}
     for parent, folders, files in os.walk(folder):
         links = [name for name in folders if Path(parent, name).is_symlink()]
@@ -32,7 +32,7 @@ def read_folder(folder: Path) -> Snapshot:
 
 
 def write_folder(files: Snapshot, folder: Path) -> None:
-    """Writes a suite's own files below ``folder``, which must be empty: paths are trusted."""
+    """Write a suite's own files below ``folder``, which must be empty: paths are trusted."""
     for name, entry in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def write_folder(files: Snapshot, folder: Path) -> None:
 
 
 def patched(files: Snapshot, patch: Path) -> Snapshot:
-    """What ``git apply`` of the suite's file ``patch`` makes of ``files``.
+    """Return ``files`` after ``git apply`` of the suite's file ``patch``.
 
     Raises:
         UserError: the patch does not apply.
@@ -67,7 +67,7 @@ def _apply(patch: Path, folder: Path) -> None:
         "HOME": str(folder),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
-        # Inside a repository git would take the patch's paths as relative to that one's root.
+        # Inside a repository, git would take the patch's paths as relative to that repository's root.
         "GIT_CEILING_DIRECTORIES": str(folder.resolve().parent),
     }
     try:
