@@ -69,7 +69,7 @@ class MixedBenchmark:
         """Grade a patch by the task's part.
 
         Raises:
-            Infrastructure: the sandbox failed, regardless of the patch.
+            Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
         part, inner = self.part(task)
         return await part.grade(inner, patch, labels)

@@ -132,7 +132,7 @@ class PolyglotBenchmark:
         """Run the hidden tests on the patched solution files in a fresh sandbox.
 
         Raises:
-            Infrastructure: the sandbox failed, regardless of the patch.
+            Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
         if not normalised_patch(patch).data and not self._settings.passing_stubs:
             return Grade(Verdict.UNRESOLVED, "empty patch", 0.0)

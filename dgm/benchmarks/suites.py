@@ -155,7 +155,7 @@ class SuiteBenchmark:
         """Apply the patch to a fresh workspace in a fresh sandbox and run the hidden tests there.
 
         Raises:
-            Infrastructure: the sandbox failed, regardless of the patch.
+            Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
         if not normalised_patch(patch).data:
             return Grade(Verdict.UNRESOLVED, "empty patch", 0.0)
@@ -165,7 +165,7 @@ class SuiteBenchmark:
         """Grade like ``grade``, but run the tests even for an empty patch.
 
         Raises:
-            Infrastructure: the sandbox failed, regardless of the patch.
+            Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
         match await asyncio.to_thread(self.exam, task):
             case grading.Exam() as exam:

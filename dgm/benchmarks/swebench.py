@@ -126,7 +126,7 @@ class SwebenchBenchmark:
 
         Raises:
             UserError: the swebench package is missing.
-            Infrastructure: the image, the sandbox or the package failed, regardless of the patch.
+            Infrastructure: the image, the sandbox or the package failed; this is no verdict on the patch.
         """
         if patch.strip():
             await asyncio.to_thread(self.workspace, task)

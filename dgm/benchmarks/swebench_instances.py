@@ -1,7 +1,7 @@
 """Instances in SWE-bench's format as checked values, from a file or from Hugging Face's data sets by name.
 
-The swebench package is needed only for instances without a test command of their own, whose repositories and versions
-the shipped table (``benchmarks/swebench/known.json``) does not have.
+The shipped table (``benchmarks/swebench/known.json``) lists repositories and versions with a known test command. The
+swebench package is asked only about an instance that is not in the table and brings no test command of its own.
 """
 
 import hashlib

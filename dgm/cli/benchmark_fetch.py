@@ -152,7 +152,11 @@ def _built(opened: "Benchmark", image: str, task: TaskId, engine: "DockerEngine"
 
 
 def _check_here(reference: str, engine: "DockerEngine") -> None:
-    """Check that an image that nothing here builds is present or can be pulled."""
+    """Check that the engine has the image, which a task may name without a recipe here.
+
+    Raises:
+        UserError: it does not.
+    """
     from dgm.sandboxes import derived
     from dgm.sandboxes.trouble import engine_trouble
 
