@@ -342,9 +342,7 @@ class DockerSandbox:
         return await self._run(["sh", "-c", "kill -9 -1"], {}, b"", Output(1000), _GRACE_S)
 
     async def _killed_for_memory(self) -> bool:
-        """Return whether memory ran out, by the container's own counters.
-
-        The engine's flag covers only its main process.
+        """Return whether memory ran out, by the container's counters; the engine's flag covers its main process only.
 
         Raises:
             Infrastructure: the program was killed because the container is going away.
