@@ -38,6 +38,14 @@ os.execv(sys.argv[1], sys.argv[1:])
 TOLD = "interrupted; what is done is kept, start this again to go on\n"
 
 
+@pytest.fixture(autouse=True)
+def _heard():
+    """Ctrl-C is not ignored here, also where a shell started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("command", [PUTS_AWAY, ENDS_ALL_THE_SAME])
 def test_an_interrupted_command_puts_away_what_it_has_before_the_program_says_so_and_ends(command, tmp_path):
     program = _started(command, tmp_path)
