@@ -16,8 +16,6 @@ from dgm.benchmarks.opening import placed
 from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
 from dgm.config.resolving import key_path, resolve_layers
 from dgm.domain import SEED
-from dgm.domain import Budget as RunBudget
-from dgm.errors import UserError
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
 from dgm.results import ReportView, Results
@@ -32,7 +30,7 @@ from dgm.simulate import check_performed
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a search may take; without any limit it ends after 160 evaluations."""
+    """Limits of a search; a search without any ends after 160 evaluations."""
 
     usd: float | None = None
     """Money for all model calls, failed work included."""
@@ -41,7 +39,7 @@ class Budget:
     agents: int | None = None
     """Members of the archive, the seed included."""
     tokens: int | None = None
-    """Of all model calls."""
+    """Tokens of all model calls, failed work included."""
     hours: float | None = None
     """Wall time over all sessions."""
     until_score: float | None = None
@@ -51,7 +49,7 @@ class Budget:
 
 
 class EvolveArguments(TypedDict, total=False):
-    """What ``evolve`` and ``evolve_async`` take; all have their usual value."""
+    """Arguments of ``evolve`` and ``evolve_async``; each may be left out."""
 
     seed_agent: str | Path | None
     """A folder or git URL; None: the shipped one."""
@@ -67,26 +65,26 @@ class EvolveArguments(TypedDict, total=False):
     """The number that all decisions follow from."""
     sandbox: str | None
     name: str | None
-    """Of the run's folder under ``./archive`` or ``$DGM_ARCHIVE``."""
+    """Name of the run: of its folder under ``./archive`` or ``$DGM_ARCHIVE``."""
     settings: Mapping[str, Any] | None
     """Any further setting by its dotted name (``dgm settings`` lists them)."""
     allow_paid: bool
-    """Whether ``model="auto"`` may take one that costs money."""
+    """If true, ``model="auto"`` may choose a model that costs money."""
 
 
 class ResumeArguments(TypedDict, total=False):
-    """What ``resume`` and ``resume_async`` take; all may be left out."""
+    """Arguments of ``resume`` and ``resume_async``; each may be left out."""
 
     budget: Budget | None
     """Limits that replace the old ones; the others stay."""
     workers: int | None
-    """For this session."""
+    """Actions at once, for this session."""
     benchmark: str | Path | None
     """Where the same benchmark lies now."""
     settings: Mapping[str, Any] | None
     """``models.*``, ``limits.*``, ``workers`` or ``sandbox`` from here on."""
     regrade: bool
-    """Whether verdicts on agents that were refused their model are reached anew."""
+    """If true, evaluations of agents whose model was refused are performed again."""
 
 
 class Evolution(Results):
@@ -128,7 +126,7 @@ class Evolution(Results):
             after = changed(before.model_dump(mode="json"), _assigned(settings or {}), SETTABLE, "resume()")
             if benchmark is not None:
                 after = placed(after.model_copy(update={"benchmark": str(benchmark)}))
-            limits = _replaced(assemble.budget_of(run, after), budget)
+            limits = launch.change_budget(assemble.budget_of(run, after), asdict(budget or Budget()))
             ready = await launch.prepare_again(run, after, limits, session, regrade=regrade)
             if workers is not None:
                 ready = replace(ready, settings=ready.settings.model_copy(update={"workers": workers}))
@@ -146,16 +144,17 @@ class Evolution(Results):
         """Return the report; blocks while the seed and the best agent work on the holdout tasks.
 
         Args:
-            holdout: whether what is missing of that is performed first; what is there already costs nothing.
-            max_usd: what the examination may cost in all; None: what the run's own limit leaves.
-            control: whether the seed also gets the attempts that the search's spend would have bought.
+            holdout: perform the missing evaluations first; ``ending`` says how that ended. Existing ones cost nothing.
+            max_usd: USD for the whole examination; None: the rest of the run's own limit.
+            control: also give the seed as many attempts as the search's spend would have bought.
             on_event: is called with each event of the examination.
 
         Raises:
             UserError: the benchmark has no holdout tasks, or a model cannot be asked.
         """
         if holdout:
-            block(lambda session: self._examine(session, max_usd, control), on_event)
+            over = block(lambda session: self._examine(session, max_usd, control), on_event)
+            self.ending = over or self.ending
         return super().report()
 
     async def _examine(self, session: ProgramWatcher, max_usd: float | None, control: bool) -> Ending | None:
@@ -280,20 +279,3 @@ def _assigned(settings: Mapping[str, Any]) -> Sequence[str]:
     import json
 
     return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
-
-
-def _replaced(before: RunBudget, given: Budget | None) -> RunBudget:
-    """Return the budget with the limits that are given.
-
-    Raises:
-        UserError: one is not above 0.
-    """
-    limits = {key: value for key, value in asdict(given or Budget()).items() if value is not None}
-    for key, value in limits.items():
-        if value <= 0:
-            raise UserError(f"budget.{key} = {value}: a budget must be above 0")
-    if "hours" in limits:
-        limits["seconds"] = limits.pop("hours") * 3600
-    if "until_score" in limits:
-        limits["score"] = limits.pop("until_score")
-    return replace(before, **limits)

@@ -6,9 +6,10 @@ start, and one small call to each model. A ``Watcher`` informs and asks the call
 
 import re
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dgm import assemble
 from dgm.archive.begun_checks import begin_checks, end_checks
@@ -128,6 +129,29 @@ def new_folder(name: str | None) -> Path:
             f"{folder}: already exists; go on with 'dgm resume {folder.name}' or choose another --name"
         )
     return folder
+
+
+def change_budget(before: Budget, limits: Mapping[str, float | None]) -> Budget:
+    """Return a budget with some of its limits replaced.
+
+    Args:
+        before: the budget of the last session.
+        limits: name as in ``BudgetSettings`` → new limit; None keeps the old one.
+
+    Raises:
+        UserError: a limit is not above 0, or ``until_score`` is not below 1.
+    """
+    given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
+    for name, limit in given.items():
+        if limit <= 0:
+            raise UserError(f"--max-{name} {limit}: a budget must be above 0")
+    if given.get("until_score", 0) >= 1:
+        raise UserError(f"--until-score {given['until_score']}: a score must be below 1")
+    if "hours" in given:
+        given["seconds"] = given.pop("hours") * 3600
+    if "until_score" in given:
+        given["score"] = given.pop("until_score")
+    return replace(before, **given)
 
 
 def create(folder: Path, prepared: Prepared) -> Run:

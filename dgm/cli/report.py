@@ -108,7 +108,7 @@ def report(
         settings = assemble.settings_of(run)
         if workers:
             settings = settings.model_copy(update={"workers": workers})
-        controlled = holdout and _is_controlled(run, True if control_attempts else control)
+        controlled = holdout and is_controlled(best_of(run), True if control_attempts else control)
         plan = control_of(run, control_attempts or MOST) if controlled else None
         quiet = as_json or html == STDOUT
         over = _examine(run, settings, max_usd, plan, quiet=quiet) if holdout else None
@@ -127,9 +127,9 @@ def report(
         return _code(over, found)
 
 
-def _is_controlled(run: Run, asked: bool | None) -> bool:
+def is_controlled(best: AgentId, asked: bool | None) -> bool:
     """Return whether the control is performed: as requested, else if the best agent is not the seed."""
-    return best_of(run) != SEED if asked is None else asked
+    return best != SEED if asked is None else asked
 
 
 def _operators(run: Run) -> Sequence[OperatorLine]:

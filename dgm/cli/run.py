@@ -23,7 +23,7 @@ from dgm.cli.progress import Progress, listen_for_signals, progress
 from dgm.cli.spending import FirstCosts, confirm_spending, tell_prices, yes_option
 from dgm.config import Settings, resolve
 from dgm.domain import Budget
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import Infrastructure
 from dgm.models.auto import Offer
 from dgm.protocols import Checked
 from dgm.search.budgets import Ending, Reason
@@ -148,7 +148,7 @@ def resume(
         launch.check_is_search(opened)
         watcher = Terminal(yes=yes)
         settings = _mended(opened, assignments, benchmark)
-        budget = _budget(assemble.budget_of(opened, settings), flags)
+        budget = launch.change_budget(assemble.budget_of(opened, settings), _limits(flags))
         again = launch.prepare_again(opened, settings, budget, watcher, regrade=regrade is not None)
         prepared = asyncio.run(again)
         if workers is not None:
@@ -228,23 +228,9 @@ def _dotted(flags: dict[str, Any]) -> dict[str, Any]:
     return {names.get(key, key): value for key, value in flags.items()}
 
 
-def _budget(before: Budget, flags: dict[str, Any]) -> Budget:
-    """Return the old budget with the flags' changes."""
-    given = {key.removeprefix("max_"): value for key, value in flags.items() if value is not None}
-    for key, value in given.items():
-        if value <= 0:
-            raise UserError(f"--max-{key} {value}: a budget must be above 0")
-    seconds = given["hours"] * 3600 if "hours" in given else before.seconds
-    return Budget(
-        given.get("evaluations", before.evaluations),
-        given.get("agents", before.agents),
-        given.get("usd", before.usd),
-        given.get("tokens", before.tokens),
-        seconds,
-        before.expansion_cost,
-        given.get("until_score", before.score),
-        given.get("patience", before.patience),
-    )
+def _limits(flags: dict[str, Any]) -> dict[str, Any]:
+    """Return the limits among the flags by the names that budgets give them."""
+    return {key.removeprefix("max_"): value for key, value in flags.items()}
 
 
 def _go(made: Run, prepared: launch.Prepared, watcher: Terminal, as_json: bool) -> int:

@@ -8,11 +8,12 @@ import pytest
 
 import dgm
 from dgm import references
-from dgm.api import _nested, _replaced
+from dgm.api import _nested
 from dgm.blocking import python_words
 from dgm.config import PolicySettings
 from dgm.domain import Budget as RunBudget
 from dgm.errors import UserError
+from dgm.launch import change_budget
 from dgm.policies.composed import Composition
 from dgm.policies.registry import with_recommendation
 
@@ -92,9 +93,12 @@ def test_dotted_names_and_tables_meet():
 
 def test_given_limits_replace_their_own():
     before = RunBudget(evaluations=10, usd=2.0)
-    assert _replaced(before, dgm.Budget(usd=4, hours=2)) == RunBudget(evaluations=10, usd=4, seconds=7200)
-    with pytest.raises(UserError, match=r"budget\.usd = 0: a budget must be above 0"):
-        _replaced(before, dgm.Budget(usd=0))
+    given = {"usd": 4, "hours": 2, "until_score": 0.5, "patience": None}
+    assert change_budget(before, given) == RunBudget(evaluations=10, usd=4, seconds=7200, score=0.5)
+    with pytest.raises(UserError, match=r"--max-usd 0: a budget must be above 0"):
+        change_budget(before, {"usd": 0})
+    with pytest.raises(UserError, match=r"--until-score 1: a score must be below 1"):
+        change_budget(before, {"until_score": 1})
 
 
 def test_an_object_is_made_anew_for_each_that_asks():

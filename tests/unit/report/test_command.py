@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from dgm.archive.run import Run
-from dgm.cli.report import report
+from dgm.cli.report import is_controlled, report
+from dgm.domain import AgentId
 from dgm.errors import UserError
 from tests.unit.paid_run import small
 from tests.unit.report.test_markup import Texts
@@ -135,21 +136,8 @@ def test_lost_traces_take_nothing_but_what_they_held(hostile_folder, tmp_path) -
 
 
 @pytest.mark.parametrize(
-    ("best", "words", "performed"),
-    [
-        (0, (), False),
-        (0, ("--control",), True),
-        (0, ("--control-attempts", "2"), True),
-        (1, (), True),
-        (1, ("--no-control",), False),
-    ],
+    ("best", "asked", "performed"),
+    [(0, None, False), (0, True, True), (1, None, True), (1, False, False)],
 )
-def test_the_seed_is_controlled_only_where_it_is_asked_for(
-    folder, monkeypatch, best, words, performed
-) -> None:
-    plans = []
-    monkeypatch.setattr("dgm.cli.report.best_of", lambda run: best)
-    monkeypatch.setattr("dgm.cli.report.check_performed", lambda run: None)
-    monkeypatch.setattr("dgm.cli.report._examine", lambda run, settings, usd, plan, quiet: plans.append(plan))
-    said(folder, "--holdout", *words)
-    assert [plan is not None for plan in plans] == [performed]
+def test_the_seed_is_controlled_only_where_it_is_asked_for(best, asked, performed) -> None:
+    assert is_controlled(AgentId(best), asked) is performed
