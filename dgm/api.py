@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from dgm import assemble, examinations, launch, references
-from dgm.archive.finding import find_run
+from dgm.analysis.best import best_of
+from dgm.analysis.budgets import Ending
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import placed
 from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
 from dgm.config.resolving import key_path, resolve_layers
 from dgm.domain import SEED
+from dgm.evaluation.control import MOST, control_of
+from dgm.evaluation.evaluating import changed
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
+from dgm.publish.finding import find_run
 from dgm.results import ReportView, Results
-from dgm.search.best import best_of
-from dgm.search.budgets import Ending
-from dgm.search.control import MOST, control_of
-from dgm.search.evaluating import changed
 from dgm.search.mending import SETTABLE
 from dgm.search.model_checks import check_models
 from dgm.simulate import check_performed

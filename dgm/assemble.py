@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dgm import __version__, references
+from dgm.analysis.budgets import Ending
+from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Control, Event, Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
@@ -24,6 +26,8 @@ from dgm.benchmarks.statements import statement_of
 from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
 from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.evaluation.control import Examination, enter_control
+from dgm.evaluation.exam import FOLDER, enter
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
@@ -43,16 +47,12 @@ from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
 from dgm.search import run_settings
-from dgm.search.budgets import Ending
-from dgm.search.control import Examination, enter_control
 from dgm.search.endless import refuse_endless
-from dgm.search.exam import FOLDER, enter
 from dgm.search.foreman import Foreman
-from dgm.search.goals import open_goals, refuse_unreachable
 from dgm.search.loop import Search, Surroundings
 from dgm.search.model_checks import prices_of
 from dgm.search.supply import Lent
-from dgm.search.worker import Worker, seed_birth
+from dgm.worker.worker import Worker, seed_birth
 
 log = logging.getLogger(__name__)
 

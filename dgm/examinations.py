@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dgm import assemble
+from dgm.analysis.best import best_of
+from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.events import Control
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Agent, Split
 from dgm.errors import UserError
+from dgm.evaluation.control import attempts_missing
+from dgm.evaluation.exam import FOLDER, candidate
 from dgm.protocols import Checked
-from dgm.search.best import best_of
-from dgm.search.budgets import Ending, Reason
-from dgm.search.control import attempts_missing
-from dgm.search.exam import FOLDER, candidate
 from dgm.search.model_checks import note_checks
 from dgm.show.words import usd_text
 

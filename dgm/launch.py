@@ -12,25 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from dgm import assemble
+from dgm.analysis.budgets import Ending
 from dgm.archive.begun_checks import begin_checks, end_checks
 from dgm.archive.events import Event, Recorded
-from dgm.archive.finding import archive_folders
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import SEED, Budget
 from dgm.errors import Infrastructure, UserError
+from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.models.auto import Offer, settle
 from dgm.models.choose import AUTO, all_names
 from dgm.policies.registry import with_recommendation
 from dgm.protocols import Checked
-from dgm.search.budgets import Ending
+from dgm.publish.finding import archive_folders
 from dgm.search.endless import refuse_endless
-from dgm.search.evaluating import PLAN as EVALUATION
 from dgm.search.loop import Search
 from dgm.search.mending import change, graded_after_refusals
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
-from dgm.search.rehearsal import rehearse
 from dgm.simulate import PLAN as SIMULATION
+from dgm.worker.rehearsal import rehearse
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 RESERVED = ("seed", "example")

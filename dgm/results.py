@@ -6,24 +6,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from dgm.analysis.best import best_of
+from dgm.analysis.budgets import Ending
+from dgm.analysis.lineage import Lineage, Step
+from dgm.analysis.operator_accounts import OperatorLine
+from dgm.analysis.operator_accounts import operators_of as operator_lines
+from dgm.analysis.summary import agent_record, run_summary
 from dgm.archive.durable import write_durably
-from dgm.archive.finding import find_run
 from dgm.archive.history import state
-from dgm.archive.lineage import Lineage, Step
-from dgm.archive.operator_accounts import OperatorLine
-from dgm.archive.operator_accounts import operators_of as operator_lines
 from dgm.archive.run import Run
 from dgm.domain import SEED, Agent, AgentId, Snapshot, Tally, Usage
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.export.tables import EVALUATIONS, SPEND, Cell, Table
+from dgm.publish.finding import find_run
 from dgm.report.facts import Report as Facts
 from dgm.report.facts import gather
 from dgm.report.headline import findings
 from dgm.report.page import page
 from dgm.report.record import record
-from dgm.search.best import best_of
-from dgm.search.budgets import Ending
-from dgm.search.summary import agent_record, run_summary
 from dgm.show.operators import operator_records
 from dgm.stats import lower_bound
 

@@ -1,6 +1,6 @@
 """The stillborn children of one session since the last child that could be made.
 
-``dgm.search.dead_ends`` judges what they mean for the search.
+``dgm.analysis.dead_ends`` judges what they mean for the search.
 """
 
 from array import array

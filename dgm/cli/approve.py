@@ -12,14 +12,14 @@ import click
 
 from dgm.archive.approvals import Answer, NoAnswer, put_answer, read_answer
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
-from dgm.archive.finding import find_run
 from dgm.archive.history import writer
 from dgm.archive.run import Run
-from dgm.cli.approve_rows import child_lines, child_record, diff_of, number_of
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json, show_patch
 from dgm.domain import ActionId
 from dgm.errors import UserError
+from dgm.publish.finding import find_run
+from dgm.show.approve_rows import child_lines, child_record, diff_of, number_of
 from dgm.show.safe import one_line
 from dgm.simulate import PLAN as SIMULATION
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from dgm.archive.finding import archive_folders, find_packed, find_run, locate
 from dgm.archive.run import Run
 from dgm.cli.archive_clean import gc, rm
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json
+from dgm.publish.finding import archive_folders, find_packed, find_run, locate
 from dgm.show.safe import one_line
 
 
@@ -38,8 +38,8 @@ def pack(run_name: str, file: Path, force_agents: bool, as_json: bool) -> None:
     A run can be packed while it is written: up to the event that is its last one then. Agents' sources cannot
     be changed, since an agent is its commit; one that holds such a thing is refused by name.
     """
-    from dgm.archive.packing import pack as pack_run
-    from dgm.archive.scrubbing import Surroundings
+    from dgm.publish.packing import pack as pack_run
+    from dgm.publish.scrubbing import Surroundings
 
     manifest = pack_run(find_run(run_name), file, Surroundings.here(), force_agents=force_agents)
     size = file.stat().st_size
@@ -70,8 +70,8 @@ def pack(run_name: str, file: Path, force_agents: bool, as_json: bool) -> None:
 @as_json
 def unpack(file: str, folder: Path | None, as_json: bool) -> None:
     """Make an ordinary run of a packed FILE: in FOLDER, or under its own name where runs are kept."""
-    from dgm.archive.unpacking import read_manifest
-    from dgm.archive.unpacking import unpack as unpack_run
+    from dgm.publish.unpacking import read_manifest
+    from dgm.publish.unpacking import unpack as unpack_run
 
     found = find_packed(file)
     target = folder or next(archive_folders()) / read_manifest(found).run
@@ -109,8 +109,8 @@ def verify(name: str, as_json: bool) -> None:
 
     Names the first thing wrong and exits with 1.
     """
-    from dgm.archive.verifying import verify as verify_run
-    from dgm.archive.verifying import verify_file
+    from dgm.publish.verifying import verify as verify_run
+    from dgm.publish.verifying import verify_file
 
     place = locate(name)
     counts = verify_run(place) if place.is_dir() else verify_file(place)

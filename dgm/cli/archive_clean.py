@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from dgm.archive.cleaning import Cleaned, check_removable, clean, remove_run, run_bytes
-from dgm.archive.finding import archive_folders, locate, runs_in
 from dgm.archive.garbage import Leftover, drafts_in, remove
 from dgm.cli.arguments import as_json
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json
 from dgm.errors import UserError
+from dgm.publish.finding import archive_folders, locate, runs_in
 from dgm.show.runs import size_text
 from dgm.show.safe import one_line
 

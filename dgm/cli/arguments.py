@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from dgm.archive.finding import find_run
+from dgm.analysis.best import best_of
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId
 from dgm.errors import UserError
-from dgm.search.best import best_of
+from dgm.publish.finding import find_run
 
 
 class Amount(click.FloatRange):

@@ -113,7 +113,7 @@ def candidates(kind: str, asked: Asked) -> Sequence[Candidate]:
 
 
 def _runs(asked: Asked) -> Iterator[Candidate]:
-    from dgm.archive.finding import EXAMPLE, archive_folders, runs_in
+    from dgm.publish.finding import EXAMPLE, archive_folders, runs_in
 
     names = dict.fromkeys(path.name for folder in archive_folders() for path in runs_in(folder))
     for name in names:
@@ -130,7 +130,7 @@ def _agents(asked: Asked) -> Iterator[Candidate]:
 
 
 def _agents_of(run: str) -> Iterator[Candidate]:
-    from dgm.archive.finding import find_run
+    from dgm.publish.finding import find_run
 
     yield Candidate("best", "the agent that the policy recommends")
     yield Candidate("seed", "agent 0")

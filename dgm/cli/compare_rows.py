@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from dgm.archive.history import LIVING
-from dgm.cli.sweep_rows import usd_said
 from dgm.comparison.grouping import Grouping, differing
 from dgm.comparison.pairs import FEW, SEARCH, SeedPairs, TaskPairs
 from dgm.comparison.subjects import Subject
@@ -12,6 +11,7 @@ from dgm.experiments.naming import NamedRuns
 from dgm.report.headline import difference_record
 from dgm.show.safe import Side, cells, fit, one_line
 from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.sweep_rows import usd_said
 from dgm.show.words import BEST, counted, interval_text, mcnemar_text, tally_text
 
 _WIDEST = 40

@@ -7,11 +7,11 @@ import time
 
 import click
 
-from dgm.archive.finding import find_run
 from dgm.archive.history import writer
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import console, emit_json
 from dgm.errors import UserError
+from dgm.publish.finding import find_run
 
 
 @click.command()

@@ -11,34 +11,34 @@ from typing import Any
 import click
 
 from dgm import assemble
+from dgm.analysis.budgets import Ending
 from dgm.archive.events import Recorded
-from dgm.archive.finding import archive_folders, find_run
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import placed
 from dgm.cli.arguments import Amount, as_json, find_agent
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluate_predictions import grade_predictions
-from dgm.cli.evaluate_rows import Report, report_lines, report_record
 from dgm.cli.evaluation import DONE, chosen_tasks, finished, opened_evaluation, perform, slug
 from dgm.cli.model_check import check_run
 from dgm.cli.output import emit_json
 from dgm.config import Settings
 from dgm.domain import Snapshot, Split, Task
 from dgm.errors import AgentFault, UserError
+from dgm.evaluation.evaluating import Schedule, Standing, Wanted, changed, results
+from dgm.evaluation.exam import enter_as, entered_as
 from dgm.meta.contract import read_contract
 from dgm.models.auto import settle
 from dgm.models.choose import AUTO, names_by_role
+from dgm.publish.finding import archive_folders, find_run
 from dgm.replay.recorded import usual_sandbox
-from dgm.search.budgets import Ending
-from dgm.search.evaluating import Schedule, Standing, Wanted, changed, results
-from dgm.search.exam import enter_as, entered_as
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.search.model_checks import note_checks
-from dgm.search.rehearsal import rehearse
 from dgm.search.supply import Lent
+from dgm.show.evaluate_rows import Report, report_lines, report_record
 from dgm.simulate import check_performed
+from dgm.worker.rehearsal import rehearse
 
 SETTABLE = ("models", "limits", "benchmarks", "workers", "sandbox")
 

@@ -9,24 +9,24 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from dgm import assemble
+from dgm.analysis.budgets import Ending
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
-from dgm.archive.finding import archive_folders
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import placed
-from dgm.cli.evaluate_rows import Report, report_lines, report_record
 from dgm.cli.evaluation import DONE, finished, opened_evaluation, perform, slug
 from dgm.cli.output import emit_json
 from dgm.config import Settings
 from dgm.domain import Split, Task, TaskId
 from dgm.errors import UserError
+from dgm.evaluation.evaluating import Schedule, Standing, Wanted, changed, results
+from dgm.evaluation.exam import enter_as
+from dgm.evaluation.predictions import Grader, Predictions, check_known, read_predictions, report
 from dgm.protocols import Benchmark
-from dgm.search.budgets import Ending
-from dgm.search.evaluating import Schedule, Standing, Wanted, changed, results
-from dgm.search.exam import enter_as
+from dgm.publish.finding import archive_folders
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
-from dgm.search.predictions import Grader, Predictions, check_known, read_predictions, report
+from dgm.show.evaluate_rows import Report, report_lines, report_record
 
 NOBODY = "none"
 """Placeholder for a model's name."""

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from dgm import assemble
+from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.events import Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
-from dgm.cli.evaluate_rows import Report
 from dgm.cli.model_check import check_and_tell
 from dgm.cli.progress import listen_for_signals, progress
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Split, Task
 from dgm.errors import UserError
+from dgm.evaluation.evaluating import PLAN, Standing, Wanted, goal
 from dgm.protocols import Benchmark
-from dgm.search.budgets import Ending, Reason
-from dgm.search.evaluating import PLAN, Standing, Wanted, goal
 from dgm.search.loop import Search
 from dgm.search.model_checks import note_checks
+from dgm.show.evaluate_rows import Report
 from dgm.show.safe import one_line
 from dgm.show.words import counted
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from dgm.analysis.summary import models_of
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, find_agent, open_run, run_argument
@@ -15,11 +16,10 @@ from dgm.cli.export_targets import alone, whole_run
 from dgm.cli.output import emit_json
 from dgm.domain import Agent, TaskId
 from dgm.errors import UserError
+from dgm.evaluation.exam import candidate
+from dgm.evaluation.predictions import Exported
+from dgm.evaluation.predictions import export as export_predictions
 from dgm.export.fresh import writing
-from dgm.search.exam import candidate
-from dgm.search.predictions import Exported
-from dgm.search.predictions import export as export_predictions
-from dgm.search.summary import models_of
 from dgm.show.safe import one_line
 
 FC = TypeVar("FC", bound=Callable[..., Any])

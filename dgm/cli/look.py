@@ -10,17 +10,17 @@ from typing import Any
 
 import click
 
-from dgm.archive.accounts import Accounts, Purpose, RoleAndModel
+from dgm.analysis.accounts import Accounts, Purpose, RoleAndModel
+from dgm.analysis.best import Best, best_of, find_best
+from dgm.analysis.lineage import Lineage
+from dgm.analysis.summary import account_record, agent_record, by_record, run_summary, spend_record
 from dgm.archive.history import LIVING, evaluations_of, state
-from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
 from dgm.cli.output import emit_json, show_patch
 from dgm.cli.transcript import find_attempt, show_transcript
 from dgm.domain import Agent, AgentId, Evaluation, Usage
 from dgm.errors import UserError
-from dgm.search.best import Best, best_of, find_best
-from dgm.search.summary import account_record, agent_record, by_record, run_summary, spend_record
 from dgm.show.agents import root_text, states_of
 from dgm.show.best import STAR_MEANS, best_lines, bound_text
 from dgm.show.evaluations import evaluation_line

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from dgm.analysis.best import Best
+from dgm.analysis.budget_use import BudgetUse, budget_uses_of
+from dgm.analysis.budgets import budget_taken
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
-from dgm.search.best import Best
-from dgm.search.budget_use import BudgetUse, budget_uses_of
-from dgm.search.budgets import budget_taken
 from dgm.show.best import STAR_MEANS, best_text
 from dgm.show.events import agent_name
 from dgm.show.spans import Line, Span, Tone, line

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from dgm.analysis.best import Best, best_of, rate_best
+from dgm.analysis.budgets import evaluations_spent
 from dgm.archive.events import ChildProposed, Recorded
 from dgm.archive.run import Run
 from dgm.cli.output import console
 from dgm.cli.panel import panel_lines, time_line
 from dgm.cli.signals import leave_closed_terminal, print_line, stopping_signals
 from dgm.domain import AgentId
-from dgm.search.best import Best, best_of, rate_best
-from dgm.search.budgets import evaluations_spent
 from dgm.search.loop import Search
 from dgm.show.events import event_line
 from dgm.show.spans import Line, line, plain

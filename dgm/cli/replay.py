@@ -11,13 +11,21 @@ from typing import Any
 import click
 
 from dgm import replay as replaying
-from dgm.archive.finding import find_run
+from dgm.analysis.budgets import Ending, Reason
+from dgm.analysis.summary import spend_record
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, agent_argument, as_json, find_agent, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.output import emit_json
-from dgm.cli.replay_rows import (
+from dgm.config import Settings
+from dgm.domain import AgentId, TaskId
+from dgm.errors import UserError
+from dgm.models.auto import settle
+from dgm.models.choose import AUTO
+from dgm.publish.finding import find_run
+from dgm.replay import How, Live, Match
+from dgm.show.replay_rows import (
     action_record,
     action_text,
     again_record,
@@ -31,14 +39,6 @@ from dgm.cli.replay_rows import (
     step_text,
     summary,
 )
-from dgm.config import Settings
-from dgm.domain import AgentId, TaskId
-from dgm.errors import UserError
-from dgm.models.auto import settle
-from dgm.models.choose import AUTO
-from dgm.replay import How, Live, Match
-from dgm.search.budgets import Ending, Reason
-from dgm.search.summary import spend_record
 from dgm.show.words import counted
 
 BAD = (Match.DIFFERENT, Match.NOT_PERFORMED)

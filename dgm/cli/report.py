@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from dgm import assemble, examinations
+from dgm.analysis.best import best_of
+from dgm.analysis.budgets import Ending, Reason
+from dgm.analysis.operator_accounts import OperatorLine, operators_of
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Control
-from dgm.archive.finding import find_run
-from dgm.archive.operator_accounts import OperatorLine, operators_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
@@ -21,6 +22,9 @@ from dgm.cli.progress import progress
 from dgm.config import Settings
 from dgm.domain import SEED, AgentId
 from dgm.errors import ArchiveCorrupt, UserError
+from dgm.evaluation.control import MOST, control_of
+from dgm.evaluation.exam import FOLDER
+from dgm.publish.finding import find_run
 from dgm.report.facts import Report, gather
 from dgm.report.figures import write
 from dgm.report.headline import Findings, findings
@@ -30,10 +34,6 @@ from dgm.report.people import holdout_lines, note_line, search_lines
 from dgm.report.record import record
 from dgm.report.targets import check_file, check_folder
 from dgm.report.traces import missing_traces
-from dgm.search.best import best_of
-from dgm.search.budgets import Ending, Reason
-from dgm.search.control import MOST, control_of
-from dgm.search.exam import FOLDER
 from dgm.show import terminal
 from dgm.show.operators import operator_lines, operator_records
 from dgm.show.safe import one_line

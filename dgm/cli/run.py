@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from dgm import assemble, launch
+from dgm.analysis.budgets import Ending, Reason
+from dgm.analysis.summary import run_summary
 from dgm.archive.events import Recorded
-from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import placed
 from dgm.cli.arguments import Amount, Share, as_json, run_argument
@@ -24,13 +25,12 @@ from dgm.cli.spending import FirstCosts, confirm_spending, tell_prices, yes_opti
 from dgm.config import Settings, resolve
 from dgm.domain import Budget
 from dgm.errors import Infrastructure
+from dgm.evaluation.evaluating import changed
 from dgm.models.auto import Offer
 from dgm.protocols import Checked
-from dgm.search.budgets import Ending, Reason
-from dgm.search.evaluating import changed
+from dgm.publish.finding import find_run
 from dgm.search.loop import Search
 from dgm.search.mending import SETTABLE
-from dgm.search.summary import run_summary
 from dgm.show.safe import one_line
 from dgm.show.status import status_lines
 from dgm.show.terminal import write

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from dgm.archive.finding import archive_folders
 from dgm.cli.arguments import as_json
 from dgm.cli.output import emit_json
 from dgm.errors import UserError
+from dgm.publish.finding import archive_folders
 
 
 @click.command(name="list")
@@ -24,7 +24,7 @@ def list_(folder: Path | None, sizes: bool, as_json: bool) -> None:
     BEST is the agent that the run's policy recommends: resolved and graded evaluations, and the lower bound of its
     rate. LEFT is the limit of which least is left.
     """
-    from dgm.search.run_list import SCHEMA, list_runs, row_record
+    from dgm.analysis.run_list import SCHEMA, list_runs, row_record
     from dgm.show.runs import run_lines
     from dgm.show.terminal import write
 

@@ -270,8 +270,8 @@ def _one_interrupt() -> Iterator[None]:
 
 
 def _record(folder: Path, study: "Study", as_json: bool) -> int:
-    from dgm.search.budgets import Reason
-    from dgm.search.summary import run_summary
+    from dgm.analysis.budgets import Reason
+    from dgm.analysis.summary import run_summary
     from dgm.show.status import status_lines
     from dgm.show.terminal import write
     from dgm.simulate.crew import quiet

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dgm import assemble
+from dgm.analysis.summary import spend_record
 from dgm.archive.run import Run
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.cli.arguments import Amount, as_json, find_agent, open_run
@@ -26,13 +27,12 @@ from dgm.models.choose import AUTO
 from dgm.paths import state_folder
 from dgm.protocols import Work
 from dgm.sandboxes.choose import EngineName, choose
-from dgm.search.leaving import left_out_note
-from dgm.search.summary import spend_record
 from dgm.show.safe import neutral
 from dgm.simulate import check_performed
+from dgm.worker.leaving import left_out_note
 
 if TYPE_CHECKING:
-    from dgm.search.solving import Solved
+    from dgm.worker.solving import Solved
 
 OUTPUT_LINES = 20
 """Lines of a failed agent's output that are shown."""
@@ -66,9 +66,9 @@ def solve(
 
     Where nobody answers, nothing is changed. A change that is not applied is kept in a file.
     """
-    from dgm.search import solving
-    from dgm.search.rehearsal import rehearse
-    from dgm.search.user_repository import user_files, write_back
+    from dgm.worker import solving
+    from dgm.worker.rehearsal import rehearse
+    from dgm.worker.user_repository import user_files, write_back
 
     run_name, found, agent_name = which.rpartition(":")
     if not found:
@@ -183,7 +183,7 @@ def _ending(repo: Path, work: Work, applied: bool, kept: Path | None) -> str:
         return "applied\n"
     if kept is None:
         return f"the agent changed nothing{'' if work.completed.exit_code else ', and ended well'}\n"
-    from dgm.search.user_repository import how_to_apply
+    from dgm.worker.user_repository import how_to_apply
 
     return f"nothing was changed; the change is kept: {neutral(how_to_apply(repo, kept))}\n"
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import click
 
+from dgm.analysis.forecast import Reach, reach_of
 from dgm.archive.events import Recorded, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Budget
 from dgm.errors import UserError
 from dgm.search.costs import most_of_evaluation, most_of_run, priced_models, solver_price, tries_of
-from dgm.search.forecast import Reach, reach_of
 from dgm.show.safe import one_line
 from dgm.show.times import duration
 from dgm.show.words import counted, usd_text

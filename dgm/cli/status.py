@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dgm.analysis.activity import read_activity
+from dgm.analysis.activity_record import activity_record
+from dgm.analysis.best import Best, find_best
+from dgm.analysis.goals import StandstillCount
+from dgm.analysis.summary import run_facts
 from dgm.archive.history import LIVING, state
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, open_run, run_argument
 from dgm.cli.output import console, emit_json
-from dgm.search.activity import read_activity
-from dgm.search.activity_record import activity_record
-from dgm.search.best import Best, find_best
-from dgm.search.goals import StandstillCount
-from dgm.search.summary import run_facts
 from dgm.show.activity import activity_lines
 from dgm.show.spans import Line
 from dgm.show.status import status_lines

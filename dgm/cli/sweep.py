@@ -11,14 +11,12 @@ from typing import Any
 import click
 
 from dgm import assemble
-from dgm.archive.finding import archive_folders
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.output import emit_json
 from dgm.cli.sweep_progress import SweepProgress, sweep_progress
-from dgm.cli.sweep_rows import how_it_went, sweep_lines, sweep_record
 from dgm.config import Settings
 from dgm.errors import UserError
 from dgm.experiments.performing import Sweep
@@ -28,7 +26,9 @@ from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import PlannedRun, check_unchanged, plan_runs, settle_models
 from dgm.models.auto import settle
 from dgm.models.choose import AUTO, all_names
+from dgm.publish.finding import archive_folders
 from dgm.show.safe import one_line
+from dgm.show.sweep_rows import how_it_went, sweep_lines, sweep_record
 from dgm.show.terminal import write
 from dgm.show.words import counted
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from dgm.archive.run import Run
 from dgm.cli.output import console
-from dgm.cli.sweep_rows import ended_text, how_it_went, run_line
 from dgm.errors import DgmError
 from dgm.experiments.performing import Moment, Sweep, Told
 from dgm.experiments.standing import Stage, Standing, standing_of
 from dgm.experiments.sweep_plan import PlannedRun
 from dgm.show.spans import plain
+from dgm.show.sweep_rows import ended_text, how_it_went, run_line
 from dgm.show.terminal import speaks_utf8
 from dgm.show.words import clock, counted
 

@@ -6,12 +6,12 @@ compared by the agents that each policy would have recommended.
 
 from collections.abc import Sequence
 
+from dgm.analysis.best import best_in
 from dgm.archive.events import TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Verdict
 from dgm.report.curve import Point
-from dgm.search.best import best_in
 from dgm.stats import lower_bound
 
 MOST = 300

@@ -8,8 +8,8 @@ from statistics import fmean
 from dgm.comparison.grouping import Grouping, PairKey
 from dgm.comparison.subjects import Subject
 from dgm.domain import TaskId, Verdict
+from dgm.evaluation.exam import Comparison, paired
 from dgm.report.curve import Point
-from dgm.search.exam import Comparison, paired
 from dgm.stats import paired_bootstrap
 
 SEARCH, HOLDOUT = "search tasks", "holdout tasks"

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from dgm.analysis.summary import tally_record
 from dgm.comparison.grouping import Grouping
 from dgm.comparison.pairs import SeedPairs, TaskPairs
 from dgm.comparison.subjects import Subject
 from dgm.report.headline import difference_record
-from dgm.search.summary import tally_record
 
 
 def comparison_record(

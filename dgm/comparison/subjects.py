@@ -4,19 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dgm.analysis.best import best_of
+from dgm.analysis.summary import run_facts
 from dgm.archive.identity import RunIdentity, identity_of
 from dgm.archive.run import Run
 from dgm.comparison.moments import recommendations
 from dgm.config.resolving import leaves
 from dgm.domain import Agent, Tally, TaskId, Verdict
 from dgm.errors import UserError
+from dgm.evaluation.evaluating import PLAN as EVALUATION
+from dgm.evaluation.exam import FOLDER, candidate
 from dgm.report.curve import Point
 from dgm.report.headline import exists, findings
-from dgm.search.best import best_of
-from dgm.search.evaluating import PLAN as EVALUATION
-from dgm.search.exam import FOLDER, candidate
 from dgm.search.run_settings import settings_of
-from dgm.search.summary import run_facts
 
 
 @dataclass(frozen=True, slots=True)

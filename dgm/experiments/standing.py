@@ -6,11 +6,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, assert_never
 
+from dgm.analysis.budgets import Reason
+from dgm.analysis.summary import run_summary
 from dgm.archive.history import LIVING
 from dgm.archive.run import Run
 from dgm.errors import DgmError
-from dgm.search.budgets import Reason
-from dgm.search.summary import run_summary
 
 
 class Stage(StrEnum):

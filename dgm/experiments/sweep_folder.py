@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.archive.durable import make_folder, write_durably
-from dgm.archive.finding import archive_folders
 from dgm.archive.lock import WriterLock
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.experiments.sweep_plan import PlannedRun
+from dgm.publish.finding import archive_folders
 
 FILE = "sweep.json"
 _FORMAT = 1

@@ -7,13 +7,13 @@ the user and of the machine therefore take no part.
 from collections.abc import Iterable
 from pathlib import Path
 
+from dgm.analysis.best import best_of
 from dgm.archive.git_process import run_git
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId
 from dgm.errors import UserError
 from dgm.export.fresh import new_folder
-from dgm.search.best import best_of
 from dgm.show.safe import one_line
 
 _CONFIG = """[core]

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dgm.analysis.best import best_of
+from dgm.analysis.graph import to_networkx
 from dgm.archive.events import AgentBorn
-from dgm.archive.graph import to_networkx
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.errors import UserError
 from dgm.export.fresh import new_file, suffix_of
-from dgm.search.best import best_of
 from dgm.show.safe import neutral
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from dgm.analysis.summary import models_of
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.archive.snapshots import write_folder
@@ -13,7 +14,6 @@ from dgm.domain import Agent, Tally
 from dgm.errors import AgentFault, UserError
 from dgm.export.fresh import new_folder
 from dgm.meta.contract import Contract, read_contract
-from dgm.search.summary import models_of
 from dgm.show.safe import neutral
 
 _NO_SERVER = ("offline", "recorded", "auto")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dgm.archive.accounts import Accounts
+from dgm.analysis.accounts import Accounts
 from dgm.archive.events import CallBooked, Event, ModelCalled, ModelLearned, TaskGraded
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
@@ -159,7 +159,7 @@ SPEND = Table(
     ),
     _spend,
 )
-"""Every model call; ``agent`` and ``purpose`` are defined in ``dgm.archive.accounts``."""
+"""Every model call; ``agent`` and ``purpose`` are defined in ``dgm.analysis.accounts``."""
 
 
 def _events(run: Run, *kinds: str) -> Iterator[tuple[int, float, Event]]:

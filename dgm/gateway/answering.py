@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dgm.archive.journal import reply_of
-from dgm.gateway import openai_responses
 from dgm.gateway.calls import AnswerCut, Call, JobEnded
 from dgm.gateway.http import EVENTS, JSON, body_of, streamed
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.passing import in_form, mark_untranslatable, passed_request
 from dgm.gateway.performing import DRY_RUN, Caller
-from dgm.gateway.wire import Answer, BadRequest, Wire
+from dgm.gateway.translation import openai_responses
+from dgm.gateway.translation.wire import Answer, BadRequest, Wire
 from dgm.messages import CallKey, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES
 

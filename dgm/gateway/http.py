@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
-from dgm.gateway import anthropic_messages, openai_chat
-from dgm.gateway.wire import BadRequest, Wire
+from dgm.gateway.translation import anthropic_messages, openai_chat
+from dgm.gateway.translation.wire import BadRequest, Wire
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest

@@ -18,7 +18,7 @@ from dgm.gateway.calls import Call, united
 from dgm.gateway.ledger import WorstCase
 from dgm.gateway.memory import Memory
 from dgm.gateway.sizes import AnyRequest, MeasuredRequest
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     Exchange,
     Message,

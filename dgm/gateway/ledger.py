@@ -19,7 +19,7 @@ from dgm.gateway.sizes import (
     output_limit,
     with_output_limit,
 )
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation.wire import BadRequest
 
 if TYPE_CHECKING:
     from dgm.models.pricing import Price

@@ -6,7 +6,7 @@ from typing import Any
 
 from dgm.gateway.masking import first_difference
 from dgm.gateway.sizes import AnyRequest
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     CUT_SHORT,
     Exchange,

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import chat, headers, messages, responses
 from dgm.gateway.lease import Lease
 from dgm.gateway.memory import Memory
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import JsonObject, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
 

@@ -15,7 +15,7 @@ from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger, WorstCase
 from dgm.gateway.masking import first_difference
 from dgm.gateway.sizes import AnyRequest, output_limit
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     CUT_SHORT,
     BegunCall,

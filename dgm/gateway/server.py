@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
 from dgm.errors import Infrastructure
-from dgm.gateway import anthropic_messages, openai_chat, openai_responses
 from dgm.gateway.answering import Answering
 from dgm.gateway.calls import JobEnded
 from dgm.gateway.http import JSON, body_of, no_key, refusal_of, spoken, token_of
@@ -22,7 +21,8 @@ from dgm.gateway.lease import CallLimits, Lease
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.performing import DRY_RUN, Caller
 from dgm.gateway.sockets import SocketServer
-from dgm.gateway.wire import BadRequest, Wire
+from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.translation.wire import BadRequest, Wire
 from dgm.messages import Reply, Request, RequestRefused, WireRequest
 from dgm.models.drawing import Drawing
 from dgm.protocols import Checked, Journal, LentModel

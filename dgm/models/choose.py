@@ -34,7 +34,7 @@ Compatible servers are left out, because they may not know the key.
 """
 ROLES = ("solve", "improve", "diagnose")
 BUILTIN = {
-    "offline": "dgm.models.offline:OfflineModel",
+    "offline": "dgm.offline:OfflineModel",
     "recorded": "dgm.models.recorded:RecordedModel",
 }
 _OWN_NAMES = {OPENAI.name: re.compile(r"(gpt|chatgpt|codex|o\d)\b"), ANTHROPIC.name: re.compile(r"claude\b")}

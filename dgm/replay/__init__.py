@@ -4,13 +4,13 @@
 call a real model, and record the paid calls in a run of their own.
 """
 
+from dgm.replay.decisions import Decision, Decisions
+from dgm.replay.evaluations import EvaluationAgain, How
+from dgm.replay.findings import Divergence, Match
+from dgm.replay.lineage import StepAgain
 from dgm.replay.live import Live, live_evaluations, live_lineage, live_settings
+from dgm.replay.live_steps import DONE, LiveEvaluations, LiveLineage, LiveStep
 from dgm.replay.recorded import decisions, evaluations, lineage
-from dgm.search.replay.decisions import Decision, Decisions
-from dgm.search.replay.evaluations import EvaluationAgain, How
-from dgm.search.replay.findings import Divergence, Match
-from dgm.search.replay.lineage import StepAgain
-from dgm.search.replay.live import DONE, LiveEvaluations, LiveLineage, LiveStep
 
 __all__ = [
     "DONE",

@@ -8,21 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from dgm import assemble
+from dgm.analysis.best import best_of
+from dgm.analysis.lineage import Lineage
 from dgm.archive.events import Recorded, RunStarted, TaskGraded
-from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Evaluation, Split, TaskId
 from dgm.errors import UserError
-from dgm.replay.recorded import PLAN, usual_sandbox
-from dgm.search.best import best_of
-from dgm.search.evaluating import changed
-from dgm.search.exam import candidate, enter
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
-from dgm.search.model_checks import check_models, note_checks
-from dgm.search.replay.evaluations import graded
-from dgm.search.replay.live import (
+from dgm.evaluation.evaluating import changed
+from dgm.evaluation.exam import candidate, enter
+from dgm.replay.evaluations import graded
+from dgm.replay.live_steps import (
     DONE,
     LiveEvaluations,
     LiveLineage,
@@ -34,6 +30,10 @@ from dgm.search.replay.live import (
     live_steps,
     perform_lineage,
 )
+from dgm.replay.recorded import PLAN, usual_sandbox
+from dgm.search.foreman import Foreman
+from dgm.search.loop import Search, Surroundings
+from dgm.search.model_checks import check_models, note_checks
 from dgm.search.supply import Lent
 from dgm.simulate import check_performed
 

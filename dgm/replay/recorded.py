@@ -5,25 +5,25 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import cast
 
 from dgm import assemble
-from dgm.archive.lineage import Lineage
+from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, TaskId
 from dgm.errors import UserError
+from dgm.evaluation.control import Examination
+from dgm.evaluation.evaluating import PLAN as EVALUATION
+from dgm.evaluation.exam import OPERATOR
 from dgm.policies.registry import open_policy
 from dgm.protocols import Policy
+from dgm.replay.decisions import Decisions, replay_decisions
+from dgm.replay.evaluations import EvaluationAgain, How, graded, replay_evaluations
+from dgm.replay.lineage import StepAgain, replay_lineage
+from dgm.replay.live_steps import Pairs
+from dgm.replay.studio import Means, studio
 from dgm.sandboxes.choose import EngineName, choose
-from dgm.search.control import Examination
-from dgm.search.evaluating import PLAN as EVALUATION
-from dgm.search.exam import OPERATOR
-from dgm.search.replay.decisions import Decisions, replay_decisions
-from dgm.search.replay.evaluations import EvaluationAgain, How, graded, replay_evaluations
-from dgm.search.replay.lineage import StepAgain, replay_lineage
-from dgm.search.replay.live import Pairs
-from dgm.search.replay.studio import Means, studio
 from dgm.search.run_settings import by_settings, now_at
-from dgm.search.worker import Worker
 from dgm.simulate import check_performed
+from dgm.worker.worker import Worker
 
 PLAN = "replay"
 """Key of a live run's configuration that says what it repeats."""

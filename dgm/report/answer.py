@@ -1,6 +1,7 @@
 """The top of the page: is the best agent better, how that is known, and the result of the search."""
 
 from dgm.domain import Tally, Usage
+from dgm.evaluation.exam import Comparison
 from dgm.report.control import absent, sentences
 from dgm.report.drawing import short
 from dgm.report.facts import Report
@@ -16,7 +17,6 @@ from dgm.report.headline import (
 )
 from dgm.report.markup import Html, h, joined
 from dgm.report.section import Section, interval_bar, paragraph, points, table
-from dgm.search.exam import Comparison
 from dgm.show.safe import one_line
 from dgm.show.words import clock, interval_text, p_text, tally_text
 

@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from dgm.analysis.summary import spend_record, tally_record
+from dgm.evaluation.control import ControlFindings, Unit
 from dgm.report.drawing import short
-from dgm.search.control import ControlFindings, Unit
-from dgm.search.summary import spend_record, tally_record
 from dgm.show.safe import one_line
 from dgm.show.words import mcnemar_text
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dgm.archive.accounts import Purpose
+from dgm.analysis.accounts import Purpose
 from dgm.domain import Usage, Verdict
 from dgm.report import patches
 from dgm.report.facts import Report

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from dgm.archive.accounts import Purpose
-from dgm.archive.failures import FailureCounts, failures
-from dgm.archive.operator_accounts import OperatorLine
+from dgm.analysis.accounts import Purpose
+from dgm.analysis.failures import FailureCounts, failures
+from dgm.analysis.operator_accounts import OperatorLine
+from dgm.analysis.summary import chosen_record, run_facts
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Tally, Usage
+from dgm.report.cache_saving import cache_saving
 from dgm.report.curve import Point, curve
 from dgm.report.headline import Findings, Verdict, note, verdict
 from dgm.report.layout import Picture, placed
@@ -18,8 +20,6 @@ from dgm.report.reasons import unresolved
 from dgm.report.reproduce import Reproduction, reproduction
 from dgm.report.steps import Line, line
 from dgm.report.traces import missing_traces
-from dgm.search.cache_saving import cache_saving
-from dgm.search.summary import chosen_record, run_facts
 from dgm.simulate import PLAN as SIMULATION
 
 _STARTS = """

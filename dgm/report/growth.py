@@ -1,6 +1,6 @@
 """The middle of the page: the progress of the search, the tree that it grew, and the results of its operators."""
 
-from dgm.archive.operator_accounts import OperatorLine
+from dgm.analysis.operator_accounts import OperatorLine
 from dgm.report import figures
 from dgm.report.facts import Report
 from dgm.report.markup import h

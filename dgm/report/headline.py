@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dgm.archive.accounts import Accounts, RoleAndModel
+from dgm.analysis.accounts import Accounts, RoleAndModel
+from dgm.analysis.summary import by_record, models_of, models_text, spend_record, tally_record
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Evaluate, Tally, Usage
+from dgm.evaluation.control import ControlFindings, control_findings, control_of
+from dgm.evaluation.exam import FOLDER, OPERATOR, Comparison, candidate, compare
 from dgm.report import control
-from dgm.search.control import ControlFindings, control_findings, control_of
-from dgm.search.exam import FOLDER, OPERATOR, Comparison, candidate, compare
-from dgm.search.summary import by_record, models_of, models_text, spend_record, tally_record
 from dgm.show.safe import one_line
 from dgm.show.words import SIGNIFICANT, p_text
 from dgm.simulate import PLAN as SIMULATION

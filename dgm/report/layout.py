@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dgm.archive.lineage import Lineage
+from dgm.analysis.lineage import Lineage
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from dgm.analysis.best import Best, rate_best
 from dgm.archive.run import Run
 from dgm.domain import SEED, AgentId, Usage
 from dgm.report.control import examining
 from dgm.report.drawing import short
 from dgm.report.headline import Answer, Findings, answer_of, difference_record
-from dgm.search.best import Best, rate_best
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import clock, interval_text, p_text, tally_text
 from dgm.simulate import PLAN as SIMULATION

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from dgm.analysis.summary import chosen_record, models_of
 from dgm.archive.run import Run
 from dgm.domain import SEED, AgentId, Tally, Usage
+from dgm.evaluation.exam import Comparison
+from dgm.report.cache_saving import cache_saving
 from dgm.report.control import absent, examining, sentences
 from dgm.report.ending import saving_text
 from dgm.report.headline import (
@@ -20,9 +23,6 @@ from dgm.report.headline import (
     usd_each,
     verdict,
 )
-from dgm.search.cache_saving import cache_saving
-from dgm.search.exam import Comparison
-from dgm.search.summary import chosen_record, models_of
 from dgm.show.best import RECOMMENDED, bound_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line

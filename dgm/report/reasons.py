@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from dgm.archive.failures import commonest
+from dgm.analysis.failures import commonest
 from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 

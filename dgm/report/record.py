@@ -3,14 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dgm.archive.identity import identity_of
-from dgm.archive.run import Run
-from dgm.report.curve import Point
-from dgm.report.facts import Report
-from dgm.report.headline import holdout_record
-from dgm.report.steps import Step
-from dgm.search.exam import Comparison
-from dgm.search.summary import (
+from dgm.analysis.summary import (
     accounts_record,
     agent_record,
     by_record,
@@ -18,6 +11,13 @@ from dgm.search.summary import (
     spend_record,
     tally_record,
 )
+from dgm.archive.identity import identity_of
+from dgm.archive.run import Run
+from dgm.evaluation.exam import Comparison
+from dgm.report.curve import Point
+from dgm.report.facts import Report
+from dgm.report.headline import holdout_record
+from dgm.report.steps import Step
 
 
 def record(run: Run, report: Report, operators: list[dict[str, Any]]) -> dict[str, Any]:

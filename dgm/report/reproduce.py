@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dgm.analysis.summary import changes_of
 from dgm.archive.changes import assignments
 from dgm.archive.run import Run
 from dgm.config import Settings, as_made, validated
 from dgm.domain import AgentId, CommitId
-from dgm.search.evaluating import PLAN as EVALUATION
-from dgm.search.exam import FOLDER
-from dgm.search.summary import changes_of
+from dgm.evaluation.evaluating import PLAN as EVALUATION
+from dgm.evaluation.exam import FOLDER
 from dgm.simulate import PLAN as SIMULATION
 
 FLAGS: Mapping[str, str] = {

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dgm.archive.lineage import Lineage
+from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Agent, AgentId, Tally
 from dgm.errors import DgmError
-from dgm.search.exam import Comparison, paired
+from dgm.evaluation.exam import Comparison, paired
 
 
 @dataclass(frozen=True, slots=True)

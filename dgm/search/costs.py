@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from dgm.analysis.forecast import Try
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Budget
 from dgm.models.choose import all_names, names_by_role
 from dgm.models.pricing import Price
-from dgm.search.forecast import Try
 from dgm.search.model_checks import prices_of
 
 TRIES = 200

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from dgm.analysis.lineage import common_ancestor
 from dgm.archive.approvals import Waiting
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
 from dgm.archive.history import evaluations_of
-from dgm.archive.lineage import common_ancestor
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import Settings

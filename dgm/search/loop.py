@@ -12,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from dgm.analysis.budgets import NO_ROOM, Ending, Reason, ending, room_for, room_for_evaluation
+from dgm.analysis.dead_ends import dead_end
+from dgm.analysis.goals import Goals
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -29,9 +32,6 @@ from dgm.errors import Infrastructure
 from dgm.policies.limits import fertile
 from dgm.protocols import Policy
 from dgm.search.asked import refuse_nonsense
-from dgm.search.budgets import NO_ROOM, Ending, Reason, ending, room_for, room_for_evaluation
-from dgm.search.dead_ends import dead_end
-from dgm.search.goals import Goals
 from dgm.search.orders import Overseer, Performer
 from dgm.search.patience import Patience
 from dgm.search.supply import ENDLESS, Supply

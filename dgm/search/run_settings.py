@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from dgm.archive.events import ActionStarted
-from dgm.archive.finding import packed_copies
 from dgm.archive.run import Run
 from dgm.config import Settings, as_made, validated
 from dgm.domain import ActionId
 from dgm.models.providers import without_addresses
+from dgm.publish.finding import packed_copies
 
 
 def settings_of(run: Run, until: int | None = None) -> Settings:

@@ -20,7 +20,7 @@ def activity_lines(record: Mapping[str, Any], *, living: bool) -> Sequence[Line]
     """Return the lines that tell people an ``activity_record``.
 
     Args:
-        record: of ``dgm.search.activity_record``.
+        record: of ``dgm.analysis.activity_record``.
         living: whether a process writes the run. Nobody works on the steps of any other run.
     """
     now = record["now_unix_s"]

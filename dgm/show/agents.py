@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
+from dgm.analysis.outline import Members
 from dgm.archive.events import AgentBorn
-from dgm.archive.outline import Members
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, Tally
 from dgm.policies.limits import BARREN as FRUITLESS

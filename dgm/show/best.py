@@ -1,8 +1,8 @@
 """The recommended agent in words: the meaning of ★, and the lower bound beside it."""
 
+from dgm.analysis.best import Best
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Tally
-from dgm.search.best import Best
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import BEST, interval_text, tally_text

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 
-from dgm.archive.outline import Members
+from dgm.analysis.outline import Members
 from dgm.show.words import BAR
 
 STEP = 3

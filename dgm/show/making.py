@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dgm.analysis.operator_accounts import stage_times
 from dgm.archive.events import ActionStarted, AgentBorn
-from dgm.archive.operator_accounts import stage_times
 from dgm.archive.run import Run
 from dgm.domain import Agent, Cost, Expand
 from dgm.show.operators import vetting_text

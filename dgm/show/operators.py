@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from dgm.archive.operator_accounts import Gain, OperatorLine, StageTime
-from dgm.search.summary import spend_record
+from dgm.analysis.operator_accounts import Gain, OperatorLine, StageTime
+from dgm.analysis.summary import spend_record
 from dgm.show.safe import Side, cells, fit, one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.stats.better import JUDGED

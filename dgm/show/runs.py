@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from dgm.analysis.budget_use import BudgetUse, nearest
+from dgm.analysis.run_list import RunRow
 from dgm.archive.history import LIVING
-from dgm.search.budget_use import BudgetUse, nearest
-from dgm.search.run_list import RunRow
 from dgm.show.safe import Side, cells, fit, one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import clock, counted, tally_text, usd_text

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Sequence
 
-from dgm.archive.accounts import Account, Purpose, Refusal
+from dgm.analysis.accounts import Account, Purpose, Refusal
+from dgm.analysis.summary import cached_share
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, Usage
-from dgm.search.summary import cached_share
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import usage_lines, usage_text, usd_text

@@ -4,13 +4,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dgm.analysis.best import rate_best
+from dgm.analysis.budgets import budget_taken
+from dgm.analysis.summary import run_summary
 from dgm.archive.deaths import CANNOT_GO_ON
 from dgm.archive.history import LIVING
 from dgm.archive.run import Run
 from dgm.domain import AgentId
-from dgm.search.best import rate_best
-from dgm.search.budgets import budget_taken
-from dgm.search.summary import run_summary
 from dgm.show.best import HIGHEST, STAR_MEANS, best_text, highest_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line

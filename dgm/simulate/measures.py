@@ -13,7 +13,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from dgm.search.budgets import Reason
+from dgm.analysis.budgets import Reason
 from dgm.simulate.contenders import ORACLE
 from dgm.simulate.study import Cell, Study
 from dgm.simulate.trial import SHARES, Result, Trial

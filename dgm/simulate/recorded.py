@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from dgm import __version__
+from dgm.analysis.budgets import Reason
 from dgm.archive.events import Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Agent, Born, CommitId, Entry, Snapshot
 from dgm.errors import UserError
 from dgm.policies.registry import open_policy
-from dgm.search.budgets import Reason
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.simulate import PLAN, clockwork

@@ -1,4 +1,4 @@
-"""Answers the loop's orders out of a world: the simulated counterpart of ``dgm.search.worker``."""
+"""Answers the loop's orders out of a world: the simulated counterpart of ``dgm.worker.worker``."""
 
 from collections.abc import Awaitable, Callable, Sequence
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.message import Message
 
-from dgm.archive.outline import Members
+from dgm.analysis.outline import Members
 from dgm.domain import AgentId
 from dgm.show.agents import aligned_line, row_of
 from dgm.show.columns import Columns, columns_of, extent_of, most_steps

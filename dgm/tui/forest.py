@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from dgm.archive.outline import Members
+from dgm.analysis.outline import Members
 from dgm.domain import AgentId
 from dgm.show.columns import indentations, indents
 from dgm.tui.siblings import Order, arranged

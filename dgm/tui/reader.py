@@ -13,11 +13,11 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Self, TypeVar
 
+from dgm.analysis.lookups import births
+from dgm.analysis.outline import Members, Outline, has_indices
 from dgm.archive.events import AgentBorn, Recorded, RunStopped
 from dgm.archive.history import LIVING, writer
 from dgm.archive.history import state as state_of_run
-from dgm.archive.lookups import births
-from dgm.archive.outline import Members, Outline, has_indices
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.domain import Agent, AgentId
@@ -256,7 +256,7 @@ class Reader:
 
         self.bounds = True
         # The screens of an agent and of the run need this module.
-        import dgm.search.summary  # noqa: F401
+        import dgm.analysis.summary  # noqa: F401
 
     def _take(self, run: Run) -> None:
         self.run, self.members = run, run.tree
@@ -331,7 +331,7 @@ class Reader:
         return found
 
     def _look_for_best(self) -> AgentId:
-        from dgm.search.best import best_of
+        from dgm.analysis.best import best_of
 
         self._warm_up()
         begun = time.monotonic()

@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dgm.analysis.budgets import evaluations_spent
+from dgm.analysis.failures import FailureCounts
+from dgm.analysis.summary import run_facts
 from dgm.archive.events import Recorded
-from dgm.archive.failures import FailureCounts
 from dgm.archive.history import LIVING
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Action, ActionId, AgentId, Evaluate
 from dgm.report.curve import Point
-from dgm.search.budgets import evaluations_spent
-from dgm.search.summary import run_facts
 from dgm.show.events import event_line, time_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line

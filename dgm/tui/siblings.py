@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from dgm.archive.outline import Members
+from dgm.analysis.outline import Members
 from dgm.domain import AgentId
 
 _MANY = 2_000

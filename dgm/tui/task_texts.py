@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
+from dgm.analysis.lookups import Try, tasks_tried, tried_by
+from dgm.analysis.outline import has_indices
 from dgm.archive.events import TaskGraded
-from dgm.archive.lookups import Try, tasks_tried, tried_by
-from dgm.archive.outline import has_indices
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.archive.traces import Traces
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
-from dgm.search.exam import OPERATOR
+from dgm.evaluation.exam import OPERATOR
 from dgm.show.safe import cells, fit, one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import bar, interval_text, tally_text

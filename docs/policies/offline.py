@@ -36,7 +36,7 @@ PAGE = HERE.parent / "policies.md"
 ARCHIVE = ROOT / "dist" / "offline"
 PROGRAM = (sys.executable, "-m", "dgm")
 POLICIES = ("lineage", "hgm", "dgm", "best-of-n")
-SETTING = ("archive/seed", "benchmarks/starter", "dgm/models/offline")
+SETTING = ("archive/seed", "benchmarks/starter", "dgm/offline")
 """What a result depends on beside its policy."""
 COMPARED = ("mean [95 %]", "to the seed agent [95 %]", "to `hgm` [95 %]", "won, tied, lost")
 EVALUATIONS = 120

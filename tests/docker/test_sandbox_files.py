@@ -8,7 +8,7 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import AgentFault, Infrastructure
-from dgm.search.leaving import read_large
+from dgm.worker.leaving import read_large
 from tests.docker.conftest import Inside
 
 MB = 1024 * 1024

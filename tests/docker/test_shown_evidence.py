@@ -7,7 +7,7 @@ import os
 from dgm.config import LimitSettings
 from dgm.domain import Entry
 from dgm.protocols import Job, JobKind
-from dgm.search.workbench import SandboxWorkbench
+from dgm.worker.workbench import SandboxWorkbench
 from tests.docker.conftest import spec
 from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, gateway
 

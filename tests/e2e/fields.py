@@ -9,8 +9,8 @@ import json
 
 from dgm.assemble import seed_source
 from dgm.domain import Entry
-from dgm.models.offline.catalogue import CATALOGUE
-from dgm.models.offline.edits.kind import applied
+from dgm.offline.catalogue import CATALOGUE
+from dgm.offline.edits.kind import applied
 
 STRONGER = (
     "more-steps",

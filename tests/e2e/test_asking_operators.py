@@ -17,9 +17,9 @@ from dgm.config import BudgetSettings, Settings
 from dgm.domain import AgentId, Evaluate, Expand
 from dgm.meta.registry import needs_of
 from dgm.replay import lineage
+from dgm.replay.findings import Match
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
-from dgm.search.replay.findings import Match
 from tests.e2e import marked
 from tests.e2e.hosted import KEY, PROVIDERS, read_exchanges
 from tests.e2e.test_markers import Steps, expansions

@@ -14,11 +14,11 @@ import networkx
 import pandas
 import pytest
 
+from dgm.analysis.best import best_of
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.domain import Verdict
-from dgm.search.best import best_of
 from tests.unit.hostile_run import hostile_folder
 from tests.wire_server.brain import Offline
 from tests.wire_server.serving import WireServer

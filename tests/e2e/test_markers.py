@@ -13,10 +13,10 @@ from dgm.archive.run import Run
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import ActionId, AgentId, Born, Entry, Evaluate, Expand, Verdict
 from dgm.meta.registry import BUILTIN, needs_of
-from dgm.search.briefing import Briefing
+from dgm.replay.recording import Orders
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
-from dgm.search.replay.recording import Orders
+from dgm.worker.briefing import Briefing
 from tests.e2e import marked
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]

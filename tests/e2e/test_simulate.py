@@ -10,11 +10,11 @@ import time
 
 import pytest
 
+from dgm.analysis.budgets import Reason
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.policies.registry import POLICIES, best_agent, open_policy
-from dgm.search.budgets import Reason
-from dgm.search.replay.decisions import replay_decisions
+from dgm.replay.decisions import replay_decisions
 from dgm.simulate.contenders import policy_settings
 from dgm.simulate.crew import quiet
 from dgm.simulate.recorded import open_recording, record

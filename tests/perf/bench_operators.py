@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import numpy as np
 
 from dgm import assemble
+from dgm.analysis.operator_accounts import OperatorLine, operators_of
 from dgm.archive.events import ActionStarted, AgentBorn, AgentStillborn, Recorded, TaskGraded
-from dgm.archive.operator_accounts import OperatorLine, operators_of
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import Settings

@@ -25,7 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dgm.messages import Message, Reply, Request, RequestRefused, Role, Tool, ToolCall
-from dgm.models.offline import decide
+from dgm.offline import decide
 
 STARTER = Path(__file__).parents[2] / "benchmarks" / "starter"
 TIME_LIMIT_S = 120

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import chat, messages, responses
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.wire import BadRequest
 from tests.property.test_wires import JSON, WELL_FORMED, nearly
 
 CHECKS = {

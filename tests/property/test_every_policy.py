@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dgm.analysis.budgets import room_for, room_for_evaluation
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -29,7 +30,6 @@ from dgm.domain import (
 )
 from dgm.policies.limits import BARREN
 from dgm.policies.registry import POLICIES
-from dgm.search.budgets import room_for, room_for_evaluation
 from tests.unit.worlds import TASKS, Log, named
 
 EVERY_POLICY = sorted(POLICIES)

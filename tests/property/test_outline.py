@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dgm.analysis.outline import Members, Outline
 from dgm.archive.events import ActionStarted, AgentBorn, Event, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.fold import fold
-from dgm.archive.outline import Members, Outline
 from dgm.archive.store import EventStore
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Budget, Evaluate, Evaluation, TaskId, Verdict

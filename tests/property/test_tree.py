@@ -8,6 +8,7 @@ import networkx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dgm.analysis.graph import to_networkx
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -30,7 +31,6 @@ from dgm.archive.events import (
 )
 from dgm.archive.flips import flip
 from dgm.archive.fold import fold
-from dgm.archive.graph import to_networkx
 from dgm.archive.store import EventStore
 from dgm.archive.tree import Tree
 from dgm.domain import (

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.domain import Usage
-from dgm.gateway import anthropic_messages, openai_chat, openai_responses
-from dgm.gateway.wire import Answer, BadRequest, Call
+from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.translation.wire import Answer, BadRequest, Call
 from dgm.messages import Reply, Stop, ToolCall
 
 WIRES = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)

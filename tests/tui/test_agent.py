@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from dgm.analysis.best import best_of
+from dgm.analysis.lineage import Lineage
 from dgm.archive.events import AgentBorn
 from dgm.archive.history import evaluations_of
-from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId
-from dgm.search.best import best_of
 from dgm.show.diffs import Patch
 from dgm.show.words import VERDICT_MARKS, interval_text, tally_text
 from dgm.tui.app import Browser

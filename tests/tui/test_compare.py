@@ -6,11 +6,11 @@ from threading import Event
 import pytest
 from textual.pilot import Pilot
 
+from dgm.analysis.best import best_of
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Verdict
-from dgm.search.best import best_of
-from dgm.search.exam import Comparison, paired
+from dgm.evaluation.exam import Comparison, paired
 from dgm.show.diffs import Patch
 from dgm.show.words import interval_text, mcnemar_text, tally_text
 from dgm.tui.app import Browser

@@ -8,11 +8,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.worker import WorkerFailed
 
-from dgm.archive.accounts import account_of
+from dgm.analysis.accounts import account_of
+from dgm.analysis.best import best_of
 from dgm.archive.events import ActionStarted, AgentBorn, ModelCalled, TaskGraded
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Cost, Evaluate, Evaluation, Usage, Verdict
-from dgm.search.best import best_of
 from dgm.tui.app import Browser
 from dgm.tui.screens.agent import TABS, AgentScreen
 from tests.tui.driving import drive, settle

@@ -186,7 +186,7 @@ def test_a_best_agent_that_was_not_found_is_looked_for_again(
             raise Infrastructure("events.db: disk I/O error")
         return AgentId(7)
 
-    monkeypatch.setattr("dgm.search.best.best_of", once)
+    monkeypatch.setattr("dgm.analysis.best.best_of", once)
 
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
         for _ in range(3000):

@@ -5,9 +5,9 @@ import asyncio
 from dgm.archive.approvals import FOLDER, put_answer
 from dgm.archive.events import AgentStillborn, ChildProposed, RunStarted, TaskGraded
 from dgm.archive.run import Run
-from dgm.archive.scrubbing import Surroundings as Published
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Verdict
+from dgm.publish.scrubbing import Surroundings as Published
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from tests.unit.worlds import TASKS

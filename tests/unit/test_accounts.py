@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.accounts import Accounts, Purpose, account_of
+from dgm.analysis.accounts import Accounts, Purpose, account_of
 from dgm.archive.events import AgentStillborn, ChildProposed
 from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId, Born, Evaluate, Expand, Stillborn, Usage

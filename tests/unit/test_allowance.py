@@ -14,8 +14,8 @@ from dgm.gateway.lease import CallLimits
 from dgm.gateway.server import MOST_LOST_S
 from dgm.messages import Message, Reply, Request, RequestRefused, Role
 from dgm.protocols import Completed, Job, JobKind, SandboxSpec
-from dgm.search.allowance import Allowance
-from dgm.search.workbench import SandboxWorkbench
+from dgm.worker.allowance import Allowance
+from dgm.worker.workbench import SandboxWorkbench
 from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, gateway
 
 SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}

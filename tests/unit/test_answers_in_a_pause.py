@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
+from dgm.analysis.budgets import Reason
 from dgm.archive.approvals import Answer, put_answer
 from dgm.archive.events import RunPaused
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Evaluate
 from dgm.errors import Infrastructure
-from dgm.search.budgets import Reason
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from tests.unit.approving import Maker, Plan, founded, settings

@@ -5,15 +5,15 @@ import logging
 
 import pytest
 
+from dgm.analysis.budgets import Reason
 from dgm.archive.approvals import FOLDER, MOST_BYTES, Answer, NoAnswer, put_answer, read_answer
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, RunStarted, TaskGraded
-from dgm.archive.packing import pack
 from dgm.archive.run import Run
-from dgm.archive.unpacking import unpack
-from dgm.archive.verifying import verify, verify_file
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry
 from dgm.errors import ArchiveCorrupt
-from dgm.search.budgets import Reason
+from dgm.publish.packing import pack
+from dgm.publish.unpacking import unpack
+from dgm.publish.verifying import verify, verify_file
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
 from tests.unit.approving import (

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dgm.analysis.lineage import Lineage
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
 from dgm.archive.exchange import encode_request
-from dgm.archive.finding import find_run
-from dgm.archive.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.domain import (
     SEED,
@@ -42,6 +41,7 @@ from dgm.messages import (
     Tool,
     ToolCall,
 )
+from dgm.publish.finding import find_run
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from dgm.analysis.budgets import Reason
 from dgm.archive.events import ActionStarted
 from dgm.cli.complaint import FAILED, USAGE, complain
 from dgm.config import Settings
@@ -12,7 +13,6 @@ from dgm.domain import AgentId, Evaluate, Expand, TaskId
 from dgm.errors import UserError
 from dgm.policies.registry import open_policy
 from dgm.protocols import Needs
-from dgm.search.budgets import Reason
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
 from tests.unit.test_search_loop import FakeWorker, events, run, start  # noqa: F401  (``run`` is a fixture)

@@ -2,11 +2,11 @@
 
 import pytest
 
+from dgm.analysis.best import best_of, find_best, rate_best
+from dgm.analysis.summary import run_summary
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Tally
-from dgm.search.best import best_of, find_best, rate_best
-from dgm.search.summary import run_summary
 from dgm.stats import beta_quantile
 from tests.unit.worlds import Log
 

@@ -14,8 +14,8 @@ from dgm.meta.diagnose import Diagnose
 from dgm.meta.making import Making
 from dgm.meta.prompts import Prompts, shipped
 from dgm.protocols import Completed, SandboxSpec
-from dgm.search.allowance import Allowance
-from dgm.search.workbench import SandboxWorkbench
+from dgm.worker.allowance import Allowance
+from dgm.worker.workbench import SandboxWorkbench
 from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, ask, client, gateway
 from tests.unit.test_diagnose import FAILED, ISSUE, SEED, brief
 

@@ -10,8 +10,8 @@ from dgm.errors import AgentFault
 from dgm.meta.compare import ROWS, Compare
 from dgm.meta.making import Making
 from dgm.meta.prompts import Prompts, shipped
-from dgm.models.offline.catalogue import CATALOGUE
-from dgm.models.offline.model import decide
+from dgm.offline.catalogue import CATALOGUE
+from dgm.offline.model import decide
 from dgm.protocols import Brief, Member
 from tests.unit.test_diagnose import FACTS, ISSUE, SEED, Bench, case
 

@@ -8,24 +8,17 @@ import pytest
 
 import dgm.replay
 from dgm import assemble
-from dgm.archive.accounts import Accounts
+from dgm.analysis.accounts import Accounts
+from dgm.analysis.budgets import Reason
 from dgm.archive.codec import decode, encode
 from dgm.archive.events import ActionStarted, Control, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Digest, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import Infrastructure
+from dgm.evaluation.control import OPERATOR, Examination, Unit, attempts_missing, control_findings, control_of
+from dgm.evaluation.exam import compare, enter
 from dgm.report.headline import findings
-from dgm.search.budgets import Reason
-from dgm.search.control import (
-    OPERATOR,
-    Examination,
-    Unit,
-    attempts_missing,
-    control_findings,
-    control_of,
-)
-from dgm.search.exam import compare, enter
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from tests.unit.paid_run import small

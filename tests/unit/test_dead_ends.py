@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dgm.analysis.budgets import Reason
+from dgm.analysis.dead_ends import LUCK, MAY_HELP, UNKNOWN, dead_end
+from dgm.analysis.summary import run_summary
 from dgm.archive.events import (
     ActionStarted,
     AgentStillborn,
@@ -19,9 +22,6 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Cost, Entry, Expand, Stillborn
 from dgm.policies.limits import BARREN, fertile
-from dgm.search.budgets import Reason
-from dgm.search.dead_ends import LUCK, MAY_HELP, UNKNOWN, dead_end
-from dgm.search.summary import run_summary
 from dgm.show.spans import plain
 from dgm.show.status import status_lines
 from tests.unit.worlds import TASKS, Log

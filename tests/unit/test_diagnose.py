@@ -13,11 +13,11 @@ from dgm.messages import Message, Reply, RequestRefused, Role
 from dgm.meta.diagnose import Diagnose
 from dgm.meta.making import Making
 from dgm.meta.prompts import Prompts, shipped
-from dgm.models.offline import editor, quoted
-from dgm.models.offline.catalogue import CATALOGUE
-from dgm.models.offline.diagnosing import weighed
-from dgm.models.offline.edits.kind import Group, Signal
-from dgm.models.offline.model import decide
+from dgm.offline import editor, quoted
+from dgm.offline.catalogue import CATALOGUE
+from dgm.offline.diagnosing import weighed
+from dgm.offline.edits.kind import Group, Signal
+from dgm.offline.model import decide
 from dgm.protocols import Brief, Case, Circumstances, Completed, JobKind, Member, Work
 
 SEED = seed_source(None)

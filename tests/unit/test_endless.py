@@ -2,6 +2,7 @@
 
 import pytest
 
+from dgm.analysis.budgets import UNSPENT_EVALUATIONS, UNSPENT_EXPANSIONS, Reason, ending
 from dgm.archive.events import ModelCalled
 from dgm.archive.run import Run
 from dgm.cli.complaint import USAGE
@@ -9,7 +10,6 @@ from dgm.cli.run import EXIT, resume
 from dgm.config import resolve
 from dgm.domain import ActionId, Budget, Usage
 from dgm.errors import UserError
-from dgm.search.budgets import UNSPENT_EVALUATIONS, UNSPENT_EXPANSIONS, Reason, ending
 from dgm.search.endless import refuse_endless
 from tests.unit.paid_run import PaidRun
 from tests.unit.worlds import Log

@@ -15,8 +15,8 @@ import pytest
 from dgm.archive.events import RunStarted
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, Born, Budget, Verdict
+from dgm.evaluation.exam import Comparison, paired
 from dgm.report.headline import is_better
-from dgm.search.exam import Comparison, paired
 from dgm.search.loop import Search, Surroundings
 from dgm.simulate import clockwork
 from dgm.simulate.contenders import contender

@@ -32,7 +32,7 @@ from dgm.errors import AgentFault
 from dgm.messages import Message, Reply, Request, Role
 from dgm.protocols import Proposal, SandboxSpec
 from dgm.search.foreman import Foreman
-from dgm.search.worker import Worker
+from dgm.worker.worker import Worker
 
 TOML = Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')
 TASKS = tuple(TaskId(f"task-{n}") for n in range(4))

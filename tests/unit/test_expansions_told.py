@@ -2,8 +2,8 @@
 
 import pytest
 
+from dgm.analysis.summary import run_summary
 from dgm.cli.panel import panel_lines
-from dgm.search.summary import run_summary
 from dgm.show.spans import plain
 from dgm.show.status import status_lines
 from dgm.simulate.recorded import open_recording, record

@@ -2,11 +2,11 @@
 
 import pytest
 
+from dgm.analysis.forecast import Observed, Try, Unknown, forecast, rates_of, reach_of, uses_of
 from dgm.config import resolve
 from dgm.domain import Budget
 from dgm.models.pricing import Price, Rates
 from dgm.search.costs import most_of_evaluation, most_of_run
-from dgm.search.forecast import Observed, Try, Unknown, forecast, rates_of, reach_of, uses_of
 
 HOUR = Observed(3600.0, events=500, ended=40, evaluations=30, expansions=10, tokens=7200, usd=0.5)
 

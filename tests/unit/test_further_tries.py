@@ -13,7 +13,7 @@ from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluate, Task, TaskId, 
 from dgm.errors import Infrastructure
 from dgm.protocols import Completed, Grade, SandboxSpec
 from dgm.search.orders import EvaluateOrder
-from dgm.search.worker import Worker
+from dgm.worker.worker import Worker
 
 SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
 START = {"a.py": Entry(b"0\n")}

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from dgm.gateway import anthropic_messages
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import anthropic_messages
+from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import Message, Reply, Role, ToolCall
 from tests.unit.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, anthropic_client, with_client
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from dgm.gateway import openai_responses
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import openai_responses
+from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import Message, Role, ToolCall
 from tests.unit.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, openai_client, with_client
 

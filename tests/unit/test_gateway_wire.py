@@ -6,8 +6,8 @@ import json
 import pytest
 
 from dgm.domain import Usage
-from dgm.gateway import openai_chat
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import openai_chat
+from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import Message, Reply, Role, Stop, ToolCall
 from tests.unit.gateway_bench import ACTION, Script, chat, client, gateway
 

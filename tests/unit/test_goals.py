@@ -5,6 +5,9 @@ from random import Random
 
 import pytest
 
+from dgm.analysis.best import rate_best
+from dgm.analysis.budgets import Reason
+from dgm.analysis.goals import Goals, Standstill, highest_bound, open_goals, refuse_unreachable
 from dgm.archive.codec import decode, encode
 from dgm.archive.events import RunStarted
 from dgm.archive.tree import Tree
@@ -12,10 +15,7 @@ from dgm.config import resolve
 from dgm.domain import Budget, Verdict
 from dgm.errors import UserError
 from dgm.policies.best_belief import best_belief
-from dgm.search.best import rate_best
-from dgm.search.budgets import Reason
 from dgm.search.foreman import Foreman
-from dgm.search.goals import Goals, Standstill, highest_bound, open_goals, refuse_unreachable
 from dgm.search.loop import Search, Surroundings
 from tests.unit.test_search_loop import FakeWorker, run, start
 from tests.unit.worlds import TASKS, Log, Settings, named

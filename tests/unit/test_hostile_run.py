@@ -3,11 +3,11 @@
 import json
 import unicodedata
 
+from dgm.analysis.summary import run_summary
 from dgm.archive.run import Run
-from dgm.archive.verifying import verify
 from dgm.domain import AgentId
-from dgm.search.exam import FOLDER, compare
-from dgm.search.summary import run_summary
+from dgm.evaluation.exam import FOLDER, compare
+from dgm.publish.verifying import verify
 from tests.unit.hostile_run import KINDS, TASKS, hostile, hostile_folder
 
 __all__ = ["hostile_folder"]

@@ -13,7 +13,7 @@ from dgm.messages import Reply, RequestRefused, Role
 from dgm.meta.invent import Invent
 from dgm.meta.making import Making
 from dgm.meta.prompts import Prompts, shipped
-from dgm.models.offline import decide
+from dgm.offline import decide
 from dgm.protocols import Brief, Completed, Member, Needs
 from tests.unit.test_crossover import FITS, MANY_STEPS, MORE_OUTPUT, MORE_STEPS
 from tests.unit.test_self_edit import FACTS

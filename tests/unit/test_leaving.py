@@ -16,7 +16,7 @@ from dgm.gateway.launcher import make_repository
 from dgm.meta.contract import read_contract
 from dgm.protocols import Completed
 from dgm.sandboxes.comparison import patch_of
-from dgm.search.leaving import committed, fitting, left_out_note, read_large
+from dgm.worker.leaving import committed, fitting, left_out_note, read_large
 
 BEFORE = {
     ".gitignore": Entry(b"*.log\n/build/\nkept/*\n!kept/this\n"),

@@ -12,7 +12,7 @@ from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, TaskId
 from dgm.messages import Message, Request, RequestRefused, Role
 from dgm.protocols import Proposal, SandboxSpec
 from dgm.search.foreman import Foreman
-from dgm.search.worker import Worker
+from dgm.worker.worker import Worker
 from tests.unit.gateway_bench import MemoryJournal, gateway
 
 

@@ -5,6 +5,8 @@ from contextlib import closing
 
 import pytest
 
+from dgm.analysis.lookups import tasks_tried, tried_by
+from dgm.analysis.outline import Outline
 from dgm.archive.changes import assignments, difference, merged
 from dgm.archive.events import (
     ActionStarted,
@@ -16,17 +18,15 @@ from dgm.archive.events import (
 )
 from dgm.archive.exchange import encode_reply, encode_request
 from dgm.archive.history import evaluations_of
-from dgm.archive.lookups import tasks_tried, tried_by
-from dgm.archive.outline import Outline
 from dgm.archive.run import Run
 from dgm.archive.schema import SCHEMA
 from dgm.config import Settings, resolve
 from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Reply, Request, Role
+from dgm.replay.evaluations import graded
 from dgm.report.reproduce import reproduction
 from dgm.search.mending import change, graded_after_refusals
-from dgm.search.replay.evaluations import graded
 from dgm.search.run_settings import by_settings, now_at, settings_of
 from tests.unit.paid_run import TASKS, PaidRun
 

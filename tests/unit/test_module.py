@@ -12,8 +12,8 @@ from dgm.meta.contract import PARTS
 from dgm.meta.making import Making
 from dgm.meta.module import Module, statement
 from dgm.meta.prompts import Prompts, shipped
-from dgm.models.offline.catalogue import CATALOGUE
-from dgm.models.offline.edits.kind import applied
+from dgm.offline.catalogue import CATALOGUE
+from dgm.offline.edits.kind import applied
 from dgm.protocols import Brief, Completed, JobKind, Needs, Parent, Work
 from tests.unit.test_crossover import MORE_OUTPUT, MORE_STEPS, changed
 from tests.unit.test_offline_editor import Scaffold

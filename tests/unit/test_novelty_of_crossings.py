@@ -15,7 +15,7 @@ from dgm.meta.vetting.novelty import check_novel
 from dgm.meta.vetting.record import Ran
 from dgm.protocols import Brief, Member
 from dgm.search.foreman import Foreman
-from dgm.search.vetting import edits_before
+from dgm.worker.vetting import edits_before
 from tests.unit.worlds import TASKS
 
 SETTINGS = Settings(gates={"novelty": "similarity"}, vetting={"syntax": False})

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dgm.models.offline.catalogue import CATALOGUE
-from dgm.models.offline.edits.kind import Group, Kind, applied
-from dgm.models.offline.edits.source import edits, parse
+from dgm.offline.catalogue import CATALOGUE
+from dgm.offline.edits.kind import Group, Kind, applied
+from dgm.offline.edits.source import edits, parse
 
 SEED_FOLDER = Path(__file__).parents[2] / "archive" / "seed"
 REPEATABLE = {"more-steps", "fewer-steps", "more-output", "less-output", "shorter-timeout"}

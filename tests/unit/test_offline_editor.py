@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from dgm.messages import Message, Request, Role, Tool
-from dgm.models.offline.catalogue import CATALOGUE
-from dgm.models.offline.editor import decide_edit, ranking, signals
-from dgm.models.offline.edits.kind import Signal, applied
-from dgm.models.offline.edits.reading import OVERVIEW, read
-from dgm.models.offline.knowledge import fold
-from dgm.models.offline.moves import Run
-from dgm.models.offline.performing import perform
+from dgm.offline.catalogue import CATALOGUE
+from dgm.offline.editor import decide_edit, ranking, signals
+from dgm.offline.edits.kind import Signal, applied
+from dgm.offline.edits.reading import OVERVIEW, read
+from dgm.offline.knowledge import fold
+from dgm.offline.moves import Run
+from dgm.offline.performing import perform
 
 SEED_FOLDER = Path(__file__).parents[2] / "archive" / "seed"
 SYSTEM = "You are a programmer. The repository is the source of a coding agent: your own. Change it."

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dgm.models.offline import localise
-from dgm.models.offline.capabilities import ToolRole
-from dgm.models.offline.knowledge import Conversation, Step
-from dgm.models.offline.moves import Edit, RunTests
+from dgm.offline import localise
+from dgm.offline.capabilities import ToolRole
+from dgm.offline.knowledge import Conversation, Step
+from dgm.offline.moves import Edit, RunTests
 
 GOOD = "Ran 3 tests in 0.001s\n\nOK\n"
 

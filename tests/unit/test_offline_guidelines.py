@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.models.offline.guidelines import CONCEPTS, Concept, recognised
+from dgm.offline.guidelines import CONCEPTS, Concept, recognised
 
 SAID = {
     Concept.SEVERAL_CALLS: [

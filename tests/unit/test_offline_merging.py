@@ -5,7 +5,7 @@ import pytest
 from dgm.archive.merging import three_way
 from dgm.domain import Entry
 from dgm.messages import Message, Role
-from dgm.models.offline.merging import merged, settlements
+from dgm.offline.merging import merged, settlements
 from dgm.protocols import Completed, Work
 from tests.unit.test_crossover import FITS, MANY_STEPS, MORE_OUTPUT, MORE_STEPS, SEED, Bench, changed, crossed
 from tests.unit.test_offline_editor import Scaffold

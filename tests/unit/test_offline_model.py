@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool, ToolCall
-from dgm.models.offline import OfflineModel, decide, wire
+from dgm.offline import OfflineModel, decide, wire
 
 SYSTEM = "You are a programmer. Fix the problem. Use the tools. Say DONE when you have finished."
 PROBLEM = "The repository is in {root}.\n\n# share() hands out too much\n\n`share(100, 3)` gives 101 in all."

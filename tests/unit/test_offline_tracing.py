@@ -4,10 +4,10 @@ import subprocess
 
 import pytest
 
-from dgm.models.offline import tracing
-from dgm.models.offline.files import FileView
-from dgm.models.offline.guidelines import Concept, recognised
-from dgm.models.offline.statement import Example
+from dgm.offline import tracing
+from dgm.offline.files import FileView
+from dgm.offline.guidelines import Concept, recognised
+from dgm.offline.statement import Example
 
 LIBRARY = """def low(values):
     total = 0

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dgm.models.offline import wishes
-from dgm.models.offline.catalogue import CATALOGUE
-from dgm.models.offline.editor import ranking
-from dgm.models.offline.wishes import Wishes, changes, fit, read, wanted
+from dgm.offline import wishes
+from dgm.offline.catalogue import CATALOGUE
+from dgm.offline.editor import ranking
+from dgm.offline.wishes import Wishes, changes, fit, read, wanted
 from tests.unit.test_offline_editor import PROBLEM, seed
 
 PYTHON = {path: text for path, text in seed().items() if path.endswith(".py")}

@@ -5,6 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from dgm.analysis.operator_accounts import operators_of
 from dgm.archive.events import (
     ActionStarted,
     AgentStillborn,
@@ -13,7 +14,6 @@ from dgm.archive.events import (
     RunStarted,
     TaskGraded,
 )
-from dgm.archive.operator_accounts import operators_of
 from dgm.archive.run import Run
 from dgm.cli.look import lineage, show, tree
 from dgm.cli.report import report

@@ -1,12 +1,12 @@
 """A stranger's packed run does not say where your key is sent."""
 
 from dgm import assemble
-from dgm.archive.finding import find_run
-from dgm.archive.packing import pack
 from dgm.archive.run import Run
-from dgm.archive.scrubbing import Surroundings
 from dgm.config import Settings
 from dgm.models.providers import without_addresses
+from dgm.publish.finding import find_run
+from dgm.publish.packing import pack
+from dgm.publish.scrubbing import Surroundings
 
 ADDRESSED = {
     "model": "openai/gpt-6.2-sol",

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dgm.analysis.budgets import room_for
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded
 from dgm.domain import SEED, AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
 from dgm.policies.hgm import tau
 from dgm.policies.hgm_published import FULL_LIST, CladeOfLists, Lists
 from dgm.policies.rules import Kit
-from dgm.search.budgets import room_for
 from tests.unit.worlds import TASKS, Log, named
 
 MANY = tuple(TaskId(f"task-{n:02}") for n in range(60))

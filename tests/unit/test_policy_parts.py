@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from dgm.analysis.best import best_of
 from dgm.archive.events import ActionLost, ActionStarted, ChildProposed
 from dgm.archive.run import Run
 from dgm.config import Settings, resolve
@@ -14,7 +15,6 @@ from dgm.plugins import find
 from dgm.policies.composed import Composed
 from dgm.policies.registry import GATES, POLICIES, best_agent, open_policy, refuse_idle
 from dgm.policies.rules import Kit
-from dgm.search.best import best_of
 from tests.unit.worlds import TASKS, Log, named
 
 EVERY_POLICY = sorted(POLICIES)

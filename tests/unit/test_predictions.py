@@ -21,10 +21,10 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import AgentFault, UserError
-from dgm.search.evaluating import Standing, Wanted, results
-from dgm.search.exam import enter_as
+from dgm.evaluation.evaluating import Standing, Wanted, results
+from dgm.evaluation.exam import enter_as
+from dgm.evaluation.predictions import Grader, check_known, export, read_predictions, report
 from dgm.search.orders import EvaluateOrder
-from dgm.search.predictions import Grader, check_known, export, read_predictions, report
 from tests.unit.suite_on_disk import TASK, NoEngine, make_suite
 
 PATCH = "diff --git a/x b/x\r\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-ä\x0c\u2028\n+\U0001f600\n"

@@ -8,7 +8,7 @@ import pytest
 from dgm.config import LimitSettings
 from dgm.domain import Entry
 from dgm.errors import Infrastructure, UserError
-from dgm.search.rehearsal import rehearse
+from dgm.worker.rehearsal import rehearse
 
 AGENT = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
 

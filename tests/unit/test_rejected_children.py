@@ -3,13 +3,13 @@
 import pytest
 
 from dgm.archive.approvals import Answer, put_answer
-from dgm.archive.packing import pack
 from dgm.archive.run import Run
-from dgm.archive.unpacking import unpack
-from dgm.archive.verifying import verify, verify_file
 from dgm.domain import ActionId, Born, Stillborn
 from dgm.errors import ArchiveCorrupt
-from dgm.search.replay.recording import Beside, Orders
+from dgm.publish.packing import pack
+from dgm.publish.unpacking import unpack
+from dgm.publish.verifying import verify, verify_file
+from dgm.replay.recording import Beside, Orders
 from tests.unit.approving import NOBODY, Maker, answering, founded, killed_at, left_over, searched, settings
 
 

@@ -7,15 +7,15 @@ from contextlib import closing
 import pytest
 
 import dgm
+from dgm.analysis.budgets import Reason
 from dgm.archive.events import ActionStarted, RunStarted, RunStopped, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Evaluate, Expand
 from dgm.errors import UserError
+from dgm.evaluation.exam import OPERATOR
 from dgm.policies.roster import Roster
-from dgm.search.budgets import Reason
-from dgm.search.exam import OPERATOR
-from dgm.search.replay.decisions import replay_decisions
+from dgm.replay.decisions import replay_decisions
 from tests.unit.replayed import TASKS, MadeUp, killed_session, session
 from tests.unit.worlds import named
 

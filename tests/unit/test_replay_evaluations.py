@@ -12,9 +12,9 @@ from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId, Born, Budget, Cost, Entry, Evaluate, Evaluation, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 from dgm.protocols import Grade
-from dgm.search.replay.evaluations import How, graded, replay_evaluations
-from dgm.search.replay.findings import Divergence, Match
-from dgm.search.replay.recording import Beside
+from dgm.replay.evaluations import How, graded, replay_evaluations
+from dgm.replay.findings import Divergence, Match
+from dgm.replay.recording import Beside
 
 TASK = TaskId("task")
 ACTION = ActionId(1)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from dgm.domain import ActionId, Entry
-from dgm.search.replay.findings import Divergence, differing_files, differing_line, from_gateway, quoted
+from dgm.replay.findings import Divergence, differing_files, differing_line, from_gateway, quoted
 
 
 def test_the_gateways_word_becomes_a_divergence_with_its_call():

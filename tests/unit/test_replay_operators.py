@@ -8,7 +8,7 @@ from dgm.config import Settings
 from dgm.domain import Budget, Expand
 from dgm.policies.registry import open_policy
 from dgm.protocols import Needs
-from dgm.search.replay.decisions import replay_decisions
+from dgm.replay.decisions import replay_decisions
 from tests.unit.replayed import TASKS, MadeUp, killed_session, session
 
 NEEDS = {

@@ -11,7 +11,7 @@ from dgm.domain import ActionId, AgentId, Entry, Expand, Usage
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
-from dgm.search.replay.recording import Beside, Orders, Recording, recorded_models
+from dgm.replay.recording import Beside, Orders, Recording, recorded_models
 from tests.unit.replayed import MadeUp, session
 from tests.unit.worlds import named
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from dgm.analysis.budgets import Reason, evaluations_spent, expansions_ended
 from dgm.archive.events import ActionLost, ActionStarted, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -23,7 +24,6 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import Infrastructure
-from dgm.search.budgets import Reason, evaluations_spent, expansions_ended
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from dgm.search.orders import EvaluateOrder

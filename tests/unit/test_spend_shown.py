@@ -15,8 +15,8 @@ from dgm.cli.look import show
 from dgm.cli.report import report
 from dgm.cli.status import status
 from dgm.domain import ActionId, AgentId
+from dgm.evaluation.exam import FOLDER, enter
 from dgm.policies.best_belief import best_belief
-from dgm.search.exam import FOLDER, enter
 from tests.unit.paid_run import PaidRun, small
 
 

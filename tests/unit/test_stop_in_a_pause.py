@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from dgm.analysis.budgets import Reason
 from dgm.archive.events import RunPaused
 from dgm.config import LimitSettings
 from dgm.errors import Infrastructure
-from dgm.search.budgets import Reason
 from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from tests.unit.approving import Maker, Plan, founded, settings

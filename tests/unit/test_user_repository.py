@@ -8,7 +8,7 @@ import pytest
 from dgm.archive.repository import patch
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.search.user_repository import how_to_apply, ignored_around, user_files, write_back
+from dgm.worker.user_repository import how_to_apply, ignored_around, user_files, write_back
 from tests.unit.test_leaving import git, write
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 5\n"

@@ -14,7 +14,7 @@ from dgm.messages import Reply, RequestRefused, Usage
 from dgm.meta.prompts import Prompts, shipped
 from dgm.meta.syntax_key import syntax_key
 from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
-from dgm.models.offline.model import OfflineModel
+from dgm.offline.model import OfflineModel
 from dgm.protocols import Completed, Grade, Proposal, Work
 
 TOML = b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n'

@@ -11,7 +11,7 @@ from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry
 from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, SandboxSpec
-from dgm.search.workbench import SandboxWorkbench
+from dgm.worker.workbench import SandboxWorkbench
 
 SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
 

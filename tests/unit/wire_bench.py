@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dgm.domain import Usage
-from dgm.gateway import anthropic_messages, openai_chat, openai_responses
-from dgm.gateway.wire import Answer, BadRequest
+from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.translation.wire import Answer, BadRequest
 from dgm.messages import CallKey, Reply, Stop, ToolCall
 
 WIRES = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)

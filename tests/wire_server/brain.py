@@ -8,7 +8,7 @@ from typing import Protocol
 
 from dgm.domain import Usage
 from dgm.messages import Message, Native, Reply, Request, Role, Stop
-from dgm.models.offline import OfflineModel
+from dgm.offline import OfflineModel
 from tests.wire_server.errors import BrainFault
 from tests.wire_server.protocol import sign, size
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from dgm.domain import Usage
 from dgm.messages import Message, Reply, Request, Role, Stop, ToolCall
-from dgm.models.offline.knowledge import fold
+from dgm.offline.knowledge import fold
 from tests.wire_server.brain import Brain, Offline
 from tests.wire_server.protocol import size
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, SCHEME, STORED, Rule, below, words
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation.wire import BadRequest
 
 OPAQUE = frozenset(
     # Keys with the agent's and the model's own data: schemas, tool inputs, commands. A provider fetches nothing for

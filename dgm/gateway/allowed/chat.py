@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import rules, servers
 from dgm.gateway.allowed.addresses import encoded, inline
 from dgm.gateway.allowed.chat_tools import (
@@ -15,9 +14,10 @@ from dgm.gateway.allowed.chat_tools import (
     check_functions,
 )
 from dgm.gateway.allowed.walk import STORED, Keys, Kinds, Rule, bounded, names_of, schema, words
-from dgm.gateway.openai_chat import MAX_STOPS
-from dgm.gateway.parsing import JsonObject
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.openai_chat import MAX_STOPS
+from dgm.gateway.translation.parsing import JsonObject
+from dgm.gateway.translation.wire import BadRequest
 
 SPOKEN = frozenset(words("role content name cache_control prefix partial weight"))
 RESULT = SPOKEN | {"tool_call_id", "tool_name"}

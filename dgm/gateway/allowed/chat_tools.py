@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
 from dgm.gateway.allowed.addresses import inline
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, Kinds, words
-from dgm.gateway.parsing import JsonObject
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.parsing import JsonObject
+from dgm.gateway.translation.wire import BadRequest
 
 CHOICES = ("auto", "none", "required", "any")
 

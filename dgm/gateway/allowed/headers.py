@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dgm.gateway.allowed.messages_blocks import OTHERS, SEARCHED
 from dgm.gateway.allowed.servers import ACCOUNT
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, words
-from dgm.gateway.messages_answer import NO_THREADS
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation.messages_answer import NO_THREADS
+from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
 
 VERSION = "anthropic-version"

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import rules, servers
 from dgm.gateway.allowed.addresses import inline
 from dgm.gateway.allowed.messages_blocks import BLOCKS, SYSTEM, TOOLS, USER, type_of
@@ -18,10 +17,11 @@ from dgm.gateway.allowed.walk import (
     nobody,
     schema,
 )
-from dgm.gateway.anthropic_messages import CHOICES, MAX_STOPS, MIN_BUDGET
-from dgm.gateway.messages_answer import NO_THREADS
-from dgm.gateway.parsing import JsonObject
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.anthropic_messages import CHOICES, MAX_STOPS, MIN_BUDGET
+from dgm.gateway.translation.messages_answer import NO_THREADS
+from dgm.gateway.translation.parsing import JsonObject
+from dgm.gateway.translation.wire import BadRequest
 
 TURN = frozenset(("role", "content"))
 SYSTEM_TURN = Keys(dict.fromkeys(("role", "content", "clear_at", "output_config")))

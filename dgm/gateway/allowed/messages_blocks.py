@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
 from dgm.gateway.allowed.addresses import INLINE_SOURCES
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Kinds, schema, words
-from dgm.gateway.parsing import JsonObject
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.parsing import JsonObject
+from dgm.gateway.translation.wire import BadRequest
 
 SEARCHED = "tools are offered from the start; searching among them is not offered"
 OTHERS = "another model is asked for it"

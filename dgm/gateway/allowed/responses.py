@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import rules, servers
 from dgm.gateway.allowed.addresses import inline
 from dgm.gateway.allowed.responses_items import (
@@ -16,9 +15,10 @@ from dgm.gateway.allowed.responses_items import (
     type_of,
 )
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, Keys, Known, bounded, nobody, words
-from dgm.gateway.openai_chat import MAX_STOPS
-from dgm.gateway.parsing import JsonObject
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.openai_chat import MAX_STOPS
+from dgm.gateway.translation.parsing import JsonObject
+from dgm.gateway.translation.wire import BadRequest
 
 KEPT_HERE = "send the items, or previous_response_id"
 ENCRYPTED = "reasoning.encrypted_content"

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
 from dgm.gateway.allowed.addresses import encoded
 from dgm.gateway.allowed.chat_tools import CHOICES
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, Keys, Kinds, Rule, schema, words
-from dgm.gateway.parsing import JsonObject
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.parsing import JsonObject
+from dgm.gateway.translation.wire import BadRequest
 
 ROLES = ("system", "developer", "user", "assistant")
 SUMMED_UP = "what summing up costs is not told; the conversation is the agent's to shorten"

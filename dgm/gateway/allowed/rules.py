@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed.addresses import inline
 from dgm.gateway.allowed.walk import (
     MAX_CHOICES,
@@ -17,8 +16,9 @@ from dgm.gateway.allowed.walk import (
     Rule,
     schema,
 )
-from dgm.gateway.parsing import JsonObject
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.parsing import JsonObject
+from dgm.gateway.translation.wire import BadRequest
 
 EFFORTS = (*parsing.EFFORTS, "default", "auto")
 TIERS = ("auto", "default", "standard_only", "standard", "on_demand", "flex")

@@ -9,11 +9,11 @@ The accepted keys shape the sampling or the form of an answer. These are refused
 
 from typing import Any
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import rules
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, Keys, Rule, nothing, unlinked, words
-from dgm.gateway.parsing import JsonObject
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.parsing import JsonObject
+from dgm.gateway.translation.wire import BadRequest
 
 LIMIT = "use the output limit of the protocol"
 ACCOUNT = "the account is not the agent's"

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
 
-from dgm.archive.accounts import Account, Purpose, account_of
+from dgm.analysis.accounts import Account, Purpose, account_of
 from dgm.domain import ActionId, AgentId, Usage
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line

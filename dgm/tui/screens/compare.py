@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from dgm.archive.repository import AgentRepository
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, CommitId, TaskId, Verdict
-from dgm.search.exam import Comparison, paired
+from dgm.evaluation.exam import Comparison, paired
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import (

@@ -10,10 +10,10 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.worker import get_current_worker
 
+from dgm.analysis.failures import FailureCounts, failures
+from dgm.analysis.lookups import recent
 from dgm.archive.events import ActionStarted, ModelCalled, Recorded
-from dgm.archive.failures import FailureCounts, failures
 from dgm.archive.history import LIVING
-from dgm.archive.lookups import recent
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.domain import ActionId

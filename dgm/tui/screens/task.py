@@ -9,8 +9,8 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.worker import get_current_worker
 
+from dgm.analysis.lookups import Try
 from dgm.archive.events import Recorded, TaskGraded, VerdictWithdrawn
-from dgm.archive.lookups import Try
 from dgm.domain import ActionId, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
 from dgm.show.safe import one_line

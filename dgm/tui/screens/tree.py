@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.worker import get_current_worker
 
-from dgm.archive.lookups import matching, nearest
+from dgm.analysis.lookups import matching, nearest
 from dgm.domain import AgentId
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line, plain

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from dgm.analysis.lookups import births
+from dgm.analysis.outline import Members
 from dgm.archive.events import AgentBorn
-from dgm.archive.lookups import births
-from dgm.archive.outline import Members
 from dgm.domain import Agent, AgentId, Tally
 from dgm.show.agents import agent_line, root_text, row_of
 from dgm.show.spans import Line, Span, Tone, line

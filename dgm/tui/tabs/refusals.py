@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dgm.archive.accounts import Purpose, Refusal, account_of, refusals_of
+from dgm.analysis.accounts import Purpose, Refusal, account_of, refusals_of
 from dgm.archive.events import ActionLost, AgentStillborn, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from dgm.analysis.lookups import births
 from dgm.archive.events import AgentBorn, ModelCalled
-from dgm.archive.lookups import births
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.domain import AgentId, Digest

@@ -5,7 +5,6 @@ from pathlib import Path
 from dgm.archive.events import ActionStarted, CallBooked, CallStarted, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.exchange import Base, encode_reply, encode_request
 from dgm.archive.run import Run
-from dgm.archive.scrubbing import Surroundings
 from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
 from dgm.domain import (
     SEED,
@@ -22,6 +21,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.messages import Message, Reply, Request, Role, WireProtocol, WireReply, WireRequest
+from dgm.publish.scrubbing import Surroundings
 
 KEY = "0123-not-a-real-key-4567"
 ALICE = Surroundings("/home/alice", "alice", "atlas-7", "/home/alice/work", (KEY,))

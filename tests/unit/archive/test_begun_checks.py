@@ -2,6 +2,7 @@
 
 import pytest
 
+from dgm.analysis.summary import cut_calls_record
 from dgm.archive.begun_checks import begin_checks, cut_checks, earlier_checks, end_checks
 from dgm.archive.run import Run
 from dgm.archive.spend import CHECK_ROLE
@@ -9,7 +10,6 @@ from dgm.config import Settings
 from dgm.domain import Usage
 from dgm.protocols import Checked
 from dgm.search.model_checks import note_checks, worst_of_checks
-from dgm.search.summary import cut_calls_record
 from dgm.show.spans import plain
 from dgm.show.status import status_lines
 from tests.unit.paid_run import PaidRun

@@ -14,12 +14,12 @@ from dgm.archive.events import CallStarted
 from dgm.archive.exchange import Base, encode_request
 from dgm.archive.garbage import FILE, FOLDER, OBJECT, TRACE, drafts_in
 from dgm.archive.run import Run
-from dgm.archive.verifying import verify
 from dgm.cli.main import main
 from dgm.domain import ActionId, Entry, Usage
 from dgm.errors import UserError
 from dgm.gateway.leftovers import dead_gateways
 from dgm.messages import Message, Request, Role
+from dgm.publish.verifying import verify
 from tests.unit.archive.runs import ask_raw, begin, child, evaluate
 
 LONG_AGO = 1_000_000_000

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from dgm.analysis.failures import MOST, OTHERS, failures, kind_of
 from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, CallRefused, TaskGraded
-from dgm.archive.failures import MOST, OTHERS, failures, kind_of
 from dgm.domain import SEED, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
 from tests.unit.archive.runs import begin
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from dgm.analysis.lookups import births, matching, nearest, recent, tasks_tried, tried_by
 from dgm.archive.events import AgentBorn, Event, TaskGraded
-from dgm.archive.lookups import births, matching, nearest, recent, tasks_tried, tried_by
 from dgm.archive.store import EventStore
 from dgm.domain import ActionId, AgentId, Evaluation, Tally, TaskId, Verdict
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from dgm.analysis.lookups import births, matching, tasks_tried, tried_by
+from dgm.analysis.outline import _BIRTHS, _GRADED, _RESOLVED, Outline, has_indices
 from dgm.archive.clades import clade_sums
 from dgm.archive.events import ActionStarted, AgentBorn, Event, RunStarted, TaskGraded
-from dgm.archive.lookups import births, matching, tasks_tried, tried_by
-from dgm.archive.outline import _BIRTHS, _GRADED, _RESOLVED, Outline, has_indices
 from dgm.archive.store import EventStore
 from dgm.domain import ActionId, AgentId, Budget, Evaluate, Evaluation, Tally, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dgm.analysis.budgets import expansions_ended
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -38,7 +39,6 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from dgm.search.budgets import expansions_ended
 from tests.unit.archive.runs import begin
 
 TASK = TaskId("a")

@@ -4,12 +4,12 @@ import pytest
 
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled
 from dgm.archive.journal import cut_calls, recorded_reply, recorded_request
-from dgm.archive.packing import pack
 from dgm.archive.run import Run
-from dgm.archive.unpacking import unpack
-from dgm.archive.verifying import verify
 from dgm.domain import Digest
 from dgm.errors import ArchiveCorrupt
+from dgm.publish.packing import pack
+from dgm.publish.unpacking import unpack
+from dgm.publish.verifying import verify
 from tests.unit.archive.runs import ALICE, KEY, ask_raw, begin
 
 SAID = f"{KEY} in /home/alice/x"

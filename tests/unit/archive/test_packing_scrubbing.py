@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from dgm.archive.scrubbing import Grade, Scrubber, Surroundings
+from dgm.publish.scrubbing import Grade, Scrubber, Surroundings
 
 NOBODY = Surroundings("/root", "root", "build", "/work")
 

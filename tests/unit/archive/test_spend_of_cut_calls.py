@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from dgm.analysis.summary import cut_calls_record
 from dgm.archive.events import ActionStarted, CallBooked, CallStarted, ModelCalled, ModelLearned
 from dgm.archive.fold import fold
 from dgm.archive.journal import cut_calls
@@ -13,7 +14,6 @@ from dgm.archive.tree import Tree
 from dgm.domain import SEED, ActionId, Digest, Evaluate, TaskId, Usage
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CallKey, CutCall, PaidCall, WireProtocol, WireReply, WireRequest
-from dgm.search.summary import cut_calls_record
 from dgm.show.spans import plain
 from dgm.show.status import status_lines
 from tests.unit.archive.runs import begin

@@ -11,12 +11,12 @@ import pytest
 
 from dgm.archive.approvals import FOLDER, Answer, put_answer, read_answer
 from dgm.archive.events import ActionStarted, AgentStillborn, RunStarted
-from dgm.archive.packing import pack
 from dgm.archive.run import Run
-from dgm.archive.scrubbing import Surroundings
 from dgm.cli.main import main
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Stillborn
+from dgm.publish.packing import pack
+from dgm.publish.scrubbing import Surroundings
 from dgm.search.foreman import Foreman
 
 ROOT = Path(__file__).parents[3]

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from dgm.analysis.best import best_of
+from dgm.analysis.best_cache import cached_best
+from dgm.analysis.budget_use import BudgetUse, nearest
+from dgm.analysis.run_list import list_runs, read_row
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.cli.main import main
 from dgm.domain import AgentId, Tally
-from dgm.search.best import best_of
-from dgm.search.best_cache import cached_best
-from dgm.search.budget_use import BudgetUse, nearest
-from dgm.search.run_list import list_runs, read_row
 from dgm.show.runs import age_text, left_text, run_lines
 from dgm.show.spans import plain
 from tests.unit.archive.runs import begin, child, evaluate

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from dgm.analysis.budget_use import BudgetUse
 from dgm.archive.events import ChildProposed, RunStarted
 from dgm.cli.panel import limit_line, panel_lines, time_line
 from dgm.cli.progress import progress
 from dgm.domain import SEED, Born, Budget, TaskId
-from dgm.search.budget_use import BudgetUse
 from dgm.show.spans import Tone, plain
 from tests.unit.archive.runs import begin, child, evaluate
 

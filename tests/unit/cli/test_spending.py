@@ -2,11 +2,11 @@
 
 import pytest
 
+from dgm.analysis.forecast import Try, reach_of
 from dgm.cli.main import main
 from dgm.cli.spending import FirstCosts, confirm_spending, forecast_text, money_text, question, tell_prices
 from dgm.config import resolve
 from dgm.domain import Budget
-from dgm.search.forecast import Try, reach_of
 from tests.unit.paid_run import PaidRun
 
 MODEL = "openai-compatible/m"

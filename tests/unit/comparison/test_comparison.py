@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from dgm.analysis.best import best_of
 from dgm.archive.run import Run
 from dgm.cli.compare_rows import comparison_lines, notes_on
 from dgm.comparison.curves import COLUMNS, CurveGroup, curve_csv, curve_picture, mean_curve
@@ -22,7 +23,6 @@ from dgm.experiments.naming import NamedRuns, find_runs
 from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import plan_runs
-from dgm.search.best import best_of
 from dgm.show.spans import plain
 from dgm.stats import lower_bound
 from tests.unit.made_run import TASKS, make_run

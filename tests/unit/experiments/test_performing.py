@@ -9,7 +9,6 @@ from dgm.archive.events import RunStopped
 from dgm.archive.lock import WriterLock
 from dgm.archive.run import Run
 from dgm.cli.sweep_progress import SweepProgress
-from dgm.cli.sweep_rows import how_it_went
 from dgm.errors import ArchiveBusy
 from dgm.experiments.children import last_words, start_dgm
 from dgm.experiments.performing import Moment, Sweep, Told
@@ -17,6 +16,7 @@ from dgm.experiments.standing import Stage
 from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import plan_runs
+from dgm.show.sweep_rows import how_it_went
 from tests.unit.made_run import make_run
 
 

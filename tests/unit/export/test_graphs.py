@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import networkx
 import pytest
 
+from dgm.analysis.best import best_of
 from dgm.archive.run import Run
 from dgm.domain import AgentId
 from dgm.errors import UserError
 from dgm.export.graphs import write_tree
-from dgm.search.best import best_of
 from dgm.show.safe import neutral
 
 

@@ -5,7 +5,7 @@ import sys
 import pandas
 import pytest
 
-from dgm.archive.accounts import Accounts, Purpose
+from dgm.analysis.accounts import Accounts, Purpose
 from dgm.archive.events import ModelCalled, TaskGraded
 from dgm.archive.run import Run
 from dgm.domain import Verdict

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import chat
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.wire import BadRequest
 from tests.unit.gateway.chat_passing import CALLED, PASSING, RESULT, TOOL, USER, nested, said, schema, turn
 
 

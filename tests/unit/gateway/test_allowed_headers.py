@@ -4,8 +4,8 @@ import anthropic
 import pytest
 
 from dgm.gateway.allowed import headers
-from dgm.gateway.messages_answer import NO_THREADS
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation.messages_answer import NO_THREADS
+from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
 
 CLAUDE_CODE = (

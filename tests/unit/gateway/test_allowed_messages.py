@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import messages
-from dgm.gateway.messages_answer import NO_THREADS
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.messages_answer import NO_THREADS
+from dgm.gateway.translation.wire import BadRequest
 from tests.unit.gateway.chat_passing import nested
 from tests.unit.gateway.messages_passing import (
     CACHED,

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from dgm.gateway import parsing
 from dgm.gateway.allowed import responses
-from dgm.gateway.wire import BadRequest
+from dgm.gateway.translation import parsing
+from dgm.gateway.translation.wire import BadRequest
 from tests.unit.gateway.chat_passing import nested
 from tests.unit.gateway.responses_passing import CALL, ENCRYPTED, PASSING, TOOL, items, output, part, tools
 

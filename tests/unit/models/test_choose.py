@@ -7,7 +7,7 @@ import pytest
 from dgm.config import Settings
 from dgm.errors import ProviderRefuses, UserError
 from dgm.models.choose import names_by_role, open_model, open_models
-from dgm.models.offline import OfflineModel
+from dgm.offline import OfflineModel
 from tests.unit.models.recording_server import recording, said
 
 KEY = "sk-test-0123456789abcdefghij"

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from dgm.analysis.summary import models_of, models_text
 from dgm.archive.run import Run
 from dgm.assemble import prices_of
 from dgm.config import Settings, resolve
@@ -12,7 +13,6 @@ from dgm.errors import UserError
 from dgm.models.choose import all_names, drawing_of, names_by_role, open_models
 from dgm.models.drawing import Choice, Drawing
 from dgm.report.reproduce import command
-from dgm.search.summary import models_of, models_text
 
 TWO = Drawing(7, {"improve": [Choice("a", 2.0), Choice("b", 1.0)]})
 

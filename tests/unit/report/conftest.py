@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.operator_accounts import operators_of
+from dgm.analysis.best import best_of
+from dgm.analysis.operator_accounts import operators_of
 from dgm.archive.run import Run
 from dgm.report.facts import Limits, gather
 from dgm.report.headline import findings
-from dgm.search.best import best_of
 from tests.unit.hostile_run import hostile_folder  # noqa: F401  (a fixture)
 from tests.unit.paid_run import small
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from dgm.domain import AgentId, Tally, Usage
+from dgm.evaluation.control import ControlFindings, Price, Unit
 from dgm.report.control import amount, record, sentences
 from dgm.report.facts import gather
 from dgm.report.figures import holdout
 from dgm.report.headline import Findings
 from dgm.report.page import page
 from dgm.report.people import holdout_lines
-from dgm.search.control import ControlFindings, Price, Unit
 from dgm.show.spans import plain
 from tests.unit.report.test_headline import twenty
 from tests.unit.report.test_markup import Texts

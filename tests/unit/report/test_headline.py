@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from dgm.analysis.summary import chosen_record
 from dgm.archive.events import TaskGraded
 from dgm.domain import AgentId, Evaluate, Evaluation, TaskId, Usage, Verdict
+from dgm.evaluation.exam import Comparison, paired
 from dgm.report.facts import gather
 from dgm.report.figures import holdout
 from dgm.report.headline import WORDS as WORDS_OF
@@ -17,8 +19,6 @@ from dgm.report.headline import Answer, Findings, holdout_record, verdict
 from dgm.report.opening import opening_lines
 from dgm.report.page import page
 from dgm.report.people import holdout_lines, search_lines
-from dgm.search.exam import Comparison, paired
-from dgm.search.summary import chosen_record
 from dgm.show.spans import plain
 from dgm.show.words import mcnemar_text, p_text
 from dgm.stats import mcnemar_power, tasks_needed

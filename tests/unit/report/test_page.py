@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
+from dgm.analysis.best import best_of
+from dgm.analysis.operator_accounts import operators_of
 from dgm.archive.events import RunStopped
-from dgm.archive.operator_accounts import operators_of
 from dgm.archive.run import Run
 from dgm.domain import AgentId
 from dgm.report.facts import gather
 from dgm.report.page import LIMIT, page
-from dgm.search.best import best_of
 from tests.unit.hostile_run import hostile as hostile_run
 from tests.unit.paid_run import PaidRun
 from tests.unit.report.conftest import facts

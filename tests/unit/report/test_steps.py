@@ -1,6 +1,6 @@
 """Steps of a line, their diffs as they are shown, and the matrix of tasks."""
 
-from dgm.archive.lineage import Lineage
+from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Verdict
 from dgm.report import patches

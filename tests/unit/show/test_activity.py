@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from dgm.analysis.activity import read_activity
+from dgm.analysis.activity_record import activity_record
+from dgm.analysis.best import find_best
+from dgm.analysis.goals import StandstillCount
 from dgm.archive.events import AgentStillborn, ChildProposed, RunStarted, RunStopped
 from dgm.archive.run import Run
 from dgm.cli.status import StatusReader
 from dgm.domain import SEED, AgentId, Born, Budget, Evaluate, Expand, Stillborn, TaskId
-from dgm.search.activity import read_activity
-from dgm.search.activity_record import activity_record
-from dgm.search.best import find_best
-from dgm.search.goals import StandstillCount
 from dgm.show.activity import activity_lines
 from dgm.show.spans import Tone, plain
 from dgm.show.times import duration, local_time

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.accounts import Accounts, Refusal
+from dgm.analysis.accounts import Accounts, Refusal
+from dgm.analysis.summary import run_summary
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -16,7 +17,6 @@ from dgm.archive.events import (
     TaskGraded,
 )
 from dgm.domain import SEED, ActionId, Cost, Evaluate, Evaluation, Stillborn, TaskId, Usage, Verdict
-from dgm.search.summary import run_summary
 from dgm.show.evaluations import evaluation_line
 from dgm.show.events import event_line, log_line
 from dgm.show.safe import cells

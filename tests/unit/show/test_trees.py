@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dgm.analysis.best import rate_best
 from dgm.archive.approvals import Waiting
 from dgm.domain import ActionId, AgentId, Born, CommitId, Evaluate, Expand, Tally, TaskId
 from dgm.policies.limits import BARREN
-from dgm.search.best import rate_best
 from dgm.show.agents import AgentRow, State, agent_line, row_of, states, states_of
 from dgm.show.best import best_lines, highest_text
 from dgm.show.columns import STEP

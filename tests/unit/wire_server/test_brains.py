@@ -6,7 +6,7 @@ import json
 import pytest
 
 from dgm.messages import Message, Request, RequestRefused, Role, Tool
-from dgm.models.offline import decide
+from dgm.offline import decide
 from tests.unit.wire_server import conversations as talk
 from tests.wire_server import Echo, Offline, Scripted, Thinking, WireServer
 

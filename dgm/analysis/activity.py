@@ -1,0 +1,154 @@
+"""The present activity of a search: steps under way, recent events, distance to its ends. Reads, never writes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgm.analysis.budgets import evaluations_spent, expansions_ended
+from dgm.analysis.forecast import Forecast, Observed, Rates, forecast, rates_of, uses_of
+from dgm.archive.history import LIVING, state
+from dgm.archive.run import Run
+from dgm.domain import Action, ActionId
+
+WINDOW_S = 1_800.0
+"""Seconds of the recent past in which rates are measured; longer if little happens."""
+ENOUGH = 10
+"""Minimum number of steps that end in the window; the window grows until then, back to the session's start at most."""
+_OF_ACTION = "SELECT seq, at, kind FROM events WHERE action = ? ORDER BY seq"
+# The seed's birth belongs to action 0; a child that a person decided on ended when it was proposed.
+_RECENT = """
+SELECT count(*),
+    sum(kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'),
+    sum(action > 0 AND kind IN ('agent_born', 'agent_stillborn', 'child_proposed')
+        AND coalesce(json_extract(body, '$.decided'), '') = ''),
+    sum(CASE WHEN kind IN ('model_called', 'call_booked', 'model_learned')
+        THEN coalesce(json_extract(body, '$.usage[1]'), 0) + coalesce(json_extract(body, '$.usage[2]'), 0) END),
+    sum(CASE WHEN kind IN ('model_called', 'call_booked', 'model_learned')
+        THEN coalesce(json_extract(body, '$.usage[3]'), 0) END)
+FROM events WHERE seq >= ? AND seq <= ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A step that was started and has no outcome yet."""
+
+    id: ActionId
+    action: Action
+    since: float
+    """Unix time of its last start."""
+    calls: int
+    """Model calls that were answered since then."""
+    last_at: float
+    """Unix time of its last event: its start, or the last answered call."""
+    tries: int
+    """Number of its starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """A search at one moment."""
+
+    now: float
+    """Unix time."""
+    living: bool
+    """Whether a process is writing the run."""
+    paused: bool
+    under_way: tuple[UnderWay, ...]
+    rates: Rates | None
+    """Recent rates, or those of the whole run if no process writes it; None if too little happened."""
+    forecast: Forecast | None
+    """None if no process writes the run, or it is paused."""
+
+
+def read_activity(run: Run, now: float) -> Activity:
+    """Return what the run is doing at ``now`` (Unix time)."""
+    tree, said = run.tree, state(run)
+    living = said in LIVING
+    if not living:
+        return Activity(now, False, False, under_way(run), rates_of(_whole(run)), None)
+    idle_s = max(0.0, now - tree.last_at) if tree.last_at else 0.0
+    rates = rates_of(_recent(run, now))
+    uses = uses_of(
+        tree.budget,
+        evaluations_spent(tree),
+        tree.spend.usd,
+        tree.spend.tokens,
+        tree.wall_seconds + idle_s,
+    )
+    paused = said == "paused"
+    ends = None if paused else forecast(uses, rates, tree.budget.expansion_cost)
+    return Activity(now, True, paused, under_way(run), rates, ends)
+
+
+def under_way(run: Run) -> tuple[UnderWay, ...]:
+    """Return the steps that were started and have no outcome, in the order of their last starts."""
+    return tuple(_under_way(run, action, what) for action, what in run.tree.pending.items())
+
+
+def _under_way(run: Run, action: ActionId, what: Action) -> UnderWay:
+    since = last_at = 0.0
+    calls = 0
+    for _, at, kind in run.store.query(_OF_ACTION, (action,)):
+        if kind == "action_started":
+            since, calls = at, 0
+        calls += kind == "model_called"
+        last_at = at
+    return UnderWay(action, what, since, calls, last_at, run.tree.tries(action))
+
+
+def _whole(run: Run) -> Observed:
+    tree = run.tree
+    expansions = expansions_ended(tree)
+    spend = tree.spend
+    return Observed(
+        tree.wall_seconds,
+        tree.seq,
+        tree.evaluations + expansions,
+        tree.evaluations,
+        expansions,
+        spend.tokens,
+        spend.usd,
+    )
+
+
+def _recent(run: Run, now: float) -> Observed:
+    began = run.tree.session_began
+    window_s = WINDOW_S
+    while True:
+        start = max(began, now - window_s)
+        observed = _observed(run, start, now)
+        if observed.ended >= ENOUGH or start <= began:
+            return observed
+        window_s *= 4
+
+
+def _observed(run: Run, start: float, now: float) -> Observed:
+    first = _first_since(run, start)
+    events, evaluations, expansions, tokens, usd = run.store.query(_RECENT, (first, run.tree.seq))[0]
+    evaluations, expansions = evaluations or 0, expansions or 0
+    return Observed(
+        max(0.0, now - start),
+        events,
+        evaluations + expansions,
+        evaluations,
+        expansions,
+        int(tokens or 0),
+        usd or 0.0,
+    )
+
+
+def _first_since(run: Run, start: float) -> int:
+    """Return the number of the first event at ``start`` or later; assume that times grow with numbers."""
+    low, high = 1, run.tree.seq + 1
+    while low < high:
+        middle = (low + high) // 2
+        if _time_of(run, middle) < start:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _time_of(run: Run, seq: int) -> float:
+    rows: Sequence[tuple[float]] = run.store.query("SELECT at FROM events WHERE seq = ?", (seq,))
+    return rows[0][0]

@@ -1,0 +1,79 @@
+"""Best agents of runs in the user's cache: a recommendation may take seconds, and changes with the log alone."""
+
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+
+from dgm import __version__
+from dgm.analysis.best import Best, find_best
+from dgm.archive.durable import write_durably
+from dgm.archive.overview import Overview
+from dgm.archive.run import Run
+from dgm.domain import AgentId, Tally
+from dgm.errors import DgmError
+from dgm.paths import cache_folder
+
+MOST_EVENTS = 100_000
+"""Length of a log, in events, up to which an unknown best agent is computed; this takes some seconds."""
+
+
+def cached_best(folder: Path, seen: Overview) -> Best | None:
+    """Return the best agent of a run, as of ``best_of``; None if it has none, or its log is too long to compute it.
+
+    Args:
+        folder: the run.
+        seen: the overview that was read just now.
+
+    Raises:
+        DgmError: the run cannot be read.
+    """
+    if not seen.agents:
+        return None
+    place = _place(seen)
+    known = _known(place, seen)
+    if known is not None or seen.events > MOST_EVENTS:
+        return known
+    with Run.open(folder) as run:
+        found = find_best(run)
+        if place and run.tree.seq == seen.events:
+            # A cache that cannot be written is no fault.
+            with contextlib.suppress(DgmError, OSError):
+                write_durably(place, _encoded(seen, found))
+    return found
+
+
+def _place(seen: Overview) -> Path | None:
+    if not seen.id:
+        return None
+    try:
+        return cache_folder("best") / f"{hashlib.sha256(seen.id.encode()).hexdigest()[:32]}.json"
+    except OSError:
+        return None
+
+
+def _key(seen: Overview) -> str:
+    # Two copies of a run that continued apart have the same id, but different times of their last events.
+    return f"{__version__} {seen.events} {seen.last_at!r}"
+
+
+def _encoded(seen: Overview, best: Best) -> bytes:
+    record = {
+        "key": _key(seen),
+        "agent": best.agent,
+        "resolved": best.own.resolved,
+        "unresolved": best.own.unresolved,
+        "lower_bound": best.lower_bound,
+    }
+    return json.dumps(record).encode()
+
+
+def _known(place: Path | None, seen: Overview) -> Best | None:
+    try:
+        found = json.loads(place.read_bytes()) if place else {}
+        if found["key"] != _key(seen):
+            return None
+        own = Tally(int(found["resolved"]), int(found["unresolved"]))
+        return Best(AgentId(int(found["agent"])), own, float(found["lower_bound"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

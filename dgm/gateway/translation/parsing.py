@@ -1,0 +1,228 @@
+"""Strict parsing of untrusted JSON, for all protocols: anything not understood is refused, and nothing is guessed."""
+
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import Tool
+
+MAX_MESSAGES = 10_000
+MAX_TOOLS = 200
+MAX_DEPTH = 40
+"""Maximum depth of a schema or a call's input: not every JSON library can write deeper nesting."""
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+JsonObject = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The allowed keys of a request object; a key whose value is null asks for nothing and is always allowed."""
+
+    read: frozenset[str]
+    """Keys that are read and carried to the model."""
+    ignored: frozenset[str] = frozenset()
+    """Keys accepted without effect: the answer would be of the same kind without them."""
+    neutral: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Keys accepted only with a value that asks for nothing beyond the default behaviour."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Known keys of the protocol that are not offered here: map of key to reason."""
+
+
+def keys(
+    read: str,
+    ignored: Iterable[str] = (),
+    neutral: Mapping[str, tuple[Any, ...]] | None = None,
+    refused: Mapping[str, str] | None = None,
+) -> Keys:
+    """Return ``Keys`` from blank-separated names."""
+    return Keys(frozenset(read.split()), frozenset(ignored), neutral or {}, refused or {})
+
+
+def document(body: bytes) -> JsonObject:
+    """Return the object in a body, its texts free of half surrogate pairs.
+
+    Raises:
+        BadRequest: it is no JSON object.
+    """
+    try:
+        written = str(body, "utf-8-sig")
+        data = json.loads(written, parse_constant=_no_constant, parse_float=_finite)
+        if "\\ud" in written or "\\uD" in written:
+            # JSON can spell half a surrogate pair, which cannot be written to a file or a socket.
+            data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise BadRequest("the body is not JSON", "invalid_json") from error
+    return record(data, "the body")
+
+
+def check(given: JsonObject, allowed: Keys, place: str = "") -> None:
+    """Raise ``BadRequest`` for the first key that cannot be honoured.
+
+    Raises:
+        BadRequest: a key is not allowed; the message names it and the reason.
+    """
+    if given.keys() <= allowed.read:
+        return
+    for key, value in given.items():
+        if value is None or key in allowed.read or key in allowed.ignored:
+            continue
+        accepted = allowed.neutral.get(key, ())
+        # ``True`` equals 1 in Python.
+        if any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in accepted):
+            continue
+        written = json.dumps(key[:60])[1:-1]
+        told = f"{place}.{written}" if place else written
+        if key in allowed.refused:
+            raise BadRequest(f"{told} is not offered here: {allowed.refused[key]}", "unsupported_parameter")
+        if not accepted:
+            raise BadRequest(f"{told} is not known here; leave it out", "unknown_parameter")
+        words = " or ".join(json.dumps(one) for one in accepted)
+        raise BadRequest(f"{told} must be {words} or left out", "unsupported_parameter")
+
+
+def text(value: Any, place: str) -> str:  # noqa: ANN401  (what a stranger's JSON holds)
+    """Return a text; it may be empty."""
+    if not isinstance(value, str):
+        raise BadRequest(f"{place} must be a text")
+    return value
+
+
+def name(value: Any, place: str) -> str:  # noqa: ANN401
+    """Return a non-empty text: a name or an id."""
+    if not text(value, place):
+        raise BadRequest(f"{place} must not be empty")
+    return str(value)
+
+
+def record(value: Any, place: str) -> JsonObject:  # noqa: ANN401
+    """Return an object."""
+    if not isinstance(value, dict):
+        raise BadRequest(f"{place} must be an object")
+    return value
+
+
+def entries(value: Any, place: str, most: int) -> Sequence[Any]:  # noqa: ANN401
+    """Return a list of bounded length."""
+    if not isinstance(value, list):
+        raise BadRequest(f"{place} must be a list")
+    if len(value) > most:
+        raise BadRequest(f"{place} has {len(value)} entries; at most {most} are accepted")
+    return value
+
+
+def flag(value: Any, place: str, missing: bool = False) -> bool:  # noqa: ANN401
+    """Return a boolean; ``missing`` for null."""
+    if value is None:
+        return missing
+    if not isinstance(value, bool):
+        raise BadRequest(f"{place} must be true or false")
+    return value
+
+
+def number(value: Any, place: str, most: float) -> float | None:  # noqa: ANN401
+    """Return a number from 0 to ``most``, or None for null."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise BadRequest(f"{place} must be a number from 0 to {most:g}")
+    return float(value)
+
+
+def whole(value: Any, place: str) -> int | None:  # noqa: ANN401
+    """Return a whole number above 0, or None for null."""
+    if value is None:
+        return None
+    if type(value) is not int or value < 1:
+        raise BadRequest(f"{place} must be a whole number above 0")
+    return value
+
+
+def one_of(value: Any, place: str, allowed: Collection[str]) -> str:  # noqa: ANN401
+    """Return one of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise BadRequest(f"{place} must be one of {', '.join(allowed)}")
+    return value
+
+
+def effort(value: Any, place: str) -> str:  # noqa: ANN401
+    """Return the reasoning effort; empty for null."""
+    return "" if value is None else one_of(value, place, EFFORTS)
+
+
+def stops(value: Any, place: str, most: int) -> tuple[str, ...]:  # noqa: ANN401
+    """Return stop sequences from a list, or from one text."""
+    if value is None:
+        return ()
+    given = [value] if isinstance(value, str) else entries(value, place, most)
+    return tuple(name(one, f"{place}[{at}]") for at, one in enumerate(given))
+
+
+def parts(value: Any, place: str, read: Callable[[JsonObject, str], str], gap: str = "") -> str:  # noqa: ANN401
+    """Return the text of content: a text, or a list of parts that ``read`` converts to texts."""
+    if isinstance(value, str):
+        return value
+    told = (
+        read(record(part, f"{place}[{at}]"), f"{place}[{at}]")
+        for at, part in enumerate(entries(value, place, MAX_MESSAGES))
+    )
+    return gap.join(told)
+
+
+def no_media(kind: object, place: str) -> BadRequest:
+    """Return the refusal of a content part that holds no text."""
+    shown = str(kind)[:40]
+    return BadRequest(
+        f"{place}: only text is accepted, not {shown!r}; files and media, by URL or inline, are not offered here",
+        "unsupported_content",
+    )
+
+
+def schema(value: Any, place: str) -> JsonObject:  # noqa: ANN401
+    """Return an object that any JSON library can write."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [child for parent in level for child in _children(parent)]
+        if not level:
+            return record(value, place)
+    raise BadRequest(f"{place} is nested deeper than {MAX_DEPTH}")
+
+
+def tools(value: Any, read: Callable[[JsonObject, str], Tool]) -> tuple[Tool, ...]:  # noqa: ANN401
+    """Return the tools of a request, no two with the same name."""
+    if value is None:
+        return ()
+    found: dict[str, Tool] = {}
+    for at, given in enumerate(entries(value, "tools", MAX_TOOLS)):
+        tool = read(record(given, f"tools[{at}]"), f"tools[{at}]")
+        if tool.name in found:
+            raise BadRequest(f"tools[{at}]: there is another tool of the name {tool.name[:80]!r}")
+        found[tool.name] = tool
+    return tuple(found.values())
+
+
+def choice(word: str, offered: Sequence[Tool]) -> str:
+    """Return a choice ``auto``, ``none``, ``required`` or ``tool:NAME`` that the offered tools can satisfy."""
+    if word == "required" and not offered:
+        raise BadRequest("tool_choice demands a call, but there are no tools")
+    if word.startswith("tool:") and word[5:] not in {tool.name for tool in offered}:
+        raise BadRequest(f"tool_choice names {word[5:85]!r}, which is not among the tools")
+    return word
+
+
+def _children(value: Any) -> Sequence[Any]:  # noqa: ANN401
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _no_constant(written: str) -> None:
+    raise ValueError(f"{written} is not JSON")
+
+
+def _finite(written: str) -> float:
+    value = float(written)
+    if not math.isfinite(value):
+        raise ValueError(f"{written} is too large")
+    return value

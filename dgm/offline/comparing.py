@@ -1,0 +1,41 @@
+"""Writes an issue about an agent from several that are quoted: what a better relative changed comes first."""
+
+import re
+from collections.abc import Mapping
+
+from dgm.messages import Request
+from dgm.offline import diagnosing, quoted
+from dgm.offline.catalogue import CATALOGUE
+from dgm.offline.edits.kind import Kind
+
+_RELATIVE = re.compile(r"agent (\d+): (?:what was changed and why|the change)")
+
+
+def answer(request: Request) -> str:
+    """The issue as JSON with a word before it; a pure function of the request."""
+    text = quoted.question(request)
+    parts = quoted.parts(text)
+    ideas = taken_over(parts)
+    if not ideas:
+        return diagnosing.issue(text, parts, "failed: the agent's ")
+    kind = quoted.drawn({kind: kind.weight for kind in ideas}, text)
+    return quoted.issue(
+        f"A relative (agent {ideas[kind]}) solves what this agent does not; it differs in what was changed in it.",
+        "The agent lacks what a relative has that solves more.",
+        kind,
+    )
+
+
+def taken_over(parts: Mapping[str, str]) -> dict[Kind, str]:
+    """Ideas of relatives that the agent's source lacks, each with the relative's number.
+
+    A relative's idea is known by the words in which its maker gave the reason for it.
+    """
+    found: dict[Kind, str] = {}
+    for title, told in parts.items():
+        relative = _RELATIVE.fullmatch(title)
+        if relative:
+            said = " ".join(told.split())
+            found |= {kind: relative[1] for kind in CATALOGUE if kind.rationale in said and kind not in found}
+    lacking = quoted.applicable(found, quoted.source(parts))
+    return {kind: found[kind] for kind in lacking}

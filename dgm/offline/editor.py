@@ -1,0 +1,188 @@
+"""Improving an agent's source: what to do next in an ``improve`` conversation.
+
+The model reads the source as far as the scaffold shows it, makes one change of the catalogue hunk by hunk
+with the scaffold's own tools, checks that the agent still starts, and puts the change back if it does not.
+Which change it makes is drawn from a hash of the problem and the source: the same conversation always gets
+the same answer.
+"""
+
+import functools
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from dgm.offline import merging, wishes
+from dgm.offline.catalogue import CATALOGUE
+from dgm.offline.edits.kind import Kind, Signal
+from dgm.offline.edits.reading import LIST, OVERVIEW, Gap, missing, read, show
+from dgm.offline.knowledge import Conversation, Step
+from dgm.offline.moves import Decision, Edit, Run
+
+MOST_RAISED = 2.5
+MAX_ROUNDS = 60
+MAX_CHANGES = 2
+
+_CHECK = "python3 -m agent --check"
+
+
+def decide_edit(conversation: Conversation) -> Decision:
+    """The next step of an improvement; no moves where it is finished or cannot go on."""
+    asked = wishes.read(conversation.problem)
+    files = read(conversation, asked.open)
+    if not files:
+        return _look(conversation)
+    done = [step.move for step in conversation.steps if isinstance(step.move, Edit) and step.done]
+    wanted = missing(files)
+    if wanted and not done:
+        return _read_on(conversation, wanted)
+    if wanted:
+        return _finish_blindly(conversation)
+    source = {path: shown.text for path, shown in files.items()}
+    if asked.open or asked.broken:
+        return _merge(conversation, source)
+    return _change(conversation, source)
+
+
+def _look(conversation: Conversation) -> Decision:
+    for command in (OVERVIEW, LIST):
+        if not any(step.move == Run(command) for step in conversation.steps):
+            return Decision("I look at the agent's source.", (Run(command),))
+    return Decision("DONE. Rationale: no Python source was found, so nothing was changed.")
+
+
+def _read_on(conversation: Conversation, wanted: Mapping[str, Gap]) -> Decision:
+    if len(conversation.steps) >= MAX_ROUNDS:
+        return Decision("DONE. Rationale: the source could not be read, so nothing was changed.")
+    move = show(wanted)
+    stuck = [step for step in conversation.steps if step.move == move]
+    if len(stuck) >= 2 and len(wanted) > 1:
+        # What is cut from a long output may never show this part: ask for one file alone.
+        path = sorted(wanted)[len(conversation.steps) % len(wanted)]
+        move = show({path: wanted[path]})
+    return Decision("I read the rest of the source.", (move,))
+
+
+def _finish_blindly(conversation: Conversation) -> Decision:
+    """What to do when an edit was made, but the source it was made from is not remembered any more."""
+    check = Run(_check_command(conversation))
+    if any(step.move == check for step in conversation.steps):
+        return Decision("DONE. Rationale: a change of which the beginning was lost from sight.")
+    return Decision("I check that the agent still starts.", (check,))
+
+
+def _change(conversation: Conversation, source: Mapping[str, str]) -> Decision:
+    steps = [step for step in conversation.steps if _is_work(step, conversation)]
+    check = Run(_check_command(conversation))
+    for kind in ranking(conversation.problem, source)[:MAX_CHANGES]:
+        hunks = kind.apply(source) or ()
+        for hunk in hunks:
+            if not steps:
+                return Decision(f"{kind.rationale} I make this change: {kind.name}.", (hunk,))
+            if not steps.pop(0).done:
+                return Decision("DONE. Rationale: the change could not be made with these tools.")
+        if not steps:
+            return Decision("I check that the agent still starts.", (check,))
+        if _passed(steps.pop(0)):
+            return Decision(f"DONE.\nRationale: {kind.rationale} ({kind.name}){_general(conversation)}")
+        for hunk in reversed(hunks):
+            if not steps:
+                back = Edit(hunk.path, hunk.new, hunk.old)
+                return Decision("The agent does not start: I put the change back.", (back,))
+            steps.pop(0)
+    return Decision("DONE. Rationale: nothing was changed, since what was tried did not start.")
+
+
+def _general(conversation: Conversation) -> str:
+    """The line that is asked for where only some definitions may be changed."""
+    if wishes.read(conversation.problem).allowed is None:
+        return ""
+    return "\nGeneral: it changes how the agent works on every problem, and speaks of none."
+
+
+def _merge(conversation: Conversation, source: Mapping[str, str]) -> Decision:
+    """Makes the two sides one in every file, or leaves the first one's where the agent would not start."""
+    steps = [step for step in conversation.steps if _is_work(step, conversation)]
+    found = merging.settlements(source)
+    for told, edits in (
+        ("I make one of what stands between the markers.", [Edit(s.path, s.old, s.new) for s in found]),
+        (
+            "The agent does not start: I keep the first one's lines.",
+            [Edit(s.path, s.new, s.ours) for s in found if s.new != s.ours],
+        ),
+    ):
+        for edit in edits:
+            if not steps:
+                return Decision(told, (edit,))
+            if not steps.pop(0).done:
+                return Decision("DONE. Rationale: the two could not be made one with these tools.")
+        if not steps:
+            return Decision("I check that the agent still starts.", (Run(_check_command(conversation)),))
+        if _passed(steps.pop(0)):
+            return Decision(f"DONE.\nRationale: {_united(found)}")
+        if not edits:
+            break
+    return Decision("DONE. Rationale: the two halves do not go together.")
+
+
+def _united(found: Sequence[merging.Settlement]) -> str:
+    where = ", ".join(one.path for one in found) or "no file"
+    return f"Both agents' changes in one program; what was in conflict in {where} is settled."
+
+
+def _is_work(step: Step, conversation: Conversation) -> bool:
+    return isinstance(step.move, Edit) or step.move == Run(_check_command(conversation))
+
+
+def _passed(step: Step) -> bool:
+    text = step.result or ""
+    return not re.search(r"Traceback|Error\b|exit status [1-9]|error:", text)
+
+
+def _check_command(conversation: Conversation) -> str:
+    found = re.search(r"`([^`\n]{3,120} --check)`", conversation.problem)
+    return found[1] if found else _CHECK
+
+
+def ranking(problem: str, source: Mapping[str, str]) -> list[Kind]:
+    """The kinds of change that apply, in the order in which a weighted draw without replacement takes them.
+
+    What the problem rules out is left out, and what it proposes comes first.
+
+    Args:
+        problem: the text of the task; counts such as ``step limit reached: 7 of 12`` raise weights, absolute
+            paths and decimal fractions do not count.
+        source: the agent's files.
+    """
+    settled = re.sub(r"/[\w./-]+|\d+\.\d+", "", problem)
+    parts = [" ".join(settled.split()), *(text for item in sorted(source.items()) for text in item)]
+    key = "\0".join(parts)
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+    raised = signals(problem)
+    found = [(_turn(digest, kind, raised), kind.name, kind) for kind in _applicable(tuple(source.items()))]
+    drawn = [kind for _, _, kind in sorted(found, key=lambda row: row[:2])]
+    return wishes.wanted(drawn, wishes.read(problem), source)
+
+
+@functools.lru_cache(maxsize=8)
+def _applicable(source: tuple[tuple[str, str], ...]) -> tuple[Kind, ...]:
+    """The kinds that find something to change: each step of a conversation asks about the same source again."""
+    files = dict(source)
+    return tuple(kind for kind in CATALOGUE if kind.transform(files))
+
+
+def _turn(digest: str, kind: Kind, raised: Mapping[Signal, float]) -> float:
+    """An exponential waiting time: the least of several falls to each kind in proportion to its weight."""
+    drawn = int.from_bytes(hashlib.sha256(f"{digest} {kind.name}".encode()).digest()[:6], "big")
+    weight = kind.weight * max((raised.get(signal, 1.0) for signal in kind.raised_by), default=1.0)
+    return -math.log((drawn + 1) / (2**48 + 1)) / weight
+
+
+def signals(text: str) -> dict[Signal, float]:
+    """How much each signal of the evidence raises a weight: up to 2.5 where all failures show it."""
+    found: dict[Signal, float] = {}
+    for signal in Signal:
+        match = re.search(rf"{re.escape(signal.value)}: (\d{{1,6}}) of (\d{{1,6}})", text, re.IGNORECASE)
+        if match and int(match[2]):
+            found[signal] = 1 + (MOST_RAISED - 1) * min(1.0, int(match[1]) / int(match[2]))
+    return found

@@ -1,0 +1,71 @@
+"""What a kind of change is: a transformation with its expected worth, its likelihood and its reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dgm.offline.edits.source import Files, Transform, edits
+from dgm.offline.moves import Edit
+
+
+class Group(StrEnum):
+    """What is to be expected of a kind of change."""
+
+    HELPFUL = "helpful"
+    CONDITIONAL = "conditional"
+    NEUTRAL = "neutral"
+    HARMFUL = "harmful"
+
+
+class Signal(StrEnum):
+    """What the evidence of a parent's failures can show, in the words of the ``improve`` problem's digest."""
+
+    LIMIT = "step limit reached"
+    TRUNCATED = "output truncated"
+    WRONG = "said DONE but wrong"
+    CRASHED = "crashed"
+    EMPTY = "empty patch"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of change."""
+
+    name: str
+    group: Group
+    weight: float
+    rationale: str
+    """One sentence, shown with the child."""
+    transform: Transform
+    raised_by: frozenset[Signal] = frozenset()
+
+    def apply(self, files: Files) -> tuple[Edit, ...] | None:
+        """The replacements that make this change, in order; ``None`` where it does not apply (any more)."""
+        changed = self.transform(files)
+        found = edits(files, changed) if changed else ()
+        return found or None
+
+
+def applied(files: Mapping[str, str], changes: tuple[Edit, ...]) -> dict[str, str]:
+    """The files after some replacements.
+
+    Raises:
+        ValueError: a text to replace does not occur exactly once.
+    """
+    now = dict(files)
+    for change in changes:
+        if now[change.path].count(change.old) != 1:
+            raise ValueError(f"{change.path}: expected one occurrence of {change.old!r}")
+        now[change.path] = now[change.path].replace(change.old, change.new)
+    return now
+
+
+Row = tuple[str, float, Transform, str, tuple[Signal, ...]]
+"""Name, weight, transformation, rationale, and the signals that raise the weight."""
+
+
+def kinds(group: Group, *rows: Row) -> tuple[Kind, ...]:
+    """Kinds of one group, from rows."""
+    return tuple(
+        Kind(name, group, weight, why, change, frozenset(by)) for name, weight, change, why, by in rows
+    )

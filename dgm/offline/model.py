@@ -1,0 +1,92 @@
+"""The offline model behind the ``Model`` protocol: a pure function of the request, run in a thread."""
+
+import asyncio
+import logging
+
+from dgm.domain import Usage
+from dgm.messages import Reply, Request, RequestRefused, Stop, ToolCall
+from dgm.offline import performing, solver, wire, writing
+from dgm.offline.knowledge import Conversation, fold
+from dgm.offline.moves import Decision
+
+_log = logging.getLogger(__name__)
+
+
+def decide(request: Request) -> Reply:
+    """The reply to a request: depends on nothing else, executes nothing.
+
+    Raises:
+        RequestRefused: too long, or without messages.
+    """
+    wire.check(request)
+    written = writing.decide(request)
+    if written is not None:
+        return _finished(request, written.say)
+    conversation = fold(request)
+    return _reply(request, conversation, _decision(conversation))
+
+
+class OfflineModel:
+    """A rule-based repair program that answers like a model.
+
+    Args:
+        strict: let an error while deciding escape, as tests want it; else it is logged and the answer is "DONE".
+    """
+
+    name = "offline"
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self._strict = strict
+
+    async def reply(self, request: Request) -> Reply:
+        """One answer.
+
+        Raises:
+            RequestRefused: too long, or without messages.
+        """
+        return await asyncio.to_thread(self._answer, request)
+
+    async def check(self) -> None:
+        """Always answers: it is part of this program."""
+
+    async def close(self) -> None:
+        """Has no connections."""
+
+    def _answer(self, request: Request) -> Reply:
+        try:
+            return decide(request)
+        except RequestRefused:
+            raise
+        except Exception:
+            if self._strict:
+                raise
+            _log.exception("the offline model could not decide")
+            return Reply("DONE", (), Stop.END, Usage(1))
+
+
+def _decision(conversation: Conversation) -> Decision:
+    if conversation.improving:
+        from dgm.offline import editor
+
+        return editor.decide_edit(conversation)
+    return solver.decide(conversation)
+
+
+def _reply(request: Request, conversation: Conversation, decision: Decision) -> Reply:
+    names = wire.identifiers(request.messages, len(decision.moves))
+    calls: list[ToolCall] = []
+    for move, name in zip(decision.moves, names, strict=True):
+        call = performing.perform(move, conversation.toolbox, conversation.files, name)
+        if call is not None:
+            calls.append(call)
+    if decision.moves and not calls:
+        return _finished(request, decision.say + " The tools do not allow it. DONE")
+    if not calls:
+        return _finished(request, decision.say)
+    output = len(decision.say) + sum(len(call.arguments) for call in calls)
+    usage = Usage(1, wire.size(request) // 4, output // 4)
+    return Reply(decision.say, tuple(calls), Stop.TOOL_CALLS, usage)
+
+
+def _finished(request: Request, text: str) -> Reply:
+    return Reply(text, (), Stop.END, Usage(1, wire.size(request) // 4, len(text) // 4))

@@ -1,0 +1,100 @@
+"""The order in which candidates are tried: place × prior × symptom, with less for more of the same."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dgm.offline import localise, symptoms
+from dgm.offline.candidates import Candidate, candidates
+from dgm.offline.guidelines import Concept
+from dgm.offline.knowledge import Conversation
+from dgm.offline.localise import Evidence
+from dgm.offline.mutations.code import Unit
+from dgm.offline.statement import Statement
+from dgm.offline.units import surroundings, units
+
+_MOST_UNITS = 16
+_MOST = 1000
+"""Candidates that are put in order; the rest would never be tried."""
+_PLACE = 1.4
+"""How much more than the rest the place counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate and its score."""
+
+    candidate: Candidate
+    score: float
+
+
+def seen_units(conversation: Conversation) -> tuple[Unit, ...]:
+    """Every unit seen to its end in a file that is not a test, by path and line."""
+    paths = sorted(path for path in conversation.files if path.endswith(".py") and not localise.is_test(path))
+    return tuple(unit for path in paths for unit in units(conversation.files[path]))
+
+
+def ranked(conversation: Conversation, problem: Statement, evidence: Evidence) -> list[Ranked]:
+    """All candidates, best first; ties by (path, line, operator, text)."""
+    found = seen_units(conversation)
+    scores = localise.score_units(found, problem, evidence)
+    words = problem.text + "\n" + "\n".join(evidence.messages[:4])
+    plain: list[Ranked] = []
+    suspicious = sorted(found, key=lambda unit: (-scores[unit], unit.path, unit.first))[:_MOST_UNITS]
+    for unit in suspicious:
+        mates = tuple(other for other in found if other.path == unit.path)
+        weights: dict[int, float] = {}
+        for candidate in candidates(unit, surroundings(unit, mates)):
+            line = candidate.line
+            if line not in weights:
+                weights[line] = localise.line_weight(unit, line, problem, evidence)
+            change = candidate.change
+            factor = symptoms.factor(words, change.operator) * _exceptional(candidate, problem, evidence)
+            plain.append(Ranked(candidate, scores[unit] ** _PLACE * weights[line] * change.prior * factor))
+    if len(plain) > _MOST:
+        least = sorted(item.score for item in plain)[-_MOST]
+        plain = [item for item in plain if item.score >= least]
+    plain.sort(key=lambda item: _key(item, conversation.hot))
+    return _discounted(plain, conversation)
+
+
+def _exceptional(candidate: Candidate, problem: Statement, evidence: Evidence) -> float:
+    """An exception that was seen, or that is asked for, speaks for a change that names it."""
+    if candidate.change.operator != "exception":
+        return 1.0
+    names = re.findall(r"\w+", candidate.change.text)
+    seen = [message.split(":")[0].split(".")[-1] for message in evidence.messages]
+    if any(name in seen for name in names):
+        return 4.0
+    wanted = problem.example.expected.split(".")[-1] if problem.example and problem.example.raises else ""
+    if wanted in names or any(name in problem.names for name in names):
+        return 3.0
+    return 0.6
+
+
+def _discounted(plain: Sequence[Ranked], conversation: Conversation) -> list[Ranked]:
+    """Further candidates of one (line, operator) and of one line count for less."""
+    wide = conversation.has(Concept.MORE_FIXES)
+    same, row = (0.4, 0.85) if wide else (0.55, 0.92)
+    kinds: dict[tuple[str, int, str], int] = {}
+    lines: dict[tuple[str, int], int] = {}
+    found: list[Ranked] = []
+    for item in plain:
+        place = (item.candidate.unit.path, item.candidate.line)
+        kind = (*place, item.candidate.change.operator.split()[0])
+        times, before = kinds.get(kind, 0), lines.get(place, 0)
+        kinds[kind], lines[place] = times + 1, before + 1
+        found.append(Ranked(item.candidate, item.score * same**times * row**before))
+    found.sort(key=lambda item: _key(item, conversation.hot))
+    return found
+
+
+def _key(item: Ranked, hot: bool) -> tuple[object, ...]:
+    candidate = item.candidate
+    change = candidate.change
+    place = (candidate.unit.path, candidate.line, change.operator, change.text, change.start, change.end)
+    if hot:
+        mixed = hashlib.sha256(candidate.mark.encode()).hexdigest()
+        return (-float(f"{item.score:.1g}"), mixed, *place)
+    return (-item.score, *place)

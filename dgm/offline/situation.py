@@ -1,0 +1,93 @@
+"""A conversation with what follows from it: the problem parsed, the evidence, the candidates that are left."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from dgm.offline import localise, rank, reading, reproduction, statement
+from dgm.offline.capabilities import ToolRole
+from dgm.offline.guidelines import Concept
+from dgm.offline.knowledge import Conversation
+from dgm.offline.localise import Evidence
+from dgm.offline.moves import Edit, Move, RunTests
+from dgm.offline.rank import Ranked
+from dgm.offline.statement import Statement
+from dgm.offline.trial import Trial, trials
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A conversation with what follows from it, each part computed once at most."""
+
+    conversation: Conversation
+
+    @cached_property
+    def problem(self) -> Statement:
+        """The statement, parsed."""
+        return statement.read(self.conversation.problem)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What runs showed."""
+        return localise.gather(self.conversation)
+
+    @cached_property
+    def trial(self) -> Trial:
+        """How the present candidate fares."""
+        return self.trials[-1] if self.trials else Trial()
+
+    @cached_property
+    def trials(self) -> list[Trial]:
+        """How each candidate so far has fared."""
+        return trials(self.conversation)
+
+    @cached_property
+    def order(self) -> list[str]:
+        """Files, most suspicious first."""
+        return reading.file_order(self.conversation, self.problem, self.evidence)
+
+    @cached_property
+    def everything(self) -> list[Ranked]:
+        """All candidates, best first."""
+        return rank.ranked(self.conversation, self.problem, self.evidence)
+
+    @cached_property
+    def left(self) -> list[Ranked]:
+        """Candidates not tried yet, best first."""
+        tried = self.conversation.tried
+        return [item for item in self.everything if item.candidate.mark not in tried]
+
+    @property
+    def moves(self) -> list[Move | None]:
+        """Everything done so far."""
+        return [step.move for step in self.conversation.steps]
+
+    def reproduced(self) -> bool:
+        """Whether the example's script was run and said how it went."""
+        return any(reproduction.outcome(step.result or "") is not None for step in self.conversation.steps)
+
+    def targets(self) -> tuple[str, ...]:
+        """What to test after an edit: everything, unless that was too much to see or is not wanted."""
+        cut = any(isinstance(move, RunTests) and move.targets for move in self.moves)
+        known = self.evidence.failing[:3]
+        if known and RunTests(known) in self.moves:
+            return known
+        return self.narrow() if cut or self.has(Concept.TARGETED) else ()
+
+    def narrow(self) -> tuple[str, ...]:
+        """The test modules that matter: those of the known failures, or else the one that fits best."""
+        edited = [s.move.path for s in self.conversation.steps if s.done and isinstance(s.move, Edit)]
+        found = reading.test_modules(self.conversation, self.problem, self.evidence, edited[-1:])
+        failing = {name.rsplit(".", 2)[0] for name in self.evidence.failing}
+        return tuple(name for name in found[:3] if name in failing) or tuple(found[:1])
+
+    def has(self, concept: Concept) -> bool:
+        """Whether the system text asks for this."""
+        return self.conversation.has(concept)
+
+    def shell(self) -> bool:
+        """Whether commands can be run."""
+        return ToolRole.SHELL in self.conversation.toolbox
+
+    def tested(self) -> bool:
+        """Whether a run of tests was asked for and answered before now."""
+        return any(isinstance(s.move, RunTests) and s.result is not None for s in self.conversation.steps)

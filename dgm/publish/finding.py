@@ -1,0 +1,115 @@
+"""Search for a run by what a person types: a path, a name under ``./archive`` or ``$DGM_ARCHIVE``, or a packed run.
+
+A packed run is read from a copy in the user's cache. The copy is made once per content of the file; the file is never
+written.
+"""
+
+import difflib
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from dgm.errors import UserError
+from dgm.paths import asset, cache_folder
+from dgm.publish.container import SUFFIX
+
+EXAMPLE = "example"
+"""Name of the shipped recorded run, unless a run of the user's has this name."""
+
+
+def find_run(
+    name: str,
+    *,
+    write: bool = False,
+    here: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Path:
+    """Return the folder of a run; for a packed run, the folder of its unpacked copy.
+
+    Args:
+        name: as typed.
+        write: whether the run is to be changed, which is impossible for a packed run.
+        here: the working folder.
+        environment: the environment in which ``DGM_ARCHIVE`` is looked up.
+
+    Raises:
+        UserError: there is no such run (suggests the nearest name), or it is packed and to be written.
+        ArchiveCorrupt: the run is packed, and the file is damaged.
+    """
+    place = locate(name, here=here, environment=environment)
+    if place.is_dir():
+        return place
+    if write:
+        raise UserError(f"{name} is packed, and only read; unpack it first: dgm archive unpack {name}")
+    return _unpacked(place)
+
+
+def find_packed(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the file of a packed run.
+
+    Raises:
+        UserError: there is no such run, or it is not packed.
+    """
+    place = locate(name, here=here, environment=environment)
+    if place.is_dir():
+        raise UserError(f"{place}: is a run, not a packed one; give the path of a {SUFFIX} file")
+    return place
+
+
+def locate(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of a run, or the file of a packed one; raises like ``find_run``."""
+    folders = list(archive_folders(here, environment))
+    candidates = [Path(here or Path.cwd(), name), *(folder / name for folder in folders)]
+    for candidate in candidates:
+        if (candidate / "run.json").is_file() or (name.endswith(SUFFIX) and candidate.is_file()):
+            return candidate
+    shipped = asset("archive", EXAMPLE, EXAMPLE + SUFFIX)
+    if name == EXAMPLE and shipped.is_file():
+        return shipped
+    known = [path.name for folder in folders for path in runs_in(folder)]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if near:
+        hint = f"did you mean {near[0]!r}?"
+    else:
+        places = " or ".join(str(folder) for folder in folders)
+        hint = f"known in {places}: {', '.join(sorted(known)) or 'none'}"
+    raise UserError(f"no run {name!r}; {hint}")
+
+
+def archive_folders(here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Iterator[Path]:
+    """Yield the folders in which runs are searched for, in order; new runs are made in the first."""
+    if environment.get("DGM_ARCHIVE"):
+        yield Path(environment["DGM_ARCHIVE"])
+    yield Path(here or Path.cwd(), "archive")
+
+
+def runs_in(folder: Path) -> Iterator[Path]:
+    """Yield the runs directly below a folder, ordered by name."""
+    if folder.is_dir():
+        yield from (path for path in sorted(folder.iterdir()) if (path / "run.json").is_file())
+
+
+def packed_copies() -> Path:
+    """Return the folder of the unpacked copies of packed runs."""
+    return cache_folder("packed")
+
+
+def _unpacked(file: Path) -> Path:
+    from dgm.publish.unpacking import read_manifest, unpack
+
+    try:
+        with file.open("rb") as data:
+            digest = hashlib.file_digest(data, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from error
+    folder = packed_copies() / digest / read_manifest(file).run
+    folder.parent.mkdir(exist_ok=True)
+    if not (folder / "run.json").is_file():
+        try:
+            unpack(file, folder)
+        except UserError:
+            # Another process was faster; the folder appears whole.
+            if not (folder / "run.json").is_file():
+                raise
+    return folder

@@ -1,0 +1,255 @@
+"""A run as one publishable file: equal runs give equal bytes, without keys and without personal paths.
+
+The log is append-only, and an event's data is on disk before the event. So all events up to any one are a consistent
+run, and a run can be packed while it is written. Traces that no such event names are left out. The log is rewritten
+instead of copied. Its bodies change where something is replaced, and a copy's pages would reveal the writer's history.
+``container`` defines the file format.
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import re
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from dgm import __version__
+from dgm.archive.exchange import base_of
+from dgm.archive.git_process import GitObjects, run_git
+from dgm.archive.history import unborn
+from dgm.archive.lock import unwritable
+from dgm.archive.objects import make_repository, parse_tree
+from dgm.archive.run import Run
+from dgm.archive.schema import SCHEMA
+from dgm.archive.store import Row
+from dgm.archive.traces import Traces
+from dgm.domain import CommitId, Digest
+from dgm.errors import ArchiveCorrupt, DgmError, UserError
+from dgm.publish.container import MEMBER, SUFFIX, Manifest, describe, write_container
+from dgm.publish.scrubbing import Grade, Needle, Scrubber, Surroundings
+
+_HOLDOUT = "holdout"
+_ASKING = ("model_called", "call_started", "call_booked")
+"""Kinds of events that name the trace of a request, which may build on other requests."""
+_PACK_OBJECTS = ("pack-objects", "--stdout", "--revs", "--quiet")
+_ALWAYS_ALIKE = ("--threads=1", "--no-reuse-delta", "--no-reuse-object")
+
+
+def pack(folder: Path, file: Path, surroundings: Surroundings, *, force_agents: bool = False) -> Manifest:
+    """Pack the run in ``folder`` into the new file ``file``, which appears completely or not at all.
+
+    Args:
+        folder: the run; a process may write it meanwhile.
+        file: the path of the new file; ends in ``.dgm``.
+        surroundings: the facts about this machine that must not be published.
+        force_agents: publish agents unchanged even if their source holds something personal or something that looks
+            like a key. A source that holds a secret of this environment is refused nevertheless.
+
+    Raises:
+        UserError: the file exists, or an agent cannot be published; names agent, file and line.
+        ArchiveCorrupt: a part of the run is missing or damaged.
+    """
+    if file.suffix != SUFFIX:
+        raise UserError(f"{file}: a packed run's name ends in {SUFFIX}")
+    _refuse_existing(file)
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{file.name}.", dir=file.parent) as scratch:
+            manifest = _draft(folder, Path(scratch, "run"), surroundings, force_agents)
+            write_container(Path(scratch, "pack"), Path(scratch, "run"), manifest)
+            _refuse_existing(file)
+            Path(scratch, "pack").replace(file)
+    except DgmError:
+        raise
+    except OSError as error:
+        raise unwritable(file, error) from error
+    return manifest
+
+
+def _refuse_existing(file: Path) -> None:
+    if file.exists():
+        raise UserError(f"{file}: already exists; choose another name or delete it")
+
+
+def _draft(folder: Path, draft: Path, surroundings: Surroundings, force_agents: bool) -> Manifest:
+    scrubber = Scrubber(surroundings.needles(_paths_of(folder), _places(folder)))
+    least = Grade.SECRET if force_agents else Grade.PERSONAL
+    # The examination first: the search is read later, so it has all agents that the examination names.
+    examined = (folder / _HOLDOUT / "run.json").exists()
+    counts = {}
+    if examined:
+        held = _Part(folder / _HOLDOUT, draft / _HOLDOUT, scrubber, least).write()
+        counts = {f"holdout_{name}": count for name, count in held.items()}
+    counts = {**_Part(folder, draft, scrubber, least).write(), **counts}
+    with Run.open(draft) as made:
+        run_id = str(made.config.get("id", ""))
+    names = [path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()]
+    members = describe(draft, [name for name in names if MEMBER.fullmatch(name)])
+    name = folder.resolve().name
+    return Manifest(__version__, name, run_id, counts, scrubber.replaced, members)
+
+
+def _paths_of(folder: Path) -> list[str]:
+    return list(dict.fromkeys((str(folder.absolute()), str(folder.resolve()))))
+
+
+def _places(folder: Path) -> list[str]:
+    """Return the absolute paths in the settings."""
+    with Run.open(folder) as run:
+        every = [run.config.get("settings", {}), *(change for _, change in run.tree.changes)]
+    tables = [settings for settings in every if isinstance(settings, dict)]
+    values = [settings.get(name) for settings in tables for name in ("benchmark", "seed_agent")]
+    return [value for value in values if isinstance(value, str) and value.startswith("/")]
+
+
+class _Part:
+    """A run, or the examination in it, being copied into a folder that will be packed."""
+
+    def __init__(self, folder: Path, draft: Path, scrubber: Scrubber, least: Grade) -> None:
+        self._folder = folder
+        self._draft = draft
+        self._scrubber = scrubber
+        self._least = least
+        self._names: dict[Digest, Digest] = {}
+
+    def write(self) -> Mapping[str, int]:
+        """Write the cleaned copy; return the numbers of events, agents and traces."""
+        self._draft.mkdir(parents=True, exist_ok=True)
+        frozen = self._scrubber.clean((self._folder / "run.json").read_bytes())
+        (self._draft / "run.json").write_bytes(frozen)
+        with Run.open(self._folder) as run:
+            agents = [agent.commit for agent in run.tree.agents]
+            named = {f"agents/{agent}": commit for agent, commit in enumerate(agents)}
+            waiting = {f"waiting/{action}": child.commit for action, child in unborn(run).items()}
+            self._check_sources(run.name, {**named, **waiting})
+            rows = itertools.islice(run.store.rows(), run.tree.seq)
+            _write_log(self._draft / "events.db", (self._row(row, run.traces) for row in rows))
+            events = run.tree.seq
+        self._write_repository({**named, **waiting})
+        traces = len(set(self._names.values()))
+        return {"events": events, "agents": len(agents), "traces": traces}
+
+    def _row(self, row: Row, traces: Traces) -> Row:
+        seq, at, kind, action, body = row
+        named = _traces_of(json.loads(body))
+        asks = kind in _ASKING
+        clean = self._scrubber.clean(body.encode()).decode()
+        for key, digest in named:
+            renamed = self._rename(digest, traces, chained=asks and key == "request")
+            clean = clean.replace(f'"{digest}"', f'"{renamed}"')
+        return seq, at, kind, action, clean
+
+    def _rename(self, digest: Digest, traces: Traces, *, chained: bool) -> Digest:
+        """Write the cleaned trace after the traces that it builds on; return its new name."""
+        waiting: list[tuple[Digest, bytes]] = []
+        following: Digest | None = digest
+        while following and following not in self._names:
+            data = traces.get(following)
+            waiting.append((following, data))
+            following = _base(following, data) if chained else None
+        while waiting:
+            name, data = waiting.pop()
+            clean = self._scrubber.clean(data)
+            base = _base(name, data) if chained else None
+            if base:
+                # In canonical JSON, "base" is the first key.
+                clean = clean.replace(f'"{base}"'.encode(), f'"{self._names[base]}"'.encode(), 1)
+            self._names[name] = self._keep(clean)
+        return self._names[digest]
+
+    def _keep(self, data: bytes) -> Digest:
+        """Store a trace uncompressed: compressing the whole pack finds what traces have in common."""
+        digest = Digest(hashlib.sha256(data).hexdigest())
+        path = self._draft / "traces" / digest[:2] / f"{digest[2:]}.z"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(zlib.compress(data, 0))
+        return digest
+
+    def _check_sources(self, run: str, named: Mapping[str, CommitId]) -> None:
+        seen: set[str] = set()
+        with GitObjects(self._folder / "agents.git") as objects:
+            for who, commit in named.items():
+                agent = who.removeprefix("agents/")
+                where = (
+                    f"agent {agent}"
+                    if agent.isdecimal()
+                    else f"the child that a person was asked about ({who})"
+                )
+                for name, data in _new_files(objects, objects.tree_of(commit), seen):
+                    head = os.fsencode(name) + b"\n"
+                    found = self._scrubber.first(head + data, self._least)
+                    if found:
+                        line = (head + data).count(b"\n", 0, found[1])
+                        raise _unpublishable(f"{run}: {where}: {name}", line, found[0])
+
+    def _write_repository(self, named: Mapping[str, CommitId]) -> None:
+        repository = self._draft / "agents.git"
+        make_repository(repository)
+        refs = sorted((f"refs/heads/{who}", commit) for who, commit in named.items())
+        lines = [
+            "# pack-refs with: peeled fully-peeled sorted ",
+            *(f"{commit} {ref}" for ref, commit in refs),
+        ]
+        (repository / "packed-refs").write_text("\n".join(lines) + "\n")
+        if not named:
+            return
+        wanted = "".join(f"{commit}\n" for commit in dict.fromkeys(named.values())).encode()
+        packed = run_git(self._folder / "agents.git", *_PACK_OBJECTS, *_ALWAYS_ALIKE, given=wanted)
+        (repository / "objects" / "pack" / f"pack-{packed[-20:].hex()}.pack").write_bytes(packed)
+
+
+def _write_log(path: Path, rows: Iterator[Row]) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=OFF")
+        connection.execute("PRAGMA synchronous=OFF")
+        connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+        connection.execute("COMMIT")
+        connection.execute("VACUUM")
+
+
+def _traces_of(body: Mapping[str, Any]) -> list[tuple[str, Digest]]:
+    """Return the traces that an event's body names, as pairs of key and digest."""
+    named = [(key, body[key]) for key in ("request", "reply") if key in body]
+    named += body.get("traces", {}).items()
+    return [(key, Digest(value)) for key, value in named if re.fullmatch(r"[0-9a-f]{64}", str(value))]
+
+
+def _base(name: Digest, data: bytes) -> Digest | None:
+    try:
+        return base_of(data)
+    except (ValueError, AttributeError) as error:
+        raise ArchiveCorrupt(f"trace {name} is not a request: {error!r}") from error
+
+
+def _new_files(objects: GitObjects, root: str, seen: set[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a tree that are not in ``seen`` yet."""
+    waiting = [("", root)]
+    while waiting:
+        prefix, tree = waiting.pop()
+        for name, (mode, object_) in parse_tree(objects.get(tree, "tree")).items():
+            if object_ in seen:
+                continue
+            seen.add(object_)
+            if mode == 0o40000:
+                waiting.append((f"{prefix}{name}/", object_))
+            else:
+                yield prefix + name, objects.get(object_, "blob")
+
+
+def _unpublishable(where: str, line: int, needle: Needle) -> UserError:
+    what = f"{where}: {f'line {line}' if line else 'its name'} holds {needle.what}"
+    if needle.grade is Grade.SECRET:
+        return UserError(
+            f"{what}; such an agent cannot be published: change the secret, then unset it and pack again"
+        )
+    return UserError(
+        f"{what}, which cannot be replaced without changing the agent's commit; look at it, and publish it as it "
+        "is with --force-agents"
+    )

@@ -1,0 +1,99 @@
+"""Conversion of a packed run into an ordinary one: checked while it is read, and never left incomplete."""
+
+import hashlib
+import re
+import secrets
+import shutil
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from dgm.archive.git_process import run_git
+from dgm.archive.lock import unwritable
+from dgm.archive.objects import make_repository
+from dgm.archive.run import Run
+from dgm.errors import ArchiveCorrupt, DgmError, UserError
+from dgm.publish.container import MAX_IN_MEMORY, ContainerReader, Manifest, Member
+
+_REF = re.compile(rb"[0-9a-f]{40} refs/heads/(?:agents|waiting)/[0-9]{1,9}|#[^\n]*|")
+
+
+def read_manifest(file: Path) -> Manifest:
+    """Return the manifest of a packed run; raises like ``ContainerReader``."""
+    with ContainerReader(file) as packed:
+        return packed.manifest
+
+
+def unpack(file: Path, folder: Path) -> Manifest:
+    """Unpack a run to ``folder``, which appears only after all checks have passed.
+
+    Git's configuration and its index are created here and not taken from the file.
+
+    Raises:
+        UserError: the folder exists, the file is not a packed run, or a newer dgm made it.
+        ArchiveCorrupt: the file is damaged, or differs from its manifest; names the first fault.
+        Infrastructure: the disk is full or failing.
+    """
+    folder = folder.resolve()
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise UserError(f"{folder}: already exists; choose another folder")
+    draft = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with ContainerReader(file) as packed:
+            for member, content in packed.members():
+                _write(file, draft, member, content)
+            manifest = packed.manifest
+        _complete(file, draft)
+        draft.replace(folder)
+    except DgmError:
+        raise
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return manifest
+
+
+def _write(file: Path, draft: Path, member: Member, content: Iterator[bytes]) -> None:
+    path = draft / member.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".z":
+        path.write_bytes(zlib.compress(_trace(file, member, b"".join(content))))
+        return
+    with path.open("xb") as target:
+        for piece in content:
+            target.write(piece)
+
+
+def _trace(file: Path, member: Member, stored: bytes) -> bytes:
+    unzip = zlib.decompressobj()
+    try:
+        data = unzip.decompress(stored, MAX_IN_MEMORY)
+    except zlib.error as error:
+        raise ArchiveCorrupt(f"{file}: {member.name}: damaged ({error})") from error
+    *_, first, rest = member.name.removesuffix(".z").split("/")
+    if not unzip.eof or hashlib.sha256(data).hexdigest() != first + rest:
+        raise ArchiveCorrupt(f"{file}: {member.name}: its content is not what its name says")
+    return data
+
+
+def _complete(file: Path, draft: Path) -> None:
+    for part in (draft, draft / "holdout"):
+        if part != draft and not part.exists():
+            continue
+        missing = [name for name in ("run.json", "events.db", "agents.git") if not (part / name).exists()]
+        if missing:
+            raise ArchiveCorrupt(f"{file}: it holds no {missing[0]}")
+        (part / "traces").mkdir(exist_ok=True)
+        _complete_repository(file, part / "agents.git")
+        Run.open(part).close()
+
+
+def _complete_repository(file: Path, repository: Path) -> None:
+    refs = repository / "packed-refs"
+    if not refs.is_file() or not all(_REF.fullmatch(line) for line in refs.read_bytes().split(b"\n")):
+        raise ArchiveCorrupt(f"{file}: agents.git/packed-refs: not refs of agents")
+    make_repository(repository)
+    for packed in (repository / "objects" / "pack").glob("*.pack"):
+        run_git(repository, "index-pack", str(packed.resolve()))

@@ -1,0 +1,94 @@
+"""Replay of decisions: ask the policy every question of a run again, in one pass over the log."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dgm.analysis.budgets import Reason, room_for_evaluation
+from dgm.archive.events import ActionStarted, Recorded, RunStopped
+from dgm.archive.run import Run
+from dgm.archive.tree import Tree
+from dgm.config import Settings
+from dgm.domain import Action, ActionId
+from dgm.protocols import Needs, Policy
+from dgm.search.foreman import Foreman
+from dgm.search.loop import decision_stream
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One question that now has another answer."""
+
+    seq: int
+    """Number of the event that the question led to."""
+    action: ActionId
+    did: Action | None
+    """The run's action; None if the run ended because nothing was left to do."""
+    says: Action | None
+    """The policy's answer now; None if it would wait or end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """All questions of a run, asked again."""
+
+    asked: int
+    differing: int
+    first: Decision | None
+    """The first question that now has another answer."""
+    seconds: float
+
+
+def replay_decisions(
+    run: Run, policy: Policy, settings: Settings, needs: Mapping[str, Needs] | None = None
+) -> Decisions:
+    """Ask ``policy`` again what to do, once for each fresh start and for an end with nothing left to do.
+
+    A repeated action was the loop's choice, so it is no question. A policy that said to wait left no event.
+    Later questions are asked on the tree of the log, whatever the earlier answers.
+
+    Args:
+        run: open to read.
+        policy: a fresh one.
+        settings: of the run.
+        needs: of its operators, by name: evidence is chosen again, too.
+
+    Raises:
+        ArchiveCorrupt: an event cannot be read, or cannot follow what came before.
+    """
+    began = time.monotonic()
+    tree, foreman = Tree(), Foreman(run, settings, needs)
+    asked = differing = 0
+    first: Decision | None = None
+    for recorded in run.store.read():
+        question = _question(tree, recorded)
+        if question is not None:
+            action, did = question
+            says = _answer(tree, policy, settings, action)
+            if says is not None:
+                says = foreman.with_evidence(action, says, tree)
+            asked += 1
+            if says != did:
+                differing += 1
+                first = first or Decision(recorded.seq, action, did, says)
+        tree.apply(recorded)
+        if policy.keeps_state:
+            policy.observe(recorded)
+    return Decisions(asked, differing, first, time.monotonic() - began)
+
+
+def _question(tree: Tree, recorded: Recorded) -> tuple[ActionId, Action | None] | None:
+    match recorded.event:
+        case ActionStarted(action, what, again=False):
+            return action, what
+        case RunStopped(reason) if reason == Reason.NOTHING_LEFT.value:
+            return tree.next_action, None
+        case _:
+            return None
+
+
+def _answer(tree: Tree, policy: Policy, settings: Settings, action: ActionId) -> Action | None:
+    """Ask the policy as ``Search`` does; None if the budget has no room for one more evaluation."""
+    if not room_for_evaluation(tree):
+        return None
+    return policy.next(tree, decision_stream(settings.seed, action))

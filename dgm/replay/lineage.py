@@ -1,0 +1,104 @@
+"""Replay of one lineage: repeat its expansions from the seed on, and compare commit ids step by step."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dgm.analysis.lineage import Lineage
+from dgm.archive.run import Run
+from dgm.domain import ActionId, Agent, AgentId, Born, CommitId, Outcome, Stillborn
+from dgm.errors import Infrastructure
+from dgm.replay.findings import Divergence, Match, differing_files, from_gateway
+from dgm.replay.recording import Orders
+from dgm.worker.worker import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class StepAgain:
+    """One agent of the lineage, made again."""
+
+    agent: AgentId
+    action: ActionId
+    """0 for the seed: no action is performed, and its source is committed again."""
+    match: Match
+    commit: CommitId
+    """The recorded commit."""
+    again: CommitId | None
+    """The new commit; None if no child was born."""
+    divergence: Divergence | None
+    """Set unless ``match`` is ``SAME``."""
+    seconds: float
+
+
+async def replay_lineage(
+    run: Run,
+    leaf: AgentId,
+    workers: Mapping[ActionId, Worker],
+    on_step: Callable[[StepAgain], None] = lambda _: None,
+) -> list[StepAgain]:
+    """Make every agent from the seed to ``leaf`` again; each step starts from the recorded parent.
+
+    Args:
+        run: the recorded run, which is only read.
+        leaf: the last agent.
+        workers: from ``studio(run, …)``, for the action that made each agent of the lineage.
+        on_step: hears of each step when it is done.
+
+    Raises:
+        UserError: there is no such agent.
+        ArchiveCorrupt: something in the run is damaged.
+    """
+    lineage = Lineage(run.tree, leaf)
+    await asyncio.to_thread(lineage.verify, run)
+    # The settings that orders depend on never change in a run.
+    orders = Orders(run, workers[lineage.agents[0].action].settings)
+    steps = []
+    for agent in lineage.agents:
+        step = await _again(run, agent, workers[agent.action], orders)
+        on_step(step)
+        steps.append(step)
+    return steps
+
+
+async def _again(run: Run, agent: Agent, worker: Worker, orders: Orders) -> StepAgain:
+    began = time.monotonic()
+    outcome: Outcome | Infrastructure
+    try:
+        outcome = await _made(run, agent, worker, orders)
+    except Infrastructure as error:
+        outcome = error
+    again = outcome.commit if isinstance(outcome, Born) else None
+    match, divergence = await asyncio.to_thread(_compared, run, agent, worker, outcome)
+    return StepAgain(agent.id, agent.action, match, agent.commit, again, divergence, time.monotonic() - began)
+
+
+async def _made(run: Run, agent: Agent, worker: Worker, orders: Orders) -> Outcome:
+    if agent.action:
+        return await worker.perform(orders.expansion(agent.action))
+    parents = [run.tree.agents[parent].commit for parent in agent.parents]
+    source = await asyncio.to_thread(run.repository.source, agent.commit)
+    commit = await asyncio.to_thread(worker.run.repository.commit, source, parents)
+    return Born(agent.parents, agent.operator, commit, agent.rationale)
+
+
+def _compared(
+    run: Run, agent: Agent, worker: Worker, outcome: Outcome | Infrastructure
+) -> tuple[Match, Divergence | None]:
+    action = agent.action
+    match outcome:
+        case Infrastructure():
+            found = from_gateway(action, str(outcome))
+            if found:
+                return Match.DIFFERENT, found
+            return Match.NOT_PERFORMED, Divergence(action, f"the infrastructure failed: {outcome}")
+        case Born(commit=commit) if commit == agent.commit:
+            return Match.SAME, None
+        case Born(commit=commit):
+            repository = worker.run.repository
+            what = differing_files(run.repository.source(agent.commit), repository.source(commit))
+            return Match.DIFFERENT, Divergence(action, f"another commit: {what}")
+        case Stillborn(stage=stage, reason=reason):
+            return Match.DIFFERENT, Divergence(action, f"born then, stillborn now ({stage}): {reason}")
+        case _:
+            raise AssertionError("an expansion has no other outcome")

@@ -1,0 +1,73 @@
+"""A worker for replays: the usual sandboxes and gateway, with recorded replies behind them and no money."""
+
+import shutil
+import socket
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import Budget, Usage
+from dgm.gateway.lease import CallLimits
+from dgm.gateway.ledger import Ledger
+from dgm.gateway.server import Gateway, LendingRules
+from dgm.models.choose import drawing_of
+from dgm.models.dry_run import DryRun
+from dgm.models.pricing import FREE, Price, Prices
+from dgm.protocols import Benchmark, Operator, SandboxEngine
+from dgm.replay.recording import Beside, Recording, recorded_models
+from dgm.sandboxes import recipes
+from dgm.worker.worker import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """The engine, benchmark, operators and limits of a replay."""
+
+    engine: SandboxEngine
+    benchmark: Benchmark
+    operators: Mapping[str, Operator]
+    image: str
+    """Recipe of the sandboxes in which agents are checked and improve themselves."""
+    limits: CallLimits
+    """Limits on the model calls of one action, as in the run."""
+
+
+@asynccontextmanager
+async def studio(run: Run, settings: Settings, means: Means) -> AsyncIterator[Worker]:
+    """Open a worker that answers agents from the record of ``run``; nothing it makes outlives the context.
+
+    Raises:
+        Infrastructure: the sandboxes' engine failed.
+    """
+    labels = {"dgm.run": f"replay-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}
+    folder = Path(tempfile.mkdtemp(prefix="dgm-replay-"))
+    models = {**recorded_models(run, settings), "dry-run": DryRun()}
+    ledger = Ledger(_prices(settings, {model.name for model in models.values()}), Usage, Budget)
+    try:
+        rules = LendingRules(settings.models.aliases, drawing_of(settings))
+        async with Gateway(
+            folder / "gateway", Recording(run), models, ledger, means.limits, rules
+        ) as gateway:
+            yield Worker(
+                run=Beside(run, None, folder),
+                engine=means.engine,
+                gateway=gateway,
+                benchmark=means.benchmark,
+                operators=means.operators,
+                settings=settings,
+                spec=recipes.load(means.image).spec(labels),
+            )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        await means.engine.reap(labels)
+
+
+def _prices(settings: Settings, names: set[str]) -> Mapping[str, Price]:
+    """Return each model's price; it matters only if an action's money limit made the gateway refuse a call."""
+    prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
+    return {name: prices.of(name) if prices.knows(name) else FREE for name in names}

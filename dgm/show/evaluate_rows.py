@@ -1,0 +1,173 @@
+"""The report of an evaluation: tallies with intervals, by tag, in pairs, and the cost."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dgm.analysis.budgets import Ending
+from dgm.analysis.summary import spend_record, tally_record
+from dgm.domain import Task, Usage
+from dgm.evaluation.evaluating import Result, comparison
+from dgm.protocols import Benchmark
+from dgm.show.safe import neutral, one_line
+from dgm.show.words import interval_text, mcnemar_text, tally_text, usage_text
+
+REASON_WIDTH = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The subjects and the results of an evaluation."""
+
+    folder: Path
+    benchmark: Benchmark
+    split: str
+    model: str
+    """Name of the model; empty if none was called."""
+    names: Sequence[str]
+    """Names of the agents, for people."""
+    results: Sequence[Result]
+    """In the order of ``names``."""
+    tasks: Sequence[Task]
+    attempts: int
+    ended: Ending
+
+
+def report_record(found: Report) -> dict[str, Any]:
+    """Return the evaluation as a record for programs."""
+    return {
+        "folder": str(found.folder),
+        "benchmark": found.benchmark.name,
+        "version": found.benchmark.version,
+        "split": found.split,
+        "model": found.model or None,
+        "tasks": len(found.tasks),
+        "attempts": found.attempts,
+        "ended": found.ended.reason.value,
+        "missing": sum(result.missing for result in found.results),
+        "agents": [
+            _agent_record(found, name, result)
+            for name, result in zip(found.names, found.results, strict=True)
+        ],
+        "comparison": _comparison_record(found),
+        "spend": spend_record(_spend(found)),
+    }
+
+
+def _agent_record(found: Report, name: str, result: Result) -> dict[str, Any]:
+    each = _usd_each(result)
+    record = {
+        "name": name,
+        "agent": result.agent,
+        "tally": tally_record(result.tally),
+        "tags": {tag: tally_record(tally) for tag, tally in result.by_tag(found.tasks).items()},
+        "resolved": [task for task, done in result.first.items() if task not in result.unresolved],
+        "unresolved": dict(result.unresolved),
+        "given_up": dict(result.given_up),
+        "missing": result.missing,
+        "spend": spend_record(result.spend),
+        "usd_per_resolved": None if each is None else round(each, 6),
+    }
+    if found.attempts > 1:
+        record["any_attempt"] = tally_record(result.any)
+        record["all_attempts"] = {"resolved": result.attempts.resolved, "n": result.attempts.n}
+    return record
+
+
+def _comparison_record(found: Report) -> dict[str, Any] | None:
+    if len(found.results) != 2:
+        return None
+    pairs = comparison(*found.results)
+    return {
+        "first": tally_record(pairs.first),
+        "second": tally_record(pairs.second),
+        "gained": list(pairs.gained),
+        "lost": list(pairs.lost),
+        "mcnemar_p": pairs.p,
+        "mcnemar_mid_p": pairs.mid_p,
+    }
+
+
+def report_lines(found: Report, *, verbose: bool) -> Iterator[str]:
+    """Yield the evaluation as lines for people."""
+    by = f" by {one_line(found.model, 80)}" if found.model else ""
+    which = f"{found.split} tasks" if len(found.tasks) != 1 else f"{found.split} task"
+    yield (
+        f"{len(found.tasks)} {which} of {one_line(found.benchmark.name, 80)}{by} (95 % Wilson intervals over tasks):"
+    )
+    width = max(map(len, found.names))
+    for name, result in zip(found.names, found.results, strict=True):
+        yield f"  {neutral(name):<{width}}  {_numbers(result)}{_cost(found, result)}"
+        if found.attempts > 1:
+            yield f"  {'':<{width}}  {_attempts(found, result)}"
+    yield from _tags(found, width)
+    if len(found.results) == 2:
+        pairs = comparison(*found.results)
+        yield (
+            f"  {found.names[1]} against {found.names[0]}: {len(pairs.gained)} gained, {len(pairs.lost)} lost "
+            f"on {pairs.first.n} tasks; {mcnemar_text(pairs.p, pairs.mid_p)}"
+        )
+    yield from _unresolved(found, verbose=verbose)
+    spend = _spend(found)
+    yield f"recorded in {found.folder}" + (f"; {usage_text(spend)}" if spend.calls else "")
+
+
+def _numbers(result: Result) -> str:
+    return f"{tally_text(result.tally):<12} {interval_text(result.tally):<8}"
+
+
+def _cost(found: Report, result: Result) -> str:
+    if not found.model:
+        return ""
+    each = _usd_each(result)
+    what = "task" if found.attempts == 1 else "attempt"
+    return f" {result.spend.usd:.4f} USD" + (
+        f", {each:.4f} for each resolved {what}" if each is not None else ""
+    )
+
+
+def _attempts(found: Report, result: Result) -> str:
+    every, some = result.attempts, result.any
+    return (
+        f"above: first attempts; all {found.attempts} attempts {tally_text(every)}; "
+        f"resolved at least once {tally_text(some)} {interval_text(some)}"
+    )
+
+
+def _tags(found: Report, width: int) -> Iterator[str]:
+    tables = [result.by_tag(found.tasks) for result in found.results]
+    tags = sorted({tag for table in tables for tag in table})
+    # Tags that all tasks share, or that belong to one task each, are no information.
+    if not 1 < len(tags) < len(found.tasks):
+        return
+    yield "  by tag:"
+    broad = max(len(neutral(tag)) for tag in tags)
+    for tag in tags:
+        for name, table in zip(found.names, tables, strict=True):
+            if tag in table:
+                yield (
+                    f"    {neutral(tag):<{broad}}  {neutral(name):<{width}}  {tally_text(table[tag]):<12} "
+                    f"{interval_text(table[tag])}"
+                )
+
+
+def _unresolved(found: Report, *, verbose: bool) -> Iterator[str]:
+    count = sum(len(result.unresolved) for result in found.results)
+    if not verbose:
+        if count:
+            yield f"  {count} unresolved; --verbose lists them with their reasons"
+        return
+    for name, result in zip(found.names, found.results, strict=True):
+        for word, listed in (("unresolved", result.unresolved), ("given up", result.given_up)):
+            for task, reason in listed.items():
+                yield f"  {neutral(name)} {word} {neutral(task)}: {one_line(reason, REASON_WIDTH)}"
+
+
+def _usd_each(result: Result) -> float | None:
+    resolved = result.attempts.resolved
+    return result.spend.usd / resolved if resolved else None
+
+
+def _spend(found: Report) -> Usage:
+    return sum((result.spend for result in found.results), Usage())

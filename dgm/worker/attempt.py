@@ -1,0 +1,80 @@
+"""One agent at work on one task, graded: for evaluations, and for the probes of a child that is vetted."""
+
+import asyncio
+import json
+from dataclasses import asdict, dataclass, field, replace
+
+from dgm.domain import Digest, Snapshot, TaskId, Verdict
+from dgm.meta.evidence import circumstances, conversation_text
+from dgm.plugins import check_answer
+from dgm.protocols import Completed, Grade, InImage, Job, JobKind, Work, Workbench
+from dgm.worker.equipment import Equipment
+from dgm.worker.leaving import fitting, left_out_note
+
+EACH_TRY = ("patch", "log", "conversation", "circumstances", "tests", "failures")
+"""Traces of a try; those of tries before the last one are kept under the try's number (``patch-1`` …)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of an agent at a task; its traces are in ``traces``, whatever the result."""
+
+    by: Equipment
+    bench: Workbench
+    task: TaskId
+    traces: dict[str, Digest] = field(default_factory=dict)
+
+    async def graded(self, source: Snapshot) -> Grade:
+        """Let an agent of that source work, as often as the benchmark lets it try, and return the grade.
+
+        Raises:
+            AgentFault: the agent's result cannot be used.
+            Infrastructure: a sandbox or the model failed.
+        """
+        benchmark, traces = self.by.benchmark, self.traces
+        task = benchmark.task(self.task)
+        start = await asyncio.to_thread(benchmark.workspace, task.id)
+        problem, workspace, tried = task.prompt, start, 0
+        while True:
+            job = Job(JobKind.SOLVE, problem, source, workspace, task.image, task.workdir, task.timeout_s)
+            work = await self.bench.work(job)
+            tried += 1
+            if tried > 1 and not isinstance(start, InImage):
+                # The grade is for all changes, not only those of the last try.
+                most = self.by.settings.limits.patch_bytes
+                whole = await asyncio.to_thread(fitting, start, work.workspace, most)
+                work = replace(work, patch=whole.patch, left_out={**work.left_out, **whole.left_out})
+            await asyncio.to_thread(self._keep_work, work)
+            grade = await benchmark.grade(task.id, work.patch, self.by.spec.labels)
+            check_answer(grade, Grade, f"benchmark '{benchmark.name}': grade")
+            traces["tests"] = await asyncio.to_thread(self.by.keep, grade.log)
+            traces["failures"] = await asyncio.to_thread(self.by.keep, grade.shown)
+            # A workspace in the image cannot be restored as an agent left it.
+            in_image = isinstance(start, InImage)
+            problem = "" if in_image else benchmark.again(task.id, grade, tried)
+            if not problem:
+                break
+            traces.update({f"{name}-{tried}": traces[name] for name in EACH_TRY})
+            workspace = work.workspace
+        ending = _bad_end(work.completed) if grade.verdict is Verdict.UNRESOLVED else ""
+        notes = [f"the agent {ending}" if ending else "", left_out_note(work.left_out)]
+        said = "; ".join(filter(None, notes))
+        return Grade(grade.verdict, f"{grade.reason} ({said})", grade.score) if said else grade
+
+    def _keep_work(self, work: Work) -> None:
+        done, keep = work.completed, self.by.keep
+        signs = circumstances(done.exit_code, done.timed_out, done.output, work.conversation, work.refused)
+        said = conversation_text(work.conversation).encode("utf-8", "replace")
+        self.traces["patch"] = keep(work.patch)
+        self.traces["log"] = keep(done.output)
+        self.traces["conversation"] = keep(said)
+        self.traces["circumstances"] = self.by.keep_whole(json.dumps(asdict(signs)).encode())
+
+
+def _bad_end(completed: Completed) -> str:
+    """Return how an agent's program ended, if that explains a missing result; else an empty text."""
+    if completed.timed_out:
+        return "ran out of time"
+    if completed.out_of_memory:
+        return "ran out of memory"
+    return f"exits {completed.exit_code}" if completed.exit_code else ""

@@ -1,0 +1,82 @@
+"""Rehearsal of an agent before any model is called: its own self-check, and one job whose model only says DONE.
+
+Children pass the same stages in ``vetting``. The rehearsal is for agents without vetting: the seed of a new
+run, and agents from folders.
+"""
+
+import asyncio
+import socket
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+
+from dgm.config import LimitSettings
+from dgm.domain import ActionId, Budget, Snapshot, TaskId, Usage
+from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.gateway.ledger import Ledger
+from dgm.gateway.performing import DRY_RUN
+from dgm.gateway.server import Gateway
+from dgm.meta.contract import read_contract
+from dgm.meta.vetting import Stages
+from dgm.models.dry_run import DryRun
+from dgm.protocols import Grade, SandboxEngine
+from dgm.sandboxes import recipes
+from dgm.sandboxes.packages import packages_mount
+from dgm.worker.solving import IMAGE, Sum
+from dgm.worker.workbench import SandboxWorkbench
+
+
+async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: LimitSettings) -> None:
+    """Run an agent's self-check and one dry job, each in a sandbox that is removed afterwards.
+
+    Args:
+        name: of the agent, for messages.
+        source: of the agent.
+        engine: of the sandboxes.
+        limits: ``check_s`` bounds the self-check and the dry job, as for children.
+
+    Raises:
+        UserError: the agent cannot start; the message has its program's last output.
+        Infrastructure: the sandboxes failed, which says nothing about the agent.
+    """
+    try:
+        async with _workbench(source, engine, limits) as bench:
+            stages = Stages(bench, IMAGE, limits.check_s, (), _no_probe)
+            # Side by side, because starting a sandbox takes as long as the work in it.
+            ends = await asyncio.gather(
+                stages.check(source), stages.start_solve(source), return_exceptions=True
+            )
+            for fault in filter(None, ends):
+                raise fault
+    except AgentFault as fault:
+        raise UserError(f"{name}: the agent cannot start, so nothing was begun: {fault}") from fault
+    except Infrastructure as error:
+        raise Infrastructure(
+            f"{name}: whether the agent can start was not found out, for its sandbox failed: {error}"
+        ) from error
+
+
+@asynccontextmanager
+async def _workbench(
+    source: Snapshot, engine: SandboxEngine, limits: LimitSettings
+) -> AsyncIterator[SandboxWorkbench]:
+    labels = {"dgm.run": f"rehearsal-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}
+    spec = recipes.load(IMAGE).spec(labels)
+    spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
+    folder = Path(mkdtemp(prefix="dgm-gateway-"))
+    try:
+        # Calls of the dry run are neither journaled nor priced.
+        ledger = Ledger({}, Usage, Budget)
+        async with Gateway(folder, Sum(), {DRY_RUN: DryRun()}, ledger) as gateway:
+            yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits, DRY_RUN)
+    finally:
+        await engine.reap(labels)
+        await asyncio.to_thread(rmtree, folder, True)
+
+
+async def _no_probe(_source: Snapshot, task: TaskId) -> Grade:
+    raise AssertionError(f"no task was to be tried ({task})")

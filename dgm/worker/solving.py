@@ -1,0 +1,170 @@
+"""The work of one agent on one repository of the user's: outside of any search, with nothing recorded."""
+
+import asyncio
+import logging
+import shutil
+import socket
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dgm.archive.repository import patch
+from dgm.config import Settings
+from dgm.domain import ActionId, Budget, Snapshot, Usage
+from dgm.gateway.lease import CallLimits
+from dgm.gateway.ledger import Ledger
+from dgm.gateway.server import Gateway, LendingRules
+from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
+from dgm.meta.contract import read_contract
+from dgm.models.choose import names_by_role, open_model
+from dgm.models.pricing import Prices
+from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
+from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.packages import packages_mount
+from dgm.worker.user_repository import LIMIT_BYTES, ignored_around
+from dgm.worker.workbench import SandboxWorkbench
+
+log = logging.getLogger(__name__)
+
+IMAGE = "python"
+WORKDIR = "/work/repo"
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """The settings, sandbox and time of an agent at work."""
+
+    settings: Settings
+    """Models, prices and limits; ``limits.usd`` is the whole limit on its cost."""
+    sandbox: EngineName
+    time_limit_s: float
+
+
+class Sum:
+    """A journal for work that is not part of a run: it adds up usage and keeps nothing."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+
+    def exchanges(self, action: ActionId) -> Sequence[Exchange]:  # noqa: ARG002  (nothing was ever recorded)
+        """Return none: nothing was recorded."""
+        return ()
+
+    def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing was ever recorded)
+        """Return none: nothing was recorded."""
+        return ()
+
+    async def begin(self, call: BegunCall) -> None:
+        """Record nothing."""
+
+    async def record(self, call: PaidCall, settles: Sequence[CutCall] = ()) -> None:  # noqa: ARG002
+        """Add the call's usage to the sum."""
+        self.usage += call.reply.usage
+
+    def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:  # noqa: ARG002
+        """Add the usage to the sum."""
+        self.usage += usage
+
+    def lose(self, call: BegunCall) -> None:
+        """Add the call's worst case to the sum."""
+        self.usage += call.most
+
+    def learned(
+        self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
+    ) -> None:
+        """Write the findings to the log, and add the usage to the sum."""
+        log.info("%s: %s %s", model, words, dict(abilities))
+        self.usage += usage or Usage()
+
+    def waits(self, model: str, words: str, until: float) -> None:
+        """Write the wait to the log, in seconds."""
+        log.warning("%s: waits %.0f s: %s", model, until - time.time(), words)
+
+    def overran(self, model: str, asked: int, billed: int) -> None:
+        """Write the excess of output tokens to the log."""
+        log.warning("%s: gave %d output tokens where at most %d were asked for", model, billed, asked)
+
+    def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
+        """Write the refusal to the log."""
+        log.info("action %d (%s) was refused %d %s: %s", action, role, status, code, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The agent's work, its usage and the changed files."""
+
+    work: Work
+    usage: Usage
+    changed: tuple[str, ...]
+    """Files that the patch creates, changes or removes."""
+
+
+async def solve(
+    source: Snapshot, repo: Path, before: Snapshot, problem: str, means: Means, spent: Sum
+) -> Solved:
+    """Let the agent work on a copy in a sandbox.
+
+    Args:
+        source: the agent's own folder.
+        repo: the person's repository; only asked for its ignored files.
+        before: its files.
+        problem: the task.
+        means: settings, sandbox and time of the agent.
+        spent: the usage is added here, whatever the result.
+
+    Raises:
+        AgentFault: the agent's result cannot be used.
+        Infrastructure: the sandbox or the model failed.
+    """
+    engine = choose(means.sandbox)
+    job = Job(JobKind.SOLVE, problem, source, before, IMAGE, WORKDIR, means.time_limit_s)
+    spec = SandboxSpec(
+        IMAGE, {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}, disk_mb=1024
+    )
+    spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
+    async with _bench(engine, spec, means, spent) as bench:
+        work = await bench.work(job)
+    return await asyncio.to_thread(_as_committed, work, repo, before, spent.usage)
+
+
+def _as_committed(work: Work, repo: Path, before: Snapshot, usage: Usage) -> Solved:
+    """Drop files that the person's own git ignores; the workbench has applied the repository's own rules."""
+    after = work.workspace
+    dropped = ignored_around(repo, [name for name in after if name not in before])
+    if dropped:
+        after = {name: entry for name, entry in after.items() if name not in dropped}
+        work = replace(work, workspace=after, patch=patch(before, after))
+    changed = (name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    return Solved(work, usage, tuple(sorted(changed)))
+
+
+@asynccontextmanager
+async def _bench(
+    engine: SandboxEngine, spec: SandboxSpec, means: Means, spent: Sum
+) -> AsyncIterator[SandboxWorkbench]:
+    limits = means.settings.limits.model_copy(
+        update={"workspace_bytes": 2 * LIMIT_BYTES, "patch_bytes": LIMIT_BYTES}
+    )
+    model = open_model(names_by_role(means.settings)["solve"], means.settings)
+    prices = Prices.load(means.settings.models.prices, means.settings.models.compatible.base_url)
+    ledger = Ledger({model.name: prices.of(model.name)}, lambda: spent.usage, Budget)
+    most = CallLimits(
+        calls=limits.calls, tokens=limits.tokens, usd=limits.usd, output_tokens=limits.output_tokens
+    )
+    folder = Path(tempfile.mkdtemp(prefix="dgm-gateway-"))
+    try:
+        if isinstance(model, WireModel):
+            model.adopt(spent, None)
+        rules = LendingRules(means.settings.models.aliases)
+        async with Gateway(folder, spent, {"solve": model}, ledger, most, rules) as gateway:
+            await gateway.check_models()
+            yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits)
+    finally:
+        await model.close()
+        await engine.reap(spec.labels)
+        await asyncio.to_thread(shutil.rmtree, folder, True)
