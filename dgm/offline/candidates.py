@@ -1,4 +1,4 @@
-"""The changes that could be the repair, for each seen unit, made once and kept by the unit's text."""
+"""Candidate repairs of each seen unit, made once and cached by the unit's text."""
 
 import hashlib
 from collections.abc import Iterable
@@ -18,26 +18,26 @@ class Candidate:
     code: Code
     change: Change
     mark: str
-    """Eleven hexadecimal digits that name it in what the model says."""
+    """Eleven hexadecimal digits that identify the candidate in the model's replies."""
 
     @property
     def unit(self) -> Unit:
-        """Where it is."""
+        """The unit that the candidate changes."""
         return self.code.unit
 
     @property
     def line(self) -> int:
-        """The line of the file that it is about."""
+        """The line of the file that the candidate is about, counted from 1."""
         return self.code.unit.first + (self.change.at or self.change.start[0]) - 1
 
     def rows(self) -> tuple[int, int, tuple[str, ...]] | None:
-        """First and last base line that it replaces (last < first inserts) and the new lines."""
+        """Return the first and last base line to replace (last < first inserts) and the new lines."""
         return apply(self.code, self.change)
 
 
 @lru_cache(maxsize=1024)
 def candidates(unit: Unit, around: Surroundings) -> tuple[Candidate, ...]:
-    """All candidates of a unit, in the order in which the operators propose them."""
+    """Return all candidates of a unit, in descending order of prior."""
     code = parse(unit, around)
     if code is None:
         return ()
@@ -50,7 +50,7 @@ def candidates(unit: Unit, around: Surroundings) -> tuple[Candidate, ...]:
 
 
 def _most_likely(changes: Iterable[Change]) -> list[Change]:
-    """At most ``_PER_LINE`` changes of each line, those of the highest prior."""
+    """Keep at most ``_PER_LINE`` changes of each line, those of the highest prior."""
     count: dict[int, int] = {}
     kept: list[Change] = []
     for change in sorted(changes, key=lambda change: -change.prior):

@@ -1,6 +1,6 @@
-"""Which of the scaffold's tools does what: roles and parameter slots recognised from JSON schemas.
+"""Roles and parameter slots of the scaffold's tools, recognised from their JSON schemas.
 
-A tool whose required parameters are not all understood is not used. Results are later told apart by role, so a
+A tool is not used unless all its required parameters are understood. Results are later told apart by role, so a
 scaffold may rename every tool and parameter.
 """
 
@@ -14,7 +14,7 @@ from dgm.messages import Tool
 
 
 class ToolRole(StrEnum):
-    """What a tool is for."""
+    """The purpose of a tool."""
 
     SHELL = "shell"
     VIEW = "view"
@@ -76,7 +76,7 @@ _ROLES: tuple[tuple[ToolRole, tuple[str, ...], tuple[str, ...], str], ...] = (
 
 
 def recognise(tools: Sequence[Tool]) -> Toolbox:
-    """The first tool found for each role."""
+    """Return the first tool found for each role."""
     box: dict[ToolRole, Usable] = {}
     for tool in tools:
         found = _understand(tool)
@@ -100,7 +100,10 @@ def _understand(tool: Tool) -> Usable | None:
 
 
 def _schema(parameters: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
-    """Parameter names with their descriptions, and which are required; nonsense counts as no parameters."""
+    """Return parameter names with their descriptions, and the required names.
+
+    A malformed schema counts as one without parameters.
+    """
     properties = parameters.get("properties")
     required = parameters.get("required")
     if not isinstance(properties, Mapping):
@@ -113,7 +116,10 @@ def _schema(parameters: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
 
 
 def _fill(wanted: Sequence[str], properties: Mapping[str, str]) -> dict[str, str]:
-    """Each wanted slot's parameter: by name first, then by description; a parameter serves one slot."""
+    """Match each wanted slot with a parameter: by name first, then by description.
+
+    A parameter serves one slot only.
+    """
     slots: dict[str, str] = {}
     for by_description in (False, True):
         for slot in wanted:

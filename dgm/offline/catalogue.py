@@ -1,7 +1,7 @@
 """All kinds of change that the offline model may make to an agent's source.
 
-The mixture is meant to resemble what self-editing programs do: less than half of the weight helps by itself,
-some helps only together with something else, some changes nothing, some does harm.
+The mixture is meant to resemble the changes of self-editing programs. Less than half of the weight helps by itself.
+Some changes help only together with others, some change nothing, some do harm.
 """
 
 from dgm.offline.catalogue_better import CONDITIONAL, HELPFUL

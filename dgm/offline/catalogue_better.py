@@ -1,4 +1,4 @@
-"""The kinds of change that help, and those that help where something else is there already."""
+"""The kinds of change that help, and those that help only together with other changes."""
 
 from dgm.offline.edits import loops, memory, offers, prompts, tools
 from dgm.offline.edits.kind import Group, Signal, kinds

@@ -1,4 +1,7 @@
-"""Writes an issue about an agent from several that are quoted: what a better relative changed comes first."""
+"""Issues about an agent, written from a comparison with quoted relatives.
+
+Changes of a better relative come first.
+"""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +15,7 @@ _RELATIVE = re.compile(r"agent (\d+): (?:what was changed and why|the change)")
 
 
 def answer(request: Request) -> str:
-    """The issue as JSON with a word before it; a pure function of the request."""
+    """Return the issue as JSON after a sentence of prose; a pure function of the request."""
     text = quoted.question(request)
     parts = quoted.parts(text)
     ideas = taken_over(parts)
@@ -27,9 +30,9 @@ def answer(request: Request) -> str:
 
 
 def taken_over(parts: Mapping[str, str]) -> dict[Kind, str]:
-    """Ideas of relatives that the agent's source lacks, each with the relative's number.
+    """Return ideas of relatives that the agent's source lacks, each with the relative's number.
 
-    A relative's idea is known by the words in which its maker gave the reason for it.
+    An idea is recognised by its catalogue rationale, quoted in the relative's part.
     """
     found: dict[Kind, str] = {}
     for title, told in parts.items():

@@ -1,7 +1,7 @@
-"""Writes an issue about an agent from one failure: signs in what is quoted of it, and a change.
+"""Issues about an agent, written from the quoted parts of one failure.
 
-Which change helps is not known here any more than to the editor: it is drawn from all that apply, with the weights
-that the editor has where every failure shows these signs.
+The module finds signals of the failure and draws one change from all that apply. It does not know which change helps,
+and neither does the editor. The weights are those that the editor uses if every failure shows these signals.
 """
 
 import re
@@ -23,17 +23,17 @@ _SAID = {
 _EDIT = re.compile(r"^`\w*edit\w*` (.+)$", re.M)
 _TOO_LONG = re.compile(r"context[_ ]length")
 _REFUSED = "so a request was refused"
-"""Of a question about what does not fit into a model."""
+"""Words of a question about a request that is too long for a model."""
 
 
 def answer(request: Request) -> str:
-    """The issue as JSON with a word before it; a pure function of the request."""
+    """Return the issue as JSON after a sentence of prose; a pure function of the request."""
     text = quoted.question(request)
     return issue(text, quoted.parts(text), "the agent's ")
 
 
 def issue(text: str, parts: Mapping[str, str], whose: str) -> str:
-    """The issue about the failure whose parts have titles that begin with ``whose``."""
+    """Return the issue about the failure whose parts have titles that begin with ``whose``."""
     found = signs(text, parts, whose)
     weights = weighed(found, quoted.source(parts))
     kind = quoted.drawn(weights, text)
@@ -42,7 +42,7 @@ def issue(text: str, parts: Mapping[str, str], whose: str) -> str:
 
 
 def signs(text: str, parts: Mapping[str, str], whose: str) -> list[Signal]:
-    """What the trajectory shows."""
+    """Return the signals that the quoted conversation, printed output and patch show."""
     said, printed = parts.get(f"{whose}conversation", ""), parts.get(f"{whose}printed output", "")
     edits = _EDIT.findall(said)
     empty = not parts.get(f"{whose}patch", "")
@@ -61,7 +61,11 @@ def _too_long(text: str, told: str) -> bool:
 
 
 def weighed(signals: list[Signal], files: Mapping[str, str]) -> dict[Kind, float]:
-    """The kinds of change that apply, with their weights; those that any of the signs speaks for weigh more."""
+    """Return the applicable kinds of change with their weights.
+
+    A kind that one of the signals supports weighs ``MOST_RAISED`` times as much. If no kind applies, all are
+    returned.
+    """
     possible = quoted.applicable(CATALOGUE, files) or list(CATALOGUE)
     return {
         kind: kind.weight * (MOST_RAISED if kind.raised_by.intersection(signals) else 1.0)

@@ -1,9 +1,9 @@
-"""Improving an agent's source: what to do next in an ``improve`` conversation.
+"""The next step of an ``improve`` conversation: improving an agent's source.
 
-The model reads the source as far as the scaffold shows it, makes one change of the catalogue hunk by hunk
-with the scaffold's own tools, checks that the agent still starts, and puts the change back if it does not.
-Which change it makes is drawn from a hash of the problem and the source: the same conversation always gets
-the same answer.
+The model reads the source as far as the scaffold shows it. It makes one change of the catalogue, hunk by hunk, with
+the scaffold's own tools. Then it checks that the agent still starts, and reverts the change if it does not.
+
+The change is drawn from a hash of the problem and the source: the same conversation always gets the same answer.
 """
 
 import functools
@@ -27,7 +27,7 @@ _CHECK = "python3 -m agent --check"
 
 
 def decide_edit(conversation: Conversation) -> Decision:
-    """The next step of an improvement; no moves where it is finished or cannot go on."""
+    """Return the next step of an improvement; without moves if it is finished or cannot go on."""
     asked = wishes.read(conversation.problem)
     files = read(conversation, asked.open)
     if not files:
@@ -64,7 +64,7 @@ def _read_on(conversation: Conversation, wanted: Mapping[str, Gap]) -> Decision:
 
 
 def _finish_blindly(conversation: Conversation) -> Decision:
-    """What to do when an edit was made, but the source it was made from is not remembered any more."""
+    """Check that the agent starts, after an edit whose original source is no longer visible."""
     check = Run(_check_command(conversation))
     if any(step.move == check for step in conversation.steps):
         return Decision("DONE. Rationale: a change of which the beginning was lost from sight.")
@@ -94,14 +94,14 @@ def _change(conversation: Conversation, source: Mapping[str, str]) -> Decision:
 
 
 def _general(conversation: Conversation) -> str:
-    """The line that is asked for where only some definitions may be changed."""
+    """Return the ``General:`` line that a problem asks for if only some definitions may change; else ""."""
     if wishes.read(conversation.problem).allowed is None:
         return ""
     return "\nGeneral: it changes how the agent works on every problem, and speaks of none."
 
 
 def _merge(conversation: Conversation, source: Mapping[str, str]) -> Decision:
-    """Makes the two sides one in every file, or leaves the first one's where the agent would not start."""
+    """Merge the two sides in every file; keep the first side's lines if the agent would not start."""
     steps = [step for step in conversation.steps if _is_work(step, conversation)]
     found = merging.settlements(source)
     for told, edits in (
@@ -145,9 +145,9 @@ def _check_command(conversation: Conversation) -> str:
 
 
 def ranking(problem: str, source: Mapping[str, str]) -> list[Kind]:
-    """The kinds of change that apply, in the order in which a weighted draw without replacement takes them.
+    """Return the applicable kinds of change in the order of a weighted draw without replacement.
 
-    What the problem rules out is left out, and what it proposes comes first.
+    Kinds that the problem rules out are left out; those that it proposes come first.
 
     Args:
         problem: the text of the task; counts such as ``step limit reached: 7 of 12`` raise weights, absolute
@@ -166,20 +166,26 @@ def ranking(problem: str, source: Mapping[str, str]) -> list[Kind]:
 
 @functools.lru_cache(maxsize=8)
 def _applicable(source: tuple[tuple[str, str], ...]) -> tuple[Kind, ...]:
-    """The kinds that find something to change: each step of a conversation asks about the same source again."""
+    """Return the kinds that find something to change.
+
+    The result is cached: each step of a conversation asks about the same source again.
+    """
     files = dict(source)
     return tuple(kind for kind in CATALOGUE if kind.transform(files))
 
 
 def _turn(digest: str, kind: Kind, raised: Mapping[Signal, float]) -> float:
-    """An exponential waiting time: the least of several falls to each kind in proportion to its weight."""
+    """Return an exponential waiting time with the kind's weight as its rate.
+
+    The least of several falls to each kind in proportion to its weight.
+    """
     drawn = int.from_bytes(hashlib.sha256(f"{digest} {kind.name}".encode()).digest()[:6], "big")
     weight = kind.weight * max((raised.get(signal, 1.0) for signal in kind.raised_by), default=1.0)
     return -math.log((drawn + 1) / (2**48 + 1)) / weight
 
 
 def signals(text: str) -> dict[Signal, float]:
-    """How much each signal of the evidence raises a weight: up to 2.5 where all failures show it."""
+    """Return the factor by which each signal raises a weight: up to 2.5 if all failures show it."""
     found: dict[Signal, float] = {}
     for signal in Signal:
         match = re.search(rf"{re.escape(signal.value)}: (\d{{1,6}}) of (\d{{1,6}})", text, re.IGNORECASE)

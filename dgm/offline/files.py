@@ -1,4 +1,4 @@
-"""What is known of a file's lines: as they are now, and as they were before the candidate that stands in it."""
+"""The known lines of a file: the present ones, and the base lines without the current candidate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ class FileView:
 
     Attributes:
         path: as the model names it, relative to the repository.
-        lines: number (from 1) to text, as the file is now.
+        lines: number (from 1) to text, in the file's present state.
         base: the same before any edit of this conversation.
-        total: how many lines the file has now; ``None`` until a listing of its length was seen.
+        total: number of lines in the present file; ``None`` until a listing of its length was seen.
     """
 
     def __init__(self, path: str) -> None:
@@ -31,7 +31,7 @@ class FileView:
         self.shift = 0
 
     def copy(self) -> "FileView":
-        """The same, to try edits on."""
+        """Return an independent copy to try edits on."""
         other = FileView(self.path)
         other.lines, other.base = dict(self.lines), dict(self.base)
         other.total, other.shift = self.total, self.shift
@@ -48,7 +48,10 @@ class FileView:
         return "".join(self.lines[number] + "\n" for number in sorted(self.lines))
 
     def unseen(self) -> tuple[int, int] | None:
-        """The first gap in what is known, as line numbers; its end is 0 where the length is not known."""
+        """Return the first gap in the known lines, as line numbers; ``None`` if there is none.
+
+        The end of the gap is 0 if the file's length is not known.
+        """
         first = 1
         while first in self.lines:
             first += 1
@@ -58,7 +61,7 @@ class FileView:
         return first, (min(after) - 1 if after else self.total or 0)
 
     def see(self, shown: Mapping[int, str], total: int | None) -> None:
-        """Takes in numbered lines of the file as it is now; lines that contradict what was known void the rest."""
+        """Take in numbered lines of the present file; forget all earlier lines if one contradicts them."""
         if any(self.lines.get(number, text) != text for number, text in shown.items()):
             self.forget()
         span = self.span()
@@ -71,11 +74,11 @@ class FileView:
             self.total = max(total, max(self.lines, default=0))
 
     def forget(self) -> None:
-        """Nothing is known any more."""
+        """Discard everything known of the file."""
         self.lines, self.base, self.total, self.shift = {}, {}, None, 0
 
     def replace(self, old: str, new: str) -> None:
-        """Folds in an edit that succeeded; what cannot be placed is forgotten."""
+        """Apply an edit that succeeded; forget the file if the old text does not occur exactly once."""
         known = self.text
         if known.count(old) != 1:
             self.forget()
@@ -90,7 +93,7 @@ class FileView:
         self.splice(block[0], block[-1], rows if rows[-1] else rows[:-1])
 
     def splice(self, first: int, last: int, new: list[str]) -> None:
-        """Lines ``first`` to ``last`` became ``new``."""
+        """Replace lines ``first`` to ``last`` with ``new``."""
         shift = len(new) - (last - first + 1)
         moved = {n + (shift if n > last else 0): t for n, t in self.lines.items() if n < first or n > last}
         moved.update({first + index: text for index, text in enumerate(new)})
@@ -100,7 +103,7 @@ class FileView:
             self.total += shift
 
     def span(self) -> Span | None:
-        """Where the file differs from its base, as one span; ``None`` where it does not."""
+        """Return the difference between the file and its base as one span; ``None`` if they are equal."""
         shift = self.shift
         if self.lines == self.base:
             return None
@@ -115,7 +118,7 @@ class FileView:
 
 
 def _to_base(number: int, span: Span | None) -> int | None:
-    """The base line that a present line was, or ``None`` for a line that an edit brought."""
+    """Return the base line of a present line, or ``None`` for a line that an edit added."""
     if span is None or number < span.first:
         return number
     if number >= span.first + span.added:

@@ -1,6 +1,6 @@
-"""Ideas that the model recognises in the system text, and obeys.
+"""Ideas that the model recognises in the system text and obeys.
 
-Only the scaffold's system text counts: what tools print never sets a guideline. A sentence is matched against short
+Only the scaffold's system text counts: tool output never sets a guideline. A sentence is matched against short
 patterns (a verb near an object), and a negation before the match turns it off.
 """
 
@@ -46,7 +46,7 @@ CONCEPTS: Mapping[Concept, str] = {
     Concept.UNTIL_DONE: "Go on until you have said DONE.",
     Concept.TRACE: "Trace which lines the failing test or example runs, and suspect those first.",
 }
-"""A canonical sentence for each concept, for whoever writes prompts."""
+"""A canonical sentence for each concept, for authors of prompts."""
 
 _TEST = r"\b(?:tests?|test suite|unit tests?|checks)\b"
 _RUN = r"\b(?:run|running|execute|executing|start|launch|invoke)\b"
@@ -174,7 +174,7 @@ _LIMIT = 40_000
 
 
 def recognised(system: str) -> frozenset[Concept]:
-    """The concepts that a system text asks for."""
+    """Return the concepts that a system text asks for."""
     found: set[Concept] = set()
     for raw in _SENTENCE.split(system[:_LIMIT]):
         sentence = " ".join(raw.split())[:400]
@@ -202,6 +202,6 @@ def _asks(concept: Concept, pattern: re.Pattern[str], sentence: str) -> bool:
 
 
 def _negated(sentence: str, match: re.Match[str]) -> bool:
-    """Whether a word of denial stands shortly before the match, or within it before its object."""
+    """Return whether a negation stands shortly before the match or inside it."""
     before = sentence[max(0, match.start() - 45) : match.start()]
     return bool(_NOT.search(before) or _NOT.search(match[0]))

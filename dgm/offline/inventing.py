@@ -1,8 +1,12 @@
-"""Writes an agent when it is shown some: the parent with several kinds of change at once, others' ideas first.
+"""New agents, written from quoted members: the parent with several kinds of change at once.
 
-How many is drawn from a hash of what is shown. Looking over a draft adds one more or takes the last one back; mending
-one that fails takes the last one back; what could not be applied is said again. What was answered before is not
-remembered but worked out again.
+Ideas of other members come first. The number of changes is drawn from a hash of the request.
+
+* A review of a draft adds one more change or takes the last one back.
+* Mending a draft that fails takes the last change back.
+* An answer that could not be applied is repeated.
+
+Earlier answers are not remembered: they are computed again.
 """
 
 import hashlib
@@ -22,13 +26,16 @@ _COMPLAINT = "That cannot be used: "
 _FAILED = "The draft does not pass"
 _UNFIT = "Your last answer could not be applied"
 _LEAST, _MOST = 2, 4
-"""Changes of a first draft."""
+"""Least and greatest number of changes in a first draft."""
 
 Files = Mapping[str, str]
 
 
 def answer(request: Request) -> str:
-    """The draft, or what is to change in it, as JSON; a pure function of the request."""
+    """Return the draft, or its next changes, as JSON after a sentence of prose.
+
+    The answer is a pure function of the request.
+    """
     said = [message.text for message in request.messages if message.role is Role.USER]
     asked = [text for text in said if not text.startswith(_COMPLAINT)]
     opening = asked[0] if asked else ""
@@ -55,13 +62,13 @@ def _answer(thought: str, rationale: str, made: Sequence[Edit]) -> str:
 
 
 def _parent(parts: Mapping[str, str]) -> dict[str, str]:
-    """The Python files of the agent that is shown first; empty where not all of them are shown."""
+    """Return the Python files of the first agent shown; empty if any of them is cut."""
     shown = next((text for title, text in parts.items() if _TITLE.fullmatch(title)), "")
     return quoted.python_files(shown)
 
 
 def _ideas(opening: str, files: Files) -> Sequence[Kind]:
-    """The kinds that apply, as the editor draws them; those that the other members speak of come first."""
+    """Return the applicable kinds in the editor's drawn order; those that other members mention come first."""
     others = _MEMBER.findall(opening)[1:]
 
     def known(kind: Kind) -> float:
@@ -71,7 +78,7 @@ def _ideas(opening: str, files: Files) -> Sequence[Kind]:
 
 
 def _counts(asked: Sequence[str], most: int) -> tuple[int, int]:
-    """How many changes the draft has, and how many it is to have, by all that was asked."""
+    """Return the number of changes in the draft, and the number wanted after all requests so far."""
     digest = hashlib.sha256(
         re.sub(r"/[\w./-]+|\d+\.\d+", "", asked[0]).encode("utf-8", "surrogatepass")
     ).digest()

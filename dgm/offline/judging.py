@@ -1,4 +1,7 @@
-"""Whether two edits are near copies: the answer to "You judge whether two edits …", from their words alone."""
+"""Whether two edits are near copies, judged from their words alone.
+
+This answers requests that begin "You judge whether two edits …".
+"""
 
 import json
 import re
@@ -7,7 +10,7 @@ from collections.abc import Iterator
 from dgm.messages import Request, Role
 
 ALIKE = 0.8
-"""Share of the words of both edits that both have, from which on one is called a copy."""
+"""Least share of common words (Jaccard index) at which one edit is called a copy of the other."""
 
 _PART_OF_A_PATCH = (" ", "+", "-", "@@", "diff --git ", "index ", "new ", "old ", "deleted ", "similarity ")
 _FURTHER = ("GIT binary patch", "Binary files ", "literal ", "delta ", "\\ No newline", "[...")
@@ -15,7 +18,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def answer(request: Request) -> str:
-    """JSON with ``copy`` and ``why``; two edits that cannot be found in the request are no copies."""
+    """Return JSON with ``copy`` and ``why``; without two edits in the request there is no copy."""
     said = "\n".join(message.text for message in request.messages if message.role is Role.USER)
     edits = [_words(edit) for edit in _patches(said)][:2]
     if len(edits) < 2 or not edits[0] | edits[1]:
@@ -27,7 +30,7 @@ def answer(request: Request) -> str:
 
 
 def _patches(text: str) -> Iterator[list[str]]:
-    """The patches in a text, each as its lines; prose stands between them."""
+    """Yield the patches in a text, each as its lines; prose separates them."""
     patch: list[str] = []
     for line in [*text.splitlines(), "."]:
         begins = line.startswith("diff --git ")
@@ -39,6 +42,6 @@ def _patches(text: str) -> Iterator[list[str]]:
 
 
 def _words(patch: list[str]) -> set[str]:
-    """Words in changed lines, each with whether it was added or removed."""
+    """Return the words in changed lines, each prefixed with ``+`` or ``-``."""
     changed = [line for line in patch if line[:1] in ("+", "-") and not line.startswith(("+++ ", "--- "))]
     return {line[0] + word for line in changed for word in _WORD.findall(line[1:])}

@@ -1,18 +1,18 @@
-"""What a conversation lets the model know: the fold over its messages, and nothing else.
+"""The model's knowledge of a conversation: a fold over its messages, and nothing else.
 
-Everything the model decides rests on a ``Conversation``. It holds only what is still visible in the request: a
-result that the scaffold cut, dropped or never produced is knowledge that the model does not have.
+Everything the model decides rests on a ``Conversation``. It holds only what is still visible in the request: the
+model does not know a result that the scaffold cut, dropped or never produced.
 
-* ``conversation.system``, ``.problem`` (the first user message), ``.notes`` (what users said later);
+* ``conversation.system``, ``.problem`` (the first user message), ``.notes`` (later user messages);
 * ``conversation.toolbox``: the roles of the tools offered (``capabilities``), ``.guidelines``: concepts recognised
   in the system text;
-* ``conversation.steps``: each call of the model with the move that it was and its result, oldest first;
-* ``conversation.files[path]``: a ``FileView``: the lines seen so far, as they are *now* (edits that succeeded are
-  folded in), ``.complete``, ``.text``, ``.unseen()``;
-* ``conversation.listing``: paths of files, ``.child_number`` (``improve`` jobs), ``.said``: all that the model said.
+* ``conversation.steps``: each call of the model with its move and its result, oldest first;
+* ``conversation.files[path]``: a ``FileView``: the lines seen so far, in their *present* state (successful edits
+  are applied), ``.complete``, ``.text``, ``.unseen()``;
+* ``conversation.listing``: paths of files, ``.child_number`` (``improve`` jobs), ``.said``: the model's replies.
 
 A decision is made by ``decide_edit(conversation) -> Decision`` (``editor``, for an agent's own source) or by
-``solver.decide(conversation)``; ``view_fully(conversation, path)`` gives the next window that must still be seen,
+``solver.decide(conversation)``; ``view_fully(conversation, path)`` returns the next window that must still be seen,
 or ``None`` when the whole file is known.
 """
 
@@ -29,7 +29,7 @@ from dgm.offline.moves import Edit, Move, Run, View
 from dgm.offline.performing import move_of, understand
 
 NO_MARK = "0" * 11
-"""Stands for an edit that only takes another back."""
+"""Mark of an edit that only reverts another."""
 _MARK = re.compile(r"#c([0-9a-f]{11})\b")
 _CHILD = re.compile(r"\bchild(?:'s)?(?: number)?\s*[:#=]?\s*(\d{1,6})\b", re.I)
 _WHERE = re.compile(r"\brepository is (?:in|at) (/[\w./-]{1,200}?)\.?(?=\s|$)")
@@ -37,15 +37,15 @@ _WHERE = re.compile(r"\brepository is (?:in|at) (/[\w./-]{1,200}?)\.?(?=\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call of the model that the scaffold kept, and what came of it.
+    """One call of the model that the scaffold kept, and its result.
 
     Attributes:
-        said: what the model said with the call.
+        said: the model's text with the call.
         role: the role of the tool.
-        move: the call understood as a move; ``None`` for one that makes no sense any more.
-        result: what the tool answered, and what users said right after; ``None`` where the scaffold shows neither.
-        done: an ``Edit`` that succeeded.
-        number: which of the edits of its reply it is, from 0.
+        move: the call understood as a move; ``None`` for one that cannot be understood any more.
+        result: the tool's answer and the user messages right after it; ``None`` if the scaffold shows neither.
+        done: whether the move is an ``Edit`` that succeeded.
+        number: position of the edit among the edits of its reply, from 0.
     """
 
     said: str
@@ -57,7 +57,7 @@ class Step:
 
     @property
     def mark(self) -> str | None:
-        """The short hash of the candidate that the model was trying."""
+        """The short hash of the candidate that the model was trying; ``None`` if the reply names none."""
         found = _MARK.findall(self.said)
         return found[self.number] if self.number < len(found) else None
 
@@ -77,11 +77,11 @@ class Conversation:
     said: tuple[str, ...] = ()
     """The text of each of the model's replies."""
     hot: bool = False
-    """A temperature above 0 was asked for."""
+    """Whether the request asks for a temperature above 0."""
 
     @property
     def child_number(self) -> int:
-        """Which child of its parent an ``improve`` job asks for; 0 where the problem does not say."""
+        """The number of the child that an ``improve`` job asks for; 0 if the problem does not say."""
         found = _CHILD.search(self.problem)
         return int(found[1]) if found else 0
 
@@ -101,7 +101,7 @@ class Conversation:
 
     @property
     def tried(self) -> frozenset[str]:
-        """Marks of candidates named anywhere that is not a tool's result, such as a retry's notes."""
+        """Marks of candidates named anywhere but in tool results, such as in a retry's notes."""
         texts = (self.system, self.problem, self.notes)
         told = {mark for text in texts for mark in _MARK.findall(text)}
         # Of several candidates in a reply those that the scaffold left out are still to be tried.
@@ -110,31 +110,31 @@ class Conversation:
         return frozenset(told | {mark for mark in made if mark})
 
     def has(self, concept: Concept) -> bool:
-        """Whether the system text asks for this."""
+        """Return whether the system text asks for this concept."""
         return concept in self.guidelines
 
     def view(self, path: str) -> FileView:
-        """What is known of a file; an empty view for one never seen."""
+        """Return the known lines of a file; an empty view for a file never seen."""
         return self.files.get(path) or FileView(path)
 
     def ran(self, command: str) -> Step | None:
-        """The last shown run of exactly this command."""
+        """Return the last run of exactly this command whose result is shown; ``None`` if there is none."""
         return next(
             (s for s in reversed(self.steps) if s.move == Run(command) and s.result is not None), None
         )
 
     def viewed(self, path: str) -> int:
-        """How many views of a file were answered."""
+        """Return the number of answered views of a file."""
         return sum(
             isinstance(s.move, View) and s.move.path == path and s.result is not None for s in self.steps
         )
 
 
 def view_fully(conversation: Conversation, path: str) -> View | None:
-    """The next window of a file that must be seen to know all of it, or ``None`` when all of it is known.
+    """Return the next window needed to know all of a file, or ``None`` if all of it is known.
 
-    The first view asks for everything; later ones ask for what was missing, in pieces as large as the scaffold let
-    through before. ``None`` also where three views in a row brought nothing new.
+    The first view asks for everything. Later views ask for missing lines, in pieces as large as the scaffold let
+    through before. The result is also ``None`` if three views in a row showed nothing new.
     """
     view = conversation.view(path)
     gap = view.unseen()
@@ -153,7 +153,7 @@ def view_fully(conversation: Conversation, path: str) -> View | None:
 
 
 def fold(request: Request) -> Conversation:
-    """Everything that a request shows."""
+    """Return everything that a request shows, as a conversation."""
     toolbox = recognise(request.tools)
     system = "\n".join(message.text for message in request.messages if message.role is Role.SYSTEM)
     turns = [message for message in request.messages if message.role is not Role.SYSTEM]
@@ -199,7 +199,7 @@ def _steps(turns: Sequence[Message], toolbox: Toolbox, files: dict[str, FileView
 
 
 def _answers(turns: Sequence[Message]) -> tuple[dict[str, str], str]:
-    """Tool results up to the model's next turn by call, and what users said there."""
+    """Return tool results by call up to the model's next turn, and the user messages among them."""
     answers: dict[str, str] = {}
     after: list[str] = []
     for message in turns:
@@ -215,7 +215,7 @@ def _answers(turns: Sequence[Message]) -> tuple[dict[str, str], str]:
 def _take_in(
     role: ToolRole, move: Move | None, slots: Mapping[str, str], result: str, files: dict[str, FileView]
 ) -> bool:
-    """Folds one result into what is known of the files; tells whether it was an edit that succeeded."""
+    """Apply one result to the known files; return whether it was an edit that succeeded."""
     if isinstance(move, View):
         view = files.setdefault(move.path, FileView(move.path))
         if role is ToolRole.SHELL:
@@ -236,7 +236,7 @@ def _take_in(
 
 
 def _listing(problem: str, steps: Sequence[Step]) -> tuple[str, ...]:
-    """Paths that a listing showed: in the first message (three or more), or by the model's own command."""
+    """Return the paths of a listing in the first message (three or more) or from the model's own command."""
     told = results.listed(problem)
     paths = list(told) if len(told) >= 3 else []
     for step in steps:
@@ -246,7 +246,7 @@ def _listing(problem: str, steps: Sequence[Step]) -> tuple[str, ...]:
 
 
 def _largest_run(view: FileView) -> int:
-    """The longest stretch of lines known without a hole."""
+    """Return the length of the longest stretch of known lines without a hole."""
     best = length = 0
     previous = -1
     for number in sorted(view.lines):

@@ -1,4 +1,4 @@
-"""Where the fault may be: evidence from tracebacks, the example's run, and the words of the problem."""
+"""Suspicion of units and lines: evidence from tracebacks, the example's run, and the words of the problem."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from dgm.offline.statement import Statement
 from dgm.offline.tracing import Trace
 
 _UNTRACED = 0.05
-"""What is left of a place that the failing run did not reach."""
+"""Factor for the suspicion of a place that the failing run did not reach."""
 _RAN = re.compile(r"^ran ([\w./-]+\.py):(\d+) (\w+)$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What runs have shown so far.
+    """The evidence from runs so far.
 
     Attributes:
         frames: traceback frames outside the tests, deepest last, path relative to the repository.
@@ -28,8 +28,8 @@ class Evidence:
         failing: ids of failing tests.
         test_places: file and line of frames inside tests.
         messages: last lines of tracebacks.
-        trace: which lines the failing runs went through; ``None`` where that was not found out.
-        ran: first line of each function that the example ran, by file; ``None`` where it was not traced.
+        trace: the lines that the failing runs went through; ``None`` if they were not traced.
+        ran: first line of each function that the example ran, by file; ``None`` if it was not traced.
     """
 
     frames: tuple[Frame, ...] = ()
@@ -42,12 +42,15 @@ class Evidence:
 
 
 def is_test(path: str) -> bool:
-    """Whether a path is that of a test."""
+    """Return whether a path is that of a test."""
     return bool(re.search(r"(?:^|/)tests?/|(?:^|/)test_\w+\.py$|_test\.py$", path))
 
 
 def gather(conversation: Conversation) -> Evidence:
-    """The evidence in all results but views of files; what a failed candidate broke counts no more than the rest."""
+    """Collect the evidence in all results except views of files.
+
+    Failures that a failed candidate caused count no more than others.
+    """
     gathered = _Gathering(conversation)
     for step in conversation.steps:
         gathered.edited = gathered.edited or step.done
@@ -80,9 +83,9 @@ class _Gathering:
     trace: Trace | None = None
     edited: bool = False
     blamed: bool = False
-    """Whether the failures known were there before any edit."""
+    """Whether the known failures existed before any edit."""
     sound: bool = False
-    """Whether the tests passed before any edit: what fails later is a candidate's doing."""
+    """Whether the tests passed before any edit: a candidate then caused any later failure."""
     always: frozenset[str] | None = None
     """Tests that failed in every run after an edit."""
 
@@ -107,7 +110,7 @@ class _Gathering:
                 self.frame(frame)
 
     def settle(self) -> None:
-        """Forgets a failure that one candidate brought and another did not have."""
+        """Forget failures if no test failed in every run after an edit: candidates caused them."""
         if self.always is not None and not self.always and not self.blamed:
             self.failing, self.messages, self.frames, self.places = [], [], [], []
             self.tested = set()
@@ -123,7 +126,7 @@ class _Gathering:
             self.frames.append(Frame(path, frame.line, frame.function, frame.source))
 
     def read_test(self, view: FileView, line: int) -> None:
-        """The names that the test around a line calls, where its file was seen."""
+        """Add the names that the test around a line calls, if its lines were seen."""
         row = line
         while row in view.lines and not re.match(r"\s*def \w", view.lines[row]):
             row -= 1
@@ -135,7 +138,7 @@ class _Gathering:
 
 
 def relative(path: str, conversation: Conversation) -> str | None:
-    """A traceback's path relative to the repository; ``None`` for one outside it."""
+    """Return a traceback's path relative to the repository; ``None`` for one outside it."""
     known = [*conversation.listing, *conversation.files]
     root = conversation.root
     if root and path.startswith(root + "/"):
@@ -144,7 +147,11 @@ def relative(path: str, conversation: Conversation) -> str | None:
 
 
 def score_units(units: Sequence[Unit], problem: Statement, evidence: Evidence) -> Mapping[Unit, float]:
-    """How suspicious each unit is: at least 0.2."""
+    """Return the suspicion of each unit.
+
+    A unit starts from 0.2 or more and gains from units that call it. A trace, or the example's run, scales the
+    result.
+    """
     scores = {unit: _own_score(unit, problem, evidence) for unit in units}
     called = {unit: statement.names_called("\n".join(unit.lines[1:]), special=False) for unit in units}
     spread = dict(scores)
@@ -172,7 +179,7 @@ def score_units(units: Sequence[Unit], problem: Statement, evidence: Evidence) -
 
 
 def _traced(unit: Unit, trace: Trace) -> float:
-    """What a trace makes of a unit: hardly possible where no line of it ran, the more the more suspicious."""
+    """Return the factor of a trace for a unit: small if no line of it ran, else rising with its suspicion."""
     if not unit.lines[0].lstrip().startswith(("def ", "async ", "@")):
         return 0.6
     share = trace.highest(unit.path, unit.first, unit.first + len(unit.lines) - 1)
@@ -182,7 +189,10 @@ def _traced(unit: Unit, trace: Trace) -> float:
 
 
 def _traced_line(unit: Unit, line: int, trace: Trace) -> float:
-    """The same for a line of a unit; its head runs when it is defined, which no trace shows."""
+    """Return the factor of a trace for one line of a unit.
+
+    A function's head runs when the function is defined, which no trace shows.
+    """
     share = trace.highest(unit.path, line, line)
     if not share and line == unit.first:
         share = 0.7 * trace.highest(unit.path, line, line + len(unit.lines) - 1)
@@ -222,7 +232,7 @@ def _own_score(unit: Unit, problem: Statement, evidence: Evidence) -> float:
 
 
 def line_weight(unit: Unit, line: int, problem: Statement, evidence: Evidence) -> float:
-    """How much more suspicious a line is than the rest of its unit."""
+    """Return the suspicion of a line relative to the rest of its unit."""
     weight = 1.0
     if evidence.trace is not None:
         weight *= _traced_line(unit, line, evidence.trace)

@@ -1,8 +1,11 @@
-"""Places where two sides of a merge changed the same lines: found in a text, and made one.
+"""Conflicts of a merge, found by their markers in a text and settled.
 
-Only what stands between the markers counts. Both sides' lines are merged with the ancestor's once more, first by line,
-then by word; where both only add, both are kept, the first side's before the second's; of two numbers the one that is
-farther from the ancestor's is kept; of anything else, and of what would not be Python any more, the first side's.
+Only lines between the markers count. Both sides' lines are merged with the ancestor's again, first by line, then by
+word:
+
+* If both sides only add, both are kept, the first side's before the second's.
+* From two numbers, the one farther from the ancestor's is kept.
+* In any other case, and if the result would not be Python, the first side's lines are kept.
 """
 
 import re
@@ -22,7 +25,7 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What stands between the markers: lines with their ends."""
+    """The lines of one conflict by side, with their line ends."""
 
     ours: Words
     base: Words
@@ -31,17 +34,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What to do with a file that has places in conflict: ``old``, which occurs once, spans all of them."""
+    """The edit that settles all conflicts of a file: ``old``, which occurs once, spans all of them."""
 
     path: str
     old: str
     new: str
     ours: str
-    """Instead of ``new``, should that not do: the first side of every place."""
+    """Replacement to use if ``new`` fails: the first side of every conflict."""
 
 
 def settlements(files: Mapping[str, str]) -> list[Settlement]:
-    """One for each file with places in conflict, in order of path."""
+    """Return a settlement for each file with conflicts, in order of path."""
     found = [_settlement(path, files[path]) for path in sorted(files)]
     return [one for one in found if one is not None]
 
@@ -69,13 +72,13 @@ _AS_IT_IS, _OURS, _LINES, _BOTH = range(4)
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """A place in conflict: as it is, the first side, merged by lines, merged by words."""
+    """A conflict in four forms: unchanged, the first side, merged by lines, merged by words."""
 
     ways: tuple[str, str, str, str]
 
 
 def _sound(path: str, text: str) -> bool:
-    """Whether this could be the file: what is Python must be Python, unless it is too long to say."""
+    """Return whether this text could be the file: a Python file must parse, unless it is too long to check."""
     return not path.endswith(".py") or len(text) > MAX_SOURCE_CHARACTERS or parse(text) is not None
 
 
@@ -97,7 +100,7 @@ def _pieces(lines: Words) -> Iterator[str | _Marked]:
 
 
 def _only_lines(place: Place) -> bool:
-    """Whether each side only adds or removes whole lines."""
+    """Return whether each side only adds or removes whole lines."""
     return all(
         kind in ("equal", "insert", "delete")
         for side in (place.ours, place.theirs)
@@ -110,7 +113,7 @@ def _words(lines: Words) -> Words:
 
 
 def _place(lines: Words, at: int) -> tuple[Place, int] | None:
-    """The place that begins at a line, and the number of the line after it."""
+    """Return the conflict that begins at a line, and the number of the line after it."""
     begins = _BEGIN.match(lines[at])
     if begins is None:
         return None
@@ -131,7 +134,7 @@ def _place(lines: Words, at: int) -> tuple[Place, int] | None:
 
 
 def merged(base: Words, ours: Words, theirs: Words) -> list[str]:
-    """Two sequences made one, with what they were made from."""
+    """Merge two sequences, given their common ancestor."""
     result: list[str] = []
     for before, first, second in _chunks(base, ours, theirs):
         result += _chosen(before, first, second, result[-1] if result else "")
@@ -152,7 +155,7 @@ def _chosen(before: Words, first: Words, second: Words, after: str) -> Words:
 
 
 def _joint(first: Words, second: Words, after: str) -> Words:
-    """What must stand between two additions: items of a list on one line need a comma."""
+    """Return the separator between two additions: items of a list on one line need a comma."""
     ends, begins = first[-1], second[0]
     if "\n" in ends or begins.isspace() or ends.isspace() or begins == "," or after.strip() not in _OPEN:
         return []
@@ -160,7 +163,7 @@ def _joint(first: Words, second: Words, after: str) -> Words:
 
 
 def _chunks(base: Words, ours: Words, theirs: Words) -> Iterator[tuple[Words, Words, Words]]:
-    """Stretches in which all three agree, and those between them."""
+    """Yield stretches in which all three agree, and the stretches between them."""
     at_base = at_ours = at_theirs = 0
     for start, in_ours, in_theirs, length in [
         *_agreed(base, ours, theirs),
@@ -175,7 +178,7 @@ def _chunks(base: Words, ours: Words, theirs: Words) -> Iterator[tuple[Words, Wo
 
 
 def _agreed(base: Words, ours: Words, theirs: Words) -> Iterator[tuple[int, int, int, int]]:
-    """Where the base stands unchanged in both: its place there, the places in both, and how long."""
+    """Yield stretches of the base unchanged in both sides: start in the base, starts in both sides, length."""
     first = _matches(base, ours)
     second = _matches(base, theirs)
     number = 0

@@ -13,10 +13,10 @@ _log = logging.getLogger(__name__)
 
 
 def decide(request: Request) -> Reply:
-    """The reply to a request: depends on nothing else, executes nothing.
+    """Return the reply to a request: it depends on nothing else, and nothing is executed.
 
     Raises:
-        RequestRefused: too long, or without messages.
+        RequestRefused: the request is too long or has no messages.
     """
     wire.check(request)
     written = writing.decide(request)
@@ -30,7 +30,7 @@ class OfflineModel:
     """A rule-based repair program that answers like a model.
 
     Args:
-        strict: let an error while deciding escape, as tests want it; else it is logged and the answer is "DONE".
+        strict: whether an error while deciding is raised, for tests; else it is logged and the answer is "DONE".
     """
 
     name = "offline"
@@ -39,18 +39,18 @@ class OfflineModel:
         self._strict = strict
 
     async def reply(self, request: Request) -> Reply:
-        """One answer.
+        """Return the answer to a request, computed in a thread.
 
         Raises:
-            RequestRefused: too long, or without messages.
+            RequestRefused: the request is too long or has no messages.
         """
         return await asyncio.to_thread(self._answer, request)
 
     async def check(self) -> None:
-        """Always answers: it is part of this program."""
+        """Do nothing: the model is part of this program and always answers."""
 
     async def close(self) -> None:
-        """Has no connections."""
+        """Do nothing: the model has no connections."""
 
     def _answer(self, request: Request) -> Reply:
         try:

@@ -1,4 +1,4 @@
-"""What the offline model can decide to do next, in words that no scaffold's tools shape.
+"""The moves that the offline model can decide on, independent of any scaffold's tools.
 
 ``solver`` and ``editor`` return a move; ``perform`` turns it into the calls that the scaffold's tools understand.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """See lines ``first`` to ``last`` of a file, numbered; ``last`` = 0 is the end of the file."""
+    """A view of lines ``first`` to ``last`` of a file, numbered; ``last`` = 0 is the end of the file."""
 
     path: str
     first: int = 1
@@ -17,7 +17,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace ``old``, which occurs exactly once in the file as it is now, with ``new``."""
+    """A replacement of ``old``, which occurs exactly once in the present file, with ``new``."""
 
     path: str
     old: str
@@ -26,14 +26,14 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run a shell command in the repository."""
+    """A shell command to run in the repository."""
 
     command: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunTests:
-    """Run the visible tests: all of them, or the dotted names in ``targets``."""
+    """A run of the visible tests: all of them, or the dotted names in ``targets``."""
 
     targets: tuple[str, ...] = ()
 
@@ -43,7 +43,7 @@ Move = View | Edit | Run | RunTests
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to say and what to do; no moves ends the work."""
+    """The text to say and the moves to make; without moves the work ends."""
 
     say: str
     moves: tuple[Move, ...] = ()

@@ -1,6 +1,6 @@
-"""Moves as calls of whatever tools the scaffold offers, and such calls understood as moves again.
+"""Translation of moves to calls of the scaffold's tools, and of such calls back to moves.
 
-The two directions belong together: the model knows what it did only by reading its own calls in the conversation.
+The two directions belong together: the model knows its past moves only from its own calls in the conversation.
 """
 
 import json
@@ -30,7 +30,7 @@ END_OF_EDIT"""
 
 
 def perform(move: Move, toolbox: Toolbox, files: Mapping[str, FileView], identifier: str) -> ToolCall | None:
-    """The call that carries out a move, or ``None`` where the tools cannot."""
+    """Return the call that carries out a move, or ``None`` if the tools cannot."""
     match move:
         case Run(command):
             return _call(identifier, toolbox.get(ToolRole.SHELL), command=command)
@@ -43,7 +43,7 @@ def perform(move: Move, toolbox: Toolbox, files: Mapping[str, FileView], identif
 
 
 def understand(call: ToolCall, toolbox: Toolbox) -> tuple[ToolRole, Mapping[str, str]] | None:
-    """A call's role and its arguments by slot; ``None`` for a call of a tool that was not understood."""
+    """Return a call's role and its arguments by slot; ``None`` for a call that cannot be understood."""
     tool = next((tool for tool in toolbox.values() if tool.name == call.name), None)
     if tool is None:
         return None
@@ -57,7 +57,7 @@ def understand(call: ToolCall, toolbox: Toolbox) -> tuple[ToolRole, Mapping[str,
 
 
 def move_of(role: ToolRole, slots: Mapping[str, str], files: Mapping[str, FileView]) -> Move | None:
-    """What a call was meant to do."""
+    """Return the move that a call stands for; ``None`` if it stands for none."""
     match role:
         case ToolRole.SHELL:
             return _shell_move(slots.get("command", ""))
@@ -98,7 +98,7 @@ def _literal(text: str) -> str:
 
 
 def _whole_edit(slots: Mapping[str, str], files: Mapping[str, FileView]) -> Edit | None:
-    """A line or file replacement as the text that it replaced, from what the file was known to hold."""
+    """Return a line or file replacement as an edit of the known text; ``None`` if that text is not known."""
     view = files.get(slots.get("path", ""))
     if view is None:
         return None

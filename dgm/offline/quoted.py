@@ -1,4 +1,4 @@
-"""What the host quotes when it asks about an agent: parts under titles, and the agent's source among them."""
+"""Parts that the host quotes under titles when it asks about an agent, among them the agent's source."""
 
 import hashlib
 import json
@@ -16,12 +16,12 @@ _SOURCE = "the agent's source"
 
 
 def question(request: Request) -> str:
-    """The first thing that the host asked; complaints about answers come later and change nothing."""
+    """Return the host's first message; later messages complain about answers and change nothing."""
     return next((message.text for message in request.messages if message.role is Role.USER), "")
 
 
 def parts(text: str) -> dict[str, str]:
-    """Title → what is quoted below it; of equal titles the first."""
+    """Return the quoted text by title; the first part wins if titles are equal."""
     found: dict[str, list[str]] = {}
     rows: list[str] | None = None
     for line in text.split("\n"):
@@ -34,12 +34,12 @@ def parts(text: str) -> dict[str, str]:
 
 
 def source(quoted: Mapping[str, str]) -> dict[str, str]:
-    """The agent's Python files, as ``python_files`` has them."""
+    """Return the agent's Python files, in the form of ``python_files``."""
     return python_files(quoted.get(_SOURCE, ""))
 
 
 def python_files(shown: str) -> dict[str, str]:
-    """The Python files of a source that is quoted, each below its path, but for empty ones; none where any is cut."""
+    """Return the non-empty Python files of a quoted source by path; none if any file is cut."""
     if _CUT.search(shown):
         return {}
     pieces = _FILE.split("\n" + shown)[1:]
@@ -52,13 +52,13 @@ def python_files(shown: str) -> dict[str, str]:
 
 
 def applicable(kinds: Iterable[Kind], files: Mapping[str, str]) -> list[Kind]:
-    """Those that find something to change; all where the source is not known."""
+    """Return the kinds that find something to change; all kinds if the source is not known."""
     known = list(kinds)
     return [kind for kind in known if kind.transform(files)] if files else known
 
 
 def drawn(weights: Mapping[Kind, float], text: str) -> Kind:
-    """One of the kinds, in proportion to the weights: always the same for the same text.
+    """Draw one of the kinds in proportion to the weights: always the same for the same text.
 
     Absolute paths and decimal fractions do not count, as in ``editor.ranking``.
     """
@@ -73,6 +73,6 @@ def drawn(weights: Mapping[Kind, float], text: str) -> Kind:
 
 
 def issue(summary: str, problem: str, kind: Kind) -> str:
-    """The answer that proposes a kind of change."""
+    """Return the answer that proposes a kind of change."""
     answer = {"log_summary": summary, "problem": problem, "proposal": kind.rationale, "general": True}
     return f"I have read what the agent did.\n\n{json.dumps(answer, indent=2)}"
