@@ -57,7 +57,7 @@ def _read_on(conversation: Conversation, wanted: Mapping[str, Gap]) -> Decision:
     move = show(wanted)
     stuck = [step for step in conversation.steps if step.move == move]
     if len(stuck) >= 2 and len(wanted) > 1:
-        # What is cut from a long output may never show this part: ask for one file alone.
+        # A long output may always be cut before this part: ask for one file alone.
         path = sorted(wanted)[len(conversation.steps) % len(wanted)]
         move = show({path: wanted[path]})
     return Decision("I read the rest of the source.", (move,))

@@ -89,6 +89,6 @@ def _counts(asked: Sequence[str], most: int) -> tuple[int, int]:
         stands = wanted
         failed = text.startswith(_FAILED)
         more = not failed and digest[number % len(digest)] % 2
-        # Only what fails is taken back to nothing at all.
+        # Only a draft that fails may lose its last remaining change.
         wanted = min(most, stands + 1) if more else max(0 if failed else 1, stands - 1)
     return stands, wanted

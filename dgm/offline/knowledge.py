@@ -104,7 +104,7 @@ class Conversation:
         """Marks of candidates named anywhere but in tool results, such as in a retry's notes."""
         texts = (self.system, self.problem, self.notes)
         told = {mark for text in texts for mark in _MARK.findall(text)}
-        # Of several candidates in a reply those that the scaffold left out are still to be tried.
+        # The scaffold may have left out all but the first candidate of a reply: the others are still to be tried.
         told |= {mark for text in self.said for mark in _MARK.findall(text)[:1]}
         made = {step.mark for step in self.steps if isinstance(step.move, Edit) and step.result is not None}
         return frozenset(told | {mark for mark in made if mark})

@@ -147,10 +147,9 @@ def relative(path: str, conversation: Conversation) -> str | None:
 
 
 def score_units(units: Sequence[Unit], problem: Statement, evidence: Evidence) -> Mapping[Unit, float]:
-    """Return the suspicion of each unit.
+    """Return the suspicion of each unit: a score of its names and words against the problem and the evidence.
 
-    A unit starts from 0.2 or more and gains from units that call it. A trace, or the example's run, scales the
-    result.
+    A unit gains from suspicious units that call it. A trace, or the example's run, scales the result.
     """
     scores = {unit: _own_score(unit, problem, evidence) for unit in units}
     called = {unit: statement.names_called("\n".join(unit.lines[1:]), special=False) for unit in units}

@@ -16,9 +16,9 @@ from dgm.offline.units import surroundings, units
 
 _MOST_UNITS = 16
 _MOST = 1000
-"""Candidates that are put in order; the rest would never be tried."""
+"""Number of candidates that are put in order; the rest would never be tried."""
 _PLACE = 1.4
-"""How much more than the rest the place counts."""
+"""Exponent of the unit's suspicion: it weighs the place more than the other factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class Ranked:
 
 
 def seen_units(conversation: Conversation) -> tuple[Unit, ...]:
-    """Every unit seen to its end in a file that is not a test, by path and line."""
+    """Return every unit seen to its end in a file that is not a test, by path and line."""
     paths = sorted(path for path in conversation.files if path.endswith(".py") and not localise.is_test(path))
     return tuple(unit for path in paths for unit in units(conversation.files[path]))
 
 
 def ranked(conversation: Conversation, problem: Statement, evidence: Evidence) -> list[Ranked]:
-    """All candidates, best first; ties by (path, line, operator, text)."""
+    """Return all candidates, best first; ties by (path, line, operator, text)."""
     found = seen_units(conversation)
     scores = localise.score_units(found, problem, evidence)
     words = problem.text + "\n" + "\n".join(evidence.messages[:4])
@@ -60,7 +60,7 @@ def ranked(conversation: Conversation, problem: Statement, evidence: Evidence) -
 
 
 def _exceptional(candidate: Candidate, problem: Statement, evidence: Evidence) -> float:
-    """An exception that was seen, or that is asked for, speaks for a change that names it."""
+    """Return the factor of a change of an exception, higher if the evidence or the problem names it."""
     if candidate.change.operator != "exception":
         return 1.0
     names = re.findall(r"\w+", candidate.change.text)
@@ -74,7 +74,7 @@ def _exceptional(candidate: Candidate, problem: Statement, evidence: Evidence) -
 
 
 def _discounted(plain: Sequence[Ranked], conversation: Conversation) -> list[Ranked]:
-    """Further candidates of one (line, operator) and of one line count for less."""
+    """Lower the scores of further candidates of one (line, operator) and of one line; sort again."""
     wide = conversation.has(Concept.MORE_FIXES)
     same, row = (0.4, 0.85) if wide else (0.55, 0.92)
     kinds: dict[tuple[str, int, str], int] = {}

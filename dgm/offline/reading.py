@@ -1,4 +1,4 @@
-"""Which files to read next: what the search for names found, what tracebacks point at, what was cut."""
+"""The next files to read: results of the search for names, places in tracebacks, parts that were cut."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class Hit:
 
 
 def search_command(problem: Statement, extra: frozenset[str] = frozenset()) -> str:
-    """The command that finds the definitions of what the problem names, or of what failing tests call."""
+    """Return the command that finds the definitions of names in the problem, or of ``extra`` names."""
     names = sorted(extra) if extra else [n for n in problem.names if re.fullmatch(r"\w+", n)][:12]
     parts = [re.escape(name) for name in names]
     if not extra:
@@ -40,7 +40,7 @@ def search_command(problem: Statement, extra: frozenset[str] = frozenset()) -> s
 
 
 def hits(conversation: Conversation) -> tuple[Hit, ...]:
-    """Every definition that the model's searches showed."""
+    """Return every definition that the model's searches showed."""
     found: list[Hit] = []
     for step in conversation.steps:
         if isinstance(step.move, Run) and step.move.command.startswith("grep -rn") and step.result:
@@ -49,7 +49,7 @@ def hits(conversation: Conversation) -> tuple[Hit, ...]:
 
 
 def file_order(conversation: Conversation, problem: Statement, evidence: Evidence) -> list[str]:
-    """The library's files, most suspicious first."""
+    """Return the library's files, most suspicious first."""
     scores: dict[str, float] = {
         path: 0.0 for path in conversation.listing if path.endswith(".py") and not localise.is_test(path)
     }
@@ -75,7 +75,7 @@ def file_order(conversation: Conversation, problem: Statement, evidence: Evidenc
 
 
 def hit_weight(hit: Hit, problem: Statement, evidence: Evidence) -> float:
-    """How much a definition found speaks for its file."""
+    """Return the weight of a found definition as evidence for its file."""
     weight = 0.4
     if hit.name.endswith(("Error", "Exception")):
         return 0.3
@@ -89,7 +89,10 @@ def hit_weight(hit: Hit, problem: Statement, evidence: Evidence) -> float:
 
 
 def windows(conversation: Conversation, path: str, problem: Statement, evidence: Evidence) -> View | None:
-    """The next part of a cut file that is worth a look: around the best definition that was not seen to its end."""
+    """Return the next part to view of a file not wholly seen, or ``None``.
+
+    It surrounds the most suspicious line whose function was not seen to its end.
+    """
     view = conversation.view(path)
     if view.complete:
         return None
@@ -114,7 +117,7 @@ def windows(conversation: Conversation, path: str, problem: Statement, evidence:
 
 
 def _seen_around(lines: Mapping[int, str], line: int) -> bool:
-    """Whether the block that a line stands in was seen to its end."""
+    """Return whether the function around a line was seen to its end."""
     if line not in lines:
         return False
     start = line
@@ -133,14 +136,14 @@ def _seen_around(lines: Mapping[int, str], line: int) -> bool:
 
 
 def next_piece(conversation: Conversation, path: str) -> View | None:
-    """The next unseen window of a file, in order."""
+    """Return the next unseen window of a file, in order."""
     return view_fully(conversation, path)
 
 
 def test_modules(
     conversation: Conversation, problem: Statement, evidence: Evidence, edited: Sequence[str]
 ) -> list[str]:
-    """Dotted names of test modules, the most fitting first."""
+    """Return the dotted names of test modules, the most fitting first."""
     paths = [path for path in conversation.listing if re.search(r"(?:^|/)test_\w+\.py$", path)]
     failing = {name.rsplit(".", 2)[0] for name in evidence.failing}
 

@@ -1,4 +1,4 @@
-"""The script that runs a problem's example outside the repository and says whether it gives what it should."""
+"""The script that runs a problem's example outside the repository and reports whether its result is right."""
 
 import json
 import re
@@ -48,7 +48,7 @@ for path, first, name in list(ran)[:60]:
 
 
 def command(example: Example) -> str:
-    """The shell command that writes the script and runs it."""
+    """Return the shell command that writes the script and runs it."""
     script = _SCRIPT.format(
         lines=json.dumps(list(example.lines)), expected=json.dumps(example.expected), raises=example.raises
     )
@@ -57,6 +57,6 @@ def command(example: Example) -> str:
 
 @lru_cache(maxsize=256)
 def outcome(text: str) -> bool | None:
-    """Whether a run of the script in this output was good; ``None`` where none is shown."""
+    """Return whether the last run of the script in this output was good; ``None`` if none is shown."""
     found = _OUTCOME.findall(text)
     return found[-1] == "OK" if found else None

@@ -1,6 +1,6 @@
-"""What tools printed, read: numbered lines of files, listings, and the outcome of test runs.
+"""Parsing of tool output: numbered lines of files, listings, and the outcome of test runs.
 
-Output is taken as found: a scaffold may have cut it anywhere, so a line beside a cut is never believed.
+A scaffold may have cut the output anywhere, so a line beside a cut is never believed.
 """
 
 import re
@@ -33,7 +33,7 @@ _REFUSED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One line of a traceback: where, and the source line where the output showed it."""
+    """One frame of a traceback: its place, and the source line if the output showed it."""
 
     path: str
     line: int
@@ -43,7 +43,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """The visible part of a test run; ``passed`` is ``None`` where no verdict was shown."""
+    """The visible part of a test run; ``passed`` is ``None`` if no verdict was shown."""
 
     __test__ = False
 
@@ -56,7 +56,7 @@ class TestRun:
 
 
 def numbered(text: str, first: int, last: int) -> tuple[dict[int, str], int | None]:
-    """The lines that a view of our own shows, and the file's length where it was shown.
+    """Return the lines that a view by the model's own command shows, and the file's length if shown.
 
     Args:
         text: the output of ``wc -l F; grep -n '' F | sed -n 'first,lastp'``, possibly cut.
@@ -92,7 +92,14 @@ def numbered(text: str, first: int, last: int) -> tuple[dict[int, str], int | No
 
 
 def from_viewer(text: str, first: int) -> tuple[dict[int, str], int | None]:
-    """The same for a scaffold's own viewing tool: numbered in one of the usual ways, or plain."""
+    """Return the lines that a scaffold's viewing tool shows, and the file's length if it is known.
+
+    The tool may number lines in one of the usual ways, or print them plain.
+
+    Args:
+        text: the tool's output, possibly cut.
+        first: the first line asked for.
+    """
     rows = text.split("\n")
     found = [_NUMBERED.match(row) for row in rows]
     hits = [match for match in found if match]
@@ -111,13 +118,13 @@ def from_viewer(text: str, first: int) -> tuple[dict[int, str], int | None]:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The paths of files that stand alone on a line."""
+    """Return the paths of files that stand alone on a line."""
     return tuple(dict.fromkeys(match[1] for match in _PATH.finditer(text[:60_000])))
 
 
 @lru_cache(maxsize=256)
 def test_run(text: str) -> TestRun | None:
-    """What can be seen of a run of tests, or ``None`` where nothing looks like one."""
+    """Return the visible part of a test run, or ``None`` if nothing looks like one."""
     tail = list(_RAN.finditer(text))
     verdict: bool | None = None
     ended = _PASSED.search(text, tail[-1].end()) if tail else _PASSED.search(text)
@@ -134,22 +141,22 @@ def test_run(text: str) -> TestRun | None:
 
 
 def frames(text: str) -> tuple[Frame, ...]:
-    """All traceback frames in a text."""
+    """Return all traceback frames in a text."""
     return tuple(Frame(m[1], int(m[2]), m[3], (m[4] or "").strip()) for m in _FRAME.finditer(text))
 
 
 def raised(text: str) -> tuple[str, ...]:
-    """The last lines of tracebacks in a text."""
+    """Return the last lines of tracebacks in a text."""
     return tuple(dict.fromkeys(m[0] for m in _RAISED.finditer(text)))
 
 
 def refused(text: str) -> bool:
-    """Whether an editing tool says that it did nothing."""
+    """Return whether an editing tool reports that it did nothing."""
     return bool(_REFUSED.match(text[:400]))
 
 
 def counts(run: TestRun) -> Mapping[str, int]:
-    """How often each file name occurs in the run's frames."""
+    """Count how often each file name occurs in the run's frames."""
     seen: dict[str, int] = {}
     for frame in run.frames:
         seen[frame.path] = seen.get(frame.path, 0) + 1

@@ -1,4 +1,4 @@
-"""A conversation with what follows from it: the problem parsed, the evidence, the candidates that are left."""
+"""A conversation with everything derived from it: the parsed problem, the evidence, the remaining candidates."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,28 +16,28 @@ from dgm.offline.trial import Trial, trials
 
 @dataclass(frozen=True)
 class Situation:
-    """A conversation with what follows from it, each part computed once at most."""
+    """A conversation with everything derived from it, each part computed at most once."""
 
     conversation: Conversation
 
     @cached_property
     def problem(self) -> Statement:
-        """The statement, parsed."""
+        """The parsed statement."""
         return statement.read(self.conversation.problem)
 
     @cached_property
     def evidence(self) -> Evidence:
-        """What runs showed."""
+        """The evidence from runs."""
         return localise.gather(self.conversation)
 
     @cached_property
     def trial(self) -> Trial:
-        """How the present candidate fares."""
+        """The outcome so far of the present candidate."""
         return self.trials[-1] if self.trials else Trial()
 
     @cached_property
     def trials(self) -> list[Trial]:
-        """How each candidate so far has fared."""
+        """The outcome of each candidate so far."""
         return trials(self.conversation)
 
     @cached_property
@@ -58,15 +58,18 @@ class Situation:
 
     @property
     def moves(self) -> list[Move | None]:
-        """Everything done so far."""
+        """All moves so far; ``None`` for a call that cannot be understood any more."""
         return [step.move for step in self.conversation.steps]
 
     def reproduced(self) -> bool:
-        """Whether the example's script was run and said how it went."""
+        """Return whether the example's script was run and its outcome shown."""
         return any(reproduction.outcome(step.result or "") is not None for step in self.conversation.steps)
 
     def targets(self) -> tuple[str, ...]:
-        """What to test after an edit: everything, unless that was too much to see or is not wanted."""
+        """Return the tests to run after an edit; empty for all of them.
+
+        Tests are chosen if the output of all was too long to see, or if the guidelines ask for chosen tests.
+        """
         cut = any(isinstance(move, RunTests) and move.targets for move in self.moves)
         known = self.evidence.failing[:3]
         if known and RunTests(known) in self.moves:
@@ -74,20 +77,20 @@ class Situation:
         return self.narrow() if cut or self.has(Concept.TARGETED) else ()
 
     def narrow(self) -> tuple[str, ...]:
-        """The test modules that matter: those of the known failures, or else the one that fits best."""
+        """Return the test modules of the known failures, or else the one that fits best."""
         edited = [s.move.path for s in self.conversation.steps if s.done and isinstance(s.move, Edit)]
         found = reading.test_modules(self.conversation, self.problem, self.evidence, edited[-1:])
         failing = {name.rsplit(".", 2)[0] for name in self.evidence.failing}
         return tuple(name for name in found[:3] if name in failing) or tuple(found[:1])
 
     def has(self, concept: Concept) -> bool:
-        """Whether the system text asks for this."""
+        """Return whether the system text asks for this concept."""
         return self.conversation.has(concept)
 
     def shell(self) -> bool:
-        """Whether commands can be run."""
+        """Return whether commands can be run."""
         return ToolRole.SHELL in self.conversation.toolbox
 
     def tested(self) -> bool:
-        """Whether a run of tests was asked for and answered before now."""
+        """Return whether a run of tests was asked for and answered."""
         return any(isinstance(s.move, RunTests) and s.result is not None for s in self.conversation.steps)

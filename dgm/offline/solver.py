@@ -13,11 +13,11 @@ from dgm.offline.situation import Situation
 _EDITING = (ToolRole.REPLACE, ToolRole.LINES, ToolRole.WRITE, ToolRole.SHELL)
 _LONG_PROBLEM = 500
 _PER_FILE = 5
-"""Candidates of one file that fail before another file is opened."""
+"""Number of candidates of one file that fail before another file is opened."""
 
 
 def decide(conversation: Conversation) -> Decision:
-    """What to do next on a task."""
+    """Return the next decision on a task."""
     if not any(role in conversation.toolbox for role in _EDITING):
         return Decision("There is no tool I could change a file with. DONE")
     now = Situation(conversation)
@@ -27,7 +27,7 @@ def decide(conversation: Conversation) -> Decision:
 
 
 def _look(now: Situation) -> Decision | None:
-    """What comes before any reading: listing, plan, tests, reproduction, search."""
+    """Take the steps before any reading: listing, plan, tests, reproduction, trace, search."""
     talk = now.conversation
     search = Run(reading.search_command(now.problem))
     if not talk.listing and now.shell() and talk.ran(reading.LIST) is None:
@@ -58,7 +58,7 @@ def _look(now: Situation) -> Decision | None:
 
 
 def _trace(now: Situation) -> Decision | None:
-    """Finding out which lines the known failure runs through, where the guidelines ask for it."""
+    """Trace the lines that the known failure runs through, if the guidelines ask for it."""
     failing, example = now.evidence.failing, now.problem.example
     if not now.has(Concept.TRACE) or now.evidence.trace or not now.shell() or not (failing or example):
         return None
@@ -72,13 +72,16 @@ def _planned(now: Situation) -> bool:
 
 
 def _unless_repeated(now: Situation, decision: Decision) -> Decision | None:
-    """A decision, or ``None`` where its first move was already made twice: the scaffold does not show results."""
+    """Return a decision, or ``None`` if its first move was made twice already.
+
+    A repeated move means that the scaffold does not show results.
+    """
     times = sum(step.move == decision.moves[0] for step in now.conversation.steps)
     return decision if times < 2 else None
 
 
 def _read(now: Situation) -> Decision | None:
-    """Reading before the first edit: the best file, windows of it, and more where the guidelines say so."""
+    """Read before the first edit: the best file, windows of it, and more if the guidelines ask for it."""
     talk = now.conversation
     move = _test_to_read(now)
     if move:
@@ -104,7 +107,7 @@ def _views(now: Situation, path: str) -> int:
 
 
 def _test_to_read(now: Situation) -> View | None:
-    """The test that fails, or with the guideline the test file that fits, where it was not read yet."""
+    """Return a view of the failing test, or of the best test file if the guideline asks; ``None`` if it was read."""
     asked = now.has(Concept.READ_TESTS)
     for path, line in now.evidence.test_places[:2]:
         around = View(path, max(1, line - 25), line + 4)
@@ -119,7 +122,7 @@ def _test_to_read(now: Situation) -> View | None:
 
 
 def _after_edit(now: Situation) -> Decision:
-    """Judging the candidate that stands, then finishing or going on."""
+    """Judge the present candidate, then finish or go on."""
     trial = now.trial
     if now.has(Concept.FINISH_EARLY):
         return _finish(now)
@@ -154,7 +157,7 @@ def _finish(now: Situation) -> Decision:
 
 
 def _gather_more(now: Situation) -> Decision | None:
-    """After a failed candidate: where the evidence points to something not seen, look at it first."""
+    """After a failed candidate, look at places that the evidence names and nothing showed yet."""
     talk = now.conversation
     traced = _trace(now)
     if traced:
@@ -187,7 +190,7 @@ def _gather_more(now: Situation) -> Decision | None:
 
 
 def _widen(now: Situation) -> Decision | None:
-    """Another file, or what was not seen yet of the open ones."""
+    """Read another file, or unseen parts of the open ones."""
     talk = now.conversation
     for path in now.order[:6]:
         if path in talk.files:

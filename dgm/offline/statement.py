@@ -1,4 +1,4 @@
-"""What the problem says: words, names of code, and the example that shows it."""
+"""The parsed problem statement: words, names of code, and the example that shows the problem."""
 
 import re
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _SPECIAL = (
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Lines to run, the last of them an expression, and what it should give: a literal or an exception's name."""
+    """Lines to run, the last of them an expression, and the expected result: a literal or an exception's name."""
 
     lines: tuple[str, ...]
     expected: str
@@ -56,10 +56,11 @@ class Statement:
     """A problem, parsed.
 
     Attributes:
+        text: the problem without listed paths and the place of the repository.
         words: content words, lower case and without a plural's ending.
         names: names of code, most telling first.
-        called: those that the example calls.
-        example: what to run, where the problem has it.
+        called: names that the example calls.
+        example: the lines to run, if the problem has an example.
     """
 
     text: str
@@ -71,7 +72,7 @@ class Statement:
 
 @lru_cache(maxsize=64)
 def read(problem: str) -> Statement:
-    """Parses a problem; a listing of files in it is left out."""
+    """Parse a problem; leave out any listing of files in it."""
     kept = [row for row in problem[:_LIMIT].split("\n") if not _is_path(row)]
     text = "\n".join(row for row in kept if not re.match(r"The repository is (?:in|at) ", row))
     prose = _FENCE.sub(" ", text)
@@ -91,12 +92,12 @@ def read(problem: str) -> Statement:
 
 
 def words(text: str) -> list[str]:
-    """The content words of prose or code, identifiers split at capitals and underscores, in lower case."""
+    """Return the content words of prose or code in lower case, identifiers split at capitals and underscores."""
     return [word.lower() for word in _WORD.findall(text.replace("_", " ")) if word.lower() not in _STOP]
 
 
 def stem(word: str) -> str:
-    """A word without the commonest endings, so that "shares" meets "share"."""
+    """Remove the commonest endings of a word, so that "shares" matches "share"."""
     for ending in ("ings", "ing", "ies", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             return word[: -len(ending)]
@@ -104,7 +105,12 @@ def stem(word: str) -> str:
 
 
 def names_called(code: str, *, special: bool = True) -> frozenset[str]:
-    """What a piece of code calls or touches; ``special`` adds the methods behind operators and built-ins."""
+    """Return the names that a piece of code calls or accesses as attributes.
+
+    Args:
+        code: the source text.
+        special: whether to add the methods behind operators and built-ins.
+    """
     found = {first or second for first, second in _CALLED.findall(code[:_LIMIT])}
     if special:
         found |= {name for pattern, name in _SPECIAL if re.search(pattern, code[:_LIMIT])}

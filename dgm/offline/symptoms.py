@@ -1,4 +1,4 @@
-"""Which kinds of change a statement's or a message's words speak for."""
+"""The kinds of change that the words of a statement or a message make more likely."""
 
 import re
 from functools import lru_cache
@@ -107,7 +107,7 @@ def _active(text: str) -> tuple[tuple[re.Pattern[str], float], ...]:
 
 @lru_cache(maxsize=4096)
 def factor(text: str, operator: str) -> float:
-    """How much more likely an operator is, given these words: 1.0 where they say nothing of it; at most 4.0."""
+    """Return how much more likely these words make an operator: 1.0 without a symptom, at most 4.0."""
     product = 1.0
     for kinds, weight in _active(text):
         if kinds.search(operator):

@@ -1,4 +1,4 @@
-"""The script that runs what fails beside what passes and says which lines speak for the fault, and its output read."""
+"""A script that traces failing and passing runs and scores each line's suspicion, and its parsed output."""
 
 import json
 import re
@@ -110,35 +110,38 @@ os.write(screen, ("\\n".join(kept) + "\\n").encode())
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Which lines the failing runs went through.
+    """The lines that the failing runs went through.
 
     Attributes:
-        suspicion: of each line by path, above 0 and at most 1: how far only failing runs go through it.
-        complete: whether all lines were shown; else a line that is not there may have run.
+        suspicion: score of each line by path, above 0 and at most 1: how far only failing runs go through it.
+        complete: whether all lines were shown; if not, a missing line may have run.
     """
 
     suspicion: Mapping[str, Mapping[int, float]]
     complete: bool
 
     def highest(self, path: str, first: int = 1, last: int = 10**9) -> float:
-        """The most suspicious line's share of the highest suspicion of all; 0.0 where none of these lines ran."""
+        """Return the highest suspicion in a range of lines, as a share of the highest of all lines.
+
+        The result is 0.0 if none of these lines ran.
+        """
         top = max(max(lines.values()) for lines in self.suspicion.values())
         lines = self.suspicion.get(path, {})
         return max((score for line, score in lines.items() if first <= line <= last), default=0.0) / top
 
     def suspects(self, path: str) -> list[int]:
-        """The lines of a file that are about as suspicious as any, most suspicious first."""
+        """Return the lines of a file that are about as suspicious as any, most suspicious first."""
         lines = self.suspicion.get(path, {})
         found = [line for line in lines if self.highest(path, line, line) > _SUSPECT]
         return sorted(found, key=lambda line: (-lines[line], line))
 
 
 def command(failing: tuple[str, ...], example: Example | None, modules: tuple[str, ...]) -> str:
-    """The shell command that writes the script and runs it.
+    """Return the shell command that writes the script and runs it.
 
     Args:
-        failing: ids of failing tests; what else is in their modules is run beside them.
-        example: the statement's example, run where no failing test is known.
+        failing: ids of failing tests; the other tests of their modules are run beside them.
+        example: the statement's example, run if no failing test is known.
         modules: test modules to run beside the example.
     """
     lines = list(example.lines) if example and not failing else []
@@ -150,7 +153,7 @@ def command(failing: tuple[str, ...], example: Example | None, modules: tuple[st
 
 @lru_cache(maxsize=64)
 def read(text: str) -> Trace | None:
-    """The table of a run of the script in this output; ``None`` where no row of one is shown."""
+    """Return the table that a run of the script printed in this output; ``None`` if no row of it is shown."""
     found: dict[str, dict[int, float]] = {}
     for path, score, ranges in _ROW.findall(text):
         for part in ranges.split():

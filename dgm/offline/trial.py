@@ -1,4 +1,4 @@
-"""How the candidate that stands in the repository now has fared, and the edits that lead to the next."""
+"""The outcome of the candidate now in the repository, and the edits that lead to the next."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from dgm.offline.moves import Edit, RunTests, View
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The outcome so far of what was tried since the last successful edit.
+    """The outcome so far of one successful edit.
 
     Attributes:
-        mark: the candidate's; ``None`` before any edit.
-        tests: whether the visible tests passed; ``None`` where no verdict was seen.
+        mark: the candidate's mark; ``None`` before any edit or if the reply named none.
+        tests: whether the visible tests passed; ``None`` if no verdict was seen.
         shown: whether a run's output was shown at all, with a verdict or not.
-        targeted: how many runs of chosen tests were shown.
-        example: whether the reproduction was good; ``None`` where it was not run since.
-        edits: successful edits in the whole conversation.
+        targeted: number of runs of chosen tests that were shown.
+        example: whether the reproduction was good; ``None`` if it was not run since the edit.
+        edits: number of successful edits so far, this one included.
     """
 
     mark: str | None = None
@@ -32,7 +32,7 @@ class Trial:
 
 
 def trials(conversation: Conversation) -> list[Trial]:
-    """One for each successful edit, in order."""
+    """Return a trial for each successful edit, in order."""
     done = [index for index, step in enumerate(conversation.steps) if step.done]
     ends = [*done[1:], len(conversation.steps)][: len(done)]
     return [
@@ -42,7 +42,7 @@ def trials(conversation: Conversation) -> list[Trial]:
 
 
 def _trial(steps: Sequence[Step], edits: int) -> Trial:
-    """What the steps from an edit to the next show of it."""
+    """Return the outcome that the steps from an edit to the next show."""
     tests: bool | None = None
     example: bool | None = None
     shown, targeted = False, 0
@@ -61,9 +61,9 @@ def _trial(steps: Sequence[Step], edits: int) -> Trial:
 
 
 def switch(view: FileView, candidate: Candidate | None) -> Edit | None:
-    """The one edit that takes a file from how it is now to its base with this candidate (or with none) in it.
+    """Return the one edit that turns a file into its base with this candidate (or with none) applied.
 
-    ``None`` where nothing is to be done, or where the lines in question are not known.
+    ``None`` if nothing is to be done, or if the lines in question are not known.
     """
     target = dict(view.base)
     if candidate is not None:
@@ -84,7 +84,7 @@ def _edit(view: FileView, target: dict[int, str], shift: int) -> Edit | None:
     low = next((n for n in sorted(now.keys() | target.keys()) if now.get(n) != target.get(n)), None)
     if low is None:
         return None
-    # Holes lie at the same places on both sides, so whatever differs is known on both.
+    # Holes lie at the same places on both sides, so every differing line is known on both.
     high = next((n for n in sorted(now, reverse=True) if now[n] != target.get(n + shift)), low - 1)
     high = max(high, low - 1, low - 1 - shift)
     margin = 0 if view.complete else 1

@@ -1,4 +1,4 @@
-"""Putting the next candidates into the files, one or several a reply, and going back to one that passed."""
+"""Edits that apply the next candidates, one or several a reply, and that return to one that passed."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,14 +13,14 @@ from dgm.offline.situation import Situation
 from dgm.offline.trial import Trial, switch
 
 _MOST = 4
-"""Candidates in one reply, where several calls are welcome."""
+"""Maximum number of candidates in one reply, if several calls are welcome."""
 _BACK = "Going back to the edit that passed."
 _LOYALTY = 0.6
-"""How much of the best score keeps the work in the file that is changed now: another file costs an edit more."""
+"""Factor for the score of candidates in files that are unchanged now: switching files costs one more edit."""
 
 
 def attempt(now: Situation) -> Decision | None:
-    """Puts the best candidates not tried yet in place of the one that stands; ``None`` where there are none."""
+    """Replace the present candidate with the best untried ones; ``None`` if there are none."""
     views = {path: view.copy() for path, view in now.conversation.files.items()}
     many = now.has(Concept.SEVERAL_CALLS) and not now.has(Concept.NO_TESTS) and now.shell()
     whole = many and _executes_all(now.conversation)
@@ -43,7 +43,7 @@ def attempt(now: Situation) -> Decision | None:
 
 
 def back(now: Situation) -> Decision | None:
-    """Goes back to the first candidate that passed everything, where another one stands now."""
+    """Return to the first candidate that passed everything, if another one is in the files now."""
     failed = {trial.mark for trial in now.trials if trial.tests is False or trial.example is False}
     passed = [trial for trial in now.trials if _good(trial, now) and trial.mark not in failed]
     if not passed or passed[0].mark == now.trial.mark:
@@ -67,7 +67,7 @@ def _good(trial: Trial, now: Situation) -> bool:
 
 
 def _executes_all(talk: Conversation) -> bool:
-    """Whether no reply with several edits is known of which the scaffold made only the first."""
+    """Return whether the scaffold is not known to have executed only the first of several edits in a reply."""
     made: dict[str, int] = {}
     for step in talk.steps:
         if isinstance(step.move, Edit) and step.result is not None:
@@ -76,7 +76,7 @@ def _executes_all(talk: Conversation) -> bool:
 
 
 def _favoured(now: Situation) -> list[Ranked]:
-    """What is left, with the file that is changed now somewhat before its equals in others."""
+    """Return the remaining candidates; those in files that are changed now gain on equals in other files."""
     changed = {path for path, view in now.conversation.files.items() if view.span()}
     if not changed:
         return now.left
@@ -86,7 +86,7 @@ def _favoured(now: Situation) -> list[Ranked]:
 
 
 def _checks(now: Situation) -> Iterator[Move]:
-    """What shows how a candidate fares, as far as the edit's own result does not."""
+    """Yield the moves that check a candidate, unless the edit's own result shows the tests."""
     steps = now.conversation.steps
     shown = any(step.done and results.test_run(step.result or "") for step in steps)
     if now.reproduced():
@@ -96,7 +96,10 @@ def _checks(now: Situation) -> Iterator[Move]:
 
 
 def _lead(views: Mapping[str, FileView], candidate: Candidate) -> tuple[Edit, ...]:
-    """The edits that bring a candidate about; first those that clear other files, where some are changed."""
+    """Return the edits that apply a candidate, after those that restore other changed files.
+
+    The result is empty if one of the edits cannot be made.
+    """
     path = candidate.unit.path
     others = [view for name, view in sorted(views.items()) if name != path and view.span()]
     found = [switch(view, None) for view in others]

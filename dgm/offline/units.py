@@ -1,4 +1,4 @@
-"""The functions and constants of a file that were seen to their end; a half-seen one is not there."""
+"""The functions and constants of a file that were seen to their end; a half-seen one is left out."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _LONGEST = 400
 
 
 def units(view: FileView) -> tuple[Unit, ...]:
-    """All units of a file, by the base text, in the order of their lines."""
+    """Return all units of a file, by the base text, in the order of their lines."""
     end = (view.total or 10**9) - view.shift if view.total is not None else 10**9
     return _units(view.path, tuple(sorted(view.base.items())), end)
 
@@ -61,7 +61,7 @@ def _unit(path: str, lines: Mapping[int, str], first: int, last: int, what: tupl
 
 
 def _block_end(lines: Mapping[int, str], first: int, indent: int, end: int) -> int | None:
-    """The last line of a function, or ``None`` where its end was not seen."""
+    """Return the last line of a function, or ``None`` if its end was not seen."""
     last, number = first, first + 1
     while True:
         if number > end:
@@ -93,7 +93,7 @@ def _statement_end(lines: Mapping[int, str], first: int) -> int | None:
 
 @lru_cache(maxsize=512)
 def surroundings(unit: Unit, all_units: tuple[Unit, ...]) -> Surroundings:
-    """Names around a unit, from the seen units of its file."""
+    """Return the names around a unit, from the seen units of its file."""
     mates = [other for other in all_units if other.owner == unit.owner and unit.owner]
     text = "\n".join(row for other in mates for row in other.lines)
     everything = "\n".join(row for other in all_units for row in other.lines)
@@ -116,7 +116,7 @@ def surroundings(unit: Unit, all_units: tuple[Unit, ...]) -> Surroundings:
 
 
 def _exceptions(text: str, all_units: tuple[Unit, ...]) -> tuple[str, ...]:
-    """Names of exceptions: raised or caught in what was seen, or imported beside them."""
+    """Return names of exceptions that are raised or caught in the seen text, or imported beside these."""
     used = set(re.findall(r"\b(?:raise|except) +\(?([A-Z]\w+)\b", text))
     for unit in all_units:
         if unit.lines[0].startswith("from "):

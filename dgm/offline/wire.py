@@ -1,22 +1,22 @@
-"""What a request must be like to be looked at at all: bounds before anything is parsed."""
+"""Bounds of a request, checked before anything is parsed, and identifiers for calls."""
 
 from collections.abc import Sequence
 
 from dgm.messages import CONTEXT_LENGTH, Message, Request, RequestRefused, Role, ToolCall
 
 CONTEXT = 200_000
-"""Characters of messages and tools together; a longer request is refused as a provider would."""
+"""Maximum number of characters of messages and tools together; a longer request is refused."""
 
 
 def size(request: Request) -> int:
-    """The characters of a request."""
+    """Return the number of characters of a request."""
     said = sum(len(m.text) + sum(len(c.arguments) + len(c.name) for c in m.calls) for m in request.messages)
     offered = sum(len(tool.name) + len(tool.description) for tool in request.tools)
     return said + offered
 
 
 def check(request: Request) -> None:
-    """Refuses what cannot be answered.
+    """Refuse a request that cannot be answered.
 
     Raises:
         RequestRefused: the request is too long (``context_length_exceeded``) or has no message
@@ -33,7 +33,7 @@ def check(request: Request) -> None:
 
 
 def identifiers(messages: Sequence[Message], count: int) -> list[str]:
-    """Identifiers for the next calls that no call in the conversation has."""
+    """Return identifiers for the next calls that no call in the conversation has."""
     used = {call.id for message in messages for call in _calls(message)}
     turn = sum(message.role is Role.ASSISTANT for message in messages) + 1
     found: list[str] = []

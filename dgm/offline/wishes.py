@@ -1,9 +1,9 @@
-"""What the problem of an ``improve`` job asks for beyond "improve this agent", in ordinary words.
+"""Requests in the problem of an ``improve`` job beyond "improve this agent", in ordinary words.
 
-* ``Proposal: `` and a sentence: a change that was thought of elsewhere; the kinds that speak of the same come first.
+* ``Proposal: `` and a sentence: a change that was thought of elsewhere; kinds of a similar rationale come first.
 * ``Change only `` a part, with ``May change:`` and a list of definitions: no other may be changed, and a line
-  ``General: `` is to say why the change has nothing to do with any particular problem.
-* ``These places are open:`` and a list of files: what a merge left between markers is to be made one.
+  ``General: `` must say why the change has nothing to do with any particular problem.
+* ``These places are open:`` and a list of files: text that a merge left between markers must be settled.
 * ``the merged agent's check``: nothing is between markers, but the two halves do not go together.
 """
 
@@ -29,27 +29,27 @@ _PLAIN = frozenset(
     )
 )
 _FITS = 0.34
-"""The least share of a kind's words that a sentence must have to mean it."""
+"""Least share of a kind's words that a sentence must contain to mean that kind."""
 TOP = "(statements)"
-"""How statements at the top of a file that define nothing are called in a list of what may change."""
+"""Name of a file's top-level statements that define nothing, in a list of definitions that may change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What was found."""
+    """The wishes found in a problem."""
 
     proposed: str = ""
-    """A change that is wanted; empty: none in particular."""
+    """A change that is wanted; empty for none in particular."""
     allowed: frozenset[str] | None = None
-    """``agent/loop.py::work`` or ``agent/notes.md``; None: everything may change."""
+    """Definitions that may change, such as ``agent/loop.py::work`` or ``agent/notes.md``; None for everything."""
     open: tuple[str, ...] = ()
-    """Files that a merge left with places in conflict."""
+    """Files that a merge left with conflicts."""
     broken: bool = False
-    """What a merge gave does not start."""
+    """Whether the result of a merge does not start."""
 
 
 def read(problem: str) -> Wishes:
-    """The wishes in a problem's text."""
+    """Return the wishes in a problem's text."""
     proposed, allowed, places = (found.search(problem) for found in (_PROPOSED, _ALLOWED, _OPEN))
     return Wishes(
         proposed=" ".join(proposed[1].split()) if proposed else "",
@@ -60,13 +60,13 @@ def read(problem: str) -> Wishes:
 
 
 def _marked(listed: str) -> tuple[str, ...]:
-    """The files of a list that hold markers, not those about which there is nothing to write."""
+    """Return the files of a list that hold markers; other entries need no writing."""
     lines = [line for line in listed.splitlines() if " between lines " in line]
     return tuple(_QUOTED.findall("\n".join(lines)))
 
 
 def wanted(kinds: Sequence[Kind], wishes: Wishes, files: Files) -> list[Kind]:
-    """Of kinds that apply, in order, those that may be made; what was proposed comes first, the rest as it was."""
+    """Return the permitted kinds in their given order; kinds that fit a proposal come first."""
     possible = list(kinds)
     if wishes.allowed is not None:
         possible = list(_permitted(tuple(kinds), tuple(files.items()), wishes.allowed))
@@ -76,14 +76,14 @@ def wanted(kinds: Sequence[Kind], wishes: Wishes, files: Files) -> list[Kind]:
 
 
 def fit(sentence: str, proposed: str) -> float:
-    """The share of a sentence's words that a text has, 0 where it is too small to mean anything."""
+    """Return the share of a sentence's words that a text contains; 0 if it is below ``_FITS``."""
     mine, theirs = _said(sentence), _said(proposed)
     share = len(mine & theirs) / len(mine) if mine else 0.0
     return share if share >= _FITS else 0.0
 
 
 def _said(text: str) -> set[str]:
-    """The words that carry the meaning, without their endings."""
+    """Return the words that carry the meaning, without their endings."""
     words = (word for word in _WORD.findall(text.lower()) if word not in _PLAIN)
     return {re.sub(r"(?:ing|ed|es|s)$", "", word) for word in words}
 
@@ -92,13 +92,16 @@ def _said(text: str) -> set[str]:
 def _permitted(
     kinds: tuple[Kind, ...], source: tuple[tuple[str, str], ...], allowed: frozenset[str]
 ) -> tuple[Kind, ...]:
-    """The kinds that change nothing else: each step of a conversation asks about the same source again."""
+    """Return the kinds that change only allowed definitions.
+
+    The result is cached: each step of a conversation asks about the same source again.
+    """
     files = dict(source)
     return tuple(kind for kind in kinds if changes(files, kind.transform(files) or {}) <= allowed)
 
 
 def changes(before: Files, after: Files) -> set[str]:
-    """The definitions of ``before`` that the files in ``after`` change or lack, and other files as a whole."""
+    """Return the definitions of ``before`` that ``after`` changes or lacks; files that do not parse as a whole."""
     found: set[str] = set()
     for path, text in after.items():
         if path not in before or before[path] == text:
@@ -115,7 +118,7 @@ def changes(before: Files, after: Files) -> set[str]:
 
 
 def _defined(module: ast.Module) -> Mapping[str, list[str]]:
-    """What gives each name at the top of a file, and each method, its meaning."""
+    """Return, for each top-level name and each method, the dumped nodes that define it."""
     found: dict[str, list[str]] = {}
     for node in module.body:
         match node:

@@ -1,4 +1,4 @@
-"""Requests in which no agent works but the host asks: told by the first sentence of what the system says.
+"""Requests from the host rather than an agent, recognised by the first sentence of the system text.
 
 Each kind of question has a module of its own; its ``answer`` is a pure function of the request.
 """
@@ -15,11 +15,11 @@ QUESTIONS: Mapping[str, str] = {
     "You write a coding agent.": "inventing",
     "You judge whether two edits": "judging",
 }
-"""How what the system says begins → the module whose ``answer(request)`` says what to answer."""
+"""Opening words of the system text → the module whose ``answer(request)`` returns the answer."""
 
 
 def decide(request: Request) -> Decision | None:
-    """What to answer to a question of the host; ``None`` where an agent asks."""
+    """Return the answer to a question of the host; ``None`` if an agent asks."""
     if request.tools:
         return None
     system = next((message.text for message in request.messages if message.role is Role.SYSTEM), "")

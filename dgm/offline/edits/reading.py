@@ -75,7 +75,7 @@ def read(conversation: Conversation, also: Sequence[str] = ()) -> dict[str, Show
                 for m in _SHOW.finditer(command)
             }
             _take_in(step.result, list(asked), asked, found)
-    # Before anything was listed, there may be more than the others.
+    # Before a listing was shown, ``also`` alone may be incomplete.
     names = dict.fromkeys((*paths, *also) if paths else ())
     return {path: found.get(path, Shown()) for path in sorted(names)}
 

@@ -170,7 +170,7 @@ def edits(before: Files, changed: Files) -> tuple[Edit, ...]:
         old, new = lines_of(before[path]), lines_of(changed[path])
         groups = list(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(1))
         current = list(old)
-        # From the end, so that line numbers of the hunks still to come stay true.
+        # Work from the end, so that line numbers of the remaining hunks stay valid.
         for group in reversed(groups):
             first, last = group[0][1], group[-1][2]
             block = new[group[0][3] : group[-1][4]]
