@@ -116,7 +116,7 @@ def surroundings(unit: Unit, all_units: tuple[Unit, ...]) -> Surroundings:
 
 
 def _exceptions(text: str, all_units: tuple[Unit, ...]) -> tuple[str, ...]:
-    """Return names of exceptions that are raised or caught in the seen text, or imported beside these."""
+    """Return names of exceptions: raised or caught in the seen text, or imported beside these or from ``errors``."""
     used = set(re.findall(r"\b(?:raise|except) +\(?([A-Z]\w+)\b", text))
     for unit in all_units:
         if unit.lines[0].startswith("from "):

@@ -41,7 +41,7 @@ class Wishes:
     proposed: str = ""
     """A change that is wanted; empty for none in particular."""
     allowed: frozenset[str] | None = None
-    """Definitions that may change, such as ``agent/loop.py::work`` or ``agent/notes.md``; None for everything."""
+    """Definitions or files that may change: ``agent/loop.py::work``, ``agent/notes.md``; None for everything."""
     open: tuple[str, ...] = ()
     """Files that a merge left with conflicts."""
     broken: bool = False
@@ -101,7 +101,7 @@ def _permitted(
 
 
 def changes(before: Files, after: Files) -> set[str]:
-    """Return the definitions of ``before`` that ``after`` changes or lacks; files that do not parse as a whole."""
+    """Return the definitions of ``before`` that ``after`` changes or lacks; a path if the old file does not parse."""
     found: set[str] = set()
     for path, text in after.items():
         if path not in before or before[path] == text:

@@ -1,4 +1,4 @@
-"""What a kind of change is: a transformation with its expected worth, its likelihood and its reason."""
+"""A kind of change: a transformation with its expected worth, its likelihood and its reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dgm.offline.moves import Edit
 
 
 class Group(StrEnum):
-    """What is to be expected of a kind of change."""
+    """The expected effect of a kind of change."""
 
     HELPFUL = "helpful"
     CONDITIONAL = "conditional"
@@ -18,7 +18,7 @@ class Group(StrEnum):
 
 
 class Signal(StrEnum):
-    """What the evidence of a parent's failures can show, in the words of the ``improve`` problem's digest."""
+    """Signs in the evidence of a parent's failures, in the words of the ``improve`` problem's digest."""
 
     LIMIT = "step limit reached"
     TRUNCATED = "output truncated"
@@ -40,14 +40,14 @@ class Kind:
     raised_by: frozenset[Signal] = frozenset()
 
     def apply(self, files: Files) -> tuple[Edit, ...] | None:
-        """The replacements that make this change, in order; ``None`` where it does not apply (any more)."""
+        """Return the replacements that make this change, in order; ``None`` if it does not apply (any more)."""
         changed = self.transform(files)
         found = edits(files, changed) if changed else ()
         return found or None
 
 
 def applied(files: Mapping[str, str], changes: tuple[Edit, ...]) -> dict[str, str]:
-    """The files after some replacements.
+    """Return the files after some replacements.
 
     Raises:
         ValueError: a text to replace does not occur exactly once.
@@ -65,7 +65,7 @@ Row = tuple[str, float, Transform, str, tuple[Signal, ...]]
 
 
 def kinds(group: Group, *rows: Row) -> tuple[Kind, ...]:
-    """Kinds of one group, from rows."""
+    """Build kinds of one group from rows."""
     return tuple(
         Kind(name, group, weight, why, change, frozenset(by)) for name, weight, change, why, by in rows
     )

@@ -24,7 +24,7 @@ fewer_steps = number(STEPS, 0.6, 4, 1000)
 
 
 def temperature(files: Files) -> dict[str, str] | None:
-    """Raises a temperature of 0."""
+    """Raise a temperature of 0 to 0.8."""
     found = constant(files, r"TEMPERATURE", (int, float))
     if found is None or found.value != 0:
         return None
@@ -32,7 +32,7 @@ def temperature(files: Files) -> dict[str, str] | None:
 
 
 def execute_all(files: Files) -> dict[str, str] | None:
-    """Runs every call of a reply instead of the first one."""
+    """Run every call of a reply instead of the first one."""
     found = loop(files)
     if found is None:
         return None
@@ -50,7 +50,7 @@ def execute_all(files: Files) -> dict[str, str] | None:
 
 
 def until_done(files: Files) -> dict[str, str] | None:
-    """Goes on until the model says DONE; a reply without calls alone does not end the work."""
+    """Go on until the model says DONE; a reply without calls alone does not end the work."""
     found = loop(files)
     if found is None or "DONE" in text_at(files, found.place(found.loop)):
         return None
@@ -67,7 +67,7 @@ def until_done(files: Files) -> dict[str, str] | None:
 
 
 def finish_after_edit(files: Files) -> dict[str, str] | None:
-    """Ends the work as soon as one edit has succeeded."""
+    """End the work as soon as one edit has succeeded."""
     found = loop(files)
     if found is None or any(isinstance(node, ast.Return) for node in ast.walk(found.each)):
         return None
@@ -79,7 +79,7 @@ if {found.call}["function"]["name"] == "edit" and {found.result}.startswith("edi
 
 
 def log_results(files: Files) -> dict[str, str] | None:
-    """Prints how long each tool result is."""
+    """Print the length of each tool result in characters."""
     found = loop(files)
     if found is None or 'print("  ' in files[found.path]:
         return None
@@ -88,12 +88,12 @@ def log_results(files: Files) -> dict[str, str] | None:
 
 
 def hasty_improve(files: Files) -> dict[str, str] | None:
-    """Gives ``improve`` jobs half the steps."""
+    """Give ``improve`` jobs half the steps."""
     return _improve_steps(files, "{0} // 2")
 
 
 def patient_improve(files: Files) -> dict[str, str] | None:
-    """Gives ``improve`` jobs twice the steps."""
+    """Give ``improve`` jobs twice the steps."""
     return _improve_steps(files, "2 * {0}")
 
 
@@ -117,7 +117,7 @@ def _takes_job(found: Loop) -> bool:
 
 
 def leave_at_limit(files: Files) -> dict[str, str] | None:
-    """Ends the program with a message at the step limit, whatever called the loop."""
+    """End the program with a message at the step limit, whichever function called the loop."""
     found = loop(files)
     if found is None:
         return None
@@ -128,7 +128,7 @@ def leave_at_limit(files: Files) -> dict[str, str] | None:
 
 
 def unclosed(files: Files) -> dict[str, str] | None:
-    """Leaves out the colon of the loop's head."""
+    """Remove the colon of the head of the loop over the calls."""
     found = loop(files)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Changes of what the agent keeps: conversation, second attempts, what edits replaced."""
+"""Changes of the agent's memory: the conversation, second attempts, the original text of edited files."""
 
 import ast
 import re
@@ -31,7 +31,7 @@ _FORGET = '''def forget({messages}):
 
 
 def _before_asking(name: str, code: str) -> Transform:
-    """Calls a new function with the messages before every request."""
+    """Call a new function with the messages before every request."""
 
     def transform(files: Files) -> dict[str, str] | None:
         found = loop(files)
@@ -69,7 +69,7 @@ _SURVIVE = '''def {name}({arguments}):
 
 
 def survive_refusal(files: Files) -> dict[str, str] | None:
-    """Repeats a refused request with the results between the first and the last ones shortened."""
+    """Repeat a refused request with the results between the first and the last ones shortened."""
     for path, text, tree in modules(files):
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and "urlopen(" in ast.unparse(node) and node.name != "ask":
@@ -95,7 +95,7 @@ _RESTORE = '''def restore():
 
 
 def originals(files: Files) -> dict[str, str] | None:
-    """Remembers what edited files held at first, and how to give it back."""
+    """Remember the original text of edited files, and add a function that restores it."""
     if function(files, "restore"):
         return {}
     found = function(files, EDIT)
@@ -115,7 +115,7 @@ def originals(files: Files) -> dict[str, str] | None:
 
 
 def undo_at_limit(files: Files) -> dict[str, str] | None:
-    """Hands in nothing rather than something half done."""
+    """Restore all edited files at the step limit: half-done work is not handed in."""
     return chain(files, originals, _undo_at_limit)
 
 
@@ -143,7 +143,7 @@ def {name}(job):
 
 
 def _attempts(prepare: str, more: str) -> Transform:
-    """Makes the loop an attempt, of which there are two."""
+    """Turn the loop into an attempt, and make up to two attempts."""
 
     def transform(files: Files) -> dict[str, str] | None:
         found = loop(files)
@@ -167,12 +167,12 @@ retry = _attempts("", "")
 
 
 def retry_with_reset(files: Files) -> dict[str, str] | None:
-    """Starts a second attempt from the files as they were."""
+    """Start a second attempt from the original files."""
     return chain(files, originals, _attempts("        if number:\n            tools.restore()\n", ""))
 
 
 def retry_with_notes(files: Files) -> dict[str, str] | None:
-    """Tells a second attempt, which starts from the files as they were, what the first one said."""
+    """Start a second attempt from the original files, and tell it what the first one said."""
     prepare = "        if notes:\n            tools.restore()\n"
     return chain(files, originals, _attempts(prepare, ", notes"), _take_notes)
 

@@ -1,4 +1,4 @@
-"""Changes of which tools the model is offered."""
+"""Changes of the tools that the model is offered."""
 
 import ast
 
@@ -52,7 +52,7 @@ _VIEW = '''def view(path, workdir, first=1, last=None):
 
 
 def test_tool(files: Files) -> dict[str, str] | None:
-    """Offers a tool that runs the repository's tests."""
+    """Offer a tool that runs the repository's tests."""
     shell = function(files, SHELL)
     if shell is None:
         return None
@@ -61,12 +61,12 @@ def test_tool(files: Files) -> dict[str, str] | None:
 
 
 def view_tool(files: Files) -> dict[str, str] | None:
-    """Offers a tool that shows a window of a file."""
+    """Offer a tool that shows a window of a file."""
     return _offered(files, "view", _VIEW_SCHEMA, _VIEW)
 
 
 def _offered(files: Files, name: str, schema: str, code: str) -> dict[str, str] | None:
-    """Adds a tool to the list of schemas, the table of functions, and the functions."""
+    """Add a tool to the list of schemas, the table of functions, and the functions."""
     if function(files, name):
         return None
     for path, text, _ in modules(files):
@@ -84,7 +84,7 @@ def _offered(files: Files, name: str, schema: str, code: str) -> dict[str, str] 
 
 
 def _assigned(text: str, name: str, kind: type) -> int | None:
-    """The last line of ``NAME = <a literal of that kind>``."""
+    """Return the last line of ``NAME = <a literal of that kind>``."""
     tree = parse(text)
     for node in tree.body if tree else ():
         if (

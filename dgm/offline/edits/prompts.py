@@ -1,4 +1,4 @@
-"""Changes of what the model is told."""
+"""Changes of the text that the model is told."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ SOLVE_PROMPT = r"SOLVE\w*|SYSTEM|SYSTEM_PROMPT|PROMPT|INSTRUCTIONS"
 
 
 def guideline(concept: Concept, *excluded_by: Concept) -> Transform:
-    """Adds a sentence to the prompt of ``solve`` jobs, unless it says so or one of the others."""
+    """Add a sentence to the prompt of ``solve`` jobs, unless the prompt conveys it or an excluding concept."""
 
     def transform(files: Files) -> dict[str, str] | None:
         prompt = constant(files, SOLVE_PROMPT, str)
@@ -59,7 +59,7 @@ trace = guideline(Concept.TRACE)
 
 
 def plan_first(files: Files) -> dict[str, str] | None:
-    """Asks for a plan, and does not take the plan for the end of the work."""
+    """Ask for a plan, and do not take the plan for the end of the work."""
     return chain(files, guideline(Concept.PLAN_FIRST), _go_on_after_plan)
 
 
@@ -95,7 +95,7 @@ def listing(workdir):
 
 
 def list_files(files: Files) -> dict[str, str] | None:
-    """Shows the paths of the repository's files in the first message."""
+    """Show the paths of the repository's files in the first message."""
     found = function(files, FIRST_MESSAGE)
     if found is None or function(files, "listing"):
         return None
@@ -110,7 +110,7 @@ def list_files(files: Files) -> dict[str, str] | None:
 
 
 def document(files: Files) -> dict[str, str] | None:
-    """Gives the first undocumented function a doc string, or completes the package's."""
+    """Give the program's ``main`` function a docstring if it has none."""
     found = function(files, r"main")
     if found is None or ast.get_docstring(found[1]):
         return None
@@ -120,7 +120,7 @@ def document(files: Files) -> dict[str, str] | None:
 
 
 def careful_improve(files: Files) -> dict[str, str] | None:
-    """Reminds the agent, when it improves itself, of what a mistake costs."""
+    """Remind the agent, when it improves itself, of the cost of a mistake."""
     prompt = constant(files, r"IMPROVE\w*", str)
     sentence = "Be careful: an agent that cannot start is worth nothing."
     if prompt is None or sentence in str(prompt.value):
@@ -129,7 +129,7 @@ def careful_improve(files: Files) -> dict[str, str] | None:
 
 
 def misspelt_evidence(files: Files) -> dict[str, str] | None:
-    """Asks the job for a key that it does not have, where only ``improve`` jobs come by."""
+    """Ask the job for a key that it does not have, on a path that only ``improve`` jobs take."""
     found = function(files, FIRST_MESSAGE)
     pattern = r'\["evidence"\]'
     return substituted(files, found[0], pattern, '["evidence_folder"]') if found else None

@@ -1,7 +1,7 @@
-"""How the model comes to know an agent's source: commands that show many files at once, and what they showed.
+"""How the model reads an agent's source: commands that show many files at once, and their parsed output.
 
-A scaffold may cut the output anywhere. Only lines whose neighbours were shown too are believed, and what is
-missing is asked for again, so that reading takes as many steps as the scaffold's limit makes necessary.
+A scaffold may cut the output anywhere. Only lines whose neighbours were shown too are believed. Missing lines are
+asked for again, so reading takes as many steps as the scaffold's limit makes necessary.
 """
 
 import re
@@ -22,12 +22,12 @@ _PATH = re.compile(r"^(?:\./)?([\w.@+-][\w.@+/-]*\.py)$", re.MULTILINE)
 
 
 Gap = tuple[int, int]
-"""First and last line of some that are wanted; 0 for the end of the file."""
+"""First and last line of a wanted stretch; 0 for the end of the file."""
 
 
 @dataclass(slots=True)
 class Shown:
-    """What was shown of one file: lines by number, and the number of the last one once its end was seen."""
+    """The shown lines of one file by number, and the number of the last one once its end was seen."""
 
     lines: dict[int, str] = field(default_factory=dict)
     total: int | None = None
@@ -49,7 +49,7 @@ class Shown:
 
 
 def show(wanted: Mapping[str, Gap]) -> Run:
-    """The command that shows parts of files, numbered."""
+    """Return the command that shows parts of files, numbered."""
     parts = []
     for path, (first, last) in wanted.items():
         window = f" | sed -n '{first},{last or '$'}p'" if first > 1 or last else ""
@@ -58,7 +58,10 @@ def show(wanted: Mapping[str, Gap]) -> Run:
 
 
 def read(conversation: Conversation, also: Sequence[str] = ()) -> dict[str, Shown]:
-    """Every Python file that is known to exist, and ``also`` others, with what has been shown of them so far."""
+    """Return the lines shown so far of every Python file known to exist.
+
+    Files in ``also`` are added once any Python file is known.
+    """
     paths = [path for path in conversation.listing if path.endswith(".py")]
     found: dict[str, Shown] = {}
     for step in conversation.steps:
@@ -85,13 +88,13 @@ def _gap(asked: re.Match[str]) -> Gap:
 
 
 def missing(files: Mapping[str, Shown]) -> dict[str, Gap]:
-    """What to ask for of each file that is not wholly known."""
+    """Return the next gap of each file that is not wholly known."""
     return {path: shown.gap for path, shown in files.items() if shown.gap is not None}
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """Numbered lines that stand together in an output."""
+    """Consecutive numbered lines of an output."""
 
     rows: list[tuple[int, str]]
     after: str | None
@@ -140,7 +143,7 @@ def _stretches(result: str) -> list[_Stretch]:
 
 
 def _named_by_next(stretches: Sequence[_Stretch], order: Sequence[str]) -> str | None:
-    """The file that stands before the next header that was shown; the last file if there is none."""
+    """Return the file that stands before the next header that was shown; the last file if there is none."""
     headers = [stretches[0].before, *(name for s in stretches[1:] for name in (s.after, s.before))]
     following = next((name for name in headers if name), None)
     if following in order:

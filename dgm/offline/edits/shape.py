@@ -1,4 +1,4 @@
-"""Where the parts of a scaffold's control loop are, whatever they are called by now."""
+"""The parts of a scaffold's control loop, found by structure whatever their present names."""
 
 import ast
 import re
@@ -22,9 +22,9 @@ class Loop:
     """``answer = reply(messages, …)``."""
     answer: str
     messages: str
-    """The name of the list, also where the call wraps it."""
+    """The name of the list, even if the call wraps it."""
     stop: ast.If
-    """``if not calls: return 0``, with whatever conditions were added."""
+    """``if not calls: return 0``, with any added conditions."""
     calls: str
     each: ast.For
     """``for call in …:``."""
@@ -35,17 +35,17 @@ class Loop:
 
     @property
     def counter(self) -> str | None:
-        """The name that counts the steps from 0."""
+        """The name that counts the steps from 0; ``None`` if the loop has no such name."""
         ranged = isinstance(self.loop, ast.For) and isinstance(self.loop.target, ast.Name)
         return self.loop.target.id if ranged else None  # type: ignore[union-attr]
 
     def place(self, node: ast.stmt | ast.expr) -> Place:
-        """The lines of one of the loop's parts."""
+        """Return the lines of one of the loop's parts."""
         return place(self.path, node)
 
 
 def loop(files: Files) -> Loop | None:
-    """The first loop of that shape."""
+    """Return the first loop of that shape; ``None`` if there is none."""
     for path, _, tree in modules(files):
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
             for node in ast.walk(function):
@@ -80,7 +80,7 @@ def _called(node: ast.stmt, pattern: str) -> bool:
 
 
 def _stops(node: ast.If) -> bool:
-    """Whether this is ``if not calls …: … return``."""
+    """Return whether a statement is ``if not calls …: … return``, or the same with ``break``."""
     negated = any(isinstance(part, ast.Not) for part in ast.walk(node.test))
     return negated and isinstance(node.body[-1], ast.Return | ast.Break)
 

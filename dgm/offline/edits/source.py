@@ -1,6 +1,6 @@
 """A scaffold's source as text that can be located by structure and changed by lines.
 
-Everything works on whole lines, so that comments and formatting outside of a change stay as they are.
+Everything works on whole lines, so that comments and formatting outside of a change stay the same.
 """
 
 import ast
@@ -17,7 +17,7 @@ Files = Mapping[str, str]
 """Relative path → text."""
 
 Transform = Callable[[Files], "dict[str, str] | None"]
-"""Gives the changed files only, or ``None`` where it does not apply."""
+"""A function that returns the changed files only, or ``None`` if it does not apply."""
 
 MAX_SOURCE_CHARACTERS = 60_000
 
@@ -43,7 +43,7 @@ class Constant:
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> ast.Module | None:
-    """The syntax tree, or ``None`` for what is not (or too large to be taken for) Python."""
+    """Return the syntax tree, or ``None`` if the text is not Python or exceeds ``MAX_SOURCE_CHARACTERS``."""
     if len(text) > MAX_SOURCE_CHARACTERS:
         return None
     try:
@@ -53,7 +53,7 @@ def parse(text: str) -> ast.Module | None:
 
 
 def modules(files: Files) -> Iterator[tuple[str, str, ast.Module]]:
-    """Path, text and tree of every Python file, in order of path."""
+    """Yield path, text and tree of every Python file that parses, in order of path."""
     for path in sorted(files):
         tree = parse(files[path]) if path.endswith(".py") else None
         if tree is not None:
@@ -61,7 +61,7 @@ def modules(files: Files) -> Iterator[tuple[str, str, ast.Module]]:
 
 
 def constant(files: Files, name: str, kind: type | tuple[type, ...]) -> Constant | None:
-    """The first module-level assignment of a literal of that type to a name that matches the pattern."""
+    """Return the first module-level assignment of a literal of that type to a name that matches the pattern."""
     for path, _, tree in modules(files):
         for node in tree.body:
             found = _assigned(node)
@@ -71,7 +71,7 @@ def constant(files: Files, name: str, kind: type | tuple[type, ...]) -> Constant
 
 
 def _assigned(node: ast.stmt) -> tuple[str, object] | None:
-    """Name and value of ``NAME = literal``."""
+    """Return name and value of ``NAME = literal``."""
     if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and len(node.targets) == 1):
         return None
     target = node.targets[0]
@@ -79,7 +79,7 @@ def _assigned(node: ast.stmt) -> tuple[str, object] | None:
 
 
 def function(files: Files, name: str) -> tuple[str, ast.FunctionDef] | None:
-    """Path and node of the first module-level function whose name matches the pattern."""
+    """Return path and node of the first module-level function whose name matches the pattern."""
     for path, _, tree in modules(files):
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and re.fullmatch(name, node.name):
@@ -88,30 +88,30 @@ def function(files: Files, name: str) -> tuple[str, ast.FunctionDef] | None:
 
 
 def place(path: str, node: ast.stmt | ast.expr) -> Place:
-    """Where a node's lines are."""
+    """Return the lines of a node."""
     last = node.end_lineno or node.lineno
     return Place(path, node.lineno, last, " " * node.col_offset)
 
 
 def lines_of(text: str) -> list[str]:
-    """Lines with their ends; a form feed does not end one (as in ``ast``)."""
+    """Split text into lines with their ends; a form feed does not end a line (as in ``ast``)."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def text_at(files: Files, where: Place) -> str:
-    """The text of some lines."""
+    """Return the text of some lines."""
     return "".join(lines_of(files[where.path])[where.first - 1 : where.last])
 
 
 def replaced(files: Files, where: Place, block: str) -> dict[str, str]:
-    """The file with these lines replaced by a block that is indented like them."""
+    """Return the file with these lines replaced by a block that is indented like them."""
     lines = lines_of(files[where.path])
     lines[where.first - 1 : where.last] = [indented(block, where.indent)]
     return {where.path: "".join(lines)}
 
 
 def inserted(files: Files, where: Place, block: str, *, after: bool) -> dict[str, str]:
-    """The file with a block, indented like these lines, put after or before them."""
+    """Return the file with a block, indented like these lines, put after or before them."""
     lines = lines_of(files[where.path])
     at = where.last if after else where.first - 1
     lines[at:at] = [indented(block, where.indent)]
@@ -119,13 +119,13 @@ def inserted(files: Files, where: Place, block: str, *, after: bool) -> dict[str
 
 
 def indented(block: str, indent: str) -> str:
-    """The block's lines behind an indentation, with a line end."""
+    """Indent the block's lines and end each with a line feed."""
     lines = block.strip("\n").split("\n") if block.strip("\n") else []
     return "".join((indent + line if line.strip() else "") + "\n" for line in lines)
 
 
 def with_import(text: str, module: str) -> str:
-    """The file with ``import module`` among its imports, in order."""
+    """Return the file with ``import module`` among its imports, in order."""
     tree = parse(text)
     if tree is None or re.search(rf"^import {re.escape(module)}$", text, re.MULTILINE):
         return text
@@ -143,7 +143,7 @@ def with_import(text: str, module: str) -> str:
 
 
 def substituted(files: Files, path: str, pattern: str, new: str) -> dict[str, str] | None:
-    """The file with the one match of a pattern replaced literally, or ``None`` without exactly one."""
+    """Return the file with the one match of a pattern replaced literally, or ``None`` without exactly one."""
     matches = list(re.finditer(pattern, files[path], re.MULTILINE))
     if len(matches) != 1:
         return None
@@ -152,7 +152,7 @@ def substituted(files: Files, path: str, pattern: str, new: str) -> dict[str, st
 
 
 def chain(files: Files, *steps: Transform) -> dict[str, str] | None:
-    """What several transformations in a row change; ``None`` as soon as one does not apply."""
+    """Return the changes of several transformations in a row; ``None`` as soon as one does not apply."""
     now, changed = dict(files), {}
     for step in steps:
         result = step(now)
@@ -164,7 +164,7 @@ def chain(files: Files, *steps: Transform) -> dict[str, str] | None:
 
 
 def edits(before: Files, changed: Files) -> tuple[Edit, ...]:
-    """The replacements that lead from one text to the other, each unambiguous when its turn comes."""
+    """Return the replacements that lead from one text to the other, each unambiguous when its turn comes."""
     found: list[Edit] = []
     for path in sorted(changed):
         old, new = lines_of(before[path]), lines_of(changed[path])
@@ -180,7 +180,7 @@ def edits(before: Files, changed: Files) -> tuple[Edit, ...]:
 
 
 def _unique(path: str, current: list[str], first: int, last: int, block: list[str]) -> Edit:
-    """The hunk with as much of its surroundings as makes its old text occur once."""
+    """Return the hunk with enough surrounding lines to make its old text occur once."""
     low, high = first, last
     text = "".join(current)
     while (low > 0 or high < len(current)) and text.count("".join(current[low:high])) != 1:
@@ -190,7 +190,7 @@ def _unique(path: str, current: list[str], first: int, last: int, block: list[st
 
 
 def number(name: str, factor: float, least: float, most: float) -> Transform:
-    """Multiplies a module's number, as long as the result stays within bounds."""
+    """Multiply a module's number, as long as the result stays within bounds."""
 
     def transform(files: Files) -> dict[str, str] | None:
         found = constant(files, name, (int, float))

@@ -1,4 +1,4 @@
-"""Changes of the tools: what they do, what of their output is shown, and what tools there are."""
+"""Changes of the tools: their behaviour and the part of their output that is shown."""
 
 import ast
 import re
@@ -31,7 +31,7 @@ shorter_timeout = number(r"COMMAND_TIMEOUT(_S)?", 0.5, 3, 10_000)
 
 
 def test_command(files: Files) -> dict[str, str] | None:
-    """Names the command that runs a repository's tests, if it has no name yet."""
+    """Name the command that runs a repository's tests, if it has no name yet."""
     if constant(files, TEST_COMMAND, str):
         return {}
     timeout = constant(files, r"COMMAND_TIMEOUT(_S)?|OUTPUT_LIMIT", int)
@@ -41,7 +41,7 @@ def test_command(files: Files) -> dict[str, str] | None:
 
 
 def test_after_edit(files: Files) -> dict[str, str] | None:
-    """Adds a run of the tests to the result of every edit."""
+    """Add a run of the tests to the result of every edit."""
     return chain(files, test_command, _append_tests)
 
 
@@ -58,7 +58,7 @@ def _append_tests(files: Files) -> dict[str, str] | None:
 
 
 def quiet_test_command(files: Files) -> dict[str, str] | None:
-    """Runs the tests that the tools run with less output."""
+    """Run the tools' test command with less output (``-b``)."""
     found = constant(files, TEST_COMMAND, str)
     if found is None or "-b" in str(found.value):
         return None
@@ -66,7 +66,7 @@ def quiet_test_command(files: Files) -> dict[str, str] | None:
 
 
 def _cut(files: Files) -> tuple[Place, str, str] | None:
-    """The statement that cuts a long output: its lines, the text's name and the limit's."""
+    """Return the statement that cuts a long output: its lines, the text's name and the limit's name."""
     for path, _, tree in modules(files):
         for node in tree.body:
             last = node.body[-1] if isinstance(node, ast.FunctionDef) else None
@@ -83,7 +83,7 @@ _KEEPS = re.compile(r'"""Keep the .* of a long output\."""')
 
 
 def head_and_tail(files: Files) -> dict[str, str] | None:
-    """Cuts long output in its middle."""
+    """Cut long output in its middle."""
     found = _cut(files)
     if found is None or "half" in text_at(files, found[0]):
         return None
@@ -94,7 +94,7 @@ return {text}[:half] + "\\n[output truncated]\\n" + {text}[-half:]"""
 
 
 def tail_only(files: Files) -> dict[str, str] | None:
-    """Keeps the end of long output."""
+    """Keep the end of long output."""
     found = _cut(files)
     if found is None or "[-" in text_at(files, found[0]):
         return None
@@ -104,7 +104,7 @@ def tail_only(files: Files) -> dict[str, str] | None:
 
 
 def _keeping(what: str, changed: Files) -> dict[str, str]:
-    """Makes a doc string that says what is kept say so truly."""
+    """Correct the docstring that says which part of a long output is kept."""
     true = f'"""Keep the {what} of a long output."""'
     return {path: _KEEPS.sub(true, text) for path, text in changed.items()}
 
@@ -122,7 +122,7 @@ def without_log(text):
 
 
 def filter_log(files: Files) -> dict[str, str] | None:
-    """Leaves log lines out of a tool's output before it is cut."""
+    """Leave log lines out of a tool's output before it is cut."""
     found = function(files, r"run|run_tool|execute")
     if found is None or function(files, "without_log"):
         return None
@@ -161,12 +161,12 @@ ambiguous_edit = _in_edit(r"^    if text\.count\(old\) != 1:$", "    if old not 
 
 
 def first_occurrence(files: Files) -> dict[str, str] | None:
-    """Lets an edit take the first of several occurrences."""
+    """Let an edit take the first of several occurrences."""
     return chain(files, ambiguous_edit, _in_edit(r"text\.replace\(old, new\)", "text.replace(old, new, 1)"))
 
 
 def line_ends(files: Files) -> dict[str, str] | None:
-    """Lets an edit match whatever line ends the file has."""
+    """Let an edit match the line ends that the file has."""
     found = function(files, EDIT)
     if found is None or r"\r\n" in files[found[0]]:
         return None
@@ -181,7 +181,7 @@ def line_ends(files: Files) -> dict[str, str] | None:
 
 
 def rename(files: Files) -> dict[str, str] | None:
-    """Gives the function that cuts output a name that says what it keeps."""
+    """Give the function that cuts output a name that says what it keeps."""
     found = function(files, "truncate")
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Single-place changes of Python source: what the offline model can think of."""
+"""Single-place changes of Python source: the repairs that the offline model can propose."""
 
 from collections.abc import Iterator
 
@@ -16,6 +16,6 @@ ALL = (
 
 
 def changes(code: Code) -> Iterator[Change]:
-    """All changes that any operator proposes for a unit."""
+    """Yield all changes that any operator proposes for a unit."""
     for operator in ALL:
         yield from operator(code)

@@ -61,7 +61,7 @@ _KEYWORDS = (
 
 
 def siblings(code: Code) -> Iterator[Change]:
-    """The method or function that is usually confused with the one called."""
+    """Replace a method or function with one that is often confused with it."""
     for node in code.nodes:
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(called, ast.Attribute):
@@ -85,7 +85,7 @@ def siblings(code: Code) -> Iterator[Change]:
 
 
 def missing(code: Code) -> Iterator[Change]:
-    """A call around a value that goes out, comes in, or is compared."""
+    """Put a call around a value that is returned, assigned, passed, iterated or compared."""
     for place, weight in _values(code):
         text = code.text(place)
         inner = (
@@ -101,7 +101,7 @@ def missing(code: Code) -> Iterator[Change]:
 
 
 def own(code: Code) -> Iterator[Change]:
-    """A call of a function or method of the same module around a value."""
+    """Put a call of a function or method of the same module around a value."""
     names = [f"self.{name}" for name in code.around.methods if not name.endswith("__")][:12]
     names += [name for name in code.around.functions if name != code.unit.name][:8]
     for place, weight in _values(code):
@@ -184,7 +184,7 @@ def _wrapped(place: ast.expr) -> str:
 
 
 def needless(code: Code) -> Iterator[Change]:
-    """A call left out."""
+    """Leave a call out."""
     for node in code.nodes:
         if not isinstance(node, ast.Call):
             continue
@@ -195,7 +195,7 @@ def needless(code: Code) -> Iterator[Change]:
 
 
 def arguments(code: Code) -> Iterator[Change]:
-    """Neighbouring arguments swapped, one left out, or one more."""
+    """Swap neighbouring arguments, leave one out, or add one."""
     for node in code.nodes:
         if not isinstance(node, ast.Call):
             continue

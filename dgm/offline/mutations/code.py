@@ -1,7 +1,7 @@
 """A fully seen function or statement as text and tree, and changes to it that keep all other text.
 
-Positions are those of ``ast``: lines from 1 and columns in characters, both within the unit as it stands in its
-file without the indentation that all of it shares.
+Positions are those of ``ast``: lines from 1 and columns in characters. Both count within the unit, without the
+indentation that all its lines share.
 """
 
 import ast
@@ -20,18 +20,18 @@ class Unit:
 
     path: str
     first: int
-    """Its first line in the file."""
+    """The number of its first line in the file, from 1."""
     lines: tuple[str, ...]
     indent: int
     name: str
-    """The function's name, or the name assigned to; empty for neither."""
+    """The name of the function or of the assigned variable; empty for neither."""
     owner: str = ""
-    """The class it stands in."""
+    """The class that contains it; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Names known around a unit, each sorted: from the visible parts of its module."""
+    """Names known around a unit, sorted, from the visible parts of its module."""
 
     functions: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
@@ -39,12 +39,12 @@ class Surroundings:
     """``self.…`` of the same class."""
     exceptions: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
-    """Simple statements of sibling methods on ``self``, which a lost one may resemble."""
+    """Simple statements of sibling methods on ``self``, which a missing statement may resemble."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Replace the text from ``start`` to ``end`` by ``text``."""
+    """A replacement of the text from ``start`` to ``end`` with ``text``."""
 
     start: Position
     end: Position
@@ -52,12 +52,12 @@ class Change:
     operator: str
     prior: float
     at: int = 0
-    """The line that it is about, where that is not the first."""
+    """The line that the change is about, if it is not the first; 0 otherwise."""
 
 
 @dataclass
 class Code:
-    """A unit parsed: what operators work on."""
+    """A parsed unit: the input of the operators."""
 
     unit: Unit
     around: Surroundings
@@ -87,7 +87,7 @@ class Code:
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """The parameters of the function that the unit is."""
+        """The parameters of the unit's function; empty if the unit is no function."""
         function = self.function
         if function is None:
             return ()
@@ -96,44 +96,44 @@ class Code:
 
     @property
     def function(self) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """The unit as a function."""
+        """The unit as a function; ``None`` if it is none."""
         first = self.tree.body[0] if self.tree.body else None
         return first if isinstance(first, ast.FunctionDef | ast.AsyncFunctionDef) else None
 
     def start(self, node: ast.AST) -> Position:
-        """Where a node begins."""
+        """Return the position of a node's beginning."""
         line, column = _at(node, "lineno", "col_offset")
         return line, self._characters(line, column)
 
     def end(self, node: ast.AST) -> Position:
-        """Where a node ends."""
+        """Return the position of a node's end."""
         line, column = _at(node, "end_lineno", "end_col_offset")
         return line, self._characters(line, column)
 
     def text(self, node: ast.AST) -> str:
-        """A node's own text."""
+        """Return a node's own text."""
         return self.between(self.start(node), self.end(node))
 
     def between(self, start: Position, end: Position) -> str:
-        """The text between two positions."""
+        """Return the text between two positions."""
         if start[0] == end[0]:
             return self.lines[start[0] - 1][start[1] : end[1]]
         rows = [self.lines[start[0] - 1][start[1] :], *self.lines[start[0] : end[0] - 1]]
         return "\n".join([*rows, self.lines[end[0] - 1][: end[1]]])
 
     def swap(self, node: ast.AST, text: str, operator: str, prior: float) -> Change:
-        """A change of exactly one node."""
+        """Build a change of exactly one node."""
         return Change(self.start(node), self.end(node), text, operator, prior)
 
     def rows(
         self, first: int, last: int, new: Iterable[str], operator: str, prior: float, at: int = 0
     ) -> Change:
-        """A change of whole lines ``first`` to ``last``; ``last`` = ``first`` - 1 inserts before ``first``."""
+        """Build a change of whole lines ``first`` to ``last``; ``last`` = ``first`` - 1 inserts before ``first``."""
         text = "".join(row + "\n" for row in new)
         return Change((first, 0), (last + 1, 0), text, operator, prior, at or min(first, max(last, 1)))
 
     def margin(self, line: int) -> str:
-        """The white space that a line begins with."""
+        """Return the white space that a line begins with."""
         row = self.lines[line - 1]
         return row[: len(row) - len(row.lstrip())]
 
@@ -143,7 +143,7 @@ class Code:
 
 
 def parse(unit: Unit, around: Surroundings) -> Code | None:
-    """A unit's code, or ``None`` where it is no Python."""
+    """Return a unit's code, or ``None`` if it is not Python."""
     lines = [line[unit.indent :] if not line[: unit.indent].strip() else line for line in unit.lines]
     try:
         tree = syntax.parse("\n".join(lines) + "\n")
@@ -153,9 +153,9 @@ def parse(unit: Unit, around: Surroundings) -> Code | None:
 
 
 def apply(code: Code, change: Change) -> tuple[int, int, tuple[str, ...]] | None:
-    """A change as lines of the file: first and last (last < first inserts) and the new ones.
+    """Return a change as lines of the file: first and last (last < first inserts) and the new ones.
 
-    ``None`` where the result is no Python or nothing changes.
+    ``None`` if the result is not Python or nothing changes.
     """
     start, end, text = change.start, change.end, change.text
     lines = [*code.lines, ""]

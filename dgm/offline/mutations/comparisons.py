@@ -1,4 +1,4 @@
-"""Changes of conditions: relations, connectives, negation, what counts as missing."""
+"""Changes of conditions: relations, connectives, negation, tests for ``None``."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ _OPERATOR_TEXT = re.compile(r"not\s+in|is\s+not|[<>=!]=|<|>|\bis\b|\bin\b")
 
 
 def relational(code: Code) -> Iterator[Change]:
-    """Another relation between the same two sides."""
+    """Use another relation between the same two sides."""
     for node in code.nodes:
         if not isinstance(node, ast.Compare):
             continue
@@ -39,7 +39,7 @@ def relational(code: Code) -> Iterator[Change]:
 
 
 def connective(code: Code) -> Iterator[Change]:
-    """``and`` for ``or``, and conditions with one part left out."""
+    """Exchange ``and`` and ``or``, or leave one part of a condition out."""
     for node in code.nodes:
         if not isinstance(node, ast.BoolOp):
             continue
@@ -57,7 +57,7 @@ def connective(code: Code) -> Iterator[Change]:
 
 
 def negation(code: Code) -> Iterator[Change]:
-    """A condition turned round."""
+    """Negate a condition, drop a ``not``, or swap the branches of a conditional expression."""
     for node in code.nodes:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             yield code.swap(node, code.text(node.operand), "drop not", 0.5)
@@ -71,7 +71,7 @@ def negation(code: Code) -> Iterator[Change]:
 
 
 def noneness(code: Code) -> Iterator[Change]:
-    """Truth for "is there" and the reverse: 0 and the empty text are not missing."""
+    """Exchange tests for truth and for ``None`` (0 and "" are not missing), or keep one branch of a choice."""
     for node in code.nodes:
         if isinstance(node, ast.If | ast.While | ast.IfExp):
             for part in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
@@ -90,7 +90,7 @@ def noneness(code: Code) -> Iterator[Change]:
 
 
 def _inside(code: Code, node: ast.AST, text: str) -> str:
-    """The text in brackets where the node is part of a larger expression."""
+    """Put the text in brackets if the node is part of a larger expression."""
     parent = code.parents.get(node)
     alone = isinstance(parent, ast.Assign | ast.Return | ast.Call | ast.keyword | ast.AnnAssign | ast.IfExp)
     return text if alone else f"({text})"
@@ -111,7 +111,7 @@ def _truth(code: Code, test: ast.expr) -> Iterator[Change]:
 
 
 def combined(code: Code) -> Iterator[Change]:
-    """One more part for a condition, from another condition or a parameter of the same function."""
+    """Add a parameter of the same function to a condition."""
     tests = [node.test for node in code.nodes if isinstance(node, ast.If | ast.While)]
     for test in tests:
         whole = code.text(test)

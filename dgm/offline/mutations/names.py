@@ -17,7 +17,7 @@ _MOST = 14
 
 
 def variables(code: Code) -> Iterator[Change]:
-    """Another variable of the same function."""
+    """Use another variable of the same function."""
     read = {n.id for n in ast.walk(code.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     idle = [name for name in code.names if name not in read]
     for node in code.nodes:
@@ -34,7 +34,7 @@ def variables(code: Code) -> Iterator[Change]:
 
 
 def _same_statement(code: Code, node: ast.AST, name: str) -> bool:
-    """Whether a name only comes to be in the statement that a node is in."""
+    """Return whether a name appears at or after a node's line, so that it may have no value there."""
     line = code.start(node)[0]
     return any(
         isinstance(other, ast.Name) and other.id == name and other.lineno >= line
@@ -43,7 +43,7 @@ def _same_statement(code: Code, node: ast.AST, name: str) -> bool:
 
 
 def targets(code: Code) -> Iterator[Change]:
-    """Another variable assigned to."""
+    """Assign to another variable."""
     for node in code.nodes:
         if isinstance(node, ast.Assign | ast.AugAssign):
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -54,7 +54,7 @@ def targets(code: Code) -> Iterator[Change]:
 
 
 def attributes(code: Code) -> Iterator[Change]:
-    """Another attribute or method of the same class, or of the same object elsewhere in the unit."""
+    """Use another attribute or method of the same class, or one used elsewhere in the unit."""
     used: dict[str, dict[str, None]] = {}
     for node in code.nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -80,7 +80,7 @@ def _functions(code: Code) -> set[ast.AST]:
 
 
 def functions(code: Code) -> Iterator[Change]:
-    """Another function of the same module."""
+    """Call another function of the same module."""
     for node in code.nodes:
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(called, ast.Name) and called.id in code.around.functions:
@@ -90,7 +90,7 @@ def functions(code: Code) -> Iterator[Change]:
 
 
 def exceptions(code: Code) -> Iterator[Change]:
-    """Another exception raised or caught."""
+    """Raise or catch another exception."""
     known = tuple(dict.fromkeys((*code.around.exceptions, *_EXCEPTIONS)))
     near = frozenset(code.around.exceptions)
     for node in code.nodes:
@@ -115,7 +115,7 @@ def exceptions(code: Code) -> Iterator[Change]:
 
 
 def _alike(one: str, other: str) -> float:
-    """How close two names are: by shared words and shared beginning or end."""
+    """Return how close two names are, 0 to 1: by shared words and shared beginning or end."""
     words = set(one.strip("_").split("_")) & set(other.strip("_").split("_"))
     if words:
         return 1.0

@@ -24,7 +24,7 @@ _NUMBERISH = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
 
 
 def arithmetic(code: Code) -> Iterator[Change]:
-    """Another operator, the operands swapped, or one of them left out."""
+    """Use another operator, swap the operands, or leave one of them out."""
     for node in code.nodes:
         if not isinstance(node, ast.BinOp) or type(node.op) not in _SIGNS:
             continue
@@ -44,7 +44,7 @@ def arithmetic(code: Code) -> Iterator[Change]:
 
 
 def off_by_one(code: Code) -> Iterator[Change]:
-    """One more or one less where things are counted: indices, ranges, bounds, sizes."""
+    """Add or subtract one where things are counted: indices, ranges, bounds, sizes."""
     for node in code.nodes:
         for place, prior in _counted(node):
             if isinstance(place, ast.Constant) and isinstance(place.value, int) and place.value is not True:
@@ -80,7 +80,7 @@ def _counted(node: ast.AST) -> Iterator[tuple[ast.expr, float]]:
 
 
 def constants(code: Code) -> Iterator[Change]:
-    """Other numbers, flags and texts, first those that the same unit already uses."""
+    """Use another number, flag or text, such as a text that the unit already contains."""
     texts = sorted({n.value for n in code.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)})
     for node in code.nodes:
         if not isinstance(node, ast.Constant):
@@ -154,7 +154,7 @@ def _texts(code: Code, node: ast.Constant, value: str, texts: list[str]) -> Iter
 
 
 def slices(code: Code) -> Iterator[Change]:
-    """A bound more or less."""
+    """Change a bound of a slice, or take the last item for the first."""
     for node in code.nodes:
         if not isinstance(node, ast.Subscript):
             continue
@@ -178,7 +178,7 @@ def slices(code: Code) -> Iterator[Change]:
 
 
 def clamps(code: Code) -> Iterator[Change]:
-    """A value kept within a bound."""
+    """Keep a value within a bound."""
     for node in code.nodes:
         place = node.value if isinstance(node, ast.Return | ast.Assign) else None
         if isinstance(place, ast.BinOp) and not _is_text(place.left):

@@ -32,7 +32,7 @@ def _moved(rows: list[str], by: int) -> list[str]:
 
 
 def places(code: Code) -> Iterator[Change]:
-    """The last statement of a loop or branch moved out of it, or the one behind moved in."""
+    """Move the last statement of a loop or branch out of it, or the statement after it in."""
     for node, block in _blocks(code):
         if not isinstance(node, ast.For | ast.While | ast.If | ast.With | ast.Try):
             continue
@@ -67,7 +67,7 @@ def _next(code: Code, node: ast.AST) -> ast.stmt | None:
 
 
 def order(code: Code) -> Iterator[Change]:
-    """Two neighbouring statements the other way round."""
+    """Swap two neighbouring statements."""
     for _, block in _blocks(code):
         for one, two in pairwise(block):
             if one.lineno == two.lineno or isinstance(one, ast.Return | ast.Raise | ast.FunctionDef):
@@ -80,7 +80,7 @@ def order(code: Code) -> Iterator[Change]:
 
 
 def deletions(code: Code) -> Iterator[Change]:
-    """A statement left out."""
+    """Leave a statement out."""
     for _, block in _blocks(code):
         for node in block:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) or len(block) == 1:
@@ -93,7 +93,7 @@ def deletions(code: Code) -> Iterator[Change]:
 
 
 def leaving(code: Code) -> Iterator[Change]:
-    """``return`` where a value is dropped; ``break``, ``continue`` and ``return`` for each other."""
+    """Return a value that is dropped, or exchange ``break``, ``continue`` and ``return``."""
     for node in ast.walk(code.tree):
         if not isinstance(node, ast.stmt):
             continue
@@ -120,7 +120,7 @@ def _in_loop(code: Code, node: ast.AST) -> bool:
 
 
 def returned(code: Code) -> Iterator[Change]:
-    """Something else returned: nothing, the object itself, another variable; or a return at the end."""
+    """Add a ``return`` of a variable at the end of a function."""
     function = code.function
     if function is None:
         return
@@ -135,7 +135,7 @@ def returned(code: Code) -> Iterator[Change]:
 
 
 def assignments(code: Code) -> Iterator[Change]:
-    """``+=`` for ``=`` and the reverse, ``-=`` for ``+=``."""
+    """Exchange ``=`` and ``+=``, or ``+=`` and ``-=``, or keep a value that is already stored."""
     for node in code.nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             start, end = code.end(node.targets[0]), code.start(node.value)
@@ -158,7 +158,7 @@ def assignments(code: Code) -> Iterator[Change]:
 
 
 def guards(code: Code) -> Iterator[Change]:
-    """A parameter that is missing or empty answered at once, or skipped in a loop."""
+    """Return at once for a parameter that is missing or empty, or skip such an item in a loop."""
     function = code.function
     if function is not None:
         body = [
@@ -183,7 +183,7 @@ def guards(code: Code) -> Iterator[Change]:
 
 
 def borrowed(code: Code) -> Iterator[Change]:
-    """A statement that a sibling method has, at the beginning or end of a block."""
+    """Add a statement of a sibling method, or of the unit itself, at the beginning or end of a block."""
     texts = tuple(dict.fromkeys((*code.around.statements, *_own(code))))[:24]
     for node, block in _blocks(code):
         if isinstance(node, ast.ClassDef):
@@ -215,7 +215,7 @@ def _own(code: Code) -> list[str]:
 
 
 def defaults(code: Code) -> Iterator[Change]:
-    """Another default; for a mutable one, a fresh value for each call."""
+    """Use another default; for a mutable one, create a fresh value for each call."""
     function = code.function
     if function is None:
         return
