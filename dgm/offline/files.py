@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Base lines ``first`` … ``first + removed - 1`` were replaced by ``added`` lines."""
+    """A difference from the base: base lines ``first`` … ``first + removed - 1`` were replaced by ``added`` lines."""
 
     first: int
     removed: int

@@ -64,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The fold of one request."""
+    """Everything that one request shows (see ``fold``)."""
 
     system: str
     problem: str

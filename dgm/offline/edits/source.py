@@ -24,7 +24,7 @@ MAX_SOURCE_CHARACTERS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Some lines of a file: ``first`` to ``last``, counted from 1, both included."""
+    """A range of lines in a file: ``first`` to ``last``, counted from 1, both included."""
 
     path: str
     first: int
