@@ -14,14 +14,14 @@ Found = tuple[str, str] | None
 
 
 def check_together(settings: Settings, origin: Mapping[str, str]) -> None:
-    """Looks at settings that fit alone.
+    """Check settings, each valid alone, for combinations that are not allowed.
 
     Args:
-        settings: to look at.
+        settings: the settings to check.
         origin: dotted key → where its value came from, for the message.
 
     Raises:
-        UserError: some of them do not go together.
+        UserError: some of them exclude each other; the message names the first such setting and its source.
     """
     for look in (_expansion_cost, _operators, _weights, _of_operators, _novelty, _waiting):
         found = look(settings)
@@ -33,7 +33,7 @@ def check_together(settings: Settings, origin: Mapping[str, str]) -> None:
 
 
 def overlap(known: str, key: str) -> bool:
-    """Whether one dotted key is the other, or a part of it."""
+    """Return whether two dotted keys are equal, or one of them lies below the other."""
     return f"{known}.".startswith(f"{key}.") or f"{key}.".startswith(f"{known}.")
 
 
@@ -80,7 +80,7 @@ def _weights(settings: Settings) -> Found:
 
 
 def _of_operators(settings: Settings) -> Found:
-    """A value of one's own that only operators read which are not named."""
+    """Find a changed setting that only operators read which the run does not name."""
     names, asked, usual = settings.operator_names, settings.operators, OperatorSettings()
     if asked.parts != usual.parts and all(name in _WITHOUT_PARTS for name in names):
         return f"operators.parts = {asked.parts!r}", "no operator of this run has parts; name module too"

@@ -11,7 +11,7 @@ BEFORE_VETTING: Mapping[str, Mapping[str, Any]] = {
 
 
 def as_made(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The frozen settings of a run, with what an older version did where today's default does something else.
+    """Return the frozen settings of a run, with the behaviour of its version where today's defaults differ.
 
     Args:
         record: ``settings`` of a ``run.json``; not changed.

@@ -78,7 +78,7 @@ def _listed(name: str, schema: Mapping[str, Any], whole: Mapping[str, Any], requ
 
 
 def _record_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401  (any type)
-    """The section that a field holds, by itself or as the values of a table."""
+    """Return the section that a field holds, by itself or as the values of a table; None if it holds none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return _record_in(get_args(annotation)[1]) if _is_mapping(annotation) else None
@@ -131,5 +131,5 @@ def _range(schema: Mapping[str, Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A docstring as one line, code in single backquotes."""
+    """Return a docstring as one line, code in single backquotes."""
     return " ".join(text.split()).replace("``", "`")

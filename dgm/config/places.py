@@ -12,12 +12,12 @@ _URL = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")
 
 
 def placed_beside(key: tuple[str, ...], value: object, folder: Path) -> Any:  # noqa: ANN401  (any TOML value)
-    """Return the value of a setting with the path that it names made absolute.
+    """Return the value of a setting; a path that it names is made absolute.
 
     Args:
         key: the parts of the setting's dotted name.
-        value: as the file has it.
-        folder: of the settings file.
+        value: the value in the file.
+        folder: the folder of the settings file.
     """
     place = _PLACES.get(".".join(key))
     return place(value, folder) if place and isinstance(value, str) else value
@@ -28,7 +28,7 @@ def _seed_agent(value: str, folder: Path) -> str:
 
 
 def _benchmark(value: str, folder: Path) -> str:
-    """Place each part of ``A+B``; a path that has a ``+`` of its own stays whole where it exists."""
+    """Make the paths among the parts of ``A+B`` absolute; keep an existing path whole that contains a ``+``."""
     words, found = value.split("+"), list[str]()
     while words:
         long = [n for n in range(len(words), 1, -1) if _exists("+".join(words[:n]), folder)]

@@ -21,15 +21,15 @@ _NO_LIMITS = ("budget.until_score", "budget.patience")
 
 
 def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, Any]) -> Settings:
-    """Settings from all sources, later ones winning.
+    """Return the settings from all sources: the file, then the assignments, then the flags. Later sources win.
 
     Args:
         file: a TOML file, or None. Paths in it are relative to its folder; all others to the working directory.
-        assignments: ``a.b=c`` texts; the value is read as TOML, or as plain text where it is none.
+        assignments: texts ``a.b=c``; the value is read as TOML, or as plain text if it is not TOML.
         flags: dotted key → value; None values are ignored.
 
     Raises:
-        UserError: a source cannot be read, a key is unknown, or a value does not fit, alone or with another.
+        UserError: a source cannot be read, a key is unknown, or a value is invalid, alone or with another.
     """
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
@@ -54,14 +54,14 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
 
 
 def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]], folder: Path) -> Settings:
-    """Return the settings of several nested tables, later ones winning.
+    """Return the settings of several nested tables. Later tables win.
 
     Args:
         layers: the name of each table's source, for messages, and the table.
-        folder: that paths in them are relative to.
+        folder: base of the relative paths in the tables.
 
     Raises:
-        UserError: a key is unknown, or a value does not fit, alone or with another.
+        UserError: a key is unknown, or a value is invalid, alone or with another.
     """
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
@@ -78,26 +78,26 @@ def read_settings_file(file: Path) -> dict[str, Any]:
     """Return the tables of a TOML file.
 
     Raises:
-        UserError: there is no such file, or it is no TOML.
+        UserError: the file does not exist, or is not TOML.
     """
     return _read(file)
 
 
 def leaves(table: Mapping[str, Any]) -> Iterable[tuple[KeyPath, Any]]:
-    """Return each value of a nested table that is no table, with the keys that lead to it."""
+    """Return each value of a nested table that is not a table itself, with the keys that lead to it."""
     return _leaves(table)
 
 
 def key_path(key: str) -> KeyPath:
-    """Return the parts of a dotted key; a part with dots of its own is quoted, as in TOML."""
+    """Return the parts of a dotted key; a part that contains dots is quoted, as in TOML."""
     return _path(key)
 
 
 def validated(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
-    """Settings from a nested mapping; ``origin`` names the source of a dotted key for messages.
+    """Return the settings of a nested mapping; ``origin`` names the source of a dotted key for messages.
 
     Raises:
-        UserError: the first thing wrong, in one line.
+        UserError: a key is unknown or a value is invalid; the message names the first fault, in one line.
     """
     try:
         return Settings.model_validate(values)
@@ -141,7 +141,7 @@ def _leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[Ke
 
 
 def _path(key: str) -> KeyPath:
-    """The parts of a dotted key; a part with dots of its own is quoted, as in TOML."""
+    """Return the parts of a dotted key; a part that contains dots is quoted, as in TOML."""
     try:
         inner: Any = tomllib.loads(f"{key} = 0")
     except tomllib.TOMLDecodeError:

@@ -37,7 +37,7 @@ class BudgetSettings(Section):
     """Ask on a terminal before a search may spend more than this; without it nobody is asked."""
 
     def budget(self) -> Budget:
-        """The same as a domain value."""
+        """Return the limits as a domain value; without any limit, it has ``DEFAULT_EVALUATIONS``."""
         seconds = None if self.hours is None else self.hours * 3600
         limited = any(limit is not None for limit in (self.evaluations, self.usd, self.tokens, seconds))
         evaluations = self.evaluations if limited else DEFAULT_EVALUATIONS
