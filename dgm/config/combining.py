@@ -80,7 +80,7 @@ def _weights(settings: Settings) -> Found:
 
 
 def _of_operators(settings: Settings) -> Found:
-    """Find a changed setting that only operators read which the run does not name."""
+    """Return a changed setting that no operator of the run reads, with the fault; None if there is none."""
     names, asked, usual = settings.operator_names, settings.operators, OperatorSettings()
     if asked.parts != usual.parts and all(name in _WITHOUT_PARTS for name in names):
         return f"operators.parts = {asked.parts!r}", "no operator of this run has parts; name module too"

@@ -11,7 +11,7 @@ BEFORE_VETTING: Mapping[str, Mapping[str, Any]] = {
 
 
 def as_made(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the frozen settings of a run, with the behaviour of its version where today's defaults differ.
+    """Return a run's frozen settings; add the former behaviour if its version had no section ``vetting``.
 
     Args:
         record: ``settings`` of a ``run.json``; not changed.
