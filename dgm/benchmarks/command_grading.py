@@ -1,4 +1,4 @@
-"""Grades a patch by the task's own test command: a fresh sandbox, the graded workspace, ``tests/`` at ``/tests``.
+"""Grading by the task's own test command: a fresh sandbox, the graded workspace, ``tests/`` at ``/tests``.
 
 The command and the code under test share a sandbox, so a suite's author decides how far one can fool the other.
 Measures against it:

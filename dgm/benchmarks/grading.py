@@ -1,4 +1,4 @@
-"""Grades a patch by the hidden tests: one fresh sandbox, one folder put in, one command.
+"""Grading of a patch by the hidden tests: one fresh sandbox, one folder put in, one command.
 
 The sandbox's side is ``exam_runner.py``. Only the runner's own process knows the nonce between the two sides, so
 that no output of the graded code can pass for a result.

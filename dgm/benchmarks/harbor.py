@@ -1,4 +1,4 @@
-"""Imports tasks in the layout of Harbor and Terminal-Bench 2 into a suite's folder, and reports the parts left out.
+"""Import of tasks in the layout of Harbor and Terminal-Bench 2 into a suite's folder, with a report of omitted parts.
 
 The layout: a folder per task with ``task.toml``, ``instruction.md``, ``environment/``, ``tests/test.sh`` that leaves a
 reward in ``/logs/verifier``, and ``solution/solve.sh``. Such tasks may rely on a network, on root, on several machines

@@ -1,4 +1,4 @@
-"""Opens a benchmark by its name: a shipped suite, a folder, a data set, a plug-in, or several with ``+``."""
+"""The opening of a benchmark by its name: a shipped suite, a folder, a data set, a plug-in, or several with ``+``."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fetches the images of instances before a search: several at once, resumable, within a disk budget."""
+"""The fetching of instances' images before a search: several at once, resumable, within a disk budget."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +69,7 @@ class Fetched:
 
 
 def estimate(instances: Sequence[Instance], images: Mapping[str, str], store: Store) -> Estimate:
-    """Estimate a fetch without fetching. Asks a registry about a dozen images at most."""
+    """Estimate a fetch without fetching; ask a registry about a dozen images at most."""
     missing = [each for each in instances if not _ready(each, images, store)]
     wanted = list(dict.fromkeys(candidates(each, images)[0] for each in missing))
     wanted = [reference for reference in wanted if not store.has(reference)]

@@ -1,4 +1,4 @@
-"""Builds an instance's image from the swebench package's own recipes (4.x only), in a separate process.
+"""The build of an instance's image from the swebench package's own recipes (4.x only), in a separate process.
 
 A build always needs a network: the recipes start from ``ubuntu:22.04``, install Debian packages and Miniconda, clone
 the repository from GitHub and install its dependencies. Without a network it fails, and says where.

@@ -1,1 +1,4 @@
-"""Lend one model to one sandbox over a unix socket: count and record calls, serve recorded replies, enforce limits."""
+"""The loan of one model to one sandbox over a unix socket.
+
+It counts and records calls, serves recorded replies and enforces limits.
+"""

@@ -1,4 +1,4 @@
-"""Answer agents' completion requests: pass them through when both protocols agree, else translate."""
+"""Answers to agents' completion requests: passed through when both protocols agree, else translated."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Make paid calls durable: every exchange is in the traces and the log before its reply is handed on.
+"""The durable record of paid calls: every exchange is in the traces and the log before its reply is handed on.
 
 Exchanges that end at about the same time are synced together, because syncing is the expensive part.
 """

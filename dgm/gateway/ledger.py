@@ -1,6 +1,7 @@
-"""Keep a run's spend below its limits: reserve each call's worst case before it, count the real cost after it.
+"""The account that keeps a run's spend below its limits.
 
-The limits of one action belong to its lease. Past spend is read from the run, so nothing is added up twice.
+It reserves the worst case of each call before the call, and counts the real cost afterwards. The limits of one action
+belong to its lease. Past spend is read from the run, so nothing is added up twice.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Compare two requests for a replay, after masking the parts that differ between any two runs."""
+"""Comparison of two requests for a replay, after masking the parts that differ between any two runs."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Perform the calls of a run's leases: serve paid replies, join calls in flight, and buy the rest.
+"""The calls of a run's leases: paid replies are served, calls in flight are joined, and the rest is bought.
 
 The cost of a call is journaled before the agent sees its end, and a journaled call is never bought again.
 """

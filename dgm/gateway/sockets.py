@@ -1,4 +1,4 @@
-"""Serve an ASGI application on a unix socket in a folder, in the running event loop, and repair the socket.
+"""An ASGI server on a unix socket in a folder, in the running event loop; it repairs the socket.
 
 uvicorn does the HTTP; this module keeps it away from signals and logging set-up, which belong to the program.
 """

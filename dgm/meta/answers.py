@@ -1,4 +1,4 @@
-"""Ask a model the host's own questions, and parse JSON out of the prose and fences around it.
+"""The host's own questions to a model, and a parser of JSON in the prose and fences of its answers.
 
 Answers are parsed leniently in form and strictly in content. The model is told what is wrong with an answer, so that it
 may correct it. The meaning of the keys is left to the caller.

@@ -1,4 +1,4 @@
-"""Read ``agent.toml``: how to start an agent, and which files a child of it may change.
+"""The contract in ``agent.toml``: how to start an agent, and which files a child of it may change.
 
 The full text of the contract is ``archive/seed/README.md``.
 """

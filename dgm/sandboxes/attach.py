@@ -1,4 +1,4 @@
-"""Communicate with a program in a container over the engine's socket: input, half-close, output in frames.
+"""Communication with a program in a container over the engine's socket: input, half-close, output in frames.
 
 The docker library starts such an exchange too, but hands out a blocking socket. This module needs no thread, however
 long the program runs.

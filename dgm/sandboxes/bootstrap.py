@@ -1,4 +1,4 @@
-"""Make a base image from Debian packages if no registry answers: ``debootstrap``, then one tar.
+"""A base image made from Debian packages if no registry answers: ``debootstrap``, then one tar.
 
 The mirror and the suite are the ones this machine uses itself, so an air-gapped site needs nothing new.
 """

@@ -1,4 +1,4 @@
-"""Choose the engine that runs untrusted code. There is no way to run it without one."""
+"""The choice of the engine that runs untrusted code. There is no way to run it without one."""
 
 import logging
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Remove the bubblewrap sandboxes of a dead process: processes, control groups, mounts, folders."""
+"""Removal of a dead process's bubblewrap sandboxes: processes, control groups, mounts, folders."""
 
 import contextlib
 import logging

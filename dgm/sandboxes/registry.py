@@ -1,4 +1,4 @@
-"""Ask a registry for the sizes of images before they are pulled: the engine knows them only afterwards."""
+"""Sizes of images, asked from a registry before a pull: the engine knows them only afterwards."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Compile ``sandboxes/seccomp.json`` (Docker's format) to BPF (bubblewrap's format).
+"""A compiler of ``sandboxes/seccomp.json`` (Docker's format) to BPF (bubblewrap's format).
 
 One file defines, for both engines, the system calls that no sandbox may make. Only the features used in that file are
 supported.

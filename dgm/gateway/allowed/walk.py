@@ -1,4 +1,4 @@
-"""Walk a request: check keys and types by table, addresses and stored data by one rule, and sizes against bounds."""
+"""Checks of a request: keys and types by table, addresses and stored data by one rule, and sizes against bounds."""
 
 import json
 import re
@@ -40,7 +40,8 @@ LINKS = ("$ref", "$dynamicRef", "$recursiveRef")
 class Keys:
     """The allowed keys of an object.
 
-    A key whose value is null asks for nothing and is always allowed. So is a refused key that is false or empty.
+    A key whose value is null asks for nothing and is always allowed. A refused key that is false or
+    empty is allowed too.
     """
 
     passed: Mapping[str, Rule | None]

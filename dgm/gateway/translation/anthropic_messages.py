@@ -1,4 +1,4 @@
-"""Translate requests of Anthropic's messages protocol to ``dgm.messages``; ``messages_answer`` translates the answers.
+"""Requests of Anthropic's messages protocol as ``dgm.messages``; ``messages_answer`` translates the answers.
 
 Thinking that comes back is ignored, because the gateway remembers it as the vendor wrote it. The effort is one word:
 

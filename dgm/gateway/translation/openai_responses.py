@@ -1,4 +1,4 @@
-"""Translate requests of OpenAI's responses protocol to ``dgm.messages``; ``responses_answer`` translates the answers.
+"""Requests of OpenAI's responses protocol as ``dgm.messages``; ``responses_answer`` translates the answers.
 
 Items become turns: a message and the function calls around it, with only reasoning between them, are one assistant
 turn. Reasoning that comes back is ignored, because the gateway remembers it as the vendor wrote it.

@@ -1,4 +1,4 @@
-"""Fit evidence into a prompt of bounded length, for models with a small context."""
+"""Evidence cut to fit a prompt of bounded length, for models with a small context."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
-"""Measure which evidence an editor read, from the text that its model was shown; no engine has to watch the files.
+"""A measure of the evidence that an editor read, from the text that its model was shown.
 
-Only certain lines count for a file. They occur in no other file of the folder, nor in the edited source, and they are
-long enough to rule out coincidence. A counted line was certainly shown; a file that a tool only searched is not
-counted.
+No engine has to watch the files. Only certain lines count for a file. They occur in no other file of the folder, nor in
+the edited source, and they are long enough to rule out coincidence. A counted line was certainly shown; a file that a
+tool only searched is not counted.
 """
 
 import hashlib
