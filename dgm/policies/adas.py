@@ -4,12 +4,12 @@ Meta Agent Search has no parents: a model is shown all of the archive with its s
 evaluated on all validation tasks and appended, whatever it scored. As a parent rule that is: the newest agent is the
 parent, so that the archive is one line.
 
-What the model is shown is the operator's part: this rule gives the line and the schedule, and only an operator that
-shows the archive to the model makes the search ADAS. With another operator it is an ablation, the latest
-agent edited again and again.
+This rule gives the line and the schedule; the operator decides what the model is shown. Only an operator that shows the
+archive to the model makes the search ADAS. With another operator the search is an ablation that edits the latest agent
+again and again.
 
-Nothing is left to chance. Who has joined the line: ``standings.candidates``. Expansions in flight change nothing:
-parallel workers give the newest agent several children, and the line goes on from the last of them.
+The rule draws nothing at random. ``standings.candidates`` says who has joined the line. Expansions in flight change
+nothing: parallel workers give the newest agent several children, and the line continues from the last of them.
 """
 
 from random import Random
@@ -27,8 +27,8 @@ class Newest:
     """The parent rule."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
-        """The newest agent that was evaluated."""
+        """Return the newest agent that was evaluated."""
         return tuple(AgentId(int(agent)) for agent in candidates(tree)[-1:])

@@ -1,7 +1,7 @@
 """Thompson sampling on what an operator's children are worth, per unit of spend.
 
-An arm's success is that a child is better than the best of its parents. It is not seen, only judged by verdicts, so a
-child counts for the share
+An arm succeeds when a child is better than the best of its parents. Success is not observed, only estimated from
+verdicts, so a child counts for the share
 
     q = P(rate of the child > rate of its best parent),   rates ~ Beta(1 + resolved, 1 + unresolved)
 
@@ -10,15 +10,15 @@ counts as a failure. With m the success of all arms together, the belief about o
 
     a = s m + Σ q,   b = s (1 - m) + Σ (1 - q) + fruitless,   m = (s M + Σ q) / (s + judged + fruitless)
 
-(the sums in m over all arms), s = ``STRENGTH``, M = ``AT_FIRST``. One number is drawn of each arm's belief and divided
-by the arm's mean spend; the largest wins. Spend is what an expansion took, and for each child that was born
-``JUDGED`` mean evaluations, which it takes to know it (so that an operator that asks no model is cheap, not free); in
-USD, where nothing cost any in tokens, else in seconds. An arm's mean is drawn to that of all arms with the weight of
-``SPEND_WEIGHT`` expansions.
+(the sums in m run over all arms), s = ``STRENGTH``, M = ``AT_FIRST``. One number is drawn from each arm's belief and
+divided by the arm's mean spend; the largest wins. Spend is the cost of the expansions plus, for each child that was
+born, ``JUDGED`` mean evaluations: they are needed to judge the child, and make an operator that asks no model cheap but
+not free. Spend is in USD; in tokens where nothing cost USD; in seconds where no tokens were used either. An arm's mean
+is shrunk towards the mean of all arms with the weight of ``SPEND_WEIGHT`` expansions.
 
 Source: W. R. Thompson, Biometrika 25 (1933), p. 285; O. Chapelle and L. Li, "An empirical evaluation of Thompson
-sampling" (NIPS 2011), also with answers that come late; the division by mean costs: Y. Xia, H. Li, T. Qin, N. Yu and
-T.-Y. Liu, "Thompson sampling for budgeted multi-armed bandits" (IJCAI 2015), there with both drawn.
+sampling" (NIPS 2011), which also covers delayed answers. The division by mean costs: Y. Xia, H. Li, T. Qin, N. Yu and
+T.-Y. Liu, "Thompson sampling for budgeted multi-armed bandits" (IJCAI 2015), where both are drawn.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ NOTHING: Spend = (0.0, 0.0, 0.0)
 
 @dataclass(slots=True)
 class Arm:
-    """What came of one arm's expansions."""
+    """The results of one arm's expansions."""
 
     spent: Spend = NOTHING
     ended: int = 0
@@ -68,13 +68,13 @@ class Arm:
 
 
 class Bandit:
-    """Chooses among arms; its state is a fold of the events (``Observer``)."""
+    """A chooser among arms; its state is a fold of the events (``Observer``)."""
 
     def __init__(self, arm: Callable[[Expand], str]) -> None:
-        """Begins without knowledge.
+        """Begin without knowledge.
 
         Args:
-            arm: says which arm an expansion was; empty where it was none of this bandit's.
+            arm: names the arm of an expansion; empty where the expansion belongs to no arm of this bandit.
         """
         self._arm = arm
         self._arms: dict[str, Arm] = {}
@@ -88,14 +88,14 @@ class Bandit:
         self._evaluations = 0
 
     def observe(self, event: Recorded) -> None:
-        """Folds one event in."""
+        """Fold one event into the state."""
         match event.event:
             case TaskGraded(_, outcome):
                 self._evaluating = _sum(self._evaluating, outcome.cost)
                 self._evaluations += 1
                 self._change(outcome.agent)
             case VerdictWithdrawn(what=what):
-                # What it took was spent all the same.
+                # The cost of a withdrawn verdict was spent all the same.
                 self._change(what.agent)
             case ActionStarted(action, Expand() as what):
                 if arm := self._arm(what):
@@ -115,7 +115,7 @@ class Bandit:
                 pass
 
     def pick(self, tree: Tree, arms: Sequence[str], rng: Random) -> str:
-        """One of the arms; the only one without drawing a number.
+        """Return one of the arms; draw no number where there is one arm.
 
         The legacy generator is used because numpy promises that its stream never changes, so that recorded decisions
         replay under any later numpy.
@@ -130,12 +130,12 @@ class Bandit:
         return arms[int(np.argmax(drawn / np.array(self.spends(arms))))]
 
     def belief(self, tree: Tree, arm: str) -> tuple[float, float]:
-        """The parameters a and b of the belief about an arm; the tree is the fold of what was observed."""
+        """Return a and b of the belief about an arm; the tree must be the fold of the observed events."""
         self._renew(tree)
         return self._belief(arm, self._pooled())
 
     def spends(self, arms: Sequence[str]) -> Sequence[float]:
-        """The mean spend of each arm, in whatever unit there is; 1 where nothing is known."""
+        """Return the mean spend of each arm, in USD, tokens or seconds; 1.0 for each where nothing is known."""
         everybody = list(self._arms.values())
         ended = sum(each.ended for each in everybody)
         unit = next((unit for unit in range(3) if any(each.spent[unit] for each in everybody)), None)

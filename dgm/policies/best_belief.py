@@ -9,14 +9,14 @@ from dgm.stats import lower_bounds
 def best_belief(tree: Tree) -> AgentId:
     """The agent whose own tally has the highest lower credible bound.
 
-    The bound is the 1st percentile of Beta(1 + resolved, 1 + unresolved) (arXiv:2510.21614, section 3); among equals
-    the one with more evaluations, then the oldest. An agent without an evaluation is only chosen where no
+    The bound is the 1st percentile of Beta(1 + resolved, 1 + unresolved) (arXiv:2510.21614, section 3). Among equals
+    the agent with more evaluations wins, then the oldest. An agent without an evaluation is only chosen where no
     agent has any.
 
-    The bound rises with each resolved task and falls with each unresolved one, so it is computed only of tallies
-    that have more resolved than every other with as few unresolved or fewer.
+    The bound rises with each resolved task and falls with each unresolved one. So it is computed only for tallies
+    that have more resolved than every other tally with as few unresolved or fewer.
     """
-    import numpy as np  # not with the module, which `dgm run --help` loads
+    import numpy as np  # not at module level, because `dgm run --help` loads this module
 
     resolved, unresolved = np.array(tree.own_resolved), np.array(tree.own_unresolved)
     if not (resolved.any() or unresolved.any()):
@@ -36,8 +36,8 @@ class BestBelief:
     """The recommendation of most policies."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def recommend(self, tree: Tree) -> AgentId:
-        """As ``best_belief``."""
+        """Return ``best_belief`` of the tree."""
         return best_belief(tree)

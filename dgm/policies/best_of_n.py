@@ -15,8 +15,8 @@ class AlwaysSeed:
     """The parent rule."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
-        """The seed, while it is fertile."""
+        """Return the seed while it is fertile; nobody afterwards."""
         return (SEED,) if fertile(tree)[SEED] else ()

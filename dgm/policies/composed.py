@@ -31,12 +31,14 @@ class Composition:
 
 
 class Composed:
-    """Asks the gate; then the parent rule and the operator rule, or the evaluation rule and the task rule.
+    """A policy that asks its gate, then the rules of an expansion or the rules of an evaluation.
 
-    Where nobody is to be evaluated an archive that may grow grows, whatever the gate says; where nobody is to be a
-    parent, or no operator can make a child of it now, evaluation goes on. Where the rules name nobody for either, and
-    nothing is awaited that could change that, the best score that has an untried task is evaluated: a search ends
-    early only when every agent has tried every task.
+    An expansion takes the parent rule and the operator rule, an evaluation the evaluation rule and the task rule.
+
+    - Where no agent is to be evaluated, the archive expands if it may, whatever the gate says.
+    - Where no agent is to be a parent, or no operator can make a child of it now, evaluation continues.
+    - Where the rules name nobody for either, and nothing pending could change that, the agent with the best score and
+      an untried task is evaluated. So a search ends early only when every agent has tried every task.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class Composed:
         self.keeps_state = bool(self._observers)
 
     def next(self, tree: Tree, rng: Random) -> Action | None:
-        """The next step; ``None`` where nothing can be done, or not before something pending finishes."""
+        """Return the next step; ``None`` where nothing can be done, or not before something pending finishes."""
         may = may_expand(tree)
         if may and self._gate.expands(tree, rng):
             grown = self._expand(tree, rng)
@@ -76,7 +78,7 @@ class Composed:
         return None if agent is None else Evaluate(agent, self._task.task(tree, agent, rng))
 
     def observe(self, event: Recorded) -> None:
-        """Passes the event on to every part that keeps state, once."""
+        """Pass the event once to every part that keeps state."""
         for observer in self._observers:
             observer.observe(event)
 
@@ -86,12 +88,12 @@ class Composed:
 
 
 def _best_untried(tree: Tree) -> AgentId | None:
-    # Not with the module: numpy takes longer than all else of a --help.
+    # Imported here because numpy takes longer to load than everything else that a --help needs.
     from dgm.policies.tasks import best_untried
 
     return best_untried(tree)
 
 
 def _awaits(tree: Tree) -> bool:
-    """Whether something is under way, to be performed again, or up to a person."""
+    """Return whether an action is under way or to be performed again, or a child waits for a person."""
     return bool(tree.pending or tree.to_redo() or tree.waiting)

@@ -5,14 +5,19 @@ parent is drawn with probability
 
     p ∝ σ(λ (score − α₀)) / (1 + children),   σ(x) = 1 / (1 + exp(−x)),   λ = 10,   α₀ = 0.5
 
-where score is the share of its own tasks that the agent resolved. Evaluation goes by stages (``staged``). As in the
-program, an agent that resolved everything stays eligible (the paper leaves it out).
+where score is the share of its own tasks that the agent resolved. Evaluation goes by stages (``staged``). In the
+program, as here, an agent that resolved everything stays eligible (the paper leaves it out).
 
-The program works in generations: the parents of two children are drawn at once, and only when both children are made
-and evaluated do they join the archive. Without a barrier that reads: at most two births are under way; they count as
-children at once, so that two workers do not choose alike; an agent can be a parent when its first stage is graded. To
-be born means here that the agent passed its own check, which takes the place of the program's "compiled" (not every
-patch of its is empty). Which agent is handed out is left to the default recommendation (the paper: the best score).
+The program works in generations. It draws the parents of two children at once; both children join the archive when both
+are made and evaluated. This policy has no such barrier:
+
+* At most two births are under way.
+* Births under way count as children at once, so that two workers do not choose alike.
+* An agent can be a parent when its first stage is graded.
+
+Here an agent is born when it passes its own check. The check takes the place of the program's "compiled" (not every
+patch of the agent's is empty). The default recommendation decides which agent is handed out (the paper: the best
+score).
 """
 
 from random import Random
@@ -42,9 +47,10 @@ NO_SELF_IMPROVEMENT = Composition(
 
 
 def eligible(tree: Tree) -> NDArray[np.bool_]:
-    """Which agents can be parents: fertile ones with a graded first stage, or with any result and none under way.
+    """Return which agents can be parents; shape (agents,).
 
-    The seed does without a result where none is to come: an archive must be able to grow.
+    They are fertile, and have a graded first stage, or any result and no evaluation under way. The seed needs no result
+    where none is to come: an archive must be able to grow.
     """
     done = graded(tree)
     heard = done > 0
@@ -55,7 +61,7 @@ def eligible(tree: Tree) -> NDArray[np.bool_]:
 
 
 def children(tree: Tree) -> NDArray[np.int64]:
-    """Per agent, its children: born, or on their way (stillborn ones are no children)."""
+    """Return per agent the number of its children, born or on their way; stillborn ones do not count."""
     counts = np.array([len(tree.children(agent.id)) for agent in tree.agents], dtype=np.int64)
     for parents in being_made(tree):
         counts[list(parents)] += 1
@@ -63,7 +69,7 @@ def children(tree: Tree) -> NDArray[np.int64]:
 
 
 def parent_probabilities(tree: Tree) -> NDArray[np.float64]:
-    """Per agent, the probability to be the next parent; all 0.0 where nobody can be."""
+    """Return per agent the probability of being the next parent; all 0.0 where nobody can be."""
     performance = 1.0 / (1.0 + np.exp(-LAMBDA * (scores(tree) - MIDPOINT)))
     weights = np.where(eligible(tree), performance / (1.0 + children(tree)), 0.0)
     total = weights.sum()
@@ -74,10 +80,10 @@ class ScoreOverChildren:
     """The parent rule of ``dgm``."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One parent, drawn from ``parent_probabilities``; none while two births are under way."""
+        """Return one parent, drawn from ``parent_probabilities``; none while two births are under way."""
         probabilities = parent_probabilities(tree)
         possible = np.flatnonzero(probabilities)
         if births_under_way(tree) >= BIRTHS_AT_ONCE or not len(possible):
@@ -89,14 +95,14 @@ class ScoreOverChildren:
 class Latest:
     """The parent rule of ``no-archive``, in the paper "DGM w/o open-ended exploration": always the latest agent.
 
-    One step after the other, as in the program: while a child is made or evaluated nobody else has one.
+    One step follows the other, like in the program: while a child is made or evaluated, no other agent has one.
     """
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
-        """The agent that was born last, of those with a result."""
+        """Return the youngest eligible agent; none while a child is made or the newest agent is evaluated."""
         possible = np.flatnonzero(eligible(tree))
         if births_under_way(tree) or evaluations_in_flight(tree)[-1] or not len(possible):
             return ()
@@ -106,15 +112,16 @@ class Latest:
 class SeedImproves:
     """The parent rule of ``no-self-improvement``, in the paper "DGM w/o self-improve": the seed makes all children.
 
-    In the paper the seed, unchanged, edits the source of a parent drawn as in ``dgm``. Here who edits is who is edited
-    (the operator ``self-edit`` runs the parent on its own source), so the seed is the parent of all.
+    In the paper the unchanged seed edits the source of a parent that is drawn by the rule of ``dgm``. Here the edited
+    agent is also the editor (the operator ``self-edit`` runs the parent on its own source), so the seed is the parent
+    of all.
     """
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
-        """The seed, once it is evaluated; nobody while two births are under way."""
+        """Return the seed once it is evaluated; nobody while two births are under way."""
         if births_under_way(tree) >= BIRTHS_AT_ONCE or not eligible(tree)[SEED]:
             return ()
         return (SEED,)

@@ -2,13 +2,13 @@
 
 Source: arXiv:2510.21614, section 3 and algorithm 1. A clade's score is its metaproductivity CMP: what the agent and
 all its descendants resolved, over what they tried. Each candidate's rate is drawn from
-Beta(τ(1 + resolved), τ(1 + unresolved)) and the highest draw wins. τ = B / b with B the budget and b what is left of
-it, so that draws sharpen towards the end; τ = 1 where evaluations have no budget, also where money, tokens or time have
-one. The gate is ``gates.Widening``, α = 0.6.
+Beta(τ(1 + resolved), τ(1 + unresolved)) and the highest draw wins. τ = B / b, where B is the budget and b is its
+remainder, so that draws sharpen towards the end. τ = 1 where evaluations have no budget, even if money, tokens or time
+have one. The gate is ``gates.Widening``, α = 0.6.
 
-What is under way counts as spent in b, which never falls below 1, and so does what expansions take of the budget
-(``Budget.expansion_cost``; nothing in the paper). The five children of the seed with which the paper's asynchronous
-form begins (appendix B) are left out, as algorithm 1 has none. ``hgm_published`` is the published program.
+Evaluations under way count as spent in b, and so does the share of expansions (``Budget.expansion_cost``; 0 in the
+paper). b never falls below 1. The paper's asynchronous form begins with five children of the seed (appendix B); they
+are left out, because algorithm 1 has none. ``hgm_published`` is the published program.
 """
 
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ class CladeThompson:
     """The parent rule: counts are those of the clade."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One parent; none where nobody is fertile."""
+        """Return one parent; none where nobody is fertile."""
         among = np.flatnonzero(fertile(tree))
         if not len(among):
             return ()
@@ -45,10 +45,10 @@ class OwnThompson:
     """The evaluation rule: counts are an agent's own."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:
-        """An agent with an untried task."""
+        """Return an agent with an untried task; ``None`` where there is none."""
         targets = agents_with_untried(tree)
         if not len(targets):
             return None
@@ -56,7 +56,7 @@ class OwnThompson:
 
 
 def tau(tree: Tree) -> float:
-    """The scheduler τ = B / b of the budget of evaluations."""
+    """Return the scheduler τ = B / b of the budget of evaluations; 1.0 where evaluations have no budget."""
     left = evaluations_left(tree)
     if left is None or tree.budget.evaluations is None:
         return 1.0
@@ -66,7 +66,9 @@ def tau(tree: Tree) -> float:
 def thompson(
     resolved: Sequence[float], unresolved: Sequence[float], among: NDArray[np.int64], tau: float, rng: Random
 ) -> AgentId:
-    """Draws once from each candidate's posterior and returns the highest; shapes: columns (agents,), among (k,).
+    """Draw once from each candidate's posterior and return the agent of the highest draw.
+
+    Shapes: ``resolved`` and ``unresolved`` (agents,), ``among`` (k,).
 
     The legacy generator is used because numpy promises that its stream never changes, so that recorded decisions
     replay under any later numpy.

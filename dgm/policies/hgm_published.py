@@ -1,21 +1,26 @@
 """``hgm`` as its published program behaves, so that results can be compared with either.
 
-Source: metauto-ai/HGM (``hgm.py``, ``tree.py``, ``config.yaml``) at commit 013872d, with its default settings. (Others,
-4ad5174 for one, sum a clade over ``get_sub_tree()[:-1]``, the agent itself instead of the last descendant; 013872d
-over ``[1:]``, its descendants.) It differs from the paper (``hgm``) in three things, all reproduced here:
+Source: metauto-ai/HGM (``hgm.py``, ``tree.py``, ``config.yaml``) at commit 013872d, with its default settings. (Other
+commits, 4ad5174 for one, sum a clade over ``get_sub_tree()[:-1]``: the agent itself instead of the last descendant.
+013872d sums over ``[1:]``: its descendants.) It differs from the paper (``hgm``) in three things, all reproduced here:
 
 * Draws do not sharpen: τ = 1, because ``cool_down`` is off.
 * Only agents with a result and a mean above 0 can be parents. Where the seed resolves nothing there is none, and the
   search ends with the seed's last task.
 * To read a clade, the program takes the agent's own list of outcomes and appends those of every descendant, in place.
-  So each expansion, whoever it falls to, adds the descendants' outcomes once more to every possible parent's own, with
-  all that was added to the descendants before. These lists then give the draws, of parents and of agents to evaluate,
-  and the means. A list of 10,000 outcomes or more is left alone, and read as 10,000 times its mean for parents.
+  So each expansion adds the descendants' outcomes once more to the own list of every possible parent, with everything
+  that was added to the descendants before. These lists give the means and the draws, both of parents and of agents to
+  evaluate. A list of 10,000 outcomes or more is not extended; for parents it is read as 10,000 times its mean.
 
-Not reproduced: that the seed comes with all its results, is not counted as an agent, nor they as evaluations; that a
-failed birth counts nowhere (a search whose births all fail would not end), not even against its parent; and the first
-expansions of the seed, up to five by the number of workers, on which no decision here may depend. The gate and α = 0.6
-are ``hgm``'s.
+Three things are not reproduced:
+
+* The program's seed comes with all its results. It is not counted as an agent, and its results not as evaluations.
+* A failed birth counts nowhere in the program, not even against its parent: a search whose births all fail would not
+  end.
+* The program begins with up to five expansions of the seed, by the number of workers. No decision here may depend on
+  that number.
+
+The gate and α = 0.6 are those of ``hgm``.
 """
 
 from random import Random
@@ -39,9 +44,9 @@ FULL_LIST = 10_000
 
 
 class Lists:
-    """Each agent's list of outcomes as the program would hold it by now; only the counts matter.
+    """Each agent's list of outcomes, by the program's rules, as counts.
 
-    A fold of the events: what was graded, who was born, and at which points the clades were read.
+    The lists are a fold of the events: gradings, births, and the points at which the clades were read.
     """
 
     def __init__(self) -> None:
@@ -50,13 +55,13 @@ class Lists:
         self._parents: list[int] = []
 
     def observe(self, event: Recorded) -> None:
-        """Adds a verdict to its agent's list, takes one out that was withdrawn, or adds a new agent's empty list."""
+        """Add a verdict to its agent's list, remove a withdrawn verdict, or add the empty list of a new agent."""
         match event.event:
             case TaskGraded(_, Evaluation(agent=agent, verdict=verdict)) if verdict is not Verdict.INVALID:
                 self.resolved[agent] += verdict is Verdict.RESOLVED
                 self.lengths[agent] += 1
             case VerdictWithdrawn(what=what, verdict=verdict):
-                # Copies that reading has left in the lists of ancestors stay, as in the program nothing leaves them.
+                # Copies in the lists of ancestors stay, because in the program nothing leaves a list.
                 self.resolved[what.agent] -= verdict is Verdict.RESOLVED
                 self.lengths[what.agent] -= 1
             case AgentBorn(parents=parents):
@@ -72,7 +77,7 @@ class Lists:
         )
 
     def clades(self) -> tuple[list[float], list[float]]:
-        """Per agent, the resolved and the unresolved outcomes that reading its clade would give; changes nothing."""
+        """Return per agent the resolved and unresolved counts of its clade; leave the lists unchanged."""
         resolved, lengths = self._summed()
         for agent, length in enumerate(self.lengths):
             if length >= FULL_LIST:
@@ -82,10 +87,10 @@ class Lists:
         return resolved, [length - good for good, length in zip(resolved, lengths, strict=True)]
 
     def read(self) -> None:
-        """What reading the clades of all possible parents leaves behind.
+        """Change the lists like the program does when it reads the clades of all possible parents.
 
-        The program reads them in order of birth, parents before their children, so that each takes its descendants'
-        lists as they were before.
+        The program reads them in order of birth, parents before their children. So each agent takes its descendants'
+        lists in their state before this reading.
         """
         resolved, lengths = self._summed()
         for agent in self.possible_parents:
@@ -109,7 +114,7 @@ class CladeOfLists:
         self._lists = kit.shared(Lists)
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One parent; none where nobody fertile has resolved anything."""
+        """Return one parent; none where no fertile agent has resolved anything."""
         among = self._lists.possible_parents
         among = among[fertile(tree)[among]]
         if not len(among):
@@ -117,20 +122,20 @@ class CladeOfLists:
         return (thompson(*self._lists.clades(), among, 1.0, rng),)
 
     def observe(self, event: Recorded) -> None:
-        """Leaves behind what the reading did, once for each new expansion."""
+        """Apply the effect of reading the clades, once for each new expansion."""
         match event.event:
             case ActionStarted(action=Expand(), again=False):
                 self._lists.read()
 
 
 class OwnList:
-    """The evaluation rule: by an agent's own list, with all that was added to it."""
+    """The evaluation rule: draws by an agent's own list, which includes everything that readings added to it."""
 
     def __init__(self, kit: Kit) -> None:
         self._lists = kit.shared(Lists)
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:
-        """An agent with an untried task."""
+        """Return an agent with an untried task; ``None`` where there is none."""
         targets = agents_with_untried(tree)
         if not len(targets):
             return None

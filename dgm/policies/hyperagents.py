@@ -5,14 +5,15 @@ The default parent rule of the published program (``select_parent``, method "sco
     p ∝ σ(10 * (s - m)) * exp(-(children / 8) ** 3),    m = mean of the 3 highest scores
 
 A score s is the share of an agent's own evaluations that it resolved; with fewer than 3 scores m is the mean of those
-there are. Stillborn children count, as they do there, and so do those being made, so that parallel workers spread. The
-penalty is slight up to 4 children (0.88) and steep from 8 on (0.37). All weights zero: every candidate is as
-likely. Stages as in ``staged``: the program has 0.4 as its threshold, too, for polyglot, and any success elsewhere.
+there are. Stillborn children count, like in the program. Children being made count too, so that parallel workers
+spread. The penalty is slight up to 4 children (0.88) and steep from 8 on (0.37). Where all weights are zero, every
+candidate is equally likely. Stages are those of ``staged``: the program's threshold is also 0.4 for polyglot, and any
+success elsewhere.
 
 Departures: the program shrinks the score of an agent that stopped at its first stage by the stage's share of all
-tasks; the formula as it is usually quoted, and here, does not. It passes over an agent whose own editing has failed
-(``valid_parent``), here only after ten times in a row (``limits.fertile``). Who is a candidate:
-``standings.candidates``.
+tasks; the formula that is usually quoted, and used here, does not. The program passes over an agent whose own editing
+has failed (``valid_parent``); here that takes ten failures in a row (``limits.fertile``). ``standings.candidates`` says
+who is a candidate.
 """
 
 from random import Random
@@ -41,7 +42,7 @@ class TopRelative:
     """The parent rule."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
         """One parent; none while there is no candidate."""
@@ -49,7 +50,7 @@ class TopRelative:
 
 
 def parent_probabilities(tree: Tree) -> NDArray[np.float64]:
-    """The chance of each agent to be the next parent; shape (agents,); all 0 while there is no candidate."""
+    """Return each agent's chance of being the next parent; shape (agents,); all 0 while there is no candidate."""
     agents = candidates(tree)
     rates = scores(tree)[agents]
     midpoint = np.sort(rates)[-TOP:].sum() / max(min(TOP, len(rates)), 1)

@@ -15,27 +15,27 @@ WAITING = 10
 
 
 def evaluations_begun(tree: Tree) -> int:
-    """Evaluations that are graded, running, or waiting to be performed again."""
+    """Count the evaluations that are graded, running, or waiting to be performed again."""
     return tree.evaluations + _in_flight(tree) - births_in_flight(tree)
 
 
 def agents_begun(tree: Tree) -> int:
-    """Members of the archive, those being made, and those that wait for a person."""
+    """Count the members of the archive, the children being made, and the children that wait for a person."""
     return len(tree.agents) + births_under_way(tree)
 
 
 def births_in_flight(tree: Tree) -> int:
-    """Expansions that run, or wait to be performed again."""
+    """Count the expansions that run, or wait to be performed again."""
     return tree.expansions_in_flight
 
 
 def births_under_way(tree: Tree) -> int:
-    """Births in flight, and children that wait for a person's answer."""
+    """Count the births in flight, and the children that wait for a person's answer."""
     return births_in_flight(tree) + len(tree.waiting)
 
 
 def may_expand(tree: Tree) -> bool:
-    """True while the budget has room for one more agent, somebody is fertile, and not too many children wait."""
+    """Return whether the budget has room for one more agent, somebody is fertile, and not too many children wait."""
     limit = tree.budget.agents
     if not _somebody_fertile(tree) or len(tree.waiting) >= WAITING:
         return False
@@ -46,14 +46,15 @@ def may_expand(tree: Tree) -> bool:
 
 
 def fertile(tree: Tree) -> "NDArray[np.bool_]":
-    """Per agent, whether it may be a parent: not after ``BARREN`` stillborn children since its last birth.
+    """Return per agent whether it may be a parent; shape (agents,).
 
-    With the gate ``flips`` neither while it has lost more of its parents' resolved tasks than it gained.
+    An agent may not after ``BARREN`` stillborn children since its last birth. With the gate ``flips`` it may not either
+    while it has lost more of its parents' resolved tasks than it gained.
 
-    Every parent rule chooses among those, so that an agent that can have no child keeps nobody else from having one,
+    Every parent rule chooses among the fertile agents. So an agent that can have no child does not block the others,
     and a search with nothing left to evaluate ends.
     """
-    import numpy as np  # not with the module, as others need no more than numbers
+    import numpy as np  # not at module level, because the other functions do not need it
 
     may = np.array(tree.barren, dtype=np.int64) < BARREN
     return may & (np.array(tree.flips.balance, dtype=np.int64) >= 0) if tree.flips.counts else may
@@ -67,7 +68,7 @@ def _somebody_fertile(tree: Tree) -> bool:
 
 
 def evaluations_left(tree: Tree) -> float | None:
-    """What is left of the budget of evaluations, what expansions take of it included; None without such a budget."""
+    """Return the rest of the budget of evaluations, less the cost of expansions; None without such a budget."""
     limit = tree.budget.evaluations
     if limit is None:
         return None
@@ -76,7 +77,7 @@ def evaluations_left(tree: Tree) -> float | None:
 
 
 def share_left(tree: Tree) -> float:
-    """The smallest share of a budget that is left, from 1 down to 0; 1 where there is no budget."""
+    """Return the smallest remaining share of all budgets, from 1.0 down to 0.0; 1.0 where there is no budget."""
     budget = tree.budget
     left = evaluations_left(tree)
     shares = [1.0]

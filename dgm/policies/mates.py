@@ -1,7 +1,7 @@
 """With whom an agent has a child of two parents: one of another lineage that solves what it does not, and the reverse.
 
-Source: a design of this project; that parents are paired for the tasks that they solve between them is what merging
-along the Pareto front does in GEPA (arXiv:2507.19457, appendix on merging).
+Source: a design of this project. GEPA also pairs parents for the tasks that they solve between them, when it merges
+along the Pareto front (arXiv:2507.19457, appendix on merging).
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ AMONG = 64
 
 
 class Mates:
-    """Knows which pairs were crossed; an ``Observer``.
+    """A finder of second parents that knows which pairs were crossed; an ``Observer``.
 
-    The same two are never crossed again, whatever came of it: the same merge would come of it.
+    The same two agents are never crossed again, whatever the result: a second cross gives the same merge.
     """
 
     def __init__(self) -> None:
         self._crossed: set[frozenset[AgentId]] = set()
 
     def observe(self, event: Recorded) -> None:
-        """Folds one event in."""
+        """Fold one event into the state."""
         match event.event:
             case ActionStarted(_, Expand(parents)) if len(parents) > 1:
                 self._crossed.add(frozenset(parents))
@@ -35,10 +35,10 @@ class Mates:
                 pass
 
     def of(self, tree: Tree, agent: AgentId) -> Sequence[AgentId]:
-        """The best mates of an agent, all equally good, by id; none where there is nobody.
+        """Return the best mates of an agent, all equally good, by id; none where nobody qualifies.
 
-        A mate is fertile, neither is an ancestor of the other, and each resolved a task that the other tried in vain.
-        The best ones resolved, together with ``agent``, the most tasks, and of those most that ``agent`` tried in vain.
+        A mate is fertile. Neither agent is an ancestor of the other, and each resolved a task that the other failed.
+        The best mates resolved, together with ``agent``, the most tasks; among equals, the most that ``agent`` failed.
         """
         solved, failed = _of(tree, agent)
         if not solved or not failed:
@@ -64,7 +64,7 @@ class Mates:
 
 
 def _of(tree: Tree, agent: AgentId) -> tuple[set[TaskId], set[TaskId]]:
-    """What the agent resolved at first attempt, and what it did not."""
+    """Return the tasks that the agent resolved at first attempt, and the tasks that it failed."""
     verdicts = tree.verdicts(agent).items()
     solved = {task for task, verdict in verdicts if verdict is Verdict.RESOLVED}
     return solved, {task for task, verdict in verdicts if verdict is Verdict.UNRESOLVED}

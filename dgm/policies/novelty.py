@@ -3,18 +3,19 @@
     score_i = α_i * sqrt(nov_i),    nov_i = mean of d(i, j) over the 4 nearest j,
     d(i, j) = 1 - z_i · z_j / (|z_i| * |z_j| + 1e-8)
 
-α is the share of an agent's own evaluations that it resolved, z its outcomes, 1 for a solved task. The 2 agents with
-the highest scores are the parents of a round (K = 2 and M = 4 as in the paper and its program), one child each: here
-each expansion draws one of the two, those with fewer children being made first. Stages as in ``staged``.
+α is the share of an agent's own evaluations that it resolved. z holds its outcomes, 1 for a solved task. The 2 agents
+with the highest scores are the parents of a round (K = 2 and M = 4 in the paper and its program), with one child each.
+Here each expansion draws one of the two; the agent with fewer children being made goes first. Stages are those of
+``staged``.
 
-Departures: published vectors cover a fixed list of tasks, here d looks at the tasks on which both agents have a
-verdict; with fewer than 5 of those (or than all, in a smaller suite) two agents are not compared, and an agent that
-compares with nobody is as novel as can be, 1. That the group shares its experience is the operator's part. Who is a
-candidate: ``standings.candidates``. Scores are 0 where nobody solves anything, and the oldest two are the group. Among
-equals the older is taken.
+Departures: published vectors cover a fixed list of tasks; here d looks at the tasks on which both agents have a
+verdict. With fewer than 5 such tasks (or fewer than all, in a smaller suite) two agents are not compared. An agent that
+compares with nobody has the highest novelty, 1. Sharing experience within the group is the operator's part.
+``standings.candidates`` says who is a candidate. Where nobody solves anything all scores are 0, and the oldest two are
+the group. Among equals the older is taken.
 
-Distances to the best 64 agents bound everybody's novelty from above; agents are looked at in the order of that bound,
-and those that cannot join the group any more not at all.
+Distances to the best 64 agents bound everybody's novelty from above. Agents are examined in the order of that bound;
+those that cannot join the group any more are not examined.
 """
 
 from random import Random
@@ -48,10 +49,10 @@ class PerformanceNovelty:
     """The parent rule."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One of the group; nobody while there is no candidate."""
+        """Return one of the group; nobody while there is no candidate."""
         making = [parent for parents in being_made(tree) for parent in parents]
         members = group(tree)
         if not members:
@@ -79,7 +80,10 @@ def group(tree: Tree) -> list[AgentId]:
 
 
 def novelty(tree: Tree) -> NDArray[np.float64]:
-    """Of every agent that ``candidates`` names, in that order: from 0, many do just the same, to 1."""
+    """Return the novelty of every agent that ``candidates`` names, in that order.
+
+    It goes from 0.0 (the nearest neighbours have the same outcomes) to 1.0.
+    """
     solved, known = outcomes(tree, [AgentId(int(agent)) for agent in candidates(tree)])
     return _novelty(np.arange(len(solved)), solved, known)
 
@@ -87,7 +91,7 @@ def novelty(tree: Tree) -> NDArray[np.float64]:
 def _novelty(
     rows: NDArray[np.int64], solved: NDArray[np.float64], known: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Mean distance of some rows to their nearest neighbours among all."""
+    """Return the mean distance of some rows to their nearest neighbours among all."""
     apart = _distances(rows, solved, known)
     size = min(NEIGHBOURS, apart.shape[1])
     nearest = np.sort(np.partition(apart, size - 1, axis=1)[:, :size], axis=1)
@@ -100,7 +104,10 @@ def _novelty(
 def _most_novel(
     rows: NDArray[np.int64], solved: NDArray[np.float64], known: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """No agent is more novel than among these rows alone, if enough of them compare with it; shape (agents,)."""
+    """Return an upper bound on every agent's novelty, by its distances to these rows alone; shape (agents,).
+
+    The bound is 1.0 where fewer than ``NEIGHBOURS`` rows compare with the agent.
+    """
     if len(rows) < NEIGHBOURS:
         return np.ones(len(solved))
     apart = _distances(rows, solved, known)
@@ -111,9 +118,9 @@ def _most_novel(
 def _distances(
     rows: NDArray[np.int64], solved: NDArray[np.float64], known: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Of some rows to all; infinite to themselves and to those that share too few tasks."""
+    """Return the distances of some rows to all; infinite to themselves and to rows that share too few tasks."""
     here, there = solved[rows], known[rows]
-    # Whole numbers, exact in any order of summing: what i solved of what j tried, and the reverse.
+    # Whole numbers are exact in any order of summing: tasks that i solved of those that j tried, and the reverse.
     squares = _product(here, known) * _product(there, solved)
     apart = 1.0 - _product(here, solved) / (np.sqrt(squares) + EPSILON)
     apart[_product(there, known) < min(COMMON, solved.shape[1])] = np.inf
@@ -122,9 +129,9 @@ def _distances(
 
 
 def _product(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``left @ right.T``, in pieces that are too small to be spread over threads.
+    """Return ``left @ right.T``, computed in pieces that are too small to be spread over threads.
 
-    Threads are the slower way where the processors are busy, by up to a hundred times.
+    On busy processors threads are slower, by up to a hundred times.
     """
     step = max(1, ONE_THREAD // max(left.size, 1))
     return np.hstack([left @ right[start : start + step].T for start in range(0, len(right), step)])

@@ -22,18 +22,18 @@ class Pick(Protocol):
     """A choice among a few words."""
 
     def pick(self, tree: Tree, arms: Sequence[str], rng: Random) -> str:
-        """One of ``arms``, of which there is at least one."""
+        """Return one of ``arms``, of which there is at least one."""
         ...
 
 
 class FixedWeights:
-    """Each with a chance in proportion to its weight."""
+    """A choice with chances in proportion to weights."""
 
     def __init__(self, weights: Mapping[str, float]) -> None:
         self._weights = weights
 
     def pick(self, tree: Tree, arms: Sequence[str], rng: Random) -> str:  # noqa: ARG002  (the same whatever happened)
-        """One of the arms; draws one number, none where there is one arm."""
+        """Return one of the arms; draw one number, none where there is one arm."""
         if len(arms) == 1:
             return arms[0]
         sums = list(accumulate(self._weights.get(arm, 1.0) for arm in arms))
@@ -42,14 +42,14 @@ class FixedWeights:
 
 
 class Turns:
-    """One aim after the other, by the number of the operator's expansions that were begun; an ``Observer``."""
+    """A choice of one aim after the other, by how many expansions of the operator were begun; an ``Observer``."""
 
     def __init__(self, operator: str) -> None:
         self._operator = operator
         self._begun = 0
 
     def observe(self, event: Recorded) -> None:
-        """Folds one event in."""
+        """Fold one event into the state."""
         match event.event:
             case ActionStarted(_, Expand(operator=operator), again=False) if operator == self._operator:
                 self._begun += 1
@@ -57,27 +57,27 @@ class Turns:
                 pass
 
     def pick(self, tree: Tree, arms: Sequence[str], rng: Random) -> str:  # noqa: ARG002  (nothing is left to chance)
-        """The next of the arms."""
+        """Return the next of the arms, in turn."""
         return arms[self._begun % len(arms)]
 
 
 class Operators:
-    """Of the operators whose needs the tree can meet one is picked, with a mate and an aim where it wants them.
+    """The operator rule: picks one of the operators whose needs the tree can meet, with a mate and an aim if it wants.
 
-    One operator draws no number for being chosen. Where a parent rule names two parents, operators that want two
-    compete; where there is none, the second parent is left out. An aim is chosen here for operators that look at no
-    failure; aims of the others are kinds of failure, which the evidence decides.
+    Where only one operator is ready, no number is drawn to choose it. Where a parent rule names two parents, the
+    operators that want two compete; if no operator wants two, the second parent is left out. The aim is chosen here for
+    operators that look at no failure. The aims of the others are kinds of failure, which the evidence decides.
     """
 
     def __init__(
         self, needs: Mapping[str, Needs], pick: Pick, aims: Mapping[str, Pick], mates_of: MatesOf
     ) -> None:
-        """Takes its parts.
+        """Take the parts of the rule.
 
         Args:
-            needs: operator → what it needs, in the order of the settings.
+            needs: operator → its needs, in the order of the settings.
             pick: chooses among operators.
-            aims: operator → what chooses among its aims; for those that get their aim here.
+            aims: operator → the choice among its aims, for the operators that get their aim here.
             mates_of: finds second parents.
         """
         self._needs = needs
@@ -86,7 +86,7 @@ class Operators:
         self._mates_of = mates_of
 
     def choose(self, tree: Tree, parents: tuple[AgentId, ...], rng: Random) -> Expand | None:
-        """As ``OperatorRule``."""
+        """Return the expansion of an operator whose needs are met; ``None`` where no operator is ready."""
         parents = tuple(dict.fromkeys(parents))
         crossing = [name for name, needs in self._needs.items() if needs.parents > 1]
         paired = len(parents) > 1 and bool(crossing)
@@ -111,11 +111,11 @@ class Choosing:
     """A whole policy whose expansions get one of several operators."""
 
     def __init__(self, policy: Policy, kit: Kit, operators: OperatorRule) -> None:
-        """Wraps a policy.
+        """Wrap a policy.
 
         Args:
             policy: names ``kit.operator`` where it leaves the choice open.
-            kit: what ``operators`` was made with.
+            kit: the kit that ``operators`` was made with.
             operators: the rule.
         """
         self.name = policy.name
@@ -126,14 +126,14 @@ class Choosing:
         self.keeps_state = policy.keeps_state or bool(self._observers)
 
     def next(self, tree: Tree, rng: Random) -> Action | None:
-        """As the policy says; ``None`` where no operator can do what it wants now."""
+        """Return the policy's step with an operator chosen; ``None`` where no operator can make the child now."""
         said = self._policy.next(tree, rng)
         if isinstance(said, Expand) and said.operator == self._asked:
             return self._operators.choose(tree, said.parents, rng)
         return said
 
     def observe(self, event: Recorded) -> None:
-        """Passes the event on."""
+        """Pass the event to the policy and to the observers of the kit."""
         if self._policy.keeps_state:
             self._policy.observe(event)
         for observer in self._observers:
@@ -141,12 +141,12 @@ class Choosing:
 
 
 def operator_rule(settings: Settings, needs: Mapping[str, Needs], kit: Kit) -> OperatorRule | None:
-    """The rule that the settings ask for, its state shared in ``kit``; None where one operator needs nothing.
+    """Return the rule that the settings ask for, its state shared in ``kit``; None where one operator needs nothing.
 
     Args:
-        settings: of the run.
-        needs: operator → what it needs; nothing where it is not named.
-        kit: of the policy.
+        settings: the settings of the run.
+        needs: operator → its needs; an operator that is not named needs nothing.
+        kit: the kit of the policy.
 
     Raises:
         UserError: no operator could make the first child.
@@ -173,16 +173,16 @@ def operator_rule(settings: Settings, needs: Mapping[str, Needs], kit: Kit) -> O
 
 
 def whole(policy: Policy, asked: str, settings: Settings, needs: Mapping[str, Needs]) -> Policy:
-    """A policy that is no composition, with the operators that the settings ask for.
+    """Return a policy that is no composition, with the operators that the settings ask for.
 
     Args:
         policy: the policy.
         asked: the operator that it names where it leaves the choice open.
-        settings: of the run.
-        needs: as in ``operator_rule``.
+        settings: the settings of the run.
+        needs: see ``operator_rule``.
 
     Raises:
-        UserError: as ``operator_rule``; or there might be no operator for what the policy wants.
+        UserError: no operator could make the first child, or no operator can always make a child.
     """
     kit = Kit(asked, settings.policy.alpha)
     rule = operator_rule(settings, needs, kit)
@@ -203,7 +203,7 @@ def _aim_choice(name: str, settings: Settings, kit: Kit) -> Pick:
 
 
 def _bandit(arm: Callable[[Expand], str], kit: Kit) -> Pick:
-    from dgm.policies.bandit import Bandit  # loads numpy, as _mates does
+    from dgm.policies.bandit import Bandit  # imported here because it loads numpy; so does _mates
 
     return kit.shared(partial(Bandit, arm))
 

@@ -10,21 +10,22 @@ from dgm.domain import AgentId, Verdict
 
 
 def graded(tree: Tree) -> NDArray[np.int64]:
-    """Per agent, its own evaluations that count."""
+    """Return per agent the number of its own evaluations that count: resolved and unresolved."""
     resolved = np.array(tree.own_resolved, dtype=np.int64)
     return resolved + np.array(tree.own_unresolved, dtype=np.int64)
 
 
 def scores(tree: Tree) -> NDArray[np.float64]:
-    """Per agent, the share of its own evaluations that it resolved; 0.0 where it has none."""
+    """Return per agent the share of its own evaluations that it resolved; 0.0 where it has none."""
     resolved = np.array(tree.own_resolved, dtype=np.float64)
     return resolved / np.maximum(graded(tree), 1)
 
 
 def outcomes(tree: Tree, agents: Sequence[AgentId]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Which task each of these agents solved, and on which it has a verdict; entries 0 and 1, shapes (agents, tasks).
+    """Return which tasks each agent solved, and on which it has a verdict; entries 0 and 1, shapes (agents, tasks).
 
-    Verdicts are those of first attempts. Floats, because products of such matrices are fast and still exact.
+    Verdicts are those of first attempts. Entries are floats, because products of such matrices are fast and still
+    exact.
     """
     column = {task: place for place, task in enumerate(tree.tasks)}
     resolved = Verdict.RESOLVED  # looked up once: an enumeration's members are slow to reach

@@ -42,7 +42,7 @@ class FrontFrequency:
     """The parent rule."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
         """One parent; none while there is no candidate."""
@@ -53,7 +53,7 @@ class BatchFirst:
     """The evaluation rule."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
         """The oldest agent whose batch is not complete, or that has passed it; else ``leftover``."""
@@ -68,7 +68,7 @@ class BatchTask:
     """The task rule."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
         """Any untried task; in a batch one that the parent has tried, and the last one as the parent's failures ask."""

@@ -18,7 +18,7 @@ class AnyParent:
     """The parent rule."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
         """One parent; none where nobody is fertile."""
@@ -30,7 +30,7 @@ class AnyTarget:
     """The evaluation rule."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:
         """An agent with an untried task."""

@@ -94,7 +94,7 @@ class StagesDone:
     """The gate: expand when nobody is owed an evaluation; those under way are not waited for."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
         """Whether every stage that was earned is under way or over."""
@@ -108,7 +108,7 @@ class ByStage:
     """
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
         """An agent with an untried task, or nobody."""
@@ -123,7 +123,7 @@ class FixedOrder:
     """
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:  # noqa: ARG002  (nothing is left to chance)
         """The first untried task of ``agent``."""

@@ -33,7 +33,7 @@ class RandomTask:
     """Each untried task is as likely as any other."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
         """An untried task of ``agent``."""

@@ -15,7 +15,7 @@ class EvaluateFirst:
     """The gate: never; a policy whose evaluation rule names nobody expands without asking (``Composed``)."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is weighed)
         """No."""
@@ -26,7 +26,7 @@ class EveryTask:
     """The evaluation rule: every agent is evaluated on every task, the oldest first."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
         """The oldest agent with an untried task."""

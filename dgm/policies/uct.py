@@ -50,7 +50,7 @@ class TreeWalk:
     """The parent rule."""
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
         """One parent; none while there is no candidate."""

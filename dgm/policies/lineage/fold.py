@@ -39,7 +39,7 @@ class Fold:
         self._last: tuple[Tree, int, Outlook] | None = None
 
     def observe(self, event: Recorded) -> None:
-        """Folds one event in."""
+        """Fold one event into the state."""
         match event.event:
             case RunStarted(_, tasks):
                 for task in tasks:

@@ -98,7 +98,7 @@ class LineageRecommendation:
     """
 
     def __init__(self, kit: Kit) -> None:
-        """Needs nothing of the kit."""
+        """Ignore the kit; this part needs nothing from it."""
 
     def recommend(self, tree: Tree) -> AgentId:
         """The seed where nobody else has proved better."""
