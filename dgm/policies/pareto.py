@@ -1,20 +1,24 @@
 """Fronts per task (GEPA, arXiv:2507.19457, algorithms 1 and 2, and its program).
 
-*Parent*: each task has a front, the candidates with the best result on it: whoever solved it, or everyone who tried it
-where nobody did. A candidate is dominated when others are on each front that it is on; from the worst up, dominated
-ones are dropped one by one. Of those left one is drawn, in proportion to the number of fronts it is on.
+*Parent*: each task has a front, the candidates with the best result on it: those that solved it or, where nobody did,
+those that tried it. A candidate is dominated when others are on each front that it is on. Dominated candidates are
+dropped one by one, from the worst up. One of the rest is drawn, in proportion to the number of fronts it is on.
 
-*Schedule*: the seed is evaluated on all tasks. A child tries a batch of 3 tasks that its parent has tried; only if it
-solves more of them than the parent did is it a candidate and evaluated on the rest. The published program skips a
-batch that the parent solves completely; so the last task of a batch is one that the parent failed, if it solved the
-others.
+*Schedule*: the seed is evaluated on all tasks. A child tries a batch of 3 tasks that its parent has tried. If it solves
+more of them than the parent did, it is a candidate and is evaluated on the rest. The published program skips a batch
+that the parent solves completely. So the last task of a batch is one that the parent failed, if it solved the others.
 
-Departures: batches come from the tasks of the fronts, GEPA keeps two sets; worst is who solved the fewest tasks, there
-the lowest mean, which is the same where all are evaluated fully; among equals the newer is dropped. An agent
-must also have been judged (``standings.candidates``). Expansions in flight change nothing: a draw spreads parallel
-workers by itself. A child of two parents is compared with the first. A task that was given up in a batch makes room
-for another, which the parent may not have tried. Once the archive cannot grow, those that failed their batch are
-evaluated on the rest like the others (the program ends with its budget).
+Departures:
+
+* Batches come from the tasks of the fronts; GEPA keeps two sets.
+* The worst candidate is the one that solved the fewest tasks; in GEPA, the one with the lowest mean. The two are the
+  same where all are evaluated fully. Among equals the newer is dropped.
+* An agent must also have been judged (``standings.candidates``).
+* Expansions in flight change nothing: a draw spreads parallel workers by itself.
+* A child of two parents is compared with the first.
+* A task that was given up in a batch makes room for another, which the parent may not have tried.
+* Once the archive cannot grow, agents that failed their batch are evaluated on the rest like the others (the program
+  ends with its budget).
 """
 
 from itertools import islice
@@ -45,7 +49,7 @@ class FrontFrequency:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One parent; none while there is no candidate."""
+        """Return one parent; none while there is no candidate."""
         return draw(parent_probabilities(tree), rng)
 
 
@@ -56,7 +60,7 @@ class BatchFirst:
         """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
-        """The oldest agent whose batch is not complete, or that has passed it; else ``leftover``."""
+        """Return the oldest agent whose batch is incomplete or passed; else ``leftover``."""
         begun = graded(tree) + evaluations_in_flight(tree)
         for agent in map(AgentId, agents_with_untried(tree).tolist()):
             if begun[agent] < BATCH or is_candidate(tree, agent):
@@ -71,14 +75,22 @@ class BatchTask:
         """Ignore the kit; this part needs nothing from it."""
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
-        """Any untried task; in a batch one that the parent has tried, and the last one as the parent's failures ask."""
+        """Return an untried task, drawn at random.
+
+        In a batch it is one that the parent has tried. The last of a batch is one that the parent failed, if the parent
+        solved the others and there is such a task.
+        """
         left = untried(tree, agent)
         choice = _comparable(tree, agent, left) or left
         return choice[int(rng.random() * len(choice))]
 
 
 def is_candidate(tree: Tree, agent: AgentId) -> bool:
-    """Whether an agent may be a parent: the seed, and whoever solved more of its batch than its parent."""
+    """Return whether an agent may be a parent.
+
+    The seed may, and an agent that solved more of its batch than its parent. Only tasks of the batch that both have a
+    verdict on are compared.
+    """
     parents = tree.agents[agent].parents
     if not parents:
         return True
@@ -91,7 +103,7 @@ def is_candidate(tree: Tree, agent: AgentId) -> bool:
 
 
 def parent_probabilities(tree: Tree) -> NDArray[np.float64]:
-    """The chance of each agent to be the next parent; shape (agents,); all 0 while there is no candidate."""
+    """Return each agent's chance of being the next parent; shape (agents,); all 0 while there is no candidate."""
     shares = np.zeros(len(tree.agents))
     judged = [AgentId(int(agent)) for agent in candidates(tree)]
     agents = [agent for agent in judged if is_candidate(tree, agent)]
@@ -109,9 +121,10 @@ def parent_probabilities(tree: Tree) -> NDArray[np.float64]:
 
 
 def undominated(fronts: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows that are left when those are dropped that share every front; shapes (candidates, tasks), (candidates,).
+    """Return the rows that remain when rows that share every front are dropped, ascending.
 
-    One pass in the given order is enough: who is alone on a front stays alone when others go.
+    One pass in the given order is enough: a row that is alone on a front stays alone when others go. Shapes: ``fronts``
+    (candidates, tasks), ``order`` (candidates,).
     """
     members = fronts.sum(axis=0)
     alone = members == 1
@@ -126,7 +139,7 @@ def undominated(fronts: NDArray[np.float64], order: NDArray[np.int64]) -> NDArra
 
 
 def _comparable(tree: Tree, agent: AgentId, left: list[TaskId]) -> list[TaskId]:
-    """Of the tasks that are left, those for a batch; none where there is no batch, or nothing to compare with."""
+    """Return the tasks left that suit a batch; none where there is no batch, or nothing to compare with."""
     parents = tree.agents[agent].parents
     if not parents or tree.tried_count[agent] >= BATCH:
         return []

@@ -21,7 +21,7 @@ class AnyParent:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One parent; none where nobody is fertile."""
+        """Return one parent; none where nobody is fertile."""
         among = np.flatnonzero(fertile(tree))
         return (AgentId(int(among[rng.randrange(len(among))])),) if len(among) else ()
 
@@ -33,6 +33,6 @@ class AnyTarget:
         """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:
-        """An agent with an untried task."""
+        """Return an agent with an untried task; ``None`` where there is none."""
         targets = agents_with_untried(tree)
         return AgentId(int(targets[rng.randrange(len(targets))])) if len(targets) else None

@@ -93,18 +93,18 @@ NEEDLESS: Mapping[str, Needs] = {}
 
 
 def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Policy:
-    """The policy that the settings name, with the parts that they put in place of its own.
+    """Return the policy that the settings name, with the parts that they put in place of its own.
 
-    Put together from parts, it lets the seed take no more of the budget than ``seed_share`` allows.
+    A policy of parts lets the seed take no more of the budget than ``seed_share`` allows.
 
     A plug-in is a ``Composition``, or a callable that makes a ``Policy`` from a ``Kit``.
 
     Args:
-        settings: of the run.
-        needs: what the run's operators need, by name; those that are not named need nothing.
+        settings: the settings of the run.
+        needs: the needs of the run's operators by name; operators that are not named need nothing.
 
     Raises:
-        UserError: there is no policy or part of that name, a whole policy was to be given another part, or the
+        UserError: there is no policy or part of that name, the settings give a whole policy another part, or the
             operators cannot make the first child.
     """
     kit = Kit("+".join(settings.operator_names), settings.policy.alpha)
@@ -126,7 +126,7 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
 def with_recommendation(policy: PolicySettings) -> PolicySettings:
     """Return the settings with the recommendation of a composition that is named by reference.
 
-    A reader of the run, which does not import what the run names, finds the best agent by it.
+    A reader of the run does not import what the run names, and finds the best agent by this recommendation.
 
     Raises:
         UserError: there is no policy of that name.
@@ -149,13 +149,13 @@ def _whole_policy(name: str, found: Any, kit: Kit) -> Policy:  # noqa: ANN401  (
 
 
 def refuse_idle(policy: PolicySettings) -> None:
-    """Makes sure that ``policy.alpha`` is not set where nothing reads it.
+    """Refuse a ``policy.alpha`` that is set where nothing reads it.
 
-    Asked where something new is begun, and not by ``open_policy``: a run that has such a setting is gone on with,
+    Called where a run or study begins, not by ``open_policy``: an existing run with such a setting can be continued,
     replayed and read. Plug-ins are made from the kit and may read it.
 
     Args:
-        policy: can be opened.
+        policy: settings that ``open_policy`` accepts.
 
     Raises:
         UserError: alpha differs from its default, and all parts are built-in ones that do not read it.
@@ -178,12 +178,12 @@ def refuse_idle(policy: PolicySettings) -> None:
 
 
 def best_agent(policy: PolicySettings, tree: Tree) -> AgentId:
-    """The agent that the policy's recommendation hands out; there must be one.
+    """Return the agent that the policy's recommendation hands out; the tree must have an agent.
 
     Raises:
         UserError: the policy, or its recommendation, is a plug-in that is not installed.
     """
-    # What only reads a run imports nothing that the run names.
+    # Code that only reads a run imports nothing that the run names.
     unknown = is_reference(policy.name) and not lent("policies", policy.name)
     found = None if unknown else find("policies", policy.name, POLICIES)
     own = found if isinstance(found, Composition) else Composition("", "", "")
@@ -193,7 +193,7 @@ def best_agent(policy: PolicySettings, tree: Tree) -> AgentId:
 
 
 def _part(setting: str, name: str, kit: Kit) -> Any:  # noqa: ANN401  (any part)
-    """A part, made from the kit; one of a plug-in is checked."""
+    """Make a part from the kit; check the shape of a plug-in's part."""
     group, builtin, shape = PARTS[setting]
     found = _find_part(setting, name)
     if name in builtin:

@@ -8,17 +8,17 @@ from dgm.domain import Action, Evaluate
 
 
 class Roster:
-    """Evaluates in the order of tasks, the agents side by side; never expands."""
+    """A policy that evaluates task by task, every agent on each; it never expands."""
 
     name = "roster"
     keeps_state = False
 
     def __init__(self, leaving_out: str = "") -> None:
-        """Begins an examination of all agents but those of the operator ``leaving_out``."""
+        """Begin an examination of all agents except those of the operator ``leaving_out``."""
         self._leaving_out = leaving_out
 
     def next(self, tree: Tree, rng: Random) -> Action | None:  # noqa: ARG002  (nothing is left to chance)
-        """The first pair of task and agent that was not tried; None when all were."""
+        """Return the evaluation of the first untried pair of task and agent; None when all were tried."""
         for task in tree.tasks:
             for agent in tree.agents:
                 if agent.operator != self._leaving_out and task not in tree.tried(agent.id):
@@ -26,4 +26,4 @@ class Roster:
         return None
 
     def observe(self, event: Recorded) -> None:
-        """Keeps nothing."""
+        """Ignore the event."""

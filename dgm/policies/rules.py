@@ -1,8 +1,8 @@
 """The parts of a policy: a gate, a parent rule, an evaluation rule, a task rule, an operator rule, a recommendation.
 
-Each is a pure function of the tree and a random stream. A part that keeps state folds it out of the events
-(``Observer``), so that decisions stay a function of the log and the seed; parts of one policy that need the same
-state ask ``Kit.shared`` for it.
+Each is a pure function of the tree and a random stream. A part with state folds it from the events (``Observer``), so
+that decisions stay a function of the log and the seed. Parts of one policy that need the same state get it from
+``Kit.shared``.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,79 +18,82 @@ S = TypeVar("S")
 
 
 class Gate(Protocol):
-    """Expand or evaluate."""
+    """The rule that decides whether to expand or to evaluate."""
 
     def expands(self, tree: Tree, rng: Random) -> bool:
-        """Whether the archive should grow now. Only asked where it may (``limits.may_expand``)."""
+        """Return whether the archive should grow now; only called where it may (``limits.may_expand``)."""
         ...
 
 
 class ParentRule(Protocol):
-    """Who has a child."""
+    """The rule that decides which agent has a child."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One parent, or two for a crossover; none where nobody should have a child now."""
+        """Return one parent, or two for a crossover; none where nobody should have a child now."""
         ...
 
 
 class EvaluationRule(Protocol):
-    """Who is evaluated."""
+    """The rule that decides which agent is evaluated."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:
-        """An agent with an untried task; ``None`` where nobody should be evaluated now."""
+        """Return an agent with an untried task; ``None`` where nobody should be evaluated now."""
         ...
 
 
 class TaskRule(Protocol):
-    """On what."""
+    """The rule that decides on which task an agent is evaluated."""
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
-        """A task that ``agent`` has not tried; there is one."""
+        """Return a task that ``agent`` has not tried; only called where there is one."""
         ...
 
 
 class OperatorRule(Protocol):
-    """By which operator a child is made."""
+    """The rule that decides which operator makes a child."""
 
     def choose(self, tree: Tree, parents: tuple[AgentId, ...], rng: Random) -> Expand | None:
-        """The expansion of ``parents``, a mate added where the operator wants one; ``None`` where none can be made now.
+        """Return the expansion of ``parents``, with a mate where the operator wants one.
 
-        There is at least one parent.
+        Return ``None`` where no child can be made now. There is at least one parent.
         """
         ...
 
 
 class OneOperator:
-    """Always the same operator, which needs nothing."""
+    """The operator rule that always names the same operator, which needs nothing."""
 
     def __init__(self, operator: str) -> None:
         self._operator = operator
 
     def choose(self, tree: Tree, parents: tuple[AgentId, ...], rng: Random) -> Expand | None:  # noqa: ARG002
-        """The expansion of the parents as they are; nothing is left to chance."""
+        """Return the expansion of the given parents; draw nothing at random."""
         return Expand(parents, self._operator)
 
 
 class Recommendation(Protocol):
-    """Which agent the search hands out."""
+    """The rule that decides which agent the search hands out."""
 
     def recommend(self, tree: Tree) -> AgentId:
-        """The best agent by what the tree says; asked by readers of any run, so it keeps no state of events."""
+        """Return the best agent by the tree alone.
+
+        Readers of any run call this, so a recommendation keeps no state of events.
+        """
         ...
 
 
 @runtime_checkable
 class Observer(Protocol):
-    """State that is a fold of the events."""
+    """A holder of state that is a fold of the events."""
 
     def observe(self, event: Recorded) -> None:
-        """Folds one event in; called for every event, in order, once, before the next decision is asked for."""
+        """Fold one event into the state; called once for every event, in order, before the next decision."""
         ...
 
 
 @dataclass(slots=True)
 class Kit:
-    """What a part is made from."""
+    """The inputs from which a part is made."""
 
     operator: str = "self-edit"
     """What a whole policy names in its expansions; a run of several operators puts one of them in its place."""
@@ -101,12 +104,12 @@ class Kit:
     _shared: dict[Any, Any] = field(default_factory=dict)
 
     def shared(self, make: Callable[[], S]) -> S:
-        """The one object of this policy that ``make`` gives; made when the first part asks for it."""
+        """Return this policy's one object by ``make``; make it when the first part asks for it."""
         if make not in self._shared:
             self._shared[make] = make()
         return cast("S", self._shared[make])
 
     @property
     def observers(self) -> Sequence[Observer]:
-        """Of the shared objects, those that fold events, in the order of their making."""
+        """The shared objects that fold events, in the order of their making."""
         return [item for item in self._shared.values() if isinstance(item, Observer)]

@@ -1,12 +1,12 @@
 """The share of a budget that the seed may take: no search spends itself on the agent that it starts from.
 
-A policy put together from parts decides as it likes until it wants one more evaluation of a seed that is alone. Where
-that would take the seed above ``SEED_SHARE`` of any limit of the run, the seed has a child instead. While first
-children are made the other workers may go on with the seed up to ``MEANWHILE_SHARE``, and then make further children.
+A policy put together from parts decides freely until it wants one more evaluation of a seed that is alone. If that
+would take the seed above ``SEED_SHARE`` of any limit of the run, the seed has a child instead. While first children are
+being made, the other workers may continue with the seed up to ``MEANWHILE_SHARE``, and then make further children.
 
-What an evaluation takes is learned from the log: evaluations are counted; money and tokens are the mean of those that
-are graded, and until the first is graded ``UNPRICED`` may run; the clock is read from the times of events. Everything
-is a function of the tree, so decisions replay. A plug-in that is a whole policy decides alone.
+The cost of an evaluation is learned from the log. Evaluations are counted. Money and tokens are the mean of the graded
+evaluations; until the first is graded, ``UNPRICED`` may run. The clock is read from the times of events. Everything is
+a function of the tree, so decisions replay. A plug-in that is a whole policy decides alone.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class FirstChildInTime:
         if not isinstance(wanted, Evaluate) or len(tree.agents) > 1 or seed_has_room(tree):
             return wanted
         awaited = bool(tree.pending or tree.to_redo() or tree.waiting)
-        # An operator learns from results: the first one is waited for where it is on its way.
+        # An operator learns from results, so wait for the first one if it is on its way.
         if may_expand(tree) and (tree.own(SEED).n or not awaited):
             child = self._operators.choose(tree, (SEED,), rng)
             if child is not None:
@@ -74,7 +74,7 @@ def seed_has_room(tree: Tree) -> bool:
 
 
 def _after_one_more(tree: Tree, begun: int) -> Iterator[tuple[float, float]]:
-    """For each limit of the run, what the seed would have taken of it after one more evaluation, and the limit."""
+    """Yield for each limit of the run the seed's spend after one more evaluation, and the limit."""
     budget = tree.budget
     if budget.evaluations is not None:
         yield begun + 1, budget.evaluations
@@ -87,7 +87,7 @@ def _after_one_more(tree: Tree, begun: int) -> Iterator[tuple[float, float]]:
 
 
 def _priced(tree: Tree, begun: int, unit: str) -> float:
-    """Return what the evaluations begun and one more take, in ``usd`` or ``tokens``; infinite where nobody can know."""
+    """Return the cost of the evaluations begun and one more, in ``usd`` or ``tokens``; infinite where it is unknown."""
     spent = sum(
         float(getattr(usage, unit)) for (role, _), usage in tree.spend_by.items() if role == SOLVE_ROLE
     )
@@ -106,10 +106,10 @@ def _priced(tree: Tree, begun: int, unit: str) -> float:
 
 
 def _evaluation_seconds(tree: Tree) -> float:
-    """Return about how long an evaluation takes; 0.0 before one is graded.
+    """Return about how many seconds an evaluation takes; 0.0 before one is graded.
 
-    The busy time of all workers over the evaluations that it went into, those under way counted half: with one worker,
-    the mean.
+    This is the busy time of all workers divided by the evaluations that it went into; those under way count half. With
+    one worker it is the mean.
     """
     running = sum(isinstance(what, Evaluate) for what in tree.pending.values())
     if not tree.evaluations:

