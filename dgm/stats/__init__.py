@@ -1,7 +1,7 @@
 """The statistics that decide and report: rates and their intervals, paired comparisons, the price of choosing.
 
-Special functions are scipy's. It is imported where it is first needed, never with this package: ``scipy.special``
-takes 0.3 s to load and ``scipy.stats`` a second, which a command that asks for neither should not pay.
+Special functions are scipy's. scipy is imported where it is first needed, never with this package: ``scipy.special``
+takes 0.3 s to load and ``scipy.stats`` a second. A command that uses neither should not pay for that.
 """
 
 from dgm.stats.better import chance_better

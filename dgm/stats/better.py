@@ -7,14 +7,14 @@ from dgm.domain import Tally
 
 
 def chance_better(one: Tally, other: Tally) -> float:
-    """P(X > Y) for X ~ Beta(1 + r, 1 + u) of ``one`` and Y likewise of ``other``: both rates from a uniform prior.
+    """Return P(X > Y) for X ~ Beta(1 + r, 1 + u) of ``one`` and Y likewise of ``other``.
 
-    The exact sum for whole parameters: with X ~ Beta(a, b) and Y ~ Beta(c, d),
+    Both rates have a uniform prior. The sum is exact for whole parameters: with X ~ Beta(a, b) and Y ~ Beta(c, d),
 
         P(X > Y) = Σ_{i < a} B(c + i, b + d) / ((b + i) B(1 + i, b) B(c, d))
 
-    E. Miller, "Formulas for Bayesian A/B testing" (2015), his derivation. Of its four mirror images the shortest is
-    added up.
+    Source: E. Miller, "Formulas for Bayesian A/B testing" (2015), his derivation. The function adds up the shortest of
+    the sum's four mirror images.
     """
     return _chance(one.resolved, one.unresolved, other.resolved, other.unresolved)
 

@@ -20,19 +20,21 @@ NARROWEST = 1e-3
 
 
 def best_of_many(chosen: Tally, everyone: Iterable[Tally]) -> float:
-    """The rate to expect of an agent that was chosen from ``everyone`` for its tally; ``everyone`` includes it.
+    """Return the expected rate of an agent that was chosen from ``everyone`` for its tally; ``everyone`` includes it.
 
-    The naive rate of whoever came out best flatters, because luck helped to choose it (the winner's curse). Here the
-    agents' true rates are taken as draws from one Beta(μκ, (1 - μ)κ), each tally as binomial given its rate, and the
-    answer is the chosen agent's posterior mean (μκ + resolved) / (κ + n), averaged over what all tallies say about
-    μ and κ. A posterior mean needs no further correction for choosing, whatever the rule that chose. B. Efron,
-    "Tweedie's formula and selection bias", JASA 106 (2011), p. 1602; model and prior (uniform in μ and κ^-½) from
-    A. Gelman et al., Bayesian Data Analysis, 3rd ed. (2013), section 5.3, with κ at least 1 so that the prior is
-    proper. Averaging, instead of taking the likeliest κ, keeps a few agents from being called all alike.
+    The observed rate of the best agent is too high, because luck helped to choose it (the winner's curse). In the model
+    the agents' true rates are draws from one Beta(μκ, (1 - μ)κ), and each tally is binomial given its rate. The result
+    is the chosen agent's posterior mean (μκ + resolved) / (κ + n), averaged over the posterior of μ and κ given all
+    tallies. A posterior mean needs no further correction for choosing, whatever the rule that chose.
 
-    It assumes that rates scatter around one mean without order. An archive that gets better as it grows, or a few
-    lineages far above the rest, breaks this: the answer is then too low for the best agent, not too high. It also
-    assumes that the tasks each agent was given are a fair sample of the tasks.
+    Source: B. Efron, "Tweedie's formula and selection bias", JASA 106 (2011), p. 1602. The model and the prior (uniform
+    in μ and κ^-½) are from A. Gelman et al., Bayesian Data Analysis, 3rd ed. (2013), section 5.3, with κ at least 1 so
+    that the prior is proper. With few agents, the likeliest κ alone could make them all alike; averaging over κ avoids
+    that.
+
+    The model assumes that rates scatter around one mean without order. An archive that gets better as it grows, or a
+    few lineages far above the rest, breaks this: the result is then too low for the best agent, not too high. The model
+    also assumes that each agent's tasks are a fair sample of the tasks.
 
     Raises:
         ValueError: nobody in ``everyone`` was evaluated.
@@ -51,7 +53,7 @@ def best_of_many(chosen: Tally, everyone: Iterable[Tally]) -> float:
 def _posterior(
     resolved: "NDArray[np.float64]", unresolved: "NDArray[np.float64]", agents: "NDArray[np.int64]"
 ) -> "tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]":
-    """A grid over where the posterior lies: μ, κ and the weight of each point; weights sum to 1."""
+    """Return a grid over the bulk of the posterior: μ, κ and the weight of each point; weights sum to 1."""
     import numpy as np
 
     low, high = np.array([0.0, NARROWEST]), np.array([1.0, 1.0])
@@ -81,7 +83,10 @@ def _log_likelihood(
     unresolved: "NDArray[np.float64]",
     agents: "NDArray[np.int64]",
 ) -> "NDArray[np.float64]":
-    """Of each Beta(a, b), up to a constant: the sum over tallies of ln B(a + r, b + u) - ln B(a, b)."""
+    """Return the log likelihood of each Beta(a, b), up to a constant.
+
+    It is the sum over tallies of ln B(a + r, b + u) - ln B(a, b).
+    """
     from scipy.special import betaln
 
     found: NDArray[np.float64] = -betaln(a, b) * agents.sum()

@@ -27,7 +27,7 @@ MOST_TASKS = 2**20
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """How surprising the tasks that only one of two agents resolved are, were both agents equally good."""
+    """How surprising the tasks that only one of two agents resolved would be, if both agents were equally good."""
 
     p: float
     """Exact, two-sided: never rejects more often than its level, in small samples far less often."""
@@ -36,12 +36,12 @@ class McNemar:
 
 
 def mcnemar(only_first: int, only_second: int) -> McNemar:
-    """The exact McNemar test and its mid-p, of the numbers of tasks that only one of two agents resolved.
+    """Return the exact McNemar test and its mid-p, from the numbers of tasks that only one of two agents resolved.
 
-    With n tasks that only one resolved, f the fewer and X ~ Bin(n, ½): p = min(1, 2 P(X ≤ f)) and
-    mid-p = P(X ≤ f) + P(X < f). Q. McNemar, Psychometrika 12 (1947), p. 153, with the binomial instead of its
-    chi-squared approximation; M. W. Fagerland, S. Lydersen and P. Laake, BMC Medical Research Methodology 13:91
-    (2013), who recommend the mid-p.
+    With n = ``only_first`` + ``only_second``, f the smaller of the two and X ~ Bin(n, ½): p = min(1, 2 P(X ≤ f)) and
+    mid-p = P(X ≤ f) + P(X < f). Source: Q. McNemar, Psychometrika 12 (1947), p. 153, with the binomial instead of its
+    chi-squared approximation. M. W. Fagerland, S. Lydersen and P. Laake, BMC Medical Research Methodology 13:91 (2013),
+    recommend the mid-p.
 
     Raises:
         ValueError: a number is negative.
@@ -57,12 +57,12 @@ def mcnemar(only_first: int, only_second: int) -> McNemar:
 
 
 def mcnemar_power(tasks: int, gain: float, loss: float, alpha: float = 0.05) -> float:
-    """How probably the exact two-sided McNemar test on ``tasks`` tasks gives p ≤ ``alpha``.
+    """Return the probability that the exact two-sided McNemar test on ``tasks`` tasks gives p ≤ ``alpha``.
 
     ``gain`` is the probability that only the second agent resolves a task, ``loss`` that only the first does. The
-    number of such tasks is K ~ Bin(tasks, gain + loss); of them, G ~ Bin(K, gain / (gain + loss)) are gains. The
-    probability of the K and G that the test rejects is summed over all K. S. W. Duffy, "Asymptotic and exact power
-    for the McNemar test and its analogue with R controls per case", Biometrics 40 (1984), p. 1005.
+    number of such tasks is K ~ Bin(tasks, gain + loss); G ~ Bin(K, gain / (gain + loss)) of them are gains. The
+    probability of the K and G that the test rejects is summed over all K. Source: S. W. Duffy, "Asymptotic and exact
+    power for the McNemar test and its analogue with R controls per case", Biometrics 40 (1984), p. 1005.
 
     Raises:
         ValueError: ``tasks`` is negative, or ``gain``, ``loss`` and their sum are not probabilities.
@@ -74,13 +74,13 @@ def mcnemar_power(tasks: int, gain: float, loss: float, alpha: float = 0.05) -> 
 
 
 def tasks_needed(gain: float, loss: float, power: float = 0.8, alpha: float = 0.05) -> int:
-    """The fewest tasks with which ``mcnemar_power`` is at least ``power``.
+    """Return the fewest tasks with which ``mcnemar_power`` is at least ``power``.
 
-    Found by doubling and halving, then downwards, because the power of a test on counts is not quite monotone.
+    The search doubles and halves, then steps downwards, because the power of a test on counts is not quite monotone.
 
     Raises:
-        ValueError: ``gain`` equals ``loss``, which no number of tasks can show; ``MOST_TASKS`` do not show their
-            difference; ``power`` is not between 0 and 1; or as ``mcnemar_power``.
+        ValueError: ``gain`` equals ``loss``, so that no number of tasks has power; ``MOST_TASKS`` are too few to show
+            the difference; ``power`` is not between 0 and 1; or a case of ``mcnemar_power``.
     """
     _check(gain, loss, alpha)
     if gain == loss or not 0 < power < 1:
@@ -106,12 +106,12 @@ def tasks_needed(gain: float, loss: float, power: float = 0.8, alpha: float = 0.
 def paired_bootstrap(
     differences: Sequence[float], confidence: float = 0.95, seed: int = 0
 ) -> tuple[float, float]:
-    """The bootstrap interval for the mean of paired differences, bias-corrected and accelerated (BCa).
+    """Return the bootstrap interval for the mean of paired differences, bias-corrected and accelerated (BCa).
 
-    B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), p. 171; computed by ``scipy.stats.bootstrap``.
-    The pairs are what is drawn anew, so they must be independent of one another. The same ``seed`` gives the same
-    interval. Where all differences are equal but for rounding, the ends are the least and the largest of them: the
-    sample shows no spread, which is no proof that there is none.
+    Source: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), p. 171; ``scipy.stats.bootstrap``
+    computes it. The bootstrap resamples pairs, so they must be independent of one another. The same ``seed`` gives the
+    same interval. Where all differences are equal except for rounding, the ends are the least and the largest of them:
+    the sample shows no spread, but this is no proof that there is none.
 
     Raises:
         ValueError: there are fewer than two differences, or one is not finite, or ``confidence`` is not between 0
@@ -148,9 +148,9 @@ def _check(gain: float, loss: float, alpha: float) -> None:
 
 
 def _rejected(tasks: int, gain: float, loss: float, alpha: float, fewest: int) -> "NDArray[np.float64]":
-    """For K = 0 … ``tasks`` tasks that only one agent resolved: how probably the test rejects.
+    """Return the probability that the test rejects, for K = 0 … ``tasks`` tasks that only one agent resolved.
 
-    0 for a K that is as good as impossible with ``fewest`` to ``tasks`` tasks.
+    It is 0 for a K that is practically impossible with ``fewest`` to ``tasks`` tasks.
     """
     import numpy as np
     from scipy.special import bdtr
@@ -169,7 +169,10 @@ def _rejected(tasks: int, gain: float, loss: float, alpha: float, fewest: int) -
 
 
 def _most_fewer(differ: "NDArray[np.int64]", alpha: float) -> "NDArray[np.float64]":
-    """For each number of tasks that only one agent resolved: the largest smaller count that is rejected, or -1."""
+    """Return, for each number of tasks that only one agent resolved, the largest smaller count that is rejected.
+
+    It is -1 where none is.
+    """
     import numpy as np
     from scipy.special import bdtr
 
@@ -183,7 +186,7 @@ def _most_fewer(differ: "NDArray[np.int64]", alpha: float) -> "NDArray[np.float6
 
 
 def _mixed(tasks: int, differing: float, rejected: "NDArray[np.float64]") -> float:
-    """The mean of ``rejected[K]`` over K ~ Bin(``tasks``, ``differing``)."""
+    """Return the mean of ``rejected[K]`` over K ~ Bin(``tasks``, ``differing``)."""
     import numpy as np
     from scipy.special import gammaln, xlog1py, xlogy
 

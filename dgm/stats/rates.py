@@ -1,4 +1,4 @@
-"""What a tally says about the rate behind it: intervals, and quantiles of its posterior."""
+"""Inference from a tally on the rate behind it: intervals, and quantiles of its posterior."""
 
 import math
 from functools import lru_cache
@@ -15,11 +15,11 @@ NORMAL_975 = 1.959963984540054
 
 
 def wilson(tally: Tally, z: float = NORMAL_975) -> tuple[float, float]:
-    """The score interval for a rate; (0, 1) where nothing was evaluated.
+    """Return the score interval for a rate; (0, 1) where nothing was evaluated.
 
-    With p = resolved / n: (p + z²/2n ± z √(p(1 - p)/n + z²/4n²)) / (1 + z²/n). E. B. Wilson, "Probable inference,
-    the law of succession, and statistical inference", JASA 22 (1927), p. 209. Its coverage is close to the nominal
-    on average over rates; single rates may be covered less often (``clopper_pearson`` never is).
+    With p = resolved / n: (p + z²/2n ± z √(p(1 - p)/n + z²/4n²)) / (1 + z²/n). Source: E. B. Wilson, "Probable
+    inference, the law of succession, and statistical inference", JASA 22 (1927), p. 209. The coverage is close to the
+    nominal on average over rates. Single rates may be covered less often (``clopper_pearson`` never covers less).
     """
     n = tally.n
     if not n:
@@ -32,11 +32,12 @@ def wilson(tally: Tally, z: float = NORMAL_975) -> tuple[float, float]:
 
 
 def clopper_pearson(tally: Tally, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact interval for a rate, which covers every rate at least as often as it says; (0, 1) of nothing.
+    """Return the exact interval for a rate, which covers every rate at least as often as it says.
 
-    The α/2-quantile of Beta(resolved, unresolved + 1) and the (1 - α/2)-quantile of Beta(resolved + 1, unresolved),
-    α = 1 - ``confidence``. C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in
-    the case of the binomial", Biometrika 26 (1934), p. 404.
+    Its ends are the α/2-quantile of Beta(resolved, unresolved + 1) and the (1 - α/2)-quantile of
+    Beta(resolved + 1, unresolved), where α = 1 - ``confidence``. It is (0, 1) where nothing was evaluated. Source:
+    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
+    Biometrika 26 (1934), p. 404.
 
     Raises:
         ValueError: ``confidence`` is not between 0 and 1.
@@ -51,9 +52,9 @@ def clopper_pearson(tally: Tally, confidence: float = 0.95) -> tuple[float, floa
 
 
 def lower_bound(tally: Tally, q: float = 0.01) -> float:
-    """The rate that an agent exceeds with probability 1 - ``q``, from a uniform prior.
+    """Return the rate that an agent exceeds with probability 1 - ``q``, from a uniform prior.
 
-    The ``q``-quantile of Beta(1 + resolved, 1 + unresolved); arXiv:2510.21614, section 3, takes q = 1 %.
+    This is the ``q``-quantile of Beta(1 + resolved, 1 + unresolved); arXiv:2510.21614, section 3, takes q = 1 %.
     """
     return beta_quantile(q, 1 + tally.resolved, 1 + tally.unresolved)
 
@@ -61,7 +62,7 @@ def lower_bound(tally: Tally, q: float = 0.01) -> float:
 def lower_bounds(
     resolved: "NDArray[np.int64]", unresolved: "NDArray[np.int64]", q: float = 0.01
 ) -> "NDArray[np.float64]":
-    """As ``lower_bound``, of many tallies at once; all arrays have the same shape. About 1 µs each.
+    """Return ``lower_bound`` of many tallies at once; all arrays have the same shape. A tally takes about 1 µs.
 
     Raises:
         ValueError: ``q`` is not between 0 and 1, or a count is negative.
@@ -76,9 +77,9 @@ def lower_bounds(
 
 @lru_cache(maxsize=65_536)
 def beta_quantile(q: float, a: float, b: float) -> float:
-    """The ``q``-quantile of Beta(a, b): the x at which the regularised incomplete beta I_x(a, b) is ``q``.
+    """Return the ``q``-quantile of Beta(a, b): the x at which the regularised incomplete beta I_x(a, b) is ``q``.
 
-    NIST DLMF 8.17; computed by ``scipy.special.betaincinv``.
+    Source: NIST DLMF 8.17; ``scipy.special.betaincinv`` computes it.
 
     Raises:
         ValueError: an argument is out of range: ``0 < q < 1``, ``a`` and ``b`` above 0.

@@ -1,7 +1,7 @@
 """Which agents are broken: a two-state chain down the tree, solved exactly by passing odds up and down.
 
-A sound agent's child breaks at the learned rate; a broken agent's child is broken too but for a learned share that is
-mended. So failures all along a line tell that it broke at its top, though no agent of it has more than one result.
+A sound agent's child breaks at the learned rate. A broken agent's child is broken too, except for a learned share that
+is mended. So failures all along a line show that it broke at its top, even if each agent of it has only one result.
 All quantities are log odds of broken against sound.
 """
 
@@ -29,7 +29,7 @@ NEVER = -LIMIT
 
 
 class Breakage:
-    """P(broken) for every agent of a tree, given what each one's own verdicts say; the root is sound."""
+    """P(broken) of every agent of a tree, given the evidence of each agent's own verdicts; the root is sound."""
 
     def __init__(self) -> None:
         self.rate = BROKEN_RATE
@@ -47,7 +47,7 @@ class Breakage:
         self._often = False
 
     def add(self, parent: int) -> None:
-        """A new agent; the first one is the root."""
+        """Add a new agent; the first one is the root."""
         agent = len(self._parents)
         self._parents.append(parent)
         for column in (self._own, self._below, self._sent):
@@ -56,23 +56,23 @@ class Breakage:
         self.sound.append(1.0 - self.rate if agent else 1.0)
 
     def say(self, agent: int, odds: float) -> None:
-        """What the agent's own verdicts say: log P(verdicts | broken) / P(verdicts | sound)."""
+        """Set the evidence of the agent's own verdicts: log P(verdicts | broken) / P(verdicts | sound)."""
         self._below[agent] += odds - self._own[agent]
         self._own[agent] = odds
         self._dirty.add(agent)
 
     def update(self) -> list[int]:
-        """Brings all odds up to date; returns the agents whose ``sound`` changed."""
+        """Bring all odds up to date; return the agents whose ``sound`` may have changed."""
         touched = self._upward(self._dirty)
         self._dirty.clear()
         self._downward(touched)
         return sorted(touched)
 
     def learn(self, probed: Iterable[int], often: bool = False) -> None:
-        """Learns both rates from agents with results, and infers everything anew.
+        """Learn both rates from agents with results, and infer everything anew.
 
-        By one step of expectation maximisation; by up to 20, from another belief, where edits ``often`` break the
-        agent: a failed try may say so little there that single steps stay where they began.
+        This takes one step of expectation maximisation. Where edits ``often`` break the agent it takes up to 20 steps,
+        from another belief: a failed try may say so little there that single steps do not move the rates.
         """
         agents = [agent for agent in probed if agent]
         prior = OFTEN_BROKEN_RATE if often else BROKEN_RATE
@@ -87,7 +87,7 @@ class Breakage:
                 break
 
     def _maximise(self, agents: list[int], prior: float) -> None:
-        """Both rates from the expected counts of broken agents and their parents, shrunk towards ``prior``."""
+        """Set both rates from the expected counts of broken agents and their parents, shrunk towards ``prior``."""
         fresh, breaks, old, stays = 0.0, 0.0, 0.0, 0.0
         for agent in agents:
             before = _sigmoid(self.odds[self._parents[agent]] - self._sent[agent])
@@ -105,7 +105,7 @@ class Breakage:
         self.stays = _shrunk(stays, old, BROKEN_STAYS, BROKEN_STAYS_WEIGHT, BROKEN_STAYS_RANGE)
 
     def replace(self, own: list[float]) -> None:
-        """``say`` for every agent, and everything anew."""
+        """Set the evidence of every agent, as ``say`` does, and infer everything anew."""
         self._own, self._below = own, own[:]
         self._sent = [0.0] * len(own)
         self._dirty.clear()

@@ -1,7 +1,7 @@
 """What verdicts say of skills, difficulties and broken agents: P(agent solves task) = σ(θ - b), made Gaussian.
 
-A logistic likelihood is replaced by the parabola that touches its logarithm at the current mean (one step of
-Newton's method each time it is done).
+A logistic likelihood is replaced by the parabola that touches its logarithm at the current mean. Each replacement is
+one step of Newton's method.
 """
 
 import math
@@ -51,34 +51,34 @@ class Evidence:
         self._weights = array("d")
 
     def open(self, agent: int) -> bool:
-        """Whether the agent may yet turn out to solve something in its first three results."""
+        """Return whether the agent has solved nothing and has fewer than ``CALIBRATION`` results."""
         return self.counts[agent] < CALIBRATION and not self.solved[agent]
 
     def solved_by(self, agent: int) -> set[int]:
-        """Numbers of the tasks that the agent solved."""
+        """Return the numbers of the tasks that the agent solved."""
         return {task for task, outcome, _ in self._of[agent] if outcome}
 
     def tried_by(self, agent: int) -> set[int]:
-        """Numbers of the tasks that the agent has results of."""
+        """Return the numbers of the tasks that the agent has results on."""
         return {task for task, _, _ in self._of[agent]}
 
     def __len__(self) -> int:
         return len(self._agents)
 
     def add_agent(self) -> None:
-        """A new agent, without results."""
+        """Add an agent without results."""
         self._of.append([])
         self.counts.append(0)
         self.solved.append(0)
 
     def add_task(self) -> None:
-        """A new task, of average difficulty."""
+        """Add a task of average difficulty."""
         self.difficulties.append(0.0)
         self.difficulty_variances.append(DIFFICULTY_VARIANCE)
         self.uses.append(0)
 
     def add(self, agent: int, task: int, solved: bool, attempt: int) -> None:
-        """One verdict; ``attempt`` counts from 0."""
+        """Add one verdict; ``attempt`` counts from 0, and a further attempt weighs ``REPEAT_WEIGHT``."""
         weight = REPEAT_WEIGHT if attempt else 1.0
         self._of[agent].append((task, float(solved), weight))
         self.counts[agent] += 1
@@ -90,10 +90,10 @@ class Evidence:
         self._weights.append(weight)
 
     def remove(self, agent: int, task: int, solved: bool, attempt: int) -> None:
-        """Take one verdict out that was added with the same arguments.
+        """Remove one verdict that was added with the same arguments.
 
         Raises:
-            ValueError: there is none.
+            ValueError: there is no such verdict.
         """
         outcome, weight = float(solved), REPEAT_WEIGHT if attempt else 1.0
         self._of[agent].remove((task, outcome, weight))
@@ -106,7 +106,7 @@ class Evidence:
         self.uses[task] -= 1
 
     def linearised(self, agent: int, skill: float) -> tuple[float, float]:
-        """Λ = 0.9 Σ p(1 - p) and η = Λ x + 0.9 Σ (y - p) at x = ``skill``, kept in range."""
+        """Return Λ = 0.9 Σ p(1 - p) and η = Λ x + 0.9 Σ (y - p) at x = ``skill``, kept in range."""
         x = min(max(skill, -SKILL_LIMIT), SKILL_LIMIT)
         information = surprise = 0.0
         for task, outcome, weight in self._of[agent]:
@@ -117,7 +117,7 @@ class Evidence:
         return precision, precision * x + TEMPER * surprise
 
     def broken_odds(self, agent: int, predicted: float) -> float:
-        """Log P(verdicts | broken) / P(verdicts | sound), for an agent expected to have the skill ``predicted``."""
+        """Return log P(verdicts | broken) / P(verdicts | sound) for an agent of the expected skill ``predicted``."""
         low, high = SOUND_RANGE
         odds = 0.0
         for task, outcome, weight in self._of[agent]:
@@ -128,7 +128,7 @@ class Evidence:
         return odds
 
     def broken_odds_of_all(self, predicted: Sequence[float]) -> list[float]:
-        """``broken_odds`` for every agent at once; 0 without results."""
+        """Return ``broken_odds`` of every agent at once; 0 without results."""
         agents, tasks = np.array(self._agents), np.array(self._tasks)
         p = 1.0 / (
             1.0 + np.exp(np.clip(np.array(self.difficulties)[tasks] - np.array(predicted)[agents], -50, 50))
@@ -140,7 +140,7 @@ class Evidence:
         return odds
 
     def linearise_all(self, skills: Sequence[float]) -> tuple[list[float], list[float]]:
-        """``linearised`` for every agent at once; agents without results get 0 and 0."""
+        """Return ``linearised`` of every agent at once; agents without results get 0 and 0."""
         agents, outcomes, weights, p = self._expected(skills)
         n = len(skills)
         information = np.bincount(agents, weights * p * (1.0 - p), n)
@@ -151,7 +151,7 @@ class Evidence:
         return precision.tolist(), (precision * x + TEMPER * surprise).tolist()
 
     def learn_difficulties(self, skills: Sequence[float], sound: Sequence[float]) -> None:
-        """One damped Newton step towards each task's most probable difficulty; verdicts weighed by ``sound``."""
+        """Take one damped Newton step towards each task's most probable difficulty; weigh verdicts by ``sound``."""
         agents, outcomes, weights, p = self._expected(skills)
         weights = weights * np.array(sound)[agents]
         tasks = np.array(self._tasks)

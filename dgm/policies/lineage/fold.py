@@ -21,10 +21,10 @@ EVALUATION_ROLE = "solve"
 
 
 class Fold:
-    """Changes only in ``observe``; ``outlook`` leaves no trace but a copy of its last answer.
+    """The shared state; only ``observe`` changes it, and ``outlook`` only keeps a copy of its last answer.
 
-    The most actions that were ever under way at once outlives a resume: a later session with fewer workers is still
-    taken for one with as many as the log has seen, as nothing in the log says how many there are.
+    The most actions ever under way at once stand for the number of workers, because the log does not say it. The number
+    survives a resume: a later session with fewer workers counts as one with as many as the log has seen.
     """
 
     def __init__(self) -> None:
@@ -68,10 +68,10 @@ class Fold:
                 pass
 
     def outlook(self, tree: Tree) -> Outlook:
-        """What the posterior says of the tree; the tree is the fold of the events that were observed.
+        """Return the posterior's view of the tree, which must be the fold of the observed events.
 
         Raises:
-            ValueError: it is not.
+            ValueError: the tree has another number of agents than births were observed.
         """
         if self._last is not None and self._last[0] is tree and self._last[1] == tree.seq:
             return self._last[2]
@@ -95,9 +95,9 @@ class Fold:
             self._finished[kind] += 1
 
     def _expansion_cost(self, tree: Tree) -> float:
-        """Of one expansion, in evaluations: as the budget says, else as measured, else 1.
+        """Return the cost of one expansion in evaluations: the budget's, else the measured one, else 1.0.
 
-        Measured in tokens; in seconds where no tokens were used.
+        It is measured in tokens; in seconds where no tokens were used.
         """
         if tree.budget.expansion_cost > 0:
             return tree.budget.expansion_cost

@@ -1,6 +1,7 @@
 """What all steps of a tree share, weighed on a grid by marginal likelihood.
 
-How much of a gain children keep (ρ), how widely they scatter (q), and how far lines drift apart (d).
+The shared parameters say how much of a gain children keep (ρ), how widely they scatter (q), and how far lines drift
+apart (d).
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ PRIOR: Array = (
 
 
 class Facts(NamedTuple):
-    """A tree and what its agents' verdicts say; a parent's index is below its child's."""
+    """A tree and the evidence of its agents' verdicts; a parent's index is below its child's."""
 
     parents: Sequence[int]
     depths: Sequence[int]
@@ -48,7 +49,7 @@ class Facts(NamedTuple):
 
 
 class Laws(NamedTuple):
-    """What all steps of a tree share."""
+    """The parameters that all steps of a tree share."""
 
     rho: float
     """Share of a gain over the seed that a child keeps."""
@@ -59,32 +60,33 @@ class Laws(NamedTuple):
 
 
 def step_at(laws: Laws, anchor: float, mean_drift: float) -> Step[float]:
-    """The model's step for these parameters; gains are measured from the skill ``anchor``."""
+    """Return the model's step for these parameters; gains are measured from the skill ``anchor``."""
     rho, q, drift = laws
     return Step(rho, q, (1.0 - rho) * anchor, (1.0 - DRIFT_KEPT) * mean_drift, drift)
 
 
 def expected_before_data() -> Laws:
-    """By the prior alone."""
+    """Return the parameters by the prior alone."""
     return _average(PRIOR)
 
 
 def learned(facts: Facts, anchor: float, mean_drift: float) -> Laws:
-    """Over the grid the weighted median of ρ (interpolated), geometric mean of q and mean of d.
+    """Return the weighted median of ρ (interpolated), geometric mean of q and mean of d over the grid.
 
-    Not the mean of ρ: what is left of the belief that most of a gain is lost can halve the worth of every line. Not
-    the geometric mean of d: verdicts seldom tell it, and a search that takes it for small stays where the score is high
-    although what descendants can gain is less there.
+    The mean of ρ is not used: a remaining belief that most of a gain is lost can halve the worth of every line. The
+    geometric mean of d is not used either. Verdicts seldom determine d, and a search that believes it small stays where
+    the score is high, although descendants can gain less there.
     """
     step = Step(RHO, Q, (1.0 - RHO) * anchor, (1.0 - DRIFT_KEPT) * mean_drift, DRIFT)
     return _average(PRIOR + log_likelihood(facts, step, mean_drift))
 
 
 def log_likelihood(facts: Facts, step: Step[Array], mean_drift: float) -> Array:
-    """Of the linearised verdicts, states integrated out, up to a constant; one value for each of the step's parameters.
+    """Return the log likelihood of the linearised verdicts, states integrated out, up to a constant.
 
-    Σ r {½ HᵀQMH - ½ ln det(I + JQ) - ½ cᵀNc + (MH)ᵀc} over children, and the root's ½ hᵀSh - ½ ln det S⁻¹ - ½ ln v -
-    ½ μ̄²/v with v the variance of its drift before data. One upward pass, a generation of the tree at a time.
+    There is one value for each of the step's parameters. It is Σ r {½ HᵀQMH - ½ ln det(I + JQ) - ½ cᵀNc + (MH)ᵀc} over
+    children, plus the root's ½ hᵀSh - ½ ln det S⁻¹ - ½ ln v - ½ μ̄²/v, where v is the variance of its drift before data.
+    The function makes one upward pass, one generation of the tree at a time.
     """
     order, parents, starts = _generations(facts)
     points = len(step.rho)
@@ -107,10 +109,13 @@ def log_likelihood(facts: Facts, step: Step[Array], mean_drift: float) -> Array:
 
 
 def _generations(facts: Facts) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
-    """Agents by generation, siblings side by side; where each one's parent stands; where generations start."""
+    """Return the agents by generation, the place of each one's parent, and where generations start.
+
+    Siblings stand side by side.
+    """
     depths = np.array(facts.depths)
     parents = np.array(facts.parents)
-    # Sorted by generation, an agent's place is found before its children's: siblings need only their parent's id.
+    # Generations are the first key, so the parent's id is enough to put siblings side by side.
     order = np.lexsort((parents, depths))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

@@ -18,7 +18,7 @@ FAR = -6.0
 
 
 def expected_improvement(d: Array, s: Array) -> Array:
-    """EI = s φ(d/s) + d Φ(d/s); of one shape, ``s`` ≥ 0."""
+    """Return EI = s φ(d/s) + d Φ(d/s); ``d`` and ``s`` ≥ 0 have one shape."""
     s = np.maximum(s, 1e-9)
     z = np.maximum(d / s, -37.0)
     density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
@@ -29,7 +29,10 @@ def expected_improvement(d: Array, s: Array) -> Array:
 
 
 def learned_spread(variance: Array, probes: Array) -> Array:
-    """s(v, m) = v √(I / (1 + v I)), I = 0.18 m: how far ``m`` evaluations are expected to move a mean of variance v."""
+    """Return s(v, m) = v √(I / (1 + v I)), I = 0.18 m.
+
+    This is how far m evaluations (``probes``) are expected to move a mean of variance v.
+    """
     information = PROBE_INFORMATION * probes
     spread: Array = variance * np.sqrt(information / (1.0 + variance * information))
     return spread

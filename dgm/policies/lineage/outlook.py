@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What is known beside the posterior."""
+    """The facts that the posterior does not hold."""
 
     tasks: Mapping[TaskId, int]
     """The posterior's number of each task."""
@@ -68,14 +68,15 @@ class Outlook:
 
     @property
     def expansion_cost(self) -> float:
-        """In evaluations."""
+        """The cost of an expansion, in evaluations."""
         return self._around.expansion_cost
 
     @cached_property
     def urgent(self) -> AgentId | None:
-        """Whose evaluation cannot wait: the oldest agent without a result, or one on its way, that has a task to try.
+        """The agent whose evaluation cannot wait; ``None`` where there is none.
 
-        Else a first child that has solved nothing so far, until three tries of it have a result or are under way.
+        It is the oldest agent without a result and without one on its way. Else it is a first child that has solved
+        nothing so far, until three tries of it have a result or are under way.
         """
         if not self._tree.tasks:
             return None
@@ -88,7 +89,7 @@ class Outlook:
 
     @cached_property
     def parent(self) -> AgentId | None:
-        """Whose descendants promise most."""
+        """The agent whose descendants promise most; ``None`` where nobody may have a child."""
         able = self._able()
         if not able.any():
             return None
@@ -99,7 +100,7 @@ class Outlook:
 
     @cached_property
     def target(self) -> AgentId | None:
-        """Whose evaluation is worth most, of those that have a task left."""
+        """The agent whose evaluation is worth most; ``None`` where nobody has a task left."""
         worth = self._evaluation_worth
         agent = leader(worth)
         return AgentId(agent) if worth[agent] >= 0 else None
@@ -115,12 +116,12 @@ class Outlook:
         return LATER_GENERATIONS * self._expansion_worth(parent) > float(self._evaluation_worth[target])
 
     def task_worth(self, agent: AgentId, tasks: list[TaskId]) -> Array:
-        """What the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p).
+        """Return how much the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p).
 
-        Divided by 1 + (s / 0.2)⁴ where the task has the share s of all results: the verdicts of relatives on one task
-        repeat one another. A first child that has failed is asked for what its parent solves (the seed, if its parent
-        solves nothing) as long as there is any, and then the worth is p alone: whoever fails where it should succeed
-        may be broken.
+        The worth is divided by 1 + (s / 0.2)⁴ where the task has the share s of all results: the verdicts of relatives
+        on one task repeat one another. A first child that has failed gets tasks that its parent solves (the seed, if
+        its parent solves nothing), as long as there are any. Then the worth is p alone: an agent that fails where it
+        should succeed may be broken.
         """
         numbers = [self._around.tasks[task] for task in tasks]
         evidence = self._posterior.evidence
@@ -145,8 +146,8 @@ class Outlook:
     def _evaluation_worth(self) -> Array:
         """Per agent: (1 - P(broken)) EI(-|θ̂ - rival|, s(V, m)) / m for the best m; -1 where no task is left.
 
-        The rival is the best agent, or the second best for the best itself: what counts is whether the two may
-        change places.
+        The rival is the best agent, or the second best for the best itself. An evaluation is worth something if the two
+        may change places.
         """
         left = np.array(self._tree.tried_count) < len(self._tree.tasks)
         apart = -np.abs(self._standing - self._rivals)[left, None]
@@ -158,17 +159,20 @@ class Outlook:
 
     @cached_property
     def _first(self) -> tuple[AgentId, ...]:
-        """The first children that have solved nothing in less than three results; fewer children in a small budget."""
+        """The first children that have solved nothing in less than three results.
+
+        A small budget has fewer first children.
+        """
         limit = self._tree.budget.evaluations
         most = CALIBRATED_AGENTS if limit is None else min(CALIBRATED_AGENTS, int(CALIBRATION_SHARE * limit))
         first = range(1, min(len(self._tree.agents), most + 1))
         return tuple(AgentId(agent) for agent in first if self._posterior.evidence.open(agent))
 
     def _able(self) -> NDArray[np.bool_]:
-        """Who may have a child.
+        """Return per agent whether it may have a child.
 
-        Where nobody has a result it is the seed, once it has tried tasks and none of its evaluations is under way: all
-        were given up, and an archive must be able to grow.
+        With many workers an agent needs no result for that. Where nobody has a result the seed may, once it has tried
+        tasks and none of its evaluations is under way: all were given up, and an archive must be able to grow.
         """
         able: NDArray[np.bool_] = (self.broken <= 0.5) & fertile(self._tree) & self._proved()
         if self._around.workers >= MANY_WORKERS:
@@ -179,11 +183,11 @@ class Outlook:
         return able & probed
 
     def _proved(self) -> NDArray[np.bool_]:
-        """All; where edits often break the agent: who has solved something, and the children of these.
+        """Return per agent whether it has proved itself; all have, unless edits often break the agent.
 
-        A single failed try says next to nothing where success is rare, so that P(broken) stays low: without this,
-        lines of broken agents grow that have one failure each. The seed counts as proved, whatever its results, and
-        who has no result yet as its parent does.
+        Then the agents that have solved something count, and their children. A single failed try says next to nothing
+        where success is rare, so P(broken) stays low: without this rule, lines of broken agents grow that have one
+        failure each. The seed counts as proved, whatever its results. An agent without a result counts like its parent.
         """
         if not self._posterior.often_broken:
             return np.ones(len(self.skill), dtype=np.bool_)
@@ -196,14 +200,14 @@ class Outlook:
         return hopeful
 
     def _seed_is_known(self) -> bool:
-        """Whether a seed that is alone, and has no child on its way, has been tried as often as it should be."""
+        """Return whether the seed is alone, has no child on its way, and has been tried as often as it should be."""
         limit = self._tree.budget.evaluations
         enough = SEED_RESULTS if limit is None else min(SEED_RESULTS, SEED_SHARE * limit)
         alone = len(self._tree.agents) == 1 and not self._growing.any()
         return alone and self._tree.tried_count[SEED] >= enough
 
     def _expansion_worth(self, parent: AgentId) -> float:
-        """(1 - broken rate) EI(m_c - best, s(v_c, m)) / (c + m) of the parent's child, for the best m."""
+        """Return (1 - broken rate) EI(m_c - best, s(v_c, m)) / (c + m) of the parent's child, for the best m."""
         model = self._posterior
         mean = model.anchor + model.laws.rho * (self.skill[parent] - model.anchor) + self._drift[parent]
         variance = (
@@ -220,9 +224,10 @@ class Outlook:
         return float((1.0 - model.breakage.rate) * gain.max())
 
     def _prospects(self) -> tuple[Array, Array]:
-        """How far ahead of the best agent each agent's line is expected to get within the horizon; its spread.
+        """Return each line's expected lead over the best agent within the horizon, and its spread.
 
-        The spread is that of the agent's own skill and drift, both kept in full for the whole horizon, and of one step.
+        The spread is a standard deviation. It comes from the agent's own skill and drift, both kept in full for the
+        whole horizon, and from one step.
         """
         rho = self._posterior.laws.rho
         gain = self.skill - self._posterior.anchor
@@ -237,7 +242,10 @@ class Outlook:
         return ahead, SPREAD * np.sqrt(np.maximum(variance, 0.0))
 
     def _fertility(self) -> Array:
-        """Chance of a birth, lower for first parents of stillborn children: they must not be tried for ever."""
+        """Return each agent's chance of a birth; it falls with stillborn children, so that no parent is tried for ever.
+
+        A stillborn child counts for its first parent.
+        """
         fertility = np.ones(len(self.skill))
         for parent, dead in self._around.deaths.items():
             agents = self._tree.agents
@@ -246,7 +254,7 @@ class Outlook:
         return fertility
 
     def _rank(self) -> tuple[AgentId, float, Array]:
-        """The best agent, how it stands, and how each agent's rival stands."""
+        """Return the best agent, its standing, and the standing of each agent's rival."""
         counted = self._probed & (self.broken < 0.5)
         if not counted.any():
             counted[SEED] = True
@@ -260,7 +268,10 @@ class Outlook:
 
 
 def _under_way(tree: Tree) -> tuple[dict[int, int], Array]:
-    """Evaluations per agent that run or wait to be performed again; expansions, those included that await a person."""
+    """Return per agent its evaluations and its expansions that run or wait to be performed again.
+
+    Expansions include children that wait for a person.
+    """
     evaluations: dict[int, int] = {}
     expansions = np.zeros(len(tree.agents))
     for what in (*tree.pending.values(), *tree.to_redo().values()):

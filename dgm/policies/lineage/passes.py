@@ -1,6 +1,6 @@
 """Exact inference in a tree of two-dimensional Gaussian states: messages up, means and variances down.
 
-The algebra of a single step is that of ``steps``.
+``steps`` holds the algebra of a single step.
 """
 
 from collections.abc import Iterable
@@ -24,8 +24,8 @@ from dgm.policies.lineage.steps import (
 class Beliefs:
     """The tree's messages and states; a parent's index is below its child's.
 
-    Evidence is set per agent, then ``update`` brings all states up to date, at the price of the path to the root and
-    of what really changes below it.
+    Evidence is set per agent; then ``update`` brings all states up to date. An update costs the path to the root and
+    the states that really change below it.
     """
 
     def __init__(self, step: Step[float], mean_drift: float) -> None:
@@ -47,7 +47,7 @@ class Beliefs:
         return len(self.parents)
 
     def copy(self) -> "Beliefs":
-        """A copy that can be changed without a trace."""
+        """Return a copy; changes to it leave the original alone."""
         twin = Beliefs(self.step, self.mean_drift)
         twin.parents, twin.states = self.parents[:], self.states[:]
         twin._evidence, twin._sound = self._evidence[:], self._sound[:]
@@ -56,7 +56,7 @@ class Beliefs:
         return twin
 
     def add(self, parent: int) -> None:
-        """A new agent without evidence; the first one is the root, whatever its parent."""
+        """Add an agent without evidence; the first one is the root, whatever its parent."""
         agent = len(self.parents)
         self.parents.append(parent)
         self._evidence.append((0.0, 0.0))
@@ -71,11 +71,11 @@ class Beliefs:
         )
 
     def evidence(self, agent: int) -> tuple[float, float]:
-        """Its own precision Λ and η = Λ · (where the likelihood peaks)."""
+        """Return the agent's own precision Λ and η = Λ · (where the likelihood peaks)."""
         return self._evidence[agent]
 
     def set_evidence(self, agent: int, precision: float, eta: float, sound: float) -> None:
-        """What the agent's own verdicts say; ``sound`` is the chance that they say anything of its parent."""
+        """Set the evidence of the agent's own verdicts; ``sound`` is the chance that it says anything of its parent."""
         old = self._evidence[agent]
         self._evidence[agent] = precision, eta
         self._sound[agent] = sound if sound >= LEAST_SOUND else 0.0
@@ -84,20 +84,20 @@ class Beliefs:
         self._dirty.add(agent)
 
     def predicted(self, agent: int) -> float:
-        """The skill that the agent's parent makes expect; the root's own mean for the root."""
+        """Return the agent's expected skill, given its parent's state; for the root, its own mean."""
         if not agent:
             return self.states[0].t
         parent = self.states[self.parents[agent]]
         return self.step.rho * parent.t + self.step.carry * parent.m + self.step.c1
 
     def update(self) -> list[int]:
-        """Brings every state up to date; returns the agents whose mean may have changed."""
+        """Bring every state up to date; return the agents whose state changed by more than ``SETTLED``."""
         touched = self._upward(self._dirty)
         self._dirty.clear()
         return self._downward(touched)
 
     def restart(self, step: Step[float], mean_drift: float) -> list[int]:
-        """Does everything anew, with other parameters."""
+        """Infer everything anew with other parameters; return the agents as in ``update``."""
         self.step, self.mean_drift = step, mean_drift
         self._dirty.clear()
         self._info = [
@@ -109,7 +109,7 @@ class Beliefs:
         return self._downward(range(len(self)))
 
     def replace_evidence(self, evidence: list[tuple[float, float]], sound: list[float]) -> None:
-        """``set_evidence`` for every agent; ``restart`` must follow."""
+        """Set the evidence of every agent; ``restart`` must follow."""
         self._evidence = evidence
         self._sound = [chance if chance >= LEAST_SOUND else 0.0 for chance in sound]
 

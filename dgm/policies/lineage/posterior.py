@@ -30,9 +30,9 @@ VARIANCES = slice(2, 5)
 
 
 class Posterior:
-    """Agents come by birth (``born``), verdicts as they are graded (``graded``); both change it, nothing else does.
+    """The belief about every agent, changed by births (``born``) and verdicts (``graded``, ``withdrawn``).
 
-    It depends on their order: where the verdicts are linearised is a matter of what was known when.
+    It depends on their order: the points at which verdicts are linearised depend on the verdicts known by then.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Posterior:
         return len(self._depths)
 
     def born(self, parent: int) -> None:
-        """A new agent; the first one is the seed, whatever its parent."""
+        """Add a new agent; the first one is the seed, whatever its parent."""
         self._depths.append(self._depths[parent] + 1 if self._depths else 0)
         self.evidence.add_agent()
         self.beliefs.add(parent)
@@ -66,11 +66,11 @@ class Posterior:
         self._linearised_at.append(0.0)
 
     def generation(self, agent: int) -> int:
-        """How many steps below the seed an agent stands."""
+        """Return how many steps below the seed an agent stands."""
         return self._depths[agent]
 
     def graded(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
-        """A verdict; every 20th brings a full sweep with it."""
+        """Add a verdict and infer; every 20th verdict causes a full sweep."""
         self.record(agent, task, solved, attempt)
         self._stale.add(agent)
         for each in sorted(self._stale):
@@ -86,19 +86,19 @@ class Posterior:
             self._restart()
 
     def withdrawn(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
-        """Take a verdict back; all is inferred from the start, as if it had never been."""
+        """Take a verdict back and infer everything from the start without it."""
         self.evidence.remove(agent, task, solved, attempt)
         self._since_sweep = 0
         self.sweep()
 
     def record(self, agent: int, task: int, solved: bool, attempt: int = 0) -> None:
-        """Notes a verdict without drawing conclusions: ``sweep`` does, when all are in."""
+        """Add a verdict without inferring from it; call ``sweep`` when all verdicts are added."""
         while task >= len(self.evidence.difficulties):
             self.evidence.add_task()
         self.evidence.add(agent, task, solved, attempt)
 
     def sweep(self, learn: bool = True) -> None:
-        """Linearises everything anew, learns what all agents and tasks share, and infers from the start."""
+        """Linearise everything anew, learn the shared parameters unless told not to, and infer from the start."""
         self._linearise_all()
         if learn:
             self._learn_parameters()
@@ -107,14 +107,17 @@ class Posterior:
         self._restart()
 
     def within_reach(self, child: int) -> set[int]:
-        """Tasks that a sound child should be able to solve: its parent's, or the seed's if its parent solves none."""
+        """Return the tasks that a sound child should be able to solve.
+
+        They are the tasks that its parent solves, or the seed if its parent solves none.
+        """
         return self.evidence.solved_by(self.beliefs.parents[child]) or self.evidence.solved_by(SEED)
 
     def failed_children(self) -> int:
-        """How many of the first children have failed.
+        """Return how many of the first children have failed.
 
-        They solved nothing in three results or more, one of them of a task within reach. Children of parents that solve
-        nothing do not count: they may have been born broken.
+        A child has failed if it solved nothing in three results or more, at least one of them on a task within reach.
+        Children of parents that solve nothing do not count: they may have been born broken.
         """
         evidence, parents = self.evidence, self.beliefs.parents
         return sum(
@@ -126,15 +129,15 @@ class Posterior:
         )
 
     def broken(self) -> NDArray[np.float64]:
-        """P(broken) of every agent; 0 for the seed."""
+        """Return P(broken) of every agent; 0 for the seed."""
         broken: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-np.array(self.breakage.odds)))
         broken[:1] = 0.0
         return broken
 
     def states(self, pending: Mapping[int, int]) -> NDArray[np.float64]:
-        """Every agent's state, a row each, columns as in ``State``.
+        """Return every agent's state; shape (agents, 5), columns in the order of ``State``.
 
-        Evaluations under way (agent → how many) narrow it and leave its mean alone.
+        Evaluations under way (agent → how many) reduce the variances and leave the means alone.
         """
         states = _rows(self.beliefs.states)
         if not pending:
@@ -150,7 +153,7 @@ class Posterior:
         return states
 
     def facts(self) -> Facts:
-        """The tree and its linearised verdicts."""
+        """Return the tree and its linearised verdicts."""
         agents = range(len(self))
         precisions, etas = zip(*(self.beliefs.evidence(agent) for agent in agents), strict=True)
         return Facts(self.beliefs.parents, self._depths, precisions, etas, self._sound)
@@ -188,7 +191,7 @@ class Posterior:
         self.mean_drift = (MEAN_DRIFT_WEIGHT * MEAN_DRIFT + drift) / (MEAN_DRIFT_WEIGHT + len(self))
 
     def _weigh(self, agents: list[int]) -> None:
-        """Lets messages count by what is now known of who is broken."""
+        """Weigh the agents' messages by their current chances of being sound."""
         for agent in agents:
             sound = self.breakage.sound[agent]
             if abs(sound - self._sound[agent]) > SOUND_MOVE:

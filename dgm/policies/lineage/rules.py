@@ -31,13 +31,16 @@ from dgm.policies.tasks import untried
 
 
 class LineageGate:
-    """Expand where a child promises more than an evaluation, per unit of cost."""
+    """The gate that expands where a child promises more than an evaluation, per unit of cost."""
 
     def __init__(self, kit: Kit) -> None:
         self._fold = kit.shared(Fold)
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
-        """Whether the archive should grow now: not in the last tenth of the budget, nor past an urgent evaluation."""
+        """Return whether the archive should grow now.
+
+        It should not in the last tenth of the budget, nor before an urgent evaluation.
+        """
         outlook = self._fold.outlook(tree)
         if outlook.urgent is not None or share_left(tree) <= LAST_SHARE:
             return False
@@ -54,19 +57,22 @@ class LineageParent:
         self._fold = kit.shared(Fold)
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002
-        """One parent; none before anybody has a result, or the seed has lost all of its own."""
+        """Return one parent; none before an agent has a result or all evaluations of the seed were given up."""
         parent = self._fold.outlook(tree).parent
         return () if parent is None else (parent,)
 
 
 class LineageEvaluation:
-    """Every new child once, the first ones up to three times; then whoever may most change which agent is best."""
+    """The rule that evaluates every new child once, the first ones up to three times, then the agent that matters most.
+
+    That is the agent whose evaluation may most change which agent is best.
+    """
 
     def __init__(self, kit: Kit) -> None:
         self._fold = kit.shared(Fold)
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002
-        """An agent with an untried task."""
+        """Return an agent with an untried task; ``None`` where there is none."""
         outlook = self._fold.outlook(tree)
         return outlook.target if outlook.urgent is None else outlook.urgent
 
@@ -74,14 +80,14 @@ class LineageEvaluation:
 class InformativeTask:
     """The untried task that teaches most about the agent's skill: near its own level, of known difficulty.
 
-    For the first children that have failed: a task that their parents solve.
+    The first children that have failed get a task that their parents solve.
     """
 
     def __init__(self, kit: Kit) -> None:
         self._fold = kit.shared(Fold)
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
-        """An untried task of ``agent``; a random factor keeps agents from all meeting the same tasks."""
+        """Return an untried task of ``agent``; a random factor keeps agents from all meeting the same tasks."""
         tasks = untried(tree, agent)
         worth = self._fold.outlook(tree).task_worth(agent, tasks)
         jitter = np.array([rng.uniform(*TASK_JITTER) for _ in tasks])
@@ -91,17 +97,18 @@ class InformativeTask:
 class LineageRecommendation:
     """The highest lower bound, posterior mean less one and a half standard deviations, among sound agents.
 
-    Who is handed out has two results or more, and a success. Of two agents that seem equal it takes the better known.
-    That agent alone is weighed against the seed, which has a small bonus if the agent is of the first generations and a
-    malus if it is of later ones; where many of the first children failed, a larger malus for any. Fitted from nothing
-    to the verdicts that the tree holds (first attempts), so that any reader of a run can ask.
+    An agent needs two results or more, one of them a success, to be handed out. Of two agents that seem equal the
+    better known one is taken. That agent alone is compared with the seed. The seed has a small bonus if the agent is of
+    the first generations and a malus if it is of later ones. Where many of the first children failed, the malus is
+    larger and holds for any generation. The posterior is fitted from nothing to the verdicts that the tree holds (first
+    attempts), so that any reader of a run can ask.
     """
 
     def __init__(self, kit: Kit) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def recommend(self, tree: Tree) -> AgentId:
-        """The seed where nobody else has proved better."""
+        """Return the best agent, or the seed where no other agent has proved better."""
         posterior = fitted(tree)
         broken = posterior.broken()
         bounds = [state.t - CAUTION * math.sqrt(state.tt) for state in posterior.beliefs.states]
@@ -118,7 +125,7 @@ class LineageRecommendation:
 
 
 def fitted(tree: Tree, rest: float = FIT_MOVE) -> Posterior:
-    """The posterior of the first attempts that the tree holds, whatever their order.
+    """Return the posterior of the first attempts that the tree holds, whatever their order.
 
     It is swept until no skill moves by ``rest`` from one learning to the next, at most ``FIT_ROUNDS`` times.
     """

@@ -1,9 +1,9 @@
 """What agents tell each other, two-dimensional Gaussians in information form, and what becomes of their states.
 
-Gaussian belief propagation (J. Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988; on a chain it is the
-smoother of H. Rauch, F. Tung and C. Striebel, AIAA Journal 3 (1965), p. 1445). States are (skill θ, drift μ); what an
-agent's verdicts say is Gaussian in θ alone. The algebra is written out for 2 × 2 matrices and works on floats and on
-arrays alike, so that many parameters can be tried at once. ``passes`` carries it through the tree.
+The method is Gaussian belief propagation (J. Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988). On a chain
+it is the smoother of H. Rauch, F. Tung and C. Striebel, AIAA Journal 3 (1965), p. 1445. States are (skill θ, drift μ);
+the evidence of an agent's verdicts is Gaussian in θ alone. The algebra is written out for 2 × 2 matrices. It works on
+floats and on arrays alike, so that many parameters can be tried at once. ``passes`` carries it through the tree.
 """
 
 from typing import Generic, NamedTuple, TypeVar
@@ -25,7 +25,7 @@ Information = tuple[N, N, N, N, N]
 
 
 class Step(NamedTuple, Generic[N]):
-    """From parent to child: x ← [[ρ, carry], [0, 0.95]] x + (c1, c2) + N(0, diag(q, drift))."""
+    """The step from parent to child: x ← [[ρ, carry], [0, 0.95]] x + (c1, c2) + N(0, diag(q, drift))."""
 
     rho: N
     q: N
@@ -38,7 +38,7 @@ class Step(NamedTuple, Generic[N]):
 
 
 class Gains(NamedTuple, Generic[N]):
-    """What turns a parent's posterior into its child's: S, G and S H of ``gains``."""
+    """The factors that turn a parent's posterior into its child's: S, G and S H of ``gains``."""
 
     s11: N
     s12: N
@@ -55,7 +55,7 @@ NOTHING: Information[float] = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Filtered(NamedTuple, Generic[N]):
-    """What both the message and the likelihood are made of: M = (I + J Q)⁻¹, N = M J."""
+    """The terms that the message and the likelihood share: M = (I + J Q)⁻¹, N = M J."""
 
     det: N
     """Of I + J Q."""
@@ -68,7 +68,7 @@ class Filtered(NamedTuple, Generic[N]):
 
 
 def filtered(info: Information[N], step: Step[N]) -> Filtered[N]:
-    """Takes the noise of one step into account."""
+    """Return the information after the noise of one step: det(I + J Q), N = M J and M H."""
     j11, j12, j22, h1, h2 = info
     q, drift = step.q, step.drift
     a = 1.0 + j22 * drift
@@ -86,7 +86,7 @@ def filtered(info: Information[N], step: Step[N]) -> Filtered[N]:
 
 
 def message(of: Filtered[N], step: Step[N], sound: N) -> Information[N]:
-    """What a child tells its parent, weighed by its chance of being sound: r AᵀN A and r Aᵀ(M H - N c)."""
+    """Return a child's message to its parent, weighed by its chance of being sound: r AᵀN A and r Aᵀ(M H - N c)."""
     _, n11, n12, n22, m1, m2 = of
     rho, _, c1, c2, _, carry = step
     u1 = m1 - n11 * c1 - n12 * c2
@@ -103,7 +103,7 @@ def message(of: Filtered[N], step: Step[N], sound: N) -> Information[N]:
 
 
 def gains(info: Information[N], step: Step[N]) -> Gains[N]:
-    """S = (J + Q⁻¹)⁻¹, G = S Q⁻¹ and S H."""
+    """Return S = (J + Q⁻¹)⁻¹, G = S Q⁻¹ and S H."""
     j11, j12, j22, h1, h2 = info
     q, drift = step.q, step.drift
     a = 1.0 + j22 * drift
@@ -129,7 +129,7 @@ class State(NamedTuple):
 
 
 def root_state(info: Information[float], step: Step[float], mean_drift: float) -> State:
-    """S = (J + prior precision)⁻¹ and S h."""
+    """Return the root's mean S h and variance S = (J + prior precision)⁻¹."""
     j11, j12, j22, h1, h2 = info
     variance = ROOT_DRIFT_SCALE * step.drift
     k11, k22 = j11 + 1.0 / ROOT_VARIANCE, j22 + 1.0 / variance
@@ -139,7 +139,7 @@ def root_state(info: Information[float], step: Step[float], mean_drift: float) -
 
 
 def child_state(parent: State, gain: Gains[float], step: Step[float]) -> State:
-    """The mean is S H + G (A mean_p + c), the variance V = S + G (A V_p Aᵀ) Gᵀ."""
+    """Return the child's mean S H + G (A mean_p + c) and variance V = S + G (A V_p Aᵀ) Gᵀ."""
     rho, _, c1, c2, _, carry = step
     s11, s12, s22, g11, g12, g21, g22, m1, m2 = gain
     t, m, tt, tm, mm = parent

@@ -1,8 +1,8 @@
 """Who is ahead, on any processor.
 
-Two agents that nothing tells apart promise the same, but for the last bits, and those are another processor's own: the
-exponential of numpy and the sums of its BLAS take other instructions where there are wider ones. So that the same log
-leads to the same decision everywhere, what differs by less than ``TIE`` is a tie, and a tie goes to who comes first.
+Two agents with equal evidence promise the same except for the last bits, and these bits depend on the processor: the
+exponential of numpy and the sums of its BLAS use other instructions where wider ones exist. The same log must lead to
+the same decision everywhere. So values that differ by less than ``TIE`` are a tie, and the first agent wins a tie.
 """
 
 import numpy as np
@@ -12,6 +12,6 @@ from dgm.policies.lineage.constants import TIE
 
 
 def leader(values: NDArray[np.float64]) -> int:
-    """The place of the first value that is the largest one but for rounding; shape (n,), n ≥ 1."""
+    """Return the place of the first value that equals the largest except for rounding; shape (n,), n ≥ 1."""
     most = values.max()
     return int(np.argmax(values >= most - TIE * abs(most)))
