@@ -12,7 +12,7 @@ PLAN = "simulation"
 
 
 def check_performed(run: "Run") -> None:
-    """Makes sure that agents of the run can work, and a benchmark grade them.
+    """Refuse a simulated run: its agents cannot work, and no benchmark can grade them.
 
     Raises:
         UserError: the run is simulated.

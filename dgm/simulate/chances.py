@@ -1,7 +1,7 @@
-"""Random numbers that are a pure function of what they are for: keyed hashes, and nothing drawn in order.
+"""Random numbers that are a pure function of their purpose: keyed hashes, and nothing drawn in order.
 
-Two askers who meet the same agent, task and attempt get the same number, whatever they asked before; that is what
-pairs the trials of two policies in one world.
+Two callers that ask about the same agent, task and attempt get the same number, whatever they asked before. This pairs
+the trials of two policies in one world.
 """
 
 import hashlib
@@ -17,28 +17,28 @@ _INVERSE = NormalDist().inv_cdf
 
 
 def key_of(*parts: bytes) -> bytes:
-    """A new key from the parts, which are told apart by their lengths too."""
+    """Return a key from the parts; their lengths enter it too, so that no two lists of parts look alike."""
     whole = b"".join([len(part).to_bytes(2, "little") + part for part in parts])
     return hashlib.blake2b(whole, digest_size=KEY_BYTES).digest()
 
 
 def uniforms(key: bytes, label: bytes = b"") -> tuple[float, ...]:
-    """Eight numbers in the open interval from 0 to 1. ``label`` has at most 16 bytes."""
+    """Return eight numbers in the open interval from 0 to 1. ``label`` has at most 16 bytes."""
     words = _EIGHT(hashlib.blake2b(key, digest_size=64, person=label).digest())
     return tuple([(word >> 12) * _STEP + _HALF for word in words])
 
 
 def pair(key: bytes, label: bytes) -> tuple[float, float]:
-    """Two such numbers, faster than eight."""
+    """Return two numbers like those of ``uniforms``, but faster."""
     first, second = _TWO(hashlib.blake2b(key, digest_size=16, person=label).digest())
     return (first >> 12) * _STEP + _HALF, (second >> 12) * _STEP + _HALF
 
 
 def uniform(key: bytes, label: bytes = b"") -> float:
-    """One such number."""
+    """Return one number in the open interval from 0 to 1. ``label`` has at most 16 bytes."""
     return pair(key, label)[0]
 
 
 def normal(share: float) -> float:
-    """The value below which a standard normal number falls with this probability."""
+    """Return the quantile of the standard normal distribution at ``share``, in the open interval from 0 to 1."""
     return _INVERSE(share)

@@ -14,12 +14,12 @@ _LONGEST_S = 10
 
 
 class _Selector(selectors.DefaultSelector):
-    """Never waits for a timer, but moves the clock to it."""
+    """A selector that never waits for a timer, but moves the clock to it."""
 
     now = _START_S
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        # Without a timer only a thread can go on, and that takes real time.
+        # Without a timer only a thread can make progress, and that takes real time.
         ready = super().select(0 if timeout is not None else _LONGEST_S)
         if not ready and timeout is None:
             raise RuntimeError("everything waits, and for nothing that will come")
@@ -36,27 +36,27 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(self._virtual)
 
     def time(self) -> float:
-        """Virtual seconds."""
+        """Return the virtual time, in seconds."""
         return self._virtual.now
 
     def pass_time(self, seconds: float) -> None:
-        """Moves the clock on without waiting: for whoever knows that nothing else happens meanwhile."""
+        """Advance the clock without waiting; only for callers that know that nothing else happens meanwhile."""
         self._virtual.now += seconds
 
 
 def run(scenario: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end; ``asyncio.sleep``, timeouts and ``loop.time()`` are virtual in it."""
+    """Run a coroutine to its end; ``asyncio.sleep``, timeouts and ``loop.time()`` are virtual in it."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(scenario)
 
 
 def clock() -> float:
-    """The running loop's time: a clock for whoever wants one."""
+    """Return the running loop's time, in seconds."""
     return asyncio.get_running_loop().time()
 
 
 async def pass_time(seconds: float) -> None:
-    """Takes the time as if nothing else could happen meanwhile; far cheaper than ``asyncio.sleep``."""
+    """Advance a virtual loop's clock as if nothing else could happen meanwhile; far cheaper than ``asyncio.sleep``."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualLoop):
         loop.pass_time(seconds)

@@ -1,9 +1,12 @@
 """A policy as people write it for a study: its name, and settings of its own in place of the defaults.
 
 ``lineage+gate=hgm`` is ``lineage`` with the gate of ``hgm``; every setting of ``[policy]`` can stand after a ``+``. In
-the family ``operators`` also who makes children: ``hgm+operators.choice=bandit`` chooses among all of them by what
-their children are worth, ``hgm+operators.weights.invent=3`` takes one more often than the others (without either, all
-alike), ``hgm+operator=invent+operator=module`` takes those alone.
+the family ``operators`` the text also says which operators make children:
+
+- ``hgm+operators.choice=bandit`` chooses among all operators by the worth of their children.
+- ``hgm+operators.weights.invent=3`` takes one operator more often than the others. Without either, all are equally
+  likely.
+- ``hgm+operator=invent+operator=module`` takes only those operators.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,10 +36,10 @@ class Contender:
 
 
 def contender(text: str, world: World, family: str = "") -> Contender:
-    """A fresh policy for one trial in a world of the family.
+    """Return a fresh policy for one trial in a world of the family.
 
     Raises:
-        UserError: as ``policy_settings``; what it says of operators means nothing in this family, or the reverse.
+        UserError: the cases of ``policy_settings`` and ``check_fits``.
     """
     check_fits(text, family)
     if text == ORACLE:
@@ -48,12 +51,12 @@ def contender(text: str, world: World, family: str = "") -> Contender:
 
 
 def check_policy(text: str) -> None:
-    """Makes sure that there is such a policy, and that all it is told means something to it.
+    """Refuse an unknown policy, and settings that have no effect on the policy.
 
-    Asked before a trial, and not by ``policy_settings``, which readers of results ask too.
+    Called before a trial, but not by ``policy_settings``, which readers of results use too.
 
     Raises:
-        UserError: as ``policy_settings``, and as ``refuse_idle``.
+        UserError: the cases of ``policy_settings`` and ``refuse_idle``.
     """
     if text == ORACLE:
         return
@@ -65,10 +68,11 @@ def check_policy(text: str) -> None:
 
 
 def check_fits(text: str, family: str) -> None:
-    """Makes sure that the policy says of operators what this family asks.
+    """Refuse a policy that does not fit the family.
 
     Raises:
-        UserError: it does not.
+        UserError: the cases of ``check_policy``; the text has settings of operators but the family has one operator; or
+            the family has several and the policy is the oracle.
     """
     check_policy(text)
     about = [change for change in text.split("+")[1:] if _is_about_operators(change)]
@@ -84,7 +88,7 @@ def check_fits(text: str, family: str) -> None:
 
 
 def policy_settings(text: str) -> PolicySettings:
-    """The settings of the policy alone that the text stands for.
+    """Return only the settings of the policy that the text stands for.
 
     Raises:
         UserError: an unknown policy, setting or part.
@@ -93,7 +97,7 @@ def policy_settings(text: str) -> PolicySettings:
 
 
 def contender_settings(text: str) -> Settings:
-    """All settings that the text stands for, those of the choice among simulated operators too.
+    """Return all settings that the text stands for, including the choice among simulated operators.
 
     Raises:
         UserError: an unknown policy, setting, part or operator.
@@ -114,7 +118,7 @@ def contender_settings(text: str) -> Settings:
 
 
 def _operators(changes: Sequence[str]) -> list[str]:
-    """Those that the text names one by one."""
+    """Return the operators that the text names one by one."""
     named = [change.partition("=")[2].strip() for change in changes if _key(change) == "operator"]
     for operator in named:
         if operator not in NEEDS:
@@ -125,7 +129,7 @@ def _operators(changes: Sequence[str]) -> list[str]:
 
 
 def _placed(change: str) -> str:
-    """A change as the settings' files have it."""
+    """Return the change with its key spelled the way it is in settings files."""
     key = _key(change)
     if (
         key.startswith("operators.")

@@ -20,12 +20,12 @@ _STOP_S = 5.0
 
 
 def performed(trials: Iterable[Trial], processes: int) -> Generator[tuple[Trial, Result]]:
-    """Performs trials, and hands out each result when it is there.
+    """Perform trials, and yield each result when it is there.
 
-    One process means this one; then results come in the order of the trials. Whoever stops asking ends all processes.
+    One process means this one; then results come in the order of the trials. Closing the generator ends all processes.
 
     Raises:
-        DgmError: a trial went wrong; says which and how.
+        DgmError: a trial went wrong; the message says which and how.
         Infrastructure: a process died.
     """
     if processes == 1:
@@ -57,7 +57,7 @@ def _performed(trial: Trial) -> Result:
 
 
 def _named(trial: Trial, error: Exception) -> DgmError:
-    """The error of a trial as one line that says which trial it was."""
+    """Return the error of a trial as one line that names the trial."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, DgmError):
@@ -84,13 +84,13 @@ def _received(connection: Connection, trial: Trial) -> Result:
 
 
 def quiet() -> None:
-    """Keeps the loop from reporting every simulated failure as if it were a real one."""
+    """Keep the loop from reporting simulated failures like real ones: log only errors of ``dgm.search``."""
     logging.getLogger("dgm.search").setLevel(logging.ERROR)
 
 
 def _serve(connection: Connection) -> None:
-    """What a process does until nobody asks any more, or its parent is dead."""
-    # Both reach every process of a terminal; only the parent is asked to end.
+    """Perform the trials that arrive on the connection until it is closed or the parent is dead."""
+    # Both signals reach every process of a terminal, but only the parent is to react.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     quiet()
@@ -135,10 +135,10 @@ def _crew(processes: int) -> Iterator[list[Connection]]:
 
 @contextmanager
 def _heirs() -> Iterator[None]:
-    """What processes inherit that are started in it: one thread each, and no ear for Ctrl-C, which is for us.
+    """Give the processes that are started in this context one thread each, and block Ctrl-C for them.
 
-    The signal is held back, not ignored: one that comes meanwhile is heard at the end. The resource tracker is started
-    before, as its start would let the signal through.
+    The signal is held back, not ignored: a Ctrl-C that comes meanwhile takes effect at the end. The resource tracker is
+    started before, because its start would let the signal through.
     """
     resource_tracker.ensure_running()
     before = {name: os.environ.get(name) for name in _THREADS}
@@ -158,7 +158,10 @@ def _heirs() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Whoever starts a process finishes that: a blocked signal reaches the program by any other thread that it has."""
+    """Delay Ctrl-C until the context ends, so that starting a process is never interrupted.
+
+    Blocking is not enough: a blocked signal still reaches the program by any other thread that it has.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

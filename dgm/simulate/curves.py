@@ -1,7 +1,7 @@
 """Anytime curves as SVG: the recommended agent's true score over the evaluations that were spent.
 
-Lines are told apart by colour, by dashes, and by a number at their end that the legend repeats; so a print in black
-and white still says whose they are.
+Lines differ in colour, in dashes, and in a number at their end that the legend repeats. So they can be told apart on a
+print in black and white too.
 """
 
 import math
@@ -42,11 +42,11 @@ class Panel:
 
 
 def svg(title: str, panels: Sequence[Panel]) -> str:
-    """The document.
+    """Return the SVG document.
 
     Args:
         title: stands above all panels.
-        panels: of which the first one's order numbers the curves; a curve of one name looks the same in all.
+        panels: the order of the first panel's curves numbers them; a curve of one name looks the same in all panels.
     """
     names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
     columns = 1 if len(panels) == 1 else 2
@@ -72,7 +72,7 @@ def svg(title: str, panels: Sequence[Panel]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """From values to pixels, on both axes."""
+    """The conversion from values to pixels, on both axes."""
 
     most: float
     low: float
@@ -125,7 +125,7 @@ def _line(curve: Curve, number: int, scale: _Scale) -> str:
 
 
 def _numbers(curves: Sequence[Curve], names: Sequence[str], scale: _Scale) -> Iterable[str]:
-    """Each curve's number at its end, moved apart where they would lie on each other."""
+    """Yield each curve's number at its end; numbers that would overlap are moved apart."""
     ends = sorted((scale.y(curve.points[-1][1]), curve.name) for curve in curves)
     gap = min(11.0, (scale.tall - TOP - BOTTOM) / max(len(ends), 1))
     places: list[float] = []
@@ -168,7 +168,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start", style: str = "")
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Four to nine round numbers, the first at most ``low``, the last at least ``high``."""
+    """Return four to nine round numbers, the first at most ``low``, the last at least ``high``."""
     span = max(high - low, 1e-6)
     power = 10.0 ** math.floor(math.log10(span))
     step = next(power * factor for factor in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0) if span / (power * factor) <= 6)

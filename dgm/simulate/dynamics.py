@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Dynamics:
-    """Parameters of a world. Skills are in logits, 0 is the root's, and a score is what the tasks make of it.
+    """Parameters of a world. Skills are in logits, and the root's are 0; the tasks turn skills into scores.
 
-    The defaults are the plainest world: one skill, every edit passes on whole.
+    The defaults are the plainest world: there is one skill, and children keep nearly all of a gain.
     """
 
     root_score: float = 0.22

@@ -1,18 +1,24 @@
 """Families of worlds: what they stand for, and the ranges that a seed draws their parameters from.
 
-What is known of real searches sets the common ranges. The Darwin Gödel Machine (arXiv 2505.22954) went from 20 % to
-50 % of its SWE-bench tasks in 80 iterations, the Huxley-Gödel Machine (arXiv 2510.21614) moved about as far; in both
-archives most children are no better than their parents, a few per cent or more cannot work at all, and the best
-agents are many edits deep. So a root solves about a fifth, an ordinary edit harms a little on average with a spread
-of half a logit, a quarter of the edits do next to nothing, some per cent break the agent (and a broken agent's
-children are mostly broken), and a child keeps nearly all of what its parent gained. Each family changes one thing of
-this that a search may meet; no reported or reserved one was chosen by how policies do in it.
+Real searches set the common ranges. The Darwin Gödel Machine (arXiv 2505.22954) went from 20 % to 50 % of its SWE-bench
+tasks in 80 iterations; the Huxley-Gödel Machine (arXiv 2510.21614) moved about as far. In both archives most children
+are no better than their parents, a few per cent or more cannot work at all, and the best agents are many edits deep.
+So the common ranges say:
 
-``REPORTED`` are the nine of the published tables, ``RESERVED`` further ones to report separately. ``TUNING`` are the
-only ones on which constants of policies may be tuned. They are disjoint from both: their roots start where none of the
-others do (between 0.28 and 0.40, and two between 0.12 and 0.17), and most have troubles of other strengths, or two at
-once. Some were added for a weakness that a reported family had shown (``docs/policies.md`` says which). The hash of a
-world takes in its family's name, so no two families share a world even for equal seeds.
+- A root solves about a fifth.
+- An ordinary edit harms a little on average, with a spread of half a logit.
+- A quarter of the edits do next to nothing.
+- Some per cent of the edits break the agent, and a broken agent's children are mostly broken.
+- A child keeps nearly all of its parent's gain.
+
+Each family changes one of these things in a way that a search may meet. No reported or reserved family was chosen by
+how policies do in it.
+
+``REPORTED`` are the nine families of the published tables; ``RESERVED`` are further ones to report separately.
+``TUNING`` are the only families on which constants of policies may be tuned. They are disjoint from both groups. Their
+roots start where none of the others do (between 0.28 and 0.40, and two between 0.12 and 0.17). Most have troubles of
+other strengths, or two at once. Some were added for a weakness that a reported family had shown (``docs/policies.md``
+says which). The hash of a world includes its family's name, so no two families share a world even for equal seeds.
 
 ``OPERATORS`` is in none of these groups: it is for the choice among operators (``dgm.simulate.operators``).
 """
@@ -283,10 +289,10 @@ OPERATORS = _EQUIPPED.name
 
 
 def check_family(name: str) -> None:
-    """Makes sure that there is such a family.
+    """Refuse an unknown family.
 
     Raises:
-        UserError: there is none; the message lists what there is.
+        UserError: there is no such family; the message lists the families.
     """
     if name not in FAMILIES:
         near = get_close_matches(name, FAMILIES, 1)
@@ -295,7 +301,7 @@ def check_family(name: str) -> None:
 
 
 def draw_dynamics(family: str, seed: int, overrides: Mapping[str, float]) -> Dynamics:
-    """What this seed draws in the family; a parameter that is overridden leaves the others as they were.
+    """Return the parameters that this seed draws in the family; an override leaves the other parameters unchanged.
 
     Raises:
         UserError: there is no such family or parameter.

@@ -1,11 +1,15 @@
 """Which version of a policy, and of the worlds, a result belongs to.
 
-Kept results are used again only for the same code. What counts is the code of the policy's parts and of the modules
-of ``dgm.policies``, ``dgm.simulate`` and ``dgm.stats`` that they import, docstrings and comments left out, and the
-family's own ranges; so one policy can be changed without the trials of all the others having to be done again. A change
-of the loop, of how parameters are drawn from those ranges, or of what a result holds is told by ``FORMAT``, by hand.
-Left out are the further modules of a plug-in (only those count that its entry points name, or that define its parts)
-and the versions of numpy and scipy.
+Kept results are used again only for the same code. A version covers:
+
+- the code of the policy's parts and of the modules of ``dgm.policies``, ``dgm.simulate`` and ``dgm.stats`` that they
+  import, without docstrings and comments;
+- the family's own ranges.
+
+So one policy can be changed without repeating the trials of all the others. ``FORMAT`` must be raised by hand after a
+change of the loop, of how parameters are drawn from those ranges, or of the fields of a result. A version does not
+cover the versions of numpy and scipy. Of a plug-in it covers only the modules that its entry points name, or that
+define its parts.
 """
 
 import ast
@@ -49,13 +53,13 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 @cache
 def fingerprint(policy: str, family: str, budget: int) -> str:
-    """Return 16 hexadecimal digits.
+    """Return the version of a policy and its worlds, 16 hexadecimal digits.
 
     Args:
-        policy: as people write it for a study.
-        family: of worlds.
-        budget: of the trial, in evaluations. Where the seed may try every task of a world within its share of the
-            budget, the rule on that share decides nothing, and is no part of the version.
+        policy: the policy in the notation of ``contenders``.
+        family: the family of worlds.
+        budget: the budget of the trial, in evaluations. Where the seed may try every task of a world within its share
+            of the budget, the rule on that share decides nothing, and is no part of the version.
 
     Raises:
         UserError: there is no such policy.
@@ -76,7 +80,7 @@ def fingerprint(policy: str, family: str, budget: int) -> str:
 
 
 def _modules_of(settings: PolicySettings) -> Iterator[str]:
-    """Where the policy is put together, and where it and its parts are named and defined."""
+    """Yield the modules that put the policy together, and those that name or define it and its parts."""
     yield _COMPOSED
     found = find("policies", settings.name, registry.POLICIES)
     yield _entry("policies", settings.name, registry.POLICIES)
@@ -98,12 +102,12 @@ def _modules_of(settings: PolicySettings) -> Iterator[str]:
 
 
 def _entry(group: str, name: str, builtin: Mapping[str, str]) -> str:
-    """The module that the registry, or a plug-in's entry point, names."""
+    """Return the module that the registry, or a plug-in's entry point, names."""
     return builtin[name].partition(":")[0] if name in builtin else installed(group)[name].module
 
 
 def _reached(modules: Iterable[str]) -> set[str]:
-    """The modules, and those of our packages that they import, directly or not."""
+    """Return the modules, and those of our packages that they import, directly or indirectly."""
     reached: set[str] = set()
     waiting = list(modules)
     while waiting:

@@ -1,9 +1,9 @@
 """The tasks of a world: a full benchmark of which the search sees a pool, answered by item-response curves.
 
-An agent of skill s resolves task t with probability 1 / (1 + exp(difficulty_t − s)); with several skills, s is their
-mean weighted by what the task demands of each. SWE-bench's difficulties are spread widely: over all published
-submissions a few per cent of its tasks were never resolved, a few are resolved by nearly everyone, and the rest lie
-over several logits in between. The shares are parameters, so that the families can vary them.
+An agent of skill s resolves task t with probability 1 / (1 + exp(difficulty_t − s)). With several skills, s is their
+mean weighted by the task's demands. SWE-bench's difficulties are spread widely. Over all published submissions a few
+per cent of its tasks were never resolved, and nearly everyone resolves a few others. The rest lie over several logits
+in between. The shares are parameters, so that the families can vary them.
 """
 
 from dataclasses import dataclass
@@ -49,11 +49,11 @@ class Items:
 
     @cached_property
     def pool_index(self) -> NDArray[np.intp]:
-        """``pool`` as numpy wants it for picking."""
+        """``pool`` as a numpy index."""
         return np.array(self.pool, dtype=np.intp)
 
     def probabilities(self, skills: tuple[float, ...]) -> Floats:
-        """For every task, the chance that one attempt resolves it."""
+        """Return for every task the chance that one attempt resolves it; shape (``FULL``,)."""
         reach = skills[0] if self.demands is None else self.demands @ np.array(skills)
         curve: Floats = np.exp(self.difficulties - reach)
         curve += 1.0
@@ -62,7 +62,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class ItemPlan:
-    """What the tasks of a world are drawn from."""
+    """The parameters from which the tasks of a world are drawn."""
 
     root_score: float
     """True score of an agent of skill 0, which the difficulties are moved to give exactly."""
@@ -78,7 +78,7 @@ class ItemPlan:
 
 
 def draw_items(key: bytes, plan: ItemPlan) -> Items:
-    """The tasks of the world with this key."""
+    """Draw the tasks of the world with this key."""
     names = tuple(TaskId(f"task-{number:03d}") for number in range(FULL))
     rows = [uniforms(key, name.encode()) for name in names]
     difficulties = np.array([plan.spread * normal(row[0]) for row in rows])
@@ -95,7 +95,7 @@ def draw_items(key: bytes, plan: ItemPlan) -> Items:
 def _offset(
     difficulties: Floats, never: NDArray[np.bool_], always: NDArray[np.bool_], wanted: float
 ) -> float:
-    """How far to move the difficulties so that skill 0 scores ``wanted``."""
+    """Return how far to move the difficulties so that skill 0 scores ``wanted``, by bisection."""
     others = difficulties[~(never | always)]
     sure = float(always.sum())
     low, high = -30.0, 30.0

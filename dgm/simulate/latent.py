@@ -1,4 +1,4 @@
-"""What an agent of a simulated world truly is."""
+"""The true nature of an agent in a simulated world."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
-"""What a study says: means over seeds, paired differences with intervals, and who needs how many evaluations.
+"""The measures of a study: means over seeds, paired differences with intervals, and the evaluations a policy needs.
 
 Every comparison is between trials in the same worlds. A seed counts where both policies have a result in every family
-of the group; the mean of families is taken seed by seed, so that its interval rests on independent values too.
+of the group. The mean of families is taken seed by seed, so that its interval rests on independent values too.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """How many paired trials ended with a higher, an equal and a lower final score than the reference's."""
+    """The numbers of paired trials with a higher, an equal and a lower final score than the reference's."""
 
     higher: int
     equal: int
@@ -49,7 +49,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one policy did in a family, or in the mean of families."""
+    """The measures of one policy in a family, or in the mean of families."""
 
     policy: str
     family: str
@@ -103,7 +103,7 @@ Group = Mapping[int, Sequence[Result]]
 def standings(
     study: Study, cell: Cell, results: Mapping[Trial, Result], reference: str
 ) -> Sequence[Standing]:
-    """Every policy in every family, then in the mean of families where there are several.
+    """Return the standing of every policy in every family, then in the mean of families where there are several.
 
     Policies without a seed in common with the reference are left out.
     """
@@ -202,12 +202,12 @@ def _difference(differences: Sequence[float]) -> Difference:
 
 
 def mean_curve(results: Iterable[Result]) -> tuple[float, ...]:
-    """The mean of curves, point by point."""
+    """Return the mean of the results' curves, point by point, at ``SHARES`` of the budget."""
     return tuple(fmean(values) for values in zip(*(result.curve for result in results), strict=True))
 
 
 def _points(results: Sequence[Result], budget: int) -> list[tuple[float, float]]:
-    """The mean curve as (evaluations, score), from the root on."""
+    """Return the mean curve as points (evaluations, score), from the root on."""
     start = fmean(result.root for result in results)
     spent = (share * budget for share in SHARES)
     return [(0.0, start), *zip(spent, mean_curve(results), strict=True)]
@@ -233,7 +233,7 @@ def _speed_interval(own: Rows, other: Rows, budget: int) -> tuple[float | None, 
 
 
 def _scores(rows: Rows, budget: int) -> NDArray[np.float64]:
-    """Each seed's mean curve; shape (seeds, points)."""
+    """Return each seed's mean curve; shape (seeds, points)."""
     return np.array([[score for _, score in _points(row, budget)] for row in rows])
 
 
@@ -246,7 +246,7 @@ def _speed(own: Sequence[tuple[float, float]], other: Sequence[tuple[float, floa
 
 
 def reached(points: Sequence[tuple[float, float]], goal: float) -> float | None:
-    """Where a curve of straight lines first gets to ``goal``; None where it does not."""
+    """Return where a curve of straight lines first reaches ``goal``; None where it does not."""
     before = points[0]
     for point in points:
         if point[1] >= goal - EQUAL:

@@ -9,15 +9,15 @@ from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
 
 
 class Memory:
-    """What ``Foreman`` is to a run on disk; there is no evidence, since simulated operators read none."""
+    """The counterpart of ``Foreman`` without a run on disk; it has no evidence, since simulated operators read none."""
 
     def __init__(self, clock: Callable[[], float], *, keep: bool) -> None:
-        """Begins an empty log.
+        """Begin an empty log.
 
         Args:
-            clock: seconds, for the time of each event.
+            clock: returns seconds, for the time of each event.
             keep: whether events are kept once they are folded into the tree; only a policy with state of its own
-                asks for them.
+                needs them.
         """
         self.tree = Tree()
         self._clock = clock
@@ -25,7 +25,7 @@ class Memory:
         self._events: list[Recorded] = []
 
     def append(self, event: Event) -> Recorded:
-        """Folds the event into the tree."""
+        """Number and time the event, and fold it into the tree."""
         recorded = Recorded(self.tree.seq + 1, self._clock(), event)
         self.tree.apply(recorded)
         if self._keep:
@@ -33,15 +33,15 @@ class Memory:
         return recorded
 
     def since(self, seq: int) -> Iterable[Recorded]:
-        """The events after number ``seq``; none where they are not kept."""
+        """Return the events after number ``seq``; none where they are not kept."""
         return self._events[seq:]
 
     def with_evidence(self, action: ActionId, what: Action, tree: Tree) -> Action:  # noqa: ARG002  (none to add)
-        """The action as it is."""
+        """Return the action unchanged."""
         return what
 
     def order(self, action: ActionId, what: Action) -> Order:
-        """What a worker needs; without evidence and tallies."""
+        """Return the worker's order, without evidence and tallies."""
         agents = self.tree.agents
         if isinstance(what, Evaluate):
             return EvaluateOrder(action, what, agents[what.agent])
@@ -49,10 +49,10 @@ class Memory:
         return ExpandOrder(action, what, parents, self.tree.child_number(action), Tally(), (), {})
 
     def answered(self, now: float) -> None:
-        """No child waits."""
+        """Do nothing: no child waits for a person."""
 
     def birth(self, action: ActionId, outcome: Born) -> AgentBorn:
-        """The event of a birth; no two children of a world are the same."""
+        """Return the event of a birth; duplicates are not checked, because no two children of a world are the same."""
         agent = AgentId(len(self.tree.agents))
         return AgentBorn(
             action,

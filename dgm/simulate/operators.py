@@ -1,10 +1,9 @@
-"""A world in which children are made by several operators, each with a law of its own: for the choice among them.
+"""A world in which several operators make children, each by its own law: a test for the choice among operators.
 
-Which operator is good, and which one cheap, differs from world to world: every law is drawn anew from ranges that are
-the same for all operators, so that nothing can be known beforehand. None of it is fitted to an operator's real
-figures. Time is what is spent here: the budget of a trial is that many mean evaluations' time, and an expansion takes
-the trial's expansion cost, in mean evaluations, times its operator's factor. So trials of one budget spend the same,
-however they choose.
+Which operator is good, and which one is cheap, differs from world to world. Every law is drawn anew from ranges that
+are the same for all operators, so that nothing can be known beforehand. No law is fitted to an operator's real figures.
+The budget counts time: a budget of n is the time of n mean evaluations. An expansion takes the trial's expansion cost,
+in mean evaluations, times its operator's factor. So trials of one budget spend the same, however they choose.
 """
 
 import copy
@@ -48,7 +47,7 @@ FACTOR = (0.5, 4.0)
 
 @dataclass(frozen=True, slots=True)
 class OperatorLaw:
-    """How one operator makes children."""
+    """The law by which one operator makes children."""
 
     step_mean: float
     """Mean effect of its edits on a skill, in logits."""
@@ -62,7 +61,7 @@ class OperatorLaw:
 
 
 class Equipped(Grown):
-    """A world with several operators; a child's key takes in the name of the one that made it."""
+    """A world with several operators; a child's key includes the name of the operator that made it."""
 
     def __init__(self, seed: int, dynamics: Dynamics) -> None:
         super().__init__(FAMILY, seed, dynamics)
@@ -70,17 +69,17 @@ class Equipped(Grown):
         self._by = {name: self._under(law) for name, law in self.laws.items()}
 
     def bred(self, operator: str, parents: Sequence[Latent], birth: int) -> Latent:
-        """The child number ``birth`` of the first parent, by this operator."""
+        """Return the child number ``birth`` (from 0) of the first parent, by this operator."""
         keys = [parent.key for parent in parents]
         key = key_of(*keys, birth.to_bytes(4, "little"), operator.encode())
         return self._by[operator].made(key, parents, birth)
 
     def dies(self, operator: str, child: Latent) -> bool:
-        """Whether the child is never born."""
+        """Return whether the child is stillborn."""
         return uniform(child.key, b"stillborn") < self.laws[operator].stillborn
 
     def making_seconds(self, operator: str, child: Latent) -> float:
-        """How long it takes to make the child."""
+        """Return how long it takes to make the child, in seconds."""
         median = self.dynamics.expand_seconds * self.laws[operator].factor
         return log_normal(child.key, b"expand", median, self.dynamics.sigma_seconds)
 
@@ -93,7 +92,7 @@ class Equipped(Grown):
 
 
 class EquippedNatures(Natures):
-    """As ``Natures``, by operator."""
+    """The ``Natures`` of a world with several operators."""
 
     def __init__(self, world: Equipped, tree: Tree) -> None:
         super().__init__(world, tree)
@@ -107,7 +106,7 @@ class EquippedNatures(Natures):
 
 
 class EquippedWorker(SimulatedWorker):
-    """As ``SimulatedWorker``, by operator."""
+    """The ``SimulatedWorker`` of a world with several operators."""
 
     def __init__(self, world: Equipped, tree: Tree, wait: Callable[[float], Awaitable[None]]) -> None:
         super().__init__(world, tree, wait)
@@ -115,7 +114,11 @@ class EquippedWorker(SimulatedWorker):
         self._equipped = world
 
     async def perform(self, order: Order) -> Outcome:
-        """As ``Performer``."""
+        """Perform an order, like ``Performer``.
+
+        Raises:
+            Infrastructure: the world's infrastructure fails this try.
+        """
         return await (self._make(order) if isinstance(order, ExpandOrder) else super().perform(order))
 
     async def _make(self, order: ExpandOrder) -> Born | Stillborn:
@@ -135,24 +138,24 @@ class EquippedWorker(SimulatedWorker):
 
 
 def equipped(seed: int, expansion_cost: float, failures: float) -> Equipped:
-    """The world with this seed.
+    """Return the world with this seed.
 
     Args:
-        seed: which world.
-        expansion_cost: what an expansion by an operator of factor 1 takes, in evaluations.
-        failures: chance that the infrastructure fails a step.
+        seed: the number of the world.
+        expansion_cost: the cost of an expansion by an operator of factor 1, in evaluations.
+        failures: the chance that the infrastructure fails a step.
     """
     laws = draw_dynamics(FAMILY, seed, {"failures": failures})
     return Equipped(seed, replace(laws, expand_seconds=expansion_cost * laws.evaluate_seconds))
 
 
 def spend_budget(evaluations: int) -> Budget:
-    """The time of so many mean evaluations."""
+    """Return a budget of the time that ``evaluations`` mean evaluations take."""
     return Budget(seconds=evaluations * mean_evaluation_s())
 
 
 def mean_evaluation_s() -> float:
-    """Mean duration of an evaluation: that of a log-normal number, e^(σ²/2) times its median."""
+    """Return the mean duration of an evaluation, in seconds: e^(σ²/2) times the median of the log-normal number."""
     laws = Dynamics()
     return laws.evaluate_seconds * math.exp(laws.sigma_seconds**2 / 2)
 

@@ -1,8 +1,8 @@
 """A policy that knows the truth: what is lost by having to estimate is measured against it.
 
-It expands the agent of the highest true clade metaproductivity (``World.potential``), which is what ``hgm`` and
-``lineage`` estimate, and would recommend the agent of the highest true score in its tree. Its evaluations teach it
-nothing; they only pay for what a policy of the same width pays. For simulated trials only.
+It expands the agent of the highest true clade metaproductivity (``World.potential``), the quantity that ``hgm`` and
+``lineage`` estimate. It recommends the agent of the highest true score in its tree. Its evaluations teach it nothing;
+they only cost the same as those of a policy of the same width. It is for simulated trials only.
 """
 
 from random import Random
@@ -25,18 +25,18 @@ SHORTLIST = 8
 
 
 class OneEach:
-    """A gate: one evaluation for every expansion, the greatest width at which each child can be looked at once."""
+    """A gate with one evaluation for every expansion: the greatest width at which each child is evaluated once."""
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
-        """Whether there are fewer expansions than evaluations."""
+        """Return whether fewer expansions than evaluations were begun."""
         return tree.expansions_begun < evaluations_begun(tree)
 
 
 class MostPotential:
     """The parent rule: the agent of the highest true potential, the oldest of equals.
 
-    Potentials look as far ahead as there are expansions left, in a few stages, so that a search does not end with
-    promises: gains that only descendants would have shown.
+    Potentials look as far ahead as there are expansions left, in a few stages. So a search does not end with gains that
+    only later descendants would show.
     """
 
     def __init__(self, world: World) -> None:
@@ -46,7 +46,7 @@ class MostPotential:
         """Per agent: its expansions and the effort when its prospect was asked for last, and that prospect."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002
-        """One parent."""
+        """Return one parent: the agent of the highest potential on the shortlist of prospects."""
         natures = self._natures_of(tree)
         effort = _effort(tree)
         self._look(tree, natures, effort)
@@ -77,7 +77,7 @@ class MostPotential:
 
 
 def _effort(tree: Tree) -> int:
-    """The smallest stage that reaches to the end of the budget."""
+    """Return the smallest stage that reaches the end of the budget; ``EFFORT`` where no stage does."""
     left = evaluations_left(tree)
     if left is None:
         return EFFORT
@@ -86,12 +86,12 @@ def _effort(tree: Tree) -> int:
 
 
 def oracle(world: World, gate: Gate | None = None) -> Composed:
-    """The policy; ``gate`` decides how often it expands (by default as often as it evaluates)."""
+    """Return the policy; ``gate`` decides how often it expands (by default as often as it evaluates)."""
     kit = Kit()
     return Composed("oracle", kit, gate or OneEach(), MostPotential(world), AnyTarget(kit), RandomTask(kit))
 
 
 def truly_best(world: World, tree: Tree) -> AgentId:
-    """The agent of the highest true score, the oldest of equals: what the oracle recommends."""
+    """Return the oracle's recommendation: the agent of the highest true score, the oldest of equals."""
     natures = Natures(world, tree)
     return max(tree.agents, key=lambda agent: (world.true_score(natures.of(agent)), -agent.id)).id

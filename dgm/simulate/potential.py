@@ -1,11 +1,11 @@
-"""True clade metaproductivity: what an agent's descendants can come to.
+"""True clade metaproductivity: the score that an agent's descendants can reach.
 
-Defined as the expected true score of the best agent that a fixed effort below an agent finds, the agent's own
-included. The fixed effort is ``EFFORT`` expansions within its clade, by a searcher that knows the truth and always
-expands the member with the highest prospect: its mean skill, projected over up to ``HORIZON`` generations by what it
-passes on. The mean is over ``LINES`` such searches, in futures that the trial itself will not meet, so that this is an
-expectation and no foresight. The futures are the same for all agents (expansion number n of a search does the same
-edit in each): two agents' potentials differ by what the agents are, hardly by luck.
+It is the expected true score of the best agent that a fixed effort finds in the clade of an agent, the agent itself
+included. The fixed effort is ``EFFORT`` expansions within the clade. They are made by a searcher that knows the truth
+and always expands the member with the highest prospect: its mean skill, projected over up to ``HORIZON`` generations by
+its heritable part. The mean is over ``LINES`` such searches, in futures that the trial itself will not meet, so that it
+is an expectation and no foresight. The futures are the same for all agents: expansion number n of a search does the
+same edit in each. So two agents' potentials differ by the agents' natures, hardly by luck.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ REPAIR = 1.0
 
 
 class Growing(Protocol):
-    """What is needed of a world."""
+    """The part of a world that potentials need."""
 
     def made(self, key: bytes, parents: Sequence[Latent], birth: int) -> Latent:
-        """The child that has this key."""
+        """Return the child that has this key."""
         ...
 
     def fresh_score(self, agent: Latent) -> float:
-        """The true score."""
+        """Return the true score of the agent."""
         ...
 
 
@@ -40,14 +40,20 @@ _FUTURES = tuple(
 
 
 def potential(world: Growing, laws: Dynamics, top: tuple[Latent, int], effort: int = EFFORT) -> float:
-    """The potential of an agent that had so many children, where ``effort`` expansions are still to come."""
+    """Return the potential of an agent, where ``effort`` expansions are still to come.
+
+    ``top`` is the agent and the number of children that it had so far.
+    """
     own = world.fresh_score(top[0])
     found = [max(own, _best_below(world, laws, future[:effort], top)) for future in _FUTURES]
     return sum(found) / LINES
 
 
 def prospect(laws: Dynamics, agent: Latent, births: int, ahead: int = HORIZON) -> float:
-    """Highest mean skill over the generations ahead if edits did nothing, and what a next edit may add by chance."""
+    """Return the highest mean skill over the generations ahead if edits did nothing, plus a next edit's spread.
+
+    The spread shrinks with crowding; a broken agent loses ``REPAIR``.
+    """
     skill = best = sum(agent.skills) / len(agent.skills)
     drift, reserve = agent.drift, agent.reserve
     for _ in range(ahead):

@@ -1,7 +1,7 @@
 """A simulated search that is written down as an ordinary run, so that every command that reads a run reads it.
 
 The loop, its foreman and the log are those of a real search; only the worker is simulated. An agent's source is one
-file that says what the agent truly is. What a killed session left is gone on with when the trial is recorded again.
+file with the agent's true nature. Recording a trial again continues the run of a killed session.
 """
 
 import asyncio
@@ -40,12 +40,12 @@ _OVER = (Reason.GOAL.value, Reason.NOTHING_LEFT.value)
 
 
 def open_recording(folder: Path, trial: Trial) -> Run:
-    """The run in ``folder`` that records the trial, open to write; made where there is none.
+    """Open the run in ``folder`` that records the trial, for writing; create it where there is none.
 
     Raises:
         UserError: something else is in the folder, or the trial cannot be recorded.
-        ArchiveBusy: another process is writing it.
-        ArchiveCorrupt: it is damaged.
+        ArchiveBusy: another process is writing the run.
+        ArchiveCorrupt: the run is damaged.
     """
     if trial.policy == ORACLE:
         raise UserError(f"policy '{ORACLE}' knows its world, which no run records; record another policy")
@@ -70,7 +70,7 @@ def open_recording(folder: Path, trial: Trial) -> Run:
 
 
 def record(run: Run, trial: Trial, on_event: Callable[[Recorded], None] = lambda _: None) -> None:
-    """Performs the trial, or what is left of it, into a run of ``open_recording``.
+    """Perform the trial, or the rest of it, in a run from ``open_recording``.
 
     Raises:
         Infrastructure: the disk is full or failing.

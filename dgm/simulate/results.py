@@ -1,7 +1,7 @@
-"""Results of trials in a file that only grows, so that a study that was stopped, or killed, goes on where it was.
+"""Results of trials in a file that only grows, so that a stopped or killed study continues where it was.
 
 A line is one JSON object: the trial, the fingerprint of the code that performed it, and its result. The file belongs
-to no study: several may share it, and what is known is not done again.
+to no study: several studies may share it, and known trials are not repeated.
 """
 
 import errno
@@ -26,16 +26,16 @@ _FIELDS = {kind: {field.name for field in fields(kind)} for kind in (Trial, Resu
 
 
 class Results:
-    """Open to be read and appended to, by one process at a time; ``with`` closes it."""
+    """A file of results, open for reading and appending by one process at a time; ``with`` closes it."""
 
     def __init__(self, path: Path | None) -> None:
-        """Opens the file; made where there is none.
+        """Open the file; create it where there is none.
 
         Args:
-            path: where; None to keep results nowhere.
+            path: the file; None to keep results nowhere.
 
         Raises:
-            UserError: it cannot be written, another process writes it, or it holds something else.
+            UserError: the file cannot be written, another process writes it, or it holds something else.
         """
         self._path = path
         self._known: dict[tuple[Trial, str], Result] = {}
@@ -49,11 +49,11 @@ class Results:
                 raise
 
     def get(self, trial: Trial) -> Result | None:
-        """The result of a trial that was performed by the code of now; None where there is none."""
+        """Return the result of a trial that the current code performed; None where there is none."""
         return self._known.get((trial, fingerprint(trial.policy, trial.family, trial.budget)))
 
     def add(self, trial: Trial, result: Result) -> None:
-        """Keeps a result; it is in the file when this returns.
+        """Append a result; it is in the file when this returns.
 
         Raises:
             Infrastructure: the disk is full or failing.
@@ -65,7 +65,7 @@ class Results:
         self._known[trial, version] = result
 
     def close(self) -> None:
-        """Lets the next writer in."""
+        """Close the file and release its lock for the next writer."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -79,7 +79,13 @@ class Results:
         self.close()
 
     def _write(self, line: bytes) -> None:
-        """One call, so that a line is whole or the last; of half a line nothing is left."""
+        """Write a line with one system call, and remove a line that was written in part.
+
+        So an incomplete line can only be the last one, left by a dying process.
+
+        Raises:
+            Infrastructure: the disk is full or failing.
+        """
         before = os.fstat(self._file).st_size
         try:
             written = os.write(self._file, line)
@@ -103,7 +109,7 @@ class Results:
                     f"{path}:{number}: not a result ({_why(error)}); mend that line, or choose another file"
                 ) from error
         if whole < len(content):
-            # Only what looks like the start of a line of ours is one that a dying process left.
+            # A dying process may leave the start of a line of ours; anything else is another file.
             if not content[whole:].startswith(_START[: len(content) - whole]):
                 raise UserError(f"{path}: does not end like a file of results; choose another one")
             os.ftruncate(self._file, whole)
@@ -123,7 +129,13 @@ def _open(path: Path) -> int:
 
 
 def _read(line: bytes) -> tuple[Trial, str, Result | None]:
-    """The result is None where it is of another format: it is not asked for, or the trial is performed again."""
+    """Return the trial, the version and the result of a line; the result is None where it has another format.
+
+    A study that needs such a trial performs it again.
+
+    Raises:
+        ValueError: the line is not a result.
+    """
     match json.loads(line, parse_float=_finite, parse_constant=_finite):
         case {"trial": dict(of), "version": str(version), "result": dict(found)}:
             pass

@@ -17,7 +17,7 @@ MOST_WORKERS = 256
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What all of a comparison's trials have in common."""
+    """The conditions that all trials of a comparison share."""
 
     budget: int = 800
     expansion_cost: float = 1.0
@@ -26,13 +26,13 @@ class Cell:
     failures: float = 0.0
 
     def trial(self, policy: str, family: str, seed: int) -> Trial:
-        """The trial of a policy in a world."""
+        """Return the trial of a policy in a world."""
         workers = FAMILIES[family].workers if self.workers is None else self.workers
         return Trial(policy, family, seed, self.budget, self.expansion_cost, workers, self.failures)
 
     @property
     def title(self) -> str:
-        """In words."""
+        """The conditions in words."""
         parts = [f"budget {self.budget}", f"expansion cost {self.expansion_cost:g}"]
         if self.workers is not None:
             parts.append(f"{self.workers} worker{'s' if self.workers > 1 else ''}")
@@ -43,7 +43,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Everything that is to be tried."""
+    """The policies, families, seeds and cells to try."""
 
     policies: tuple[str, ...]
     families: tuple[str, ...]
@@ -51,10 +51,10 @@ class Study:
     cells: tuple[Cell, ...] = (Cell(),)
 
     def __post_init__(self) -> None:
-        """Checks what a trial would stumble over.
+        """Check the policies, families and cells before any trial.
 
         Raises:
-            UserError: names the first thing wrong.
+            UserError: one of them is wrong; the message names the first.
         """
         for family in self.families:
             check_family(family)
@@ -68,7 +68,7 @@ class Study:
                 )
 
     def trials(self) -> Iterator[Trial]:
-        """Seeds in the outermost turn, so that what is there early is already paired."""
+        """Yield all trials, with seeds as the outermost loop, so that early results are already paired."""
         for seed in self.seeds:
             for cell in self.cells:
                 for family in self.families:
@@ -79,16 +79,16 @@ class Study:
 def carry_out(
     study: Study, results: Results, processes: int, on_trial: Callable[[int, int], None]
 ) -> Mapping[Trial, Result]:
-    """Performs what is not known yet; all results of the study.
+    """Perform the trials without a result, and return all results of the study.
 
     Args:
-        study: what to do.
-        results: what is known; grows.
-        processes: how many at once.
-        on_trial: hears how many of this session's trials are done, and of how many; first 0.
+        study: the trials to perform.
+        results: the known results; new ones are added.
+        processes: the number of trials at once.
+        on_trial: is called with the number of trials done in this session and their total; first with 0 done.
 
     Raises:
-        DgmError: a trial went wrong; says which and how.
+        DgmError: a trial went wrong; the message says which and how.
     """
     trials = dict.fromkeys(study.trials())
     missing = [trial for trial in trials if results.get(trial) is None]

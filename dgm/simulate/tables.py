@@ -41,7 +41,7 @@ class Table:
 
 
 def tables(standings: Sequence[Standing]) -> list[Table]:
-    """One table for the mean of families (or the one family there is), and the final scores of all families."""
+    """Return a table for the mean of families (or the only family), and one of all families' final scores."""
     families = list(dict.fromkeys(standing.family for standing in standings))
     if not families:
         return []
@@ -53,13 +53,13 @@ def tables(standings: Sequence[Standing]) -> list[Table]:
 
 
 def family_tables(standings: Sequence[Standing]) -> list[Table]:
-    """One table for each family, all measures."""
+    """Return one table of all measures for each family."""
     families = dict.fromkeys(standing.family for standing in standings if standing.family != MEAN)
     return [family_table(standings, family) for family in families]
 
 
 def family_table(standings: Iterable[Standing], family: str) -> Table:
-    """All measures of one family, the highest final score first."""
+    """Return all measures of one family, the highest final score first."""
     rows = sorted((s for s in standings if s.family == family), key=lambda s: (-s.final, s.policy))
     seeds = sorted({standing.seeds for standing in rows})
     count = _seeds(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {_seeds(seeds[-1])}"
@@ -67,7 +67,7 @@ def family_table(standings: Iterable[Standing], family: str) -> Table:
 
 
 def warning(standings: Sequence[Standing]) -> str:
-    """What share of whose trials was cut short, as one line; empty where none was."""
+    """Return one line with each policy's share of trials that were cut short; empty where none was."""
     families = list(dict.fromkeys(standing.family for standing in standings))
     cut = {s.policy: s.cut_short for s in standings if s.family == families[-1] and s.cut_short}
     if not cut:
@@ -77,7 +77,7 @@ def warning(standings: Sequence[Standing]) -> str:
 
 
 def caution(standings: Iterable[Standing]) -> str:
-    """That differences rest on few seeds, as one line; empty where none does."""
+    """Return one line of warning where differences rest on fewer than ``FEW`` seeds; empty elsewhere."""
     compared = list(standings)
     fewest = min((standing.seeds for standing in compared), default=FEW)
     if fewest >= FEW or len({standing.policy for standing in compared}) < 2:
@@ -88,14 +88,14 @@ def caution(standings: Iterable[Standing]) -> str:
 
 
 def difference_text(difference: Difference) -> str:
-    """``+0.120 [+0.101, +0.139]``."""
+    """Return the difference as text, for example ``+0.120 [+0.101, +0.139]``."""
     if difference.low is None or difference.high is None:
         return f"{difference.mean:+.3f}"
     return f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
 
 
 def markdown(table: Table) -> str:
-    """The table in Markdown, its title in bold above it."""
+    """Return the table in Markdown, its title in bold above it."""
     lines = [
         f"**{table.title}**",
         "",

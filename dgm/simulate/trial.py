@@ -1,4 +1,4 @@
-"""One policy in one world: the real loop on virtual time, and what came of it."""
+"""One policy in one world: the real loop on virtual time, and its result."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ SEED_OPERATOR = "seed"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a trial is: equal trials have equal results."""
+    """The parameters of a trial; equal trials have equal results."""
 
     policy: str
     """As in ``contenders``."""
@@ -46,7 +46,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a trial. Scores are true ones: mean chances to resolve a task of the full benchmark."""
+    """The result of a trial. Scores are true ones: mean chances to resolve a task of the full benchmark."""
 
     final: float
     """Of the agent that is recommended at the end."""
@@ -76,18 +76,18 @@ class Result:
 
     @property
     def area(self) -> float:
-        """Under the anytime curve: the mean of the recommended agent's score over the budget, by trapezoids."""
+        """The area under the anytime curve: the recommended agent's mean score over the budget, by trapezoids."""
         points = [(0.0, self.root), *zip(SHARES, self.curve, strict=True)]
         return sum((b - a) * (x + y) / 2 for (a, x), (b, y) in pairwise(points))
 
     @property
     def regret(self) -> float:
-        """What the recommendation lost against the highest true score in its own tree."""
+        """The highest true score in the trial's own tree, minus the recommended agent's score."""
         return self.best - self.final
 
     @property
     def stuck(self) -> bool:
-        """Whether it ended at the root although the tree holds better agents."""
+        """Whether the trial ended at the root although the tree holds better agents."""
         return self.recommended == SEED and self.best > self.root
 
 
@@ -102,7 +102,7 @@ class Timed:
         self._policy = policy
 
     def next(self, tree: Tree, rng: Random) -> Action | None:
-        """As the policy says."""
+        """Return the policy's step, counted and timed."""
         began = time.process_time()
         said = self._policy.next(tree, rng)
         self.seconds += time.process_time() - began
@@ -110,14 +110,14 @@ class Timed:
         return said
 
     def observe(self, event: Recorded) -> None:
-        """Passes the event on."""
+        """Pass the event to the policy, and time that."""
         began = time.process_time()
         self._policy.observe(event)
         self.seconds += time.process_time() - began
 
 
 class Watcher:
-    """Hears every event, and reads the recommendation where a share of the budget is spent."""
+    """A listener to all events that reads the recommendation at each share of the budget."""
 
     def __init__(self, tree: Tree, score: Callable[[], float], trial: Trial) -> None:
         self.curve: list[float] = []
@@ -129,10 +129,10 @@ class Watcher:
         self.failed = 0
 
     def __call__(self, recorded: Recorded) -> None:
-        """Takes note of one event."""
+        """Take note of one event."""
         if isinstance(recorded.event, ActionStarted):
             return
-        # That an action is given up is said after its last failure.
+        # A final loss is not counted: it only says that the action is given up after its last failure.
         if isinstance(recorded.event, ActionLost) and not recorded.event.final:
             self.failed += 1
         spent = self._spent()
@@ -143,7 +143,7 @@ class Watcher:
             self.curve.append(score)
 
     def _spent(self) -> float:
-        """In evaluations."""
+        """Return the spend so far, in evaluations."""
         tree = self._tree
         if self._by_time:
             return tree.wall_seconds / mean_evaluation_s()
@@ -151,11 +151,11 @@ class Watcher:
 
 
 def perform(trial: Trial, policy: Policy | None = None) -> Result:
-    """Performs a trial to its end, in this process.
+    """Perform a trial to its end, in this process.
 
     Args:
-        trial: what to do.
-        policy: a fresh one to ask instead of the one that the trial names, which still recommends.
+        trial: the trial.
+        policy: a fresh policy that decides instead of the one that the trial names; that one still recommends.
 
     Raises:
         UserError: there is no such policy or family, or a number is out of range.
@@ -163,10 +163,10 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
     began = time.process_time()
     world = world_of(trial)
     named = contender(trial.policy, world, trial.family)
-    # Children of a world die by its odds alone, so no number of deaths in a row says that others cannot live.
+    # In a simulated world children die by its odds alone, so stillbirths in a row predict nothing and end no search.
     settings = Settings(seed=trial.seed, workers=trial.workers, limits=LimitSettings(stillborn_in_a_row=0))
     timed = Timed(policy or named.policy)
-    # One worker has nothing to wait for: nothing else happens meanwhile.
+    # With one worker nothing else happens during a step, so no step needs to wait.
     wait = clockwork.pass_time if trial.workers == 1 else asyncio.sleep
 
     async def session() -> Result:
@@ -193,21 +193,21 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
 
 
 def world_of(trial: Trial) -> World:
-    """The world that the trial happens in."""
+    """Return the world in which the trial happens."""
     if trial.family == OPERATORS:
         return equipped(trial.seed, trial.expansion_cost, trial.failures)
     return open_world(trial.family, trial.seed, failures=trial.failures)
 
 
 def budget_of(trial: Trial) -> Budget:
-    """The trial's budget as the loop knows it."""
+    """Return the trial's budget in the loop's terms: seconds in the family ``operators``, else evaluations."""
     if trial.family == OPERATORS:
         return spend_budget(trial.budget)
     return Budget(evaluations=trial.budget, expansion_cost=trial.expansion_cost)
 
 
 class _Judge:
-    """Knows what no policy may: true scores."""
+    """The true scores of agents, which no policy may know."""
 
     def __init__(self, tree: Tree, natures: Natures, world: World, recommend: Callable[[], AgentId]) -> None:
         self.tree = tree
@@ -228,7 +228,7 @@ def _result(judge: _Judge, watcher: Watcher, timed: Timed, ended: str, hours: fl
     final = judge.score(recommended)
     return Result(
         final=final,
-        # A search that ended early stays with what it has.
+        # A search that ended early keeps its final score for the rest of the curve.
         curve=(*watcher.curve, *[final] * (len(SHARES) - len(watcher.curve))),
         root=judge.score(SEED),
         best=max(judge.score(agent.id) for agent in tree.agents),

@@ -1,4 +1,4 @@
-"""Answers the loop's orders out of a world: the simulated counterpart of ``dgm.worker.worker``."""
+"""The worker that answers the loop's orders from a world: the simulated counterpart of ``dgm.worker.worker``."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -16,12 +16,12 @@ Store = Callable[[Latent, Sequence[Agent]], CommitId]
 
 
 def key_as_commit(latent: Latent, parents: Sequence[Agent]) -> CommitId:  # noqa: ARG001  (the key holds them)
-    """The key in hex: all the source that an agent needs in memory."""
+    """Return the key in hex, which stands for the source of an agent that is kept in memory only."""
     return CommitId(latent.key.hex())
 
 
 class Natures:
-    """What each agent of a tree truly is; follows from the tree and the world alone, so that nothing need be kept."""
+    """The true nature of each agent of a tree; it follows from the tree and the world, so nothing need be stored."""
 
     def __init__(self, world: World, tree: Tree) -> None:
         self._world = world
@@ -29,14 +29,14 @@ class Natures:
         self._known: dict[CommitId, Latent] = {}
 
     def of(self, agent: Agent) -> Latent:
-        """The nature of an agent."""
+        """Return the nature of an agent."""
         known = self._known.get(agent.commit)
         if known is None:
             known = self._known[agent.commit] = self._made(agent)
         return known
 
     def know(self, commit: CommitId, latent: Latent) -> None:
-        """Spares making a child again whose commit is known."""
+        """Remember the nature behind a commit, so that the child is not made again."""
         self._known[commit] = latent
 
     def _made(self, agent: Agent) -> Latent:
@@ -47,9 +47,9 @@ class Natures:
 
 
 class SimulatedWorker:
-    """Takes the world's time for each step, and fails where the world's infrastructure does.
+    """A worker that takes the world's time for each step, and fails where the world's infrastructure does.
 
-    A failure is decided by the step and the number of its try, an outcome by the step alone: so failures change no
+    The step and the number of its try decide a failure; the step alone decides an outcome. So failures change no
     verdict.
     """
 
@@ -67,7 +67,11 @@ class SimulatedWorker:
         self._store = store
 
     async def perform(self, order: Order) -> Outcome:
-        """As ``Performer``."""
+        """Perform an order, like ``Performer``.
+
+        Raises:
+            Infrastructure: the world's infrastructure fails this try.
+        """
         if isinstance(order, EvaluateOrder):
             return await self._evaluate(order)
         return await self._expand(order)
@@ -90,7 +94,11 @@ class SimulatedWorker:
         return Born(what.parents, what.operator, commit, "", Cost(seconds=seconds))
 
     async def _take(self, order: Order, key: bytes, what: Step) -> float:
-        """Waits as long as the step takes; its seconds."""
+        """Wait as long as the step takes, and return its seconds.
+
+        Raises:
+            Infrastructure: the world's infrastructure fails this try.
+        """
         seconds = self._world.seconds(key, what)
         await self._wait(seconds)
         if self._world.fails(key, self._tree.tries(order.id)):
@@ -99,7 +107,7 @@ class SimulatedWorker:
 
 
 def graded(what: Evaluate, resolved: bool, seconds: float) -> Evaluation:
-    """The outcome of an evaluation."""
+    """Return the outcome of an evaluation."""
     verdict = Verdict.RESOLVED if resolved else Verdict.UNRESOLVED
     return Evaluation(
         what.agent, what.task, what.attempt, verdict, "", float(resolved), Cost(seconds=seconds)

@@ -1,10 +1,10 @@
 """A world: a fixed infinite random tree of agents, and the tasks that they are tried on.
 
-Nothing is drawn in order. An agent's key is the hash of its parents' keys and its birth number, its nature a hash of
-that key, an outcome a hash of agent, task and attempt; so two policies that ask for the same child, or try the same
-agent on the same task, get the same answer, and their trials are paired. A world holds caches only: asking in another
-order changes nothing. Floating-point results may differ in their last bits between platforms; what is handed out is
-rounded before that.
+Nothing is drawn in order. An agent's key is the hash of its parents' keys and its birth number. Its nature is a hash of
+that key, and an outcome is a hash of agent, task and attempt. So two policies that ask for the same child, or try the
+same agent on the same task, get the same answer, and their trials are paired. A world holds only caches: the order of
+requests changes nothing. Floating-point results may differ in their last bits between platforms, so results are rounded
+before they are handed out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ Step = Literal["expand", "evaluate"]
 
 
 class World(Protocol):
-    """What trials and oracles ask a world."""
+    """The questions that trials and oracles ask a world."""
 
     @property
     def family(self) -> str:
@@ -45,52 +45,52 @@ class World(Protocol):
 
     @property
     def seed(self) -> int:
-        """Which world of the family."""
+        """Number of the world in its family."""
         ...
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """All of its parameters, as drawn or overridden."""
+        """All parameters of the world, drawn or overridden."""
         ...
 
     @property
     def tasks(self) -> tuple[TaskId, ...]:
-        """The search pool."""
+        """The tasks of the search pool."""
         ...
 
     def root(self) -> Latent:
-        """The agent that a search starts from."""
+        """Return the agent that a search starts from."""
         ...
 
     def child(self, parents: Sequence[Latent], birth: int) -> Latent:
-        """The child number ``birth`` (from 0) of the first parent, made with the second one if there are two."""
+        """Return the child number ``birth`` (from 0) of the first parent, made with the second one if there are two."""
         ...
 
     def resolves(self, agent: Latent, task: TaskId, attempt: int) -> bool:
-        """Whether this attempt resolves the task."""
+        """Return whether this attempt resolves the task."""
         ...
 
     def true_score(self, agent: Latent) -> float:
-        """Mean chance to resolve a task over the full benchmark."""
+        """Return the mean chance to resolve a task over the full benchmark."""
         ...
 
     def potential(self, agent: Latent, births: int = 0, effort: int = EFFORT) -> float:
-        """True clade metaproductivity of an agent that had ``births`` children so far.
+        """Return the true clade metaproductivity of an agent that had ``births`` children so far.
 
-        ``effort`` is how many expansions are still to come, at most ``EFFORT``.
+        ``effort`` is the number of expansions still to come, at most ``EFFORT``.
         """
         ...
 
     def prospect(self, agent: Latent, births: int, ahead: int) -> float:
-        """A cheap stand-in for ``potential``, to sort out who cannot have the highest."""
+        """Return a cheap stand-in for ``potential``, to exclude agents that cannot have the highest."""
         ...
 
     def seconds(self, key: bytes, what: Step) -> float:
-        """How long the step with this key takes."""
+        """Return how many seconds the step with this key takes."""
         ...
 
     def fails(self, key: bytes, try_number: int) -> bool:
-        """Whether the infrastructure fails this try of the step."""
+        """Return whether the infrastructure fails this try of the step."""
         ...
 
 
@@ -119,19 +119,19 @@ class Grown:
         self._potentials: dict[tuple[bytes, int, int], float] = {}
 
     def root(self) -> Latent:
-        """As ``World`` says; never broken, all skills 0."""
+        """Return the root: never broken, all skills 0."""
         return Latent(
             key_of(self._key, b"root"), (0.0,) * self._dimensions, self.dynamics.drift_root, 0.0, False
         )
 
     def child(self, parents: Sequence[Latent], birth: int) -> Latent:
-        """As ``World`` says."""
+        """Return the child that ``World`` describes."""
         return self.made(
             key_of(*[parent.key for parent in parents], birth.to_bytes(4, "little")), parents, birth
         )
 
     def made(self, key: bytes, parents: Sequence[Latent], birth: int) -> Latent:
-        """The child that has this key."""
+        """Return the child that has this key; ``birth`` only decides how crowding divides its gain."""
         shares = uniforms(key)
         base = self._merged(key, parents) if len(parents) > 1 else parents[0]
         laws = self.dynamics
@@ -154,10 +154,10 @@ class Grown:
         )
 
     def resolves(self, agent: Latent, task: TaskId, attempt: int) -> bool:
-        """As ``World`` says.
+        """Return whether this attempt resolves the task.
 
-        For a share ``repeats`` of (agent, task) all attempts have one outcome, for the others each has its own: so
-        one attempt resolves with the task's probability p exactly, and two correlate by ``repeats``, given p.
+        For a share ``repeats`` of (agent, task) all attempts have one outcome; for the others each has its own. So one
+        attempt resolves with exactly the task's probability p, and two attempts correlate by ``repeats``, given p.
         """
         label = task.encode()
         kind, share = pair(agent.key, label)
@@ -166,16 +166,16 @@ class Grown:
         return share < self._chance(agent, task)
 
     def true_score(self, agent: Latent) -> float:
-        """As ``World`` says."""
+        """Return the agent's true score, and keep it."""
         known = self._scores.get(agent.key)
         if known is None:
             known = self._scores[agent.key] = self.fresh_score(agent)
         return known
 
     def potential(self, agent: Latent, births: int = 0, effort: int = EFFORT) -> float:
-        """As ``World`` says, by the definition of ``dgm.simulate.potential``."""
+        """Return the agent's potential by the definition of ``dgm.simulate.potential``, and keep it."""
         if not self.dynamics.crowding:
-            births = 0  # the next children are then as good as the first ones
+            births = 0  # without crowding the next children are as good as the first ones
         known = self._potentials.get((agent.key, births, effort))
         if known is None:
             value = potential(self, self.dynamics, (agent, births), effort)
@@ -183,21 +183,21 @@ class Grown:
         return known
 
     def prospect(self, agent: Latent, births: int, ahead: int) -> float:
-        """As ``World`` says."""
+        """Return the agent's prospect by the definition of ``dgm.simulate.potential``."""
         return prospect(self.dynamics, agent, births, ahead)
 
     def seconds(self, key: bytes, what: Step) -> float:
-        """As ``World`` says: log-normal, in seconds."""
+        """Return the duration of the step with this key, in seconds; durations are log-normal."""
         laws = self.dynamics
         median = laws.expand_seconds if what == "expand" else laws.evaluate_seconds
         return log_normal(key, what.encode(), median, laws.sigma_seconds)
 
     def fails(self, key: bytes, try_number: int) -> bool:
-        """As ``World`` says."""
+        """Return whether the infrastructure fails this try; tries fail independently of each other."""
         return infrastructure_fails(key, try_number, self.dynamics.failures)
 
     def _gain(self, shares: tuple[float, ...], birth: int) -> float:
-        """What the edit itself adds to the skill that it touches."""
+        """Return the gain that the edit itself adds to the skill that it touches, in logits."""
         laws = self.dynamics
         kind = shares[1]
         if kind < laws.jackpots:
@@ -219,7 +219,10 @@ class Grown:
         return share < rate
 
     def _merged(self, key: bytes, parents: Sequence[Latent]) -> Latent:
-        """What a crossover starts from: the first parent, with the better skill of the two where it is taken over."""
+        """Return the base of a crossover: the first parent, with the better of both skills where the child takes it.
+
+        Drift and reserve are the means of the two parents.
+        """
         first, second = parents[0], parents[1]
         shares = uniforms(key, b"crossover")
         takes = self.dynamics.takes_better
@@ -249,19 +252,19 @@ class Grown:
         return row[place]
 
     def fresh_score(self, agent: Latent) -> float:
-        """``true_score``, not kept: for agents that are not asked about again."""
+        """Return the true score without keeping it, for agents that are not asked about again."""
         if agent.broken:
             return self.dynamics.broken_score
         return round(float(np.add.reduce(self.items.probabilities(agent.skills))) / FULL, DIGITS)
 
 
 def open_world(family: str, seed: int, **overrides: float) -> Grown:
-    """The world with this seed in a family of ``dgm.simulate.families``.
+    """Return the world with this seed in a family of ``dgm.simulate.families``.
 
     Args:
-        family: its name.
-        seed: which world of the family.
-        overrides: parameters (fields of ``Dynamics``) to set; the others stay as the seed draws them.
+        family: the name of the family.
+        seed: the number of the world in the family.
+        overrides: parameters (fields of ``Dynamics``) to set; the seed draws the others.
 
     Raises:
         UserError: there is no such family or parameter.
