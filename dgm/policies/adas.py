@@ -1,8 +1,8 @@
 """One line of agents, each made in view of all before it (ADAS, Meta Agent Search, arXiv:2408.08435).
 
-Meta Agent Search has no parents: a model is shown all of the archive with its scores, writes the next agent, which is
-evaluated on all validation tasks and appended, whatever it scored. As a parent rule that is: the newest agent is the
-parent, so that the archive is one line.
+Meta Agent Search has no parents. A model sees all of the archive with its scores and writes the next agent. That agent
+is evaluated on all validation tasks and appended, whatever its score. The parent rule for this takes the newest agent
+as the parent, so that the archive is one line.
 
 This rule gives the line and the schedule; the operator decides what the model is shown. Only an operator that shows the
 archive to the model makes the search ADAS. With another operator the search is an ablation that edits the latest agent

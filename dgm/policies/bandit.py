@@ -11,10 +11,10 @@ counts as a failure. With m the success of all arms together, the belief about o
     a = s m + Σ q,   b = s (1 - m) + Σ (1 - q) + fruitless,   m = (s M + Σ q) / (s + judged + fruitless)
 
 (the sums in m run over all arms), s = ``STRENGTH``, M = ``AT_FIRST``. One number is drawn from each arm's belief and
-divided by the arm's mean spend; the largest wins. Spend is the cost of the expansions plus, for each child that was
-born, ``JUDGED`` mean evaluations: they are needed to judge the child, and make an operator that asks no model cheap but
-not free. Spend is in USD; in tokens where nothing cost USD; in seconds where no tokens were used either. An arm's mean
-is shrunk towards the mean of all arms with the weight of ``SPEND_WEIGHT`` expansions.
+divided by the arm's mean spend; the largest wins. Spend is the cost of the expansions plus ``JUDGED`` mean evaluations
+for each child that was born, which are needed to judge it. So an operator that asks no model is cheap but not free.
+Spend is in USD; in tokens where nothing cost USD; in seconds where no tokens were used either. An arm's mean is shrunk
+towards the mean of all arms with the weight of ``SPEND_WEIGHT`` expansions.
 
 Source: W. R. Thompson, Biometrika 25 (1933), p. 285; O. Chapelle and L. Li, "An empirical evaluation of Thompson
 sampling" (NIPS 2011), which also covers delayed answers. The division by mean costs: Y. Xia, H. Li, T. Qin, N. Yu and

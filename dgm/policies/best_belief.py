@@ -7,7 +7,7 @@ from dgm.stats import lower_bounds
 
 
 def best_belief(tree: Tree) -> AgentId:
-    """The agent whose own tally has the highest lower credible bound.
+    """Return the agent whose own tally has the highest lower credible bound.
 
     The bound is the 1st percentile of Beta(1 + resolved, 1 + unresolved) (arXiv:2510.21614, section 3). Among equals
     the agent with more evaluations wins, then the oldest. An agent without an evaluation is only chosen where no

@@ -108,7 +108,7 @@ class Lists:
 
 
 class CladeOfLists:
-    """The parent rule. That an expansion was started says that the clades were read just before."""
+    """The parent rule. The start of an expansion means that the clades were read just before."""
 
     def __init__(self, kit: Kit) -> None:
         self._lists = kit.shared(Lists)

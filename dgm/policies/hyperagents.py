@@ -45,7 +45,7 @@ class TopRelative:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
-        """One parent; none while there is no candidate."""
+        """Return one parent; none while there is no candidate."""
         return draw(parent_probabilities(tree), rng)
 
 

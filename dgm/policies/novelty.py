@@ -63,7 +63,7 @@ class PerformanceNovelty:
 
 
 def group(tree: Tree) -> list[AgentId]:
-    """The agents with the highest scores, best first."""
+    """Return the ``GROUP`` agents with the highest scores, best first; fewer where there are fewer candidates."""
     agents = candidates(tree)
     alpha = scores(tree)[agents]
     solved, known = outcomes(tree, [AgentId(int(agent)) for agent in agents])

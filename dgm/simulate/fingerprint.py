@@ -8,8 +8,8 @@ Kept results are used again only for the same code. A version covers:
 
 So one policy can be changed without repeating the trials of all the others. ``FORMAT`` must be raised by hand after a
 change of the loop, of how parameters are drawn from those ranges, or of the fields of a result. A version does not
-cover the versions of numpy and scipy. Of a plug-in it covers only the modules that its entry points name, or that
-define its parts.
+cover the versions of numpy and scipy. For a plug-in it covers only the modules that the entry points name, or that
+define the plug-in's parts.
 """
 
 import ast
@@ -58,8 +58,8 @@ def fingerprint(policy: str, family: str, budget: int) -> str:
     Args:
         policy: the policy in the notation of ``contenders``.
         family: the family of worlds.
-        budget: the budget of the trial, in evaluations. Where the seed may try every task of a world within its share
-            of the budget, the rule on that share decides nothing, and is no part of the version.
+        budget: the budget of the trial, in evaluations. If the seed may try every task of a world within its share of
+            the budget, the rule on that share decides nothing. Then it is no part of the version.
 
     Raises:
         UserError: there is no such policy.

@@ -25,7 +25,7 @@ class Memory:
         self._events: list[Recorded] = []
 
     def append(self, event: Event) -> Recorded:
-        """Number and time the event, and fold it into the tree."""
+        """Fold the event into the tree, and return it with its number and time."""
         recorded = Recorded(self.tree.seq + 1, self._clock(), event)
         self.tree.apply(recorded)
         if self._keep:

@@ -1,8 +1,8 @@
 """A policy that knows the truth: what is lost by having to estimate is measured against it.
 
-It expands the agent of the highest true clade metaproductivity (``World.potential``), the quantity that ``hgm`` and
-``lineage`` estimate. It recommends the agent of the highest true score in its tree. Its evaluations teach it nothing;
-they only cost the same as those of a policy of the same width. It is for simulated trials only.
+The oracle expands the agent of the highest true clade metaproductivity (``World.potential``), the quantity that ``hgm``
+and ``lineage`` estimate. It recommends the agent of the highest true score in its tree. Its evaluations teach it
+nothing; they only cost the same as those of a policy of the same width. It is for simulated trials only.
 """
 
 from random import Random

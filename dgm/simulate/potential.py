@@ -1,9 +1,9 @@
 """True clade metaproductivity: the score that an agent's descendants can reach.
 
 It is the expected true score of the best agent that a fixed effort finds in the clade of an agent, the agent itself
-included. The fixed effort is ``EFFORT`` expansions within the clade. They are made by a searcher that knows the truth
-and always expands the member with the highest prospect: its mean skill, projected over up to ``HORIZON`` generations by
-its heritable part. The mean is over ``LINES`` such searches, in futures that the trial itself will not meet, so that it
+included. The fixed effort is ``EFFORT`` expansions within the clade, by a searcher that knows the truth. The searcher
+always expands the member with the highest prospect: its mean skill, projected over up to ``HORIZON`` generations by its
+heritable part. The mean is over ``LINES`` such searches, in futures that the trial itself will not meet, so that it
 is an expectation and no foresight. The futures are the same for all agents: expansion number n of a search does the
 same edit in each. So two agents' potentials differ by the agents' natures, hardly by luck.
 """

@@ -1,4 +1,4 @@
-"""What the rate of an agent is worth that was chosen because its rate was the best."""
+"""The expected rate of an agent that was chosen because its observed rate was the best."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -33,8 +33,8 @@ def best_of_many(chosen: Tally, everyone: Iterable[Tally]) -> float:
     that.
 
     The model assumes that rates scatter around one mean without order. An archive that gets better as it grows, or a
-    few lineages far above the rest, breaks this: the result is then too low for the best agent, not too high. The model
-    also assumes that each agent's tasks are a fair sample of the tasks.
+    few lineages far above the rest, breaks this assumption. Then the result is too low for the best agent, not too
+    high. The model also assumes that each agent's tasks are a fair sample of the tasks.
 
     Raises:
         ValueError: nobody in ``everyone`` was evaluated.

@@ -110,8 +110,8 @@ def paired_bootstrap(
 
     Source: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), p. 171; ``scipy.stats.bootstrap``
     computes it. The bootstrap resamples pairs, so they must be independent of one another. The same ``seed`` gives the
-    same interval. Where all differences are equal except for rounding, the ends are the least and the largest of them:
-    the sample shows no spread, but this is no proof that there is none.
+    same interval. Where all differences are equal except for rounding, the ends are the least and the largest of them.
+    Then the sample shows no spread, but this is no proof that there is none.
 
     Raises:
         ValueError: there are fewer than two differences, or one is not finite, or ``confidence`` is not between 0
@@ -169,9 +169,9 @@ def _rejected(tasks: int, gain: float, loss: float, alpha: float, fewest: int) -
 
 
 def _most_fewer(differ: "NDArray[np.int64]", alpha: float) -> "NDArray[np.float64]":
-    """Return, for each number of tasks that only one agent resolved, the largest smaller count that is rejected.
+    """Return the largest smaller count that the test rejects, for each number of tasks that only one agent resolved.
 
-    It is -1 where none is.
+    It is -1 where the test rejects none.
     """
     import numpy as np
     from scipy.special import bdtr

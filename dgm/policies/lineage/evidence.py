@@ -1,4 +1,4 @@
-"""What verdicts say of skills, difficulties and broken agents: P(agent solves task) = σ(θ - b), made Gaussian.
+"""The evidence of verdicts on skills, difficulties and broken agents: P(agent solves task) = σ(θ - b), made Gaussian.
 
 A logistic likelihood is replaced by the parabola that touches its logarithm at the current mean. Each replacement is
 one step of Newton's method.

@@ -1,6 +1,6 @@
-"""What all steps of a tree share, weighed on a grid by marginal likelihood.
+"""The parameters that all steps of a tree share, weighed on a grid by marginal likelihood.
 
-The shared parameters say how much of a gain children keep (ρ), how widely they scatter (q), and how far lines drift
+They say how much of a gain children keep (ρ), how widely they scatter (q), and how far lines drift
 apart (d).
 """
 
@@ -85,8 +85,8 @@ def log_likelihood(facts: Facts, step: Step[Array], mean_drift: float) -> Array:
     """Return the log likelihood of the linearised verdicts, states integrated out, up to a constant.
 
     There is one value for each of the step's parameters. It is Σ r {½ HᵀQMH - ½ ln det(I + JQ) - ½ cᵀNc + (MH)ᵀc} over
-    children, plus the root's ½ hᵀSh - ½ ln det S⁻¹ - ½ ln v - ½ μ̄²/v, where v is the variance of its drift before data.
-    The function makes one upward pass, one generation of the tree at a time.
+    children, plus the root's ½ hᵀSh - ½ ln det S⁻¹ - ½ ln v - ½ μ̄²/v. Here v is the variance of the root's drift before
+    data. The function makes one upward pass, one generation of the tree at a time.
     """
     order, parents, starts = _generations(facts)
     points = len(step.rho)

@@ -1,4 +1,4 @@
-"""What a posterior makes worth doing in a tree: whose child, whose evaluation, and which of the two."""
+"""The decisions that a posterior suggests for a tree: the best parent, the best evaluation, and which pays more."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -118,7 +118,7 @@ class Outlook:
     def task_worth(self, agent: AgentId, tasks: list[TaskId]) -> Array:
         """Return how much the agent's verdict on each task would teach about its skill: w / (1 + w v), w = p(1 - p).
 
-        The worth is divided by 1 + (s / 0.2)⁴ where the task has the share s of all results: the verdicts of relatives
+        The worth is divided by 1 + (s / 0.2)⁴, where s is the task's share of all results: the verdicts of relatives
         on one task repeat one another. A first child that has failed gets tasks that its parent solves (the seed, if
         its parent solves nothing), as long as there are any. Then the worth is p alone: an agent that fails where it
         should succeed may be broken.
@@ -172,7 +172,8 @@ class Outlook:
         """Return per agent whether it may have a child.
 
         With many workers an agent needs no result for that. Where nobody has a result the seed may, once it has tried
-        tasks and none of its evaluations is under way: all were given up, and an archive must be able to grow.
+        tasks and none of its evaluations is under way. Then all of them were given up, and an archive must be able to
+        grow.
         """
         able: NDArray[np.bool_] = (self.broken <= 0.5) & fertile(self._tree) & self._proved()
         if self._around.workers >= MANY_WORKERS:

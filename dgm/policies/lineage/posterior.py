@@ -1,4 +1,4 @@
-"""What is believed of every agent, kept up to date verdict by verdict."""
+"""The belief about every agent, kept up to date verdict by verdict."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain

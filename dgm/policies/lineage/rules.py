@@ -65,7 +65,7 @@ class LineageParent:
 class LineageEvaluation:
     """The rule that evaluates every new child once, the first ones up to three times, then the agent that matters most.
 
-    That is the agent whose evaluation may most change which agent is best.
+    An agent matters if its evaluation may change which agent is best.
     """
 
     def __init__(self, kit: Kit) -> None:
@@ -97,11 +97,11 @@ class InformativeTask:
 class LineageRecommendation:
     """The highest lower bound, posterior mean less one and a half standard deviations, among sound agents.
 
-    An agent needs two results or more, one of them a success, to be handed out. Of two agents that seem equal the
-    better known one is taken. That agent alone is compared with the seed. The seed has a small bonus if the agent is of
-    the first generations and a malus if it is of later ones. Where many of the first children failed, the malus is
-    larger and holds for any generation. The posterior is fitted from nothing to the verdicts that the tree holds (first
-    attempts), so that any reader of a run can ask.
+    An agent needs two results or more, one of them a success, to be handed out. Between two agents that seem equal the
+    better known one is taken. Only the agent that is taken is compared with the seed. The seed has a small bonus if the
+    agent is of the first generations and a malus if it is of later ones. Where many of the first children failed, the
+    malus is larger and holds for any generation. The posterior is fitted from nothing to the verdicts that the tree
+    holds (first attempts), so that any reader of a run can ask.
     """
 
     def __init__(self, kit: Kit) -> None:

@@ -1,4 +1,4 @@
-"""What agents tell each other, two-dimensional Gaussians in information form, and what becomes of their states.
+"""Messages between agents, two-dimensional Gaussians in information form, and the states that result.
 
 The method is Gaussian belief propagation (J. Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988). On a chain
 it is the smoother of H. Rauch, F. Tung and C. Striebel, AIAA Journal 3 (1965), p. 1445. States are (skill θ, drift μ);

@@ -1,6 +1,6 @@
-"""Who is ahead, on any processor.
+"""The agent that is ahead, the same one on any processor.
 
-Two agents with equal evidence promise the same except for the last bits, and these bits depend on the processor: the
+Two agents with equal evidence promise the same except for the last bits, and these bits depend on the processor. The
 exponential of numpy and the sums of its BLAS use other instructions where wider ones exist. The same log must lead to
 the same decision everywhere. So values that differ by less than ``TIE`` are a tie, and the first agent wins a tie.
 """
