@@ -18,6 +18,7 @@ from dgm.errors import DgmError, UserError
 
 if TYPE_CHECKING:
     from dgm.models.local_servers import LocalServer, Probe
+    from dgm.models.provider import Provider
 
 OPTIONAL = ("key: ", "model server: ", "image polyglot")
 """Prefixes of the checks that a search can do without."""
@@ -129,31 +130,29 @@ def model_rows(probe: "Probe", known: Callable[[str], bool | None]) -> list[Row]
 
     prices = Prices.load({})
     answering = probe([server.base_url for server in USUAL])
-    # Keys of clouds concern only their users: show a row only for a key that is set.
-    always = {"openai", "anthropic", "compatible"}
     rows = [
-        _key(provider.key_env, provider.name)
+        _key(provider)
         for provider in PROVIDERS.values()
-        if provider.section in always or os.environ.get(provider.key_env, "").strip()
+        if not provider.is_cloud or os.environ.get(provider.key_env, "").strip()
     ]
     rows += [_server(server, answering.get(server.base_url, ())) for server in USUAL]
     counted = f"of {len(prices.rows)} models, as of {prices.as_of}; add yours with [models.prices]"
     return [*rows, ("model prices", True, counted), _chosen(probe, known)]
 
 
-def _key(variable: str, provider: str) -> Row:
+def _key(provider: "Provider") -> Row:
     from dgm.models.keys import read_key
-    from dgm.models.providers import COMPATIBLE
 
+    variable = provider.key_env
     name = f"key: {variable}"
     if not os.environ.get(variable, "").strip():
-        optional = ", and only where the server wants a key" if provider == COMPATIBLE.name else ""
-        return name, False, f"not set; needed for {provider}/… only{optional}"
+        optional = ", and only where the server wants a key" if provider.key_is_optional else ""
+        return name, False, f"not set; needed for {provider.name}/… only{optional}"
     try:
         read_key(variable)
     except UserError as error:
         return name, False, str(error)
-    return name, True, f"set, for {provider}/…"
+    return name, True, f"set, for {provider.name}/…"
 
 
 def _server(server: "LocalServer", models: Sequence[str]) -> Row:

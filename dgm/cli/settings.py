@@ -14,8 +14,9 @@ import click
 from dgm.cli.arguments import as_json
 from dgm.cli.output import emit_json
 from dgm.config.listing import Listed, ListedSection, listed_sections
-from dgm.config.variables import VARIABLES, Variable
+from dgm.config.variables import Variable
 from dgm.errors import UserError
+from dgm.models.providers import all_variables
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.terminal import write
 
@@ -53,7 +54,7 @@ def _matching(pattern: str) -> tuple[Sequence[ListedSection], Sequence[Variable]
             for section in everything
             if (kept := tuple(one for one in section.settings if _fits(pattern, one, by_meaning)))
         ]
-        variables = [one for one in VARIABLES if _fits(pattern, one, by_meaning)]
+        variables = [one for one in all_variables() if _fits(pattern, one, by_meaning)]
         if sections or variables:
             return sections, variables
     names = [setting.name for section in everything for setting in section.settings]

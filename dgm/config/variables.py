@@ -1,4 +1,7 @@
-"""The environment variables that dgm reads: secrets and locations, which are no settings of a run."""
+"""The environment variables that dgm reads: secrets and locations, which are no settings of a run.
+
+The variables of a provider are in its record; ``dgm.models.providers.all_variables`` lists all of them.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,23 +14,12 @@ class Variable(NamedTuple):
     meaning: str
 
 
-VARIABLES: Sequence[Variable] = (
+OWN_VARIABLES: Sequence[Variable] = (
     Variable("DGM_ARCHIVE", "Folder in which runs are made and looked for; default: ./archive."),
     Variable("DGM_DEBUG", "1: print the traceback of whatever ends a command, before its one line."),
-    Variable("OPENAI_API_KEY", "Key for openai/… models; models.openai.key_env names another variable."),
-    Variable(
-        "ANTHROPIC_API_KEY", "Key for anthropic/… models; models.anthropic.key_env names another variable."
-    ),
-    Variable("OPENAI_COMPATIBLE_API_KEY", "Key for openai-compatible/… models, where the server wants one."),
-    Variable("OPENAI_BASE_URL", "Address of OpenAI's API, where models.openai.base_url does not say it."),
-    Variable(
-        "ANTHROPIC_BASE_URL", "Address of Anthropic's API, where models.anthropic.base_url does not say it."
-    ),
-    Variable("OPENAI_API_VERSION", "Version of Azure's API, where models.azure.api_version does not say it."),
-    Variable("AWS_REGION", "Region of Amazon Bedrock, where models.bedrock.region does not say it."),
-    Variable("AWS_PROFILE", "Profile of AWS's credentials, where models.bedrock.profile does not say it."),
-    Variable("GOOGLE_CLOUD_PROJECT", "Project of Vertex AI, where models.vertex.project does not say it."),
-    Variable("GOOGLE_CLOUD_LOCATION", "Region of Vertex AI, where models.vertex.region does not say it."),
+)
+"""Variables of dgm itself."""
+SYSTEM_VARIABLES: Sequence[Variable] = (
     Variable("HTTPS_PROXY", "Proxy for model calls; NO_PROXY names hosts that are reached without it."),
     Variable("DOCKER_HOST", "Address of the Docker engine."),
     Variable("NO_COLOR", "Not empty: print without colours."),
@@ -38,3 +30,4 @@ VARIABLES: Sequence[Variable] = (
     ),
     Variable("XDG_CONFIG_HOME", "Folder for what you agreed to pay for (dgm/ below it); default: ~/.config."),
 )
+"""Variables of the machine, which other programs read too."""

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, cast
 
 from dgm.config import Settings
 from dgm.errors import UserError
-from dgm.messages import WireProtocol
 from dgm.models.drawing import Choice, Drawing
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
-from dgm.models.providers import ANTHROPIC, OPENAI, PROVIDERS, Provider, open_connection, provider_of
+from dgm.models.providers import PROVIDERS, Provider, open_connection, provider_of
 from dgm.plugins import check_shape, find, make
 from dgm.protocols import LentModel, Model
 
@@ -24,21 +23,11 @@ if TYPE_CHECKING:
     from dgm.models.throttle import Throttle
 
 AUTO = "auto"
-STORED_BY_DEFAULT = {
-    ("openai", WireProtocol.CHAT): {"store": False},
-    ("azure", WireProtocol.CHAT): {"store": False},
-}
-"""Body keys for providers where some accounts keep every answer unless told not to.
-
-Compatible servers are left out, because they may not know the key.
-"""
 ROLES = ("solve", "improve", "diagnose")
 BUILTIN = {
     "offline": "dgm.offline:OfflineModel",
     "recorded": "dgm.models.recorded:RecordedModel",
 }
-_OWN_NAMES = {OPENAI.name: re.compile(r"(gpt|chatgpt|codex|o\d)\b"), ANTHROPIC.name: re.compile(r"claude\b")}
-"""Patterns of the vendors' own model names, to guess the intended provider."""
 
 
 def names_by_role(settings: Settings) -> Mapping[str, str]:
@@ -133,7 +122,7 @@ class _Opener:
             settings.stream,
             settings.tools,
             settings.reasoning_effort,
-            STORED_BY_DEFAULT.get((provider.name, connection.protocol), {}),
+            provider.stored_by_default.get(connection.protocol, {}),
             self._settings.limits.output_tokens,
         )
         retries = Retries(settings.tries, settings.backoff_s)
@@ -151,7 +140,11 @@ class _Opener:
 def _unknown(name: str, settings: Settings) -> str:
     plugins = [point.name for point in entry_points(group="dgm.models")]
     known = [*Prices.load(settings.models.prices).rows, *BUILTIN, *plugins]
-    guess = [f"{provider}/{name}" for provider, begins in _OWN_NAMES.items() if begins.match(name)]
+    guess = [
+        f"{provider.name}/{name}"
+        for provider in PROVIDERS.values()
+        if provider.own_names and re.match(provider.own_names, name)
+    ]
     near = guess or difflib.get_close_matches(name, known, 1, 0.75)
     hint = f"did you mean '{near[0]}'? " if near else ""
     forms = [*(f"{provider}/…" for provider in PROVIDERS), *BUILTIN, AUTO, *plugins]

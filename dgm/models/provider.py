@@ -1,12 +1,13 @@
 """The record of a provider: the names of its models, the places of its key and address, and its connection."""
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dgm.config import ModelsSettings, ProviderSettings
+from dgm.config.variables import Variable
 from dgm.errors import UserError
 from dgm.messages import WireProtocol
 from dgm.models.extras import Extras, read_extras
@@ -89,6 +90,17 @@ class Provider:
     """Opener of a connection; sends no request. Raises UserError if a key, an address or a package is missing."""
     key_is_optional: bool = False
     """Whether the provider also works without a key in ``key_env``."""
+    is_cloud: bool = False
+    """Whether ``dgm doctor`` is silent about a key that is not set, because only the cloud's users have one."""
+    own_names: str = ""
+    """Regular expression for the beginning of its own model names, to guess a provider left out; empty: no guess."""
+    stored_by_default: Mapping[WireProtocol, Mapping[str, object]] = field(default_factory=dict)
+    """Protocol → body keys that keep an account from storing every answer.
+
+    A server that may not know the keys has none.
+    """
+    variables: Sequence[Variable] = ()
+    """The environment variables that ``dgm settings`` lists for it."""
 
     def key_variable(self, models: ModelsSettings) -> str:
         """Return the name of the environment variable that holds its key."""

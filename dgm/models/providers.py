@@ -1,10 +1,11 @@
 """The providers that dgm supports. A new one is a module in ``dgm.models.vendors`` and a name in this list."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dgm.config import ModelsSettings
+from dgm.config.variables import OWN_VARIABLES, SYSTEM_VARIABLES, Variable
 from dgm.models.provider import Opening, Provider, checked_url
 from dgm.models.vendors.anthropic import ANTHROPIC
 from dgm.models.vendors.azure import AZURE
@@ -22,6 +23,7 @@ __all__ = [
     "OPENAI",
     "PROVIDERS",
     "Provider",
+    "all_variables",
     "checked_url",
     "open_connection",
     "provider_of",
@@ -40,6 +42,13 @@ def provider_of(model: str) -> Provider | None:
     """Return the provider in a model's name, or None."""
     provider, slash, _ = model.partition("/")
     return PROVIDERS.get(provider) if slash else None
+
+
+def all_variables() -> Sequence[Variable]:
+    """Return the environment variables that dgm reads; of the providers', first keys, then addresses, then others."""
+    rows = [(one, provider) for provider in PROVIDERS.values() for one in provider.variables]
+    rows.sort(key=lambda row: (row[0].name != row[1].key_env, row[0].name != row[1].url_env))
+    return (*OWN_VARIABLES, *(one for one, _ in rows), *SYSTEM_VARIABLES)
 
 
 def open_connection(provider: Provider, models: ModelsSettings, own_name: str) -> "Connection":

@@ -11,7 +11,7 @@ import click
 from dgm.archive.durable import write_durably
 from dgm.cli.commands import COMMANDS
 from dgm.config.listing import Listed, listed_sections
-from dgm.config.variables import VARIABLES
+from dgm.models.providers import all_variables
 
 DOCS = Path(__file__).parent.parent
 WIDTH = 100
@@ -49,7 +49,7 @@ def _settings() -> Iterator[str]:
     yield ""
     yield "## Environment variables"
     yield ""
-    yield from _table(("name", "meaning"), [(f"`{one.name}`", one.meaning) for one in VARIABLES])
+    yield from _table(("name", "meaning"), [(f"`{one.name}`", one.meaning) for one in all_variables()])
     yield ""
 
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from dgm.config import ModelsSettings
+from dgm.config.variables import Variable
 from dgm.messages import WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
 from dgm.models.keys import read_key
@@ -56,4 +57,15 @@ ANTHROPIC = Provider(
     lambda models: models.anthropic,
     _protocol,
     _connect,
+    own_names=r"claude\b",
+    variables=(
+        Variable(
+            "ANTHROPIC_API_KEY",
+            "Key for anthropic/… models; models.anthropic.key_env names another variable.",
+        ),
+        Variable(
+            "ANTHROPIC_BASE_URL",
+            "Address of Anthropic's API, where models.anthropic.base_url does not say it.",
+        ),
+    ),
 )

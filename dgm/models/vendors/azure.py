@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from dgm.config import ModelsSettings
+from dgm.config.variables import Variable
 from dgm.errors import UserError
 from dgm.messages import WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
 from dgm.models.provider import Opening, Provider, checked_url
 from dgm.models.vendors import compatible
-from dgm.models.vendors.openai import protocol_of
+from dgm.models.vendors.openai import CHAT_UNSTORED, protocol_of
 
 if TYPE_CHECKING:
     from dgm.models.connections import Connection
@@ -143,4 +144,11 @@ AZURE = Provider(
     lambda models: models.azure,
     _protocol,
     _connect,
+    is_cloud=True,
+    stored_by_default=CHAT_UNSTORED,
+    variables=(
+        Variable(
+            "OPENAI_API_VERSION", "Version of Azure's API, where models.azure.api_version does not say it."
+        ),
+    ),
 )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dgm.config import ModelsSettings
+from dgm.config.variables import Variable
 from dgm.errors import ProviderRefuses, UserError
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
@@ -171,4 +172,11 @@ BEDROCK = Provider(
     _protocol,
     _connect,
     key_is_optional=True,
+    is_cloud=True,
+    variables=(
+        Variable("AWS_REGION", "Region of Amazon Bedrock, where models.bedrock.region does not say it."),
+        Variable(
+            "AWS_PROFILE", "Profile of AWS's credentials, where models.bedrock.profile does not say it."
+        ),
+    ),
 )

@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 from dgm.config import ModelsSettings, ProviderSettings
+from dgm.config.variables import Variable
 from dgm.errors import UserError
 from dgm.messages import WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
@@ -67,4 +68,9 @@ COMPATIBLE = Provider(
     _protocol,
     _connect,
     key_is_optional=True,
+    variables=(
+        Variable(
+            "OPENAI_COMPATIBLE_API_KEY", "Key for openai-compatible/… models, where the server wants one."
+        ),
+    ),
 )

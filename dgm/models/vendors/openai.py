@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from dgm.config import ModelsSettings, ProviderSettings
+from dgm.config.variables import Variable
 from dgm.errors import UserError
 from dgm.messages import WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from dgm.models.extras import Extras
 
 _ADDRESS = "https://api.openai.com/v1"
+CHAT_UNSTORED = {WireProtocol.CHAT: {"store": False}}
+"""Body keys for accounts that keep every answer of Chat Completions unless told not to."""
 
 
 def open_client(settings: ProviderSettings, url: str, key: str, extras: "Extras") -> "openai.AsyncOpenAI":
@@ -56,5 +59,17 @@ def _connect(opening: Opening) -> "Connection":
 
 
 OPENAI = Provider(
-    "openai", "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", lambda models: models.openai, _protocol, _connect
+    "openai",
+    "openai",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    lambda models: models.openai,
+    _protocol,
+    _connect,
+    own_names=r"(gpt|chatgpt|codex|o\d)\b",
+    stored_by_default=CHAT_UNSTORED,
+    variables=(
+        Variable("OPENAI_API_KEY", "Key for openai/… models; models.openai.key_env names another variable."),
+        Variable("OPENAI_BASE_URL", "Address of OpenAI's API, where models.openai.base_url does not say it."),
+    ),
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dgm.config import ModelsSettings
+from dgm.config.variables import Variable
 from dgm.errors import ProviderRefuses, UserError
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
@@ -120,5 +121,19 @@ def _with_credentials(send: "Send") -> "Send":
 
 
 VERTEX = Provider(
-    "vertex", "vertex", "", "", lambda models: models.vertex, _protocol, _connect, key_is_optional=True
+    "vertex",
+    "vertex",
+    "",
+    "",
+    lambda models: models.vertex,
+    _protocol,
+    _connect,
+    key_is_optional=True,
+    is_cloud=True,
+    variables=(
+        Variable(
+            "GOOGLE_CLOUD_PROJECT", "Project of Vertex AI, where models.vertex.project does not say it."
+        ),
+        Variable("GOOGLE_CLOUD_LOCATION", "Region of Vertex AI, where models.vertex.region does not say it."),
+    ),
 )

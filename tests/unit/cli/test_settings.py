@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from dgm.cli.settings import settings
 from dgm.config import Settings, resolve
 from dgm.config.listing import NAME, listed_settings
-from dgm.config.variables import VARIABLES
 from dgm.errors import UserError
+from dgm.models.providers import all_variables
 
 
 def asked(*words):
@@ -62,7 +62,7 @@ def test_a_part_of_a_name_finds_its_settings():
 def test_variables_stand_under_a_heading_of_their_own():
     said = asked()
     below = said[said.index("environment variables") :]
-    assert all(f"  {variable.name}\n" in below for variable in VARIABLES)
+    assert all(f"  {variable.name}\n" in below for variable in all_variables())
 
 
 def test_meanings_are_searched_where_no_name_fits():
