@@ -1,10 +1,11 @@
 """The opening of a benchmark by its name: a shipped suite, a folder, a data set, a plug-in, or several with ``+``."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 from dgm import plugins
+from dgm.benchmarks.formats import FORMATS, Format, format_of
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.toml_table import suggestion
@@ -17,28 +18,6 @@ from dgm.references import is_there
 DEFAULTS = BenchmarksSettings()
 HERE = Path()
 """The working folder, the default base of relative paths."""
-
-
-def _swebench(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Benchmark:
-    from dgm.benchmarks.swebench import open_swebench
-
-    return open_swebench(name, engine, settings)
-
-
-def _polyglot(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Benchmark:
-    from dgm.benchmarks.polyglot import open_polyglot
-
-    return open_polyglot(name, engine, settings)
-
-
-Opener = Callable[[str, SandboxEngine, BenchmarksSettings], Benchmark]
-KINDS: Mapping[str, Opener] = {"swebench": _swebench, "polyglot": _polyglot}
-"""Openers by the part of the name before the colon."""
-EXAMPLES: Mapping[str, str] = {
-    "swebench": "swebench:verified or swebench:FILE",
-    "polyglot": "polyglot:FOLDER",
-}
-
 SHAPE: Mapping[str, int | None] = {
     "name": None,
     "version": None,
@@ -106,8 +85,8 @@ def local(name: str) -> bool:
 
 def _local(name: str) -> bool:
     kind, colon, rest = name.partition(":")
-    if colon and kind in KINDS:
-        return kind == "polyglot" and (not rest or _place(name).is_dir())
+    if colon and kind in FORMATS:
+        return _is_local(format_of(kind), rest, _place(name))
     return any((folder / "suite.toml").is_file() for folder in (asset("benchmarks", name), _place(name)))
 
 
@@ -152,18 +131,21 @@ def placed(settings: Settings) -> Settings:
 def _absolute(name: str, folder: Path) -> str:
     kind, colon, rest = name.partition(":")
     place = _place(name, folder)
-    if colon and kind in KINDS:
+    if colon and kind in FORMATS:
         # An empty rest means the shipped one; names of data sets take precedence over files with the same name.
-        there = place.is_dir() if kind == "polyglot" else place.is_file() and rest not in _data_sets()
+        found = format_of(kind)
+        there = rest not in found.data_sets and _is_there(found, place)
         return f"{kind}:{_whole(place)}" if rest and there else name
     shipped = asset("benchmarks", name) / "suite.toml"
     return _whole(place) if (place / "suite.toml").is_file() and not shipped.is_file() else name
 
 
-def _data_sets() -> Collection[str]:
-    from dgm.benchmarks.swebench_rows import DATA_SETS
+def _is_there(found: Format, place: Path) -> bool:
+    return place.is_dir() if found.is_folder else place.is_file()
 
-    return DATA_SETS
+
+def _is_local(found: Format, rest: str, place: Path) -> bool:
+    return found.is_local and (_is_there(found, place) if rest else bool(found.shipped))
 
 
 def _whole(path: Path) -> str:
@@ -173,13 +155,13 @@ def _whole(path: Path) -> str:
 
 def _place(name: str, folder: Path = HERE) -> Path:
     kind, colon, rest = name.partition(":")
-    return folder / Path(rest if colon and kind in KINDS else name).expanduser()
+    return folder / Path(rest if colon and kind in FORMATS else name).expanduser()
 
 
 def _open(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Benchmark:
     kind, colon, _ = name.partition(":")
-    if colon and kind in KINDS:
-        return KINDS[kind](name, engine, settings)
+    if colon and kind in FORMATS:
+        return format_of(kind).open(name, engine, settings)
     shipped = asset("benchmarks", name)
     path = Path(name).expanduser()
     for folder in (shipped, path):
@@ -189,10 +171,11 @@ def _open(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Ben
         made = plugins.make("benchmarks", name, engine)
         plugins.check_shape("benchmarks", name, made, SHAPE)
         return cast("Benchmark", made)
-    if name in KINDS:
-        raise UserError(f"benchmark {name!r}: say which, as in {EXAMPLES[name]} (see dgm benchmark list)")
+    if name in FORMATS:
+        example = format_of(name).example
+        raise UserError(f"benchmark {name!r}: say which, as in {example} (see dgm benchmark list)")
     if colon:
-        hint = suggestion(kind, list(KINDS))
+        hint = suggestion(kind, list(FORMATS))
         raise UserError(f"benchmark {name!r}: no kind of benchmark {kind!r}{hint}")
     hint = suggestion(name, [*suite_names(), *plugins.installed("benchmarks")])
     raise UserError(

@@ -12,6 +12,7 @@ from pathlib import Path
 from string import Template
 
 from dgm.archive.repository import patch as patch_between
+from dgm.benchmarks.formats import Format
 from dgm.benchmarks.polyglot_exercises import Exercise, read_exercises
 from dgm.benchmarks.polyglot_grading import examine
 from dgm.benchmarks.polyglot_languages import LANGUAGES
@@ -178,6 +179,19 @@ def open_polyglot(
     """
     folder = exercises_folder(name.partition(":")[2])
     return PolyglotBenchmark(folder, engine, (settings or BenchmarksSettings()).polyglot)
+
+
+FORMAT = Format(
+    "polyglot",
+    open_polyglot,
+    "polyglot:FOLDER",
+    (("polyglot:FOLDER | polyglot:GIT_URL", "exercises in the layout of Aider's polyglot benchmark"),),
+    is_folder=True,
+    meaning="exercises in a folder or a git repository",
+    is_local=True,
+    shipped="little practice exercises in C++, Go, Java, JavaScript, Python and Rust",
+    tries=lambda settings: settings.polyglot.attempts,
+)
 
 
 def passing_stubs(folder: Path) -> Sequence[tuple[str, str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dgm.benchmarks import swebench_images as images
 from dgm.benchmarks import swebench_subsets as subsets
+from dgm.benchmarks.formats import Format
 from dgm.benchmarks.swebench_grading import Exam, grade, plan_of
 from dgm.benchmarks.swebench_instances import Instance, load
 from dgm.benchmarks.swebench_parsers import Parsers
@@ -177,6 +178,20 @@ def open_swebench(name: str, engine: SandboxEngine, settings: BenchmarksSettings
     subset = subsets.read(chosen, instances) if chosen else subsets.everything(instances)
     short = which if which in DATA_SETS else Path(which).stem
     return SwebenchBenchmark(f"swebench-{short}", instances, subset, engine, settings.swebench)
+
+
+FORMAT = Format(
+    "swebench",
+    open_swebench,
+    "swebench:verified or swebench:FILE",
+    (
+        (f"{PREFIX}{' | '.join(DATA_SETS)}", "SWE-bench, from Hugging Face"),
+        ("swebench:FILE", "instances in SWE-bench's format: JSON, JSONL or Parquet"),
+    ),
+    is_folder=False,
+    meaning="SWE-bench",
+    data_sets=DATA_SETS,
+)
 
 
 def _is_python(instance: Instance) -> bool:

@@ -17,15 +17,8 @@ if TYPE_CHECKING:
     from dgm.config import BenchmarksSettings
     from dgm.protocols import Benchmark, InImage
 
-NAMED = (
-    ("FOLDER", "a folder with a suite.toml (dgm docs suites says how to make one)"),
-    ("swebench:lite | verified | full | multilingual", "SWE-bench, from Hugging Face"),
-    ("swebench:FILE", "instances in SWE-bench's format: JSON, JSONL or Parquet"),
-    ("polyglot:FOLDER | polyglot:GIT_URL", "exercises in the layout of Aider's polyglot benchmark"),
-    ("A+B", "several of these as one"),
-)
-SHIPPED_EXERCISES = "polyglot:"
-ABOUT = {SHIPPED_EXERCISES: "little practice exercises in C++, Go, Java, JavaScript, Python and Rust"}
+FOLDER = ("FOLDER", "a folder with a suite.toml (dgm docs suites says how to make one)")
+SEVERAL = ("A+B", "several of these as one")
 FILES_SHOWN, IMAGES_SHOWN, TAGS_SHOWN = 60, 12, 24
 set_option = click.option(
     "--set",
@@ -54,17 +47,21 @@ def settings_of(config: Path | None, assignments: Sequence[str]) -> "BenchmarksS
 @as_json
 def list_(as_json: bool) -> None:
     """List the shipped suites and the plug-ins, and say how the others are named."""
+    from dgm.benchmarks.formats import all_formats
     from dgm.benchmarks.opening import open_suite
     from dgm.benchmarks.suites import suite_names
     from dgm.plugins import installed
 
-    shipped = [_summary(name, open_suite(name, Looking())) for name in (*suite_names(), SHIPPED_EXERCISES)]
+    formats = all_formats()
+    names = [*suite_names(), *(f"{each.name}:" for each in formats if each.shipped)]
+    forms = [FOLDER, *(form for each in formats for form in each.forms), SEVERAL]
+    shipped = [_summary(name, open_suite(name, Looking())) for name in names]
     plugged = [
         {"name": name, "from": point.dist.name if point.dist else "?", "opens": point.value}
         for name, point in installed("benchmarks").items()
     ]
     if as_json:
-        named = [{"form": form, "meaning": meaning} for form, meaning in NAMED]
+        named = [{"form": form, "meaning": meaning} for form, meaning in forms]
         emit_json({"suites": shipped, "plugins": plugged, "named": named})
         return
     for suite in shipped:
@@ -73,7 +70,7 @@ def list_(as_json: bool) -> None:
     for plugin in plugged:
         sys.stdout.write(f"{plugin['name']:<14} plug-in of {plugin['from']}\n")
     sys.stdout.write("\nothers are named so:\n")
-    for form, meaning in NAMED:
+    for form, meaning in forms:
         sys.stdout.write(f"  {form:<48} {meaning}\n")
 
 
@@ -116,10 +113,13 @@ def all_tasks(opened: "Benchmark") -> list[tuple[Split, Task]]:
 
 
 def _summary(name: str, opened: "Benchmark") -> dict[str, Any]:
+    from dgm.benchmarks.formats import FORMATS, format_of
     from dgm.benchmarks.suites import SuiteBenchmark
 
+    kind, colon, place = name.partition(":")
+    about = format_of(kind).shipped if colon and not place and kind in FORMATS else ""
     counts = {split.value: len(opened.tasks(split)) for split in Split}
-    described = opened.description if isinstance(opened, SuiteBenchmark) else ABOUT.get(name, "")
+    described = opened.description if isinstance(opened, SuiteBenchmark) else about
     return {"name": name, "description": described, "tasks": counts, "version": opened.version}
 
 

@@ -184,18 +184,22 @@ def _suites(asked: Asked) -> Iterator[Candidate]:
     before = f"{before}+" if before else ""
     for name in _folders_with(asset("benchmarks"), "suite.toml"):
         yield Candidate(before + name, "suite")
-    for name in asked.outline["names"]["data_sets"]:
-        yield Candidate(f"{before}swebench:{name}", "SWE-bench")
-    yield Candidate(f"{before}polyglot:", "exercises in a folder or a git repository", "part")
+    formats: Mapping[str, Mapping[str, Any]] = asked.outline["formats"]
+    for kind, found in formats.items():
+        for name in found["data_sets"]:
+            yield Candidate(f"{before}{kind}:{name}", found["meaning"])
+        if not found["data_sets"]:
+            yield Candidate(f"{before}{kind}:", found["meaning"], "part")
     for name in _plugged("benchmarks"):
         yield Candidate(before + name, "plug-in")
     for name in _folders_with(Path(), "suite.toml"):
         yield Candidate(before + name, "folder")
     kind, colon, rest = typed.partition(":")
-    sets = asked.outline["names"]["data_sets"]
-    if kind == "swebench" and rest and not any(name.startswith(rest) for name in sets):
+    form = formats.get(kind) if colon else None
+    names_file = form is not None and not form["is_folder"]
+    if form and names_file and rest and not any(name.startswith(rest) for name in form["data_sets"]):
         yield Candidate(typed, kind="file")
-    elif (colon and kind == "polyglot") or _is_path(typed):
+    elif (form and not names_file) or _is_path(typed):
         yield Candidate(typed, kind="dir")
 
 

@@ -40,7 +40,7 @@ def make_outline() -> Outline:
     for name, command in COMMANDS.items():
         module, _, attribute = command.target.partition(":")
         commands[name] = {**_command(getattr(import_module(module), attribute)), "help": command.summary}
-    return {"commands": commands, "settings": _settings(), "names": _names()}
+    return {"commands": commands, "settings": _settings(), "names": _names(), "formats": _formats()}
 
 
 def _version() -> str:
@@ -112,11 +112,24 @@ def _settings() -> list[dict[str, Any]]:
     ]
 
 
+def _formats() -> dict[str, dict[str, Any]]:
+    """Return what completes a benchmark's name, by its format."""
+    from dgm.benchmarks.formats import all_formats
+
+    return {
+        each.name: {
+            "meaning": each.meaning,
+            "data_sets": list(each.data_sets),
+            "is_folder": each.is_folder,
+        }
+        for each in all_formats()
+    }
+
+
 def _names() -> dict[str, list[str]]:
     """Return the built-in names by kind; plug-ins are looked up on request."""
     from dgm.archive.codec import KINDS
     from dgm.benchmarks import swebench_subsets
-    from dgm.benchmarks.swebench_rows import DATA_SETS
     from dgm.meta.registry import BUILTIN as OPERATORS
     from dgm.models.choose import AUTO
     from dgm.models.choose import BUILTIN as MODELS
@@ -131,7 +144,6 @@ def _names() -> dict[str, list[str]]:
         "models": [AUTO, *MODELS, *Prices.load({}).rows],
         "kinds": KINDS,
         "recipes": recipes.names(),
-        "data_sets": DATA_SETS,
         "subsets": swebench_subsets.names(),
         "families": FAMILIES,
         **{group: builtin for group, builtin, _ in PARTS.values()},

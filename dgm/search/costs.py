@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from dgm.analysis.forecast import Try
 from dgm.archive.run import Run
+from dgm.benchmarks.formats import FORMATS, format_of
 from dgm.config import Settings
 from dgm.domain import ActionId, Budget
 from dgm.models.choose import all_names, names_by_role
@@ -43,8 +44,8 @@ def most_of_evaluation(settings: Settings, price: Price) -> float:
     usd = max(price.most(tokens - output, output), price.most(tokens, 0))
     if limits.usd is not None:
         usd = min(usd, limits.usd)
-    several = settings.benchmarks.polyglot.attempts if "polyglot" in settings.benchmark else 1
-    return usd * several
+    tries = [format_of(name).tries(settings.benchmarks) for name in FORMATS if name in settings.benchmark]
+    return usd * max(tries, default=1)
 
 
 def most_of_run(settings: Settings, budget: Budget, spent_usd: float) -> float | None:

@@ -1,0 +1,65 @@
+"""The benchmark formats that dgm supports: what stands before the colon of a benchmark's name.
+
+A new one is a module with its record, and a line in ``FORMATS``. A record is imported only when it is needed.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from dgm.config import BenchmarksSettings
+from dgm.protocols import Benchmark, SandboxEngine
+
+Opener = Callable[[str, SandboxEngine, BenchmarksSettings], Benchmark]
+
+FORMATS: Mapping[str, str] = {
+    "swebench": "dgm.benchmarks.swebench:FORMAT",
+    "polyglot": "dgm.benchmarks.polyglot:FORMAT",
+}
+"""Format → ``module:attribute`` of its record."""
+
+
+def _one(_settings: BenchmarksSettings) -> int:
+    return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One benchmark format; a benchmark's name is ``FORMAT:PLACE``."""
+
+    name: str
+    """Text before the colon."""
+    open: Opener
+    """Opener by the benchmark's full name. Raises UserError if there is no such benchmark, or it is wrong."""
+    example: str
+    """Full names as a message to people gives them."""
+    forms: Sequence[tuple[str, str]]
+    """Form of a full name → meaning, as ``dgm benchmark list`` prints them."""
+    is_folder: bool
+    """Whether a place on this machine is a folder; False: a file."""
+    meaning: str
+    """Words beside a completed name."""
+    data_sets: Collection[str] = ()
+    """Names that win over files of the same name."""
+    is_local: bool = False
+    """Whether a place on this machine opens without another machine and without an engine."""
+    shipped: str = ""
+    """Description of the benchmark that the name without a place means; empty: there is none."""
+    tries: Callable[[BenchmarksSettings], int] = _one
+    """Maximum number of tries of an agent at one task."""
+
+
+def format_of(name: str) -> Format:
+    """Return the record of a format.
+
+    Args:
+        name: one of ``FORMATS``.
+    """
+    module, _, attribute = FORMATS[name].partition(":")
+    return cast("Format", getattr(import_module(module), attribute))
+
+
+def all_formats() -> Sequence[Format]:
+    """Return the records of all formats; import the modules of all of them."""
+    return tuple(map(format_of, FORMATS))
