@@ -3,7 +3,7 @@
 from dgm import assemble
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.models.providers import without_addresses
+from dgm.models.providers import PROVIDERS, without_addresses
 from dgm.publish.finding import find_run
 from dgm.publish.packing import pack
 from dgm.publish.scrubbing import Surroundings
@@ -33,7 +33,7 @@ def test_addresses_and_key_variables_of_a_packed_run_are_not_used(tmp_path, monk
 
 def test_no_variable_of_the_environment_goes_where_a_stranger_says():
     sent = {"extra_headers": {"x-a": "env:MY_SECRET"}, "extra_body": {"a": "env:MY_SECRET"}, "tries": 3}
-    sections = dict.fromkeys(("openai", "anthropic", "compatible", "azure", "bedrock", "vertex"), sent)
+    sections = dict.fromkeys((each.section for each in PROVIDERS.values()), sent)
     sections["bedrock"] = {**sent, "profile": "work", "region": "eu-central-1"}
     kept = without_addresses(Settings.model_validate({"models": sections}).models)
     assert "MY_SECRET" not in kept.model_dump_json()

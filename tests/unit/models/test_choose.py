@@ -7,6 +7,7 @@ import pytest
 from dgm.config import Settings
 from dgm.errors import ProviderRefuses, UserError
 from dgm.models.choose import names_by_role, open_model, open_models
+from dgm.models.providers import PROVIDERS
 from dgm.offline import OfflineModel
 from tests.unit.models.recording_server import recording, said
 
@@ -84,9 +85,7 @@ def test_unknown_name_is_refused_with_what_was_meant(typed, meant):
 def test_name_like_no_other_lists_the_forms():
     line = refused("zzz")
     assert "did you mean" not in line
-    assert (
-        "openai/…, anthropic/…, openai-compatible/…, azure/…, bedrock/…, vertex/…, offline, recorded" in line
-    )
+    assert f"there are: {', '.join(f'{name}/…' for name in PROVIDERS)}, offline, recorded, auto" in line
 
 
 def test_auto_opens_nothing():
