@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 1
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-docker test-all test-agents wheel-check docs perf policy-tables example pictures clean
+.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents wheel-check docs perf policy-tables example pictures clean
 
 setup: $(READY)
 
@@ -41,10 +41,15 @@ check: $(READY)
 
 # Tests start the program hundreds of times: what is compiled is kept, whatever the shell says. The longest modules
 # come first by their folders' names (docker, e2e), so that no process ends alone.
-test test-docker test-all test-agents: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-docker test-all test-agents: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY) sandbox
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes and not agents"
+
+# For a look after each change: tests that start no process and are not marked slow, within a minute on two cores.
+# A test that starts one fails here until it is marked starts_processes (tests/fast.py).
+test-fast: $(READY)
+	$(BIN)/pytest --fast -q -n 2 --dist worksteal --durations 5 tests/unit tests/property
 
 # Tests that need an engine are nowhere else (tests/unit/test_folders.py); the longest come first.
 ENGINE_TESTS := tests/e2e tests/docker

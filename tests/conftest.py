@@ -1,7 +1,19 @@
 """What holds for all tests."""
 
+import pytest
 from hypothesis import settings
+
+from tests.fast import NoProcesses
 
 # A busy machine holds an example up for seconds; no test here is about how long one takes.
 settings.register_profile("dgm", deadline=None)
 settings.load_profile("dgm")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="only unit and property tests that start no process")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--fast"):
+        config.pluginmanager.register(NoProcesses(), "no-processes")

@@ -62,6 +62,7 @@ def told(path, written):
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CHECKS)
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -135,6 +136,7 @@ def accept(protocol, whole):
     assert wire.stop(mended) == reply.stop
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(SPOILED)
 def test_any_whole_answer_is_one_or_none(drawn):
@@ -154,6 +156,7 @@ def read_stream(protocol, events):
     return reader.whole()
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(spoiled(CHUNKS))
 def test_any_stream_of_completions_is_an_answer_or_none(chunks):
@@ -161,6 +164,7 @@ def test_any_stream_of_completions_is_an_answer_or_none(chunks):
         accept(WireProtocol.CHAT, read_stream(WireProtocol.CHAT, chunks if isinstance(chunks, list) else []))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from([WireProtocol.RESPONSES, WireProtocol.MESSAGES]).flatmap(

@@ -171,6 +171,7 @@ def test_a_search_ends_only_when_nothing_is_left_to_spend_or_to_try(name, world,
     assert not room_for_evaluation(tree) or (not world.running and min(tree.tried_count) == len(tree.tasks))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY_POLICY)
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32), workers=st.sampled_from([1, 2, 20]))
@@ -182,6 +183,7 @@ def test_a_seed_that_solves_nothing_still_expands(name, seed, workers):
     assert (len(world.log.tree.agents) > 1) is (name not in STARVING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY_POLICY)
 @pytest.mark.parametrize("rate", [0.0, 0.5])
 def test_a_seed_with_more_tasks_than_the_budget_has_evaluations_still_expands(name, rate):

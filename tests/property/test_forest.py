@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Iterator, Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -162,6 +163,7 @@ def take(step: tuple[str, int, bool], kin: Kin, forest: Forest, naive: Naive) ->
         forest.swapped(kin)
 
 
+@pytest.mark.slow
 @given(st.lists(numbers, max_size=30), steps)
 @settings(max_examples=200, deadline=None)
 def test_every_line_is_what_a_naive_listing_has_there(

@@ -32,6 +32,7 @@ def trees(draw):
     return parents, evidence
 
 
+@pytest.mark.slow
 @given(trees(), st.floats(0.1, 1.0), st.floats(0.02, 0.6), st.floats(5e-4, 0.03))
 @settings(max_examples=100, deadline=None)
 def test_passes_and_likelihood_are_exact_on_any_tree(tree, rho, q, drift):
@@ -111,6 +112,7 @@ class Life:
             self.log.add(AgentBorn(number, child, what.parents, f"c{child}", "self-edit", ""))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.sampled_from([1, 3, 12]))
 @settings(max_examples=25, deadline=None)
 def test_a_replay_decides_the_same_whenever_it_is_asked(seed, workers):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,8 @@ from dgm.archive.merging import Clash, three_way, unsettled
 from dgm.archive.repository import tree_id
 from dgm.archive.snapshots import FILE, LINK, PROGRAM
 from dgm.domain import Entry, Snapshot
+
+pytestmark = pytest.mark.starts_processes
 
 NAMES = ["a", "a/b", "b/c.py", "b/d", "not utf-8 \udcff", "e"]
 entries = st.builds(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def agree(outline: Members, tree: Tree) -> None:
         assert outline.clade(agent.id) == tree.clade(agent.id)
 
 
+@pytest.mark.slow
 @given(histories(), st.lists(st.sampled_from(Verdict), max_size=4))
 @settings(max_examples=40, deadline=None)
 def test_an_outline_is_the_tree(events: list[Event], verdicts: list[Verdict]) -> None:
@@ -71,6 +73,7 @@ def test_an_outline_is_the_tree(events: list[Event], verdicts: list[Verdict]) ->
     assert list(outline.in_flight) == list(tree.pending)
 
 
+@pytest.mark.slow
 @given(histories(), st.integers(1, 30))
 @settings(max_examples=40, deadline=None)
 def test_a_tree_folded_in_two_goes_has_the_clades_of_one_that_grew(events: list[Event], cut: int) -> None:

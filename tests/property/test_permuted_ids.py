@@ -136,6 +136,7 @@ def compare(name, parents, order, begun):
     return {kind for kind, _ in before}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(EVERY_POLICY) - BY_BETA))
 @settings(max_examples=5, deadline=None)
 @given(family=births())
@@ -150,6 +151,7 @@ def test_who_is_evaluated_next_does_not_hang_on_ids(name, family):
     assert compare(name, *family, True) == {"Evaluate"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hgm", pytest.param("hgm-published", marks=pytest.mark.minutes)])
 @pytest.mark.parametrize(("begun", "kind"), [(False, "Expand"), (True, "Evaluate")])
 def test_draws_from_posteriors_do_not_hang_on_ids(name, begun, kind):

@@ -1,10 +1,13 @@
 """Laws of worlds: answers depend on what is asked for, never on what was asked before."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.simulate.families import FAMILIES
 from dgm.simulate.world import open_world
+
+pytestmark = pytest.mark.slow
 
 families = st.sampled_from(sorted(FAMILIES))
 seeds = st.integers(0, 5)

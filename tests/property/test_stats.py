@@ -3,6 +3,7 @@
 from array import array
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def test_without_a_difference_the_test_seldom_rejects(tasks: int, either: float)
     assert mcnemar_power(tasks, either, either) <= 0.05 + 1e-9
 
 
+@pytest.mark.slow
 @LAWS
 @given(st.lists(TALLIES, min_size=2, max_size=8).filter(lambda tallies: any(one.n for one in tallies)))
 def test_the_corrected_rate_is_a_rate_and_ignores_order(tallies: list[Tally]) -> None:
@@ -55,6 +57,7 @@ def test_the_corrected_rate_is_a_rate_and_ignores_order(tallies: list[Tally]) ->
     assert abs(best_of_many(chosen, tallies[::-1]) - corrected) < 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.builds(Tally, st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=20))
 def test_the_best_belief_is_the_one_that_a_plain_search_finds(tallies: list[Tally]) -> None:

@@ -3,6 +3,7 @@
 import ast
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ def rearrange(node: ast.AST, choose: random.Random) -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.sampled_from(FILES), st.integers(0, 2**32))
 def test_any_real_change_of_the_seed_changes_its_key(path, seed):
@@ -114,6 +116,7 @@ class Redressed(ast.NodeTransformer):
         return node
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(FILES), st.integers(0, 2**32))
 def test_comments_layout_docstrings_and_annotations_do_not_change_it(path, seed):

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import networkx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -155,6 +156,7 @@ def state(tree: Tree) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @given(histories(), st.data())
 @settings(max_examples=60, deadline=None)
 def test_fold_of_a_prefix_then_the_rest_is_the_fold_of_all(events: list[Event], data: st.DataObject) -> None:
@@ -165,6 +167,7 @@ def test_fold_of_a_prefix_then_the_rest_is_the_fold_of_all(events: list[Event], 
     assert state(tree) == state(applied(events))
 
 
+@pytest.mark.slow
 @given(histories())
 @settings(max_examples=60, deadline=None)
 def test_clade_is_the_sum_over_the_descendants_that_networkx_finds(events: list[Event]) -> None:
@@ -176,6 +179,7 @@ def test_clade_is_the_sum_over_the_descendants_that_networkx_finds(events: list[
         assert set(tree.ancestors(agent.id)) == networkx.ancestors(graph, agent.id)
 
 
+@pytest.mark.slow
 @given(histories())
 @settings(max_examples=60, deadline=None)
 def test_clade_of_the_seed_is_everything(events: list[Event]) -> None:
@@ -187,6 +191,7 @@ def test_clade_of_the_seed_is_everything(events: list[Event]) -> None:
     assert tree.clade(AgentId(0)).resolved == resolved
 
 
+@pytest.mark.slow
 @given(histories())
 @settings(max_examples=60, deadline=None)
 def test_the_balance_of_flips_is_what_a_count_over_all_tasks_gives(events: list[Event]) -> None:
@@ -195,6 +200,7 @@ def test_the_balance_of_flips_is_what_a_count_over_all_tasks_gives(events: list[
     assert list(tree.flips.balance) == (counted if tree.flips.counts else [0] * len(tree.agents))
 
 
+@pytest.mark.slow
 @given(histories())
 @settings(max_examples=40, deadline=None)
 def test_reading_never_writes(events: list[Event]) -> None:
@@ -212,6 +218,7 @@ def test_reading_never_writes(events: list[Event]) -> None:
     assert state(tree) == before
 
 
+@pytest.mark.slow
 @given(histories(), st.data())
 @settings(max_examples=40, deadline=None)
 def test_stored_events_come_back_and_fold_the_fast_way_to_the_same(

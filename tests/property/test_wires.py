@@ -162,6 +162,7 @@ def parsed_or_refused(wire, body):
         return error["error"]["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.path)
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())

@@ -18,6 +18,8 @@ from dgm.worker.allowance import Allowance
 from dgm.worker.workbench import SandboxWorkbench
 from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, gateway
 
+pytestmark = pytest.mark.slow
+
 SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
 JOB = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/agent", 300.0)
 

@@ -90,6 +90,7 @@ def test_nesting_up_to_the_limit_and_whole_pairs_are_fine():
     assert read_object('{"a": "\\ud83d\\ude00"}', ["a"]) == {"a": "\U0001f600"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

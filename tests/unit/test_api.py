@@ -42,6 +42,7 @@ class Particular(Plain):
         super().__init__()
 
 
+@pytest.mark.starts_processes
 def test_the_package_imports_nothing_of_itself():
     code = "import sys, dgm; print([name for name in sys.modules if name.startswith('dgm.')], 'typing' in sys.modules)"
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
@@ -50,6 +51,7 @@ def test_the_package_imports_nothing_of_itself():
     assert {"evolve", "evolve_async", "open", "Budget", "replay"} <= set(dir(dgm))
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("words", "said"),
     [

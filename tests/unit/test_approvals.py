@@ -31,6 +31,8 @@ from tests.unit.approving import (
 )
 from tests.unit.worlds import TASKS
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def run(tmp_path):

@@ -12,6 +12,8 @@ from dgm.domain import SEED, ActionId, Born, Entry, Evaluate, TaskId
 from dgm.errors import Infrastructure, UserError
 from tests.unit.mounts import mounted, read_only
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

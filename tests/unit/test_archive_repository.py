@@ -33,6 +33,7 @@ def repository(tmp_path: Path) -> AgentRepository:
     return AgentRepository.create(tmp_path / "agents.git")
 
 
+@pytest.mark.starts_processes
 def test_source_comes_back_byte_for_byte(repository: AgentRepository) -> None:
     for files in (BEFORE, AFTER, {}):
         assert repository.source(repository.commit(files, ())) == files
@@ -47,6 +48,7 @@ def test_commit_id_is_a_function_of_content_and_lineage(repository: AgentReposit
     assert repository.commit(AFTER, (seed,)) != repository.commit(AFTER, ())
 
 
+@pytest.mark.starts_processes
 def test_parents_and_names_are_kept(repository: AgentRepository) -> None:
     seed = repository.commit(BEFORE, ())
     child = repository.commit(AFTER, (seed,))
@@ -57,6 +59,7 @@ def test_parents_and_names_are_kept(repository: AgentRepository) -> None:
     assert repository.refs() == {0: seed, 1: child, 2: cross}
 
 
+@pytest.mark.starts_processes
 def test_identical_content_has_one_tree(repository: AgentRepository) -> None:
     seed = repository.commit(BEFORE, ())
     copy = repository.commit(BEFORE, (seed,))
@@ -64,6 +67,7 @@ def test_identical_content_has_one_tree(repository: AgentRepository) -> None:
     assert repository.tree_of(seed) != tree_id(AFTER)
 
 
+@pytest.mark.starts_processes
 def test_git_itself_finds_nothing_wrong(repository: AgentRepository, tmp_path: Path) -> None:
     seed = repository.commit(BEFORE, ())
     repository.name(AgentId(0), seed)
@@ -74,6 +78,7 @@ def test_git_itself_finds_nothing_wrong(repository: AgentRepository, tmp_path: P
     assert b"error" not in done.stderr + done.stdout
 
 
+@pytest.mark.starts_processes
 def test_damaged_object_is_named(repository: AgentRepository, tmp_path: Path) -> None:
     seed = repository.commit(BEFORE, ())
     tree = repository.tree_of(seed)
@@ -85,6 +90,7 @@ def test_damaged_object_is_named(repository: AgentRepository, tmp_path: Path) ->
         repository.fsck()
 
 
+@pytest.mark.starts_processes
 def test_missing_commit_is_named(repository: AgentRepository) -> None:
     with pytest.raises(ArchiveCorrupt, match="commit 0000000"):
         repository.source(CommitId("0" * 40))
@@ -112,6 +118,7 @@ def test_what_only_looks_like_one_is_kept(name: str) -> None:
     assert name in storable({name: Entry(b"")})
 
 
+@pytest.mark.starts_processes
 def test_patch_applies_with_git(tmp_path: Path) -> None:
     work = tmp_path / "work"
     write_folder(BEFORE, work)
@@ -119,6 +126,7 @@ def test_patch_applies_with_git(tmp_path: Path) -> None:
     assert from_folder(work) == AFTER
 
 
+@pytest.mark.starts_processes
 def test_patch_is_what_the_repository_shows(repository: AgentRepository) -> None:
     seed, child = repository.commit(BEFORE, ()), repository.commit(AFTER, ())
     assert repository.diff(seed, child) == patch(BEFORE, AFTER)
@@ -133,6 +141,7 @@ def test_name_that_is_file_and_folder_is_refused() -> None:
         patch({}, {"a": Entry(b""), "a/b": Entry(b"")})
 
 
+@pytest.mark.starts_processes
 def test_configuration_of_user_and_environment_changes_no_patch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +162,7 @@ def test_configuration_of_user_and_environment_changes_no_patch(
     assert not marker.exists()
 
 
+@pytest.mark.starts_processes
 def test_hooks_in_the_repository_do_not_run(repository: AgentRepository, tmp_path: Path) -> None:
     hooks = tmp_path / "agents.git" / "hooks"
     hooks.mkdir()
@@ -166,6 +176,7 @@ def test_hooks_in_the_repository_do_not_run(repository: AgentRepository, tmp_pat
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.starts_processes
 def test_left_overs_of_a_killed_writer_do_no_harm(repository: AgentRepository, tmp_path: Path) -> None:
     seed = repository.commit(BEFORE, ())
     repository.name(AgentId(0), seed)
@@ -175,6 +186,7 @@ def test_left_overs_of_a_killed_writer_do_no_harm(repository: AgentRepository, t
     assert repository.refs() == {0: seed}
 
 
+@pytest.mark.starts_processes
 def test_gitpython_opens_it_for_histories(repository: AgentRepository) -> None:
     seed = repository.commit(BEFORE, ())
     child = repository.commit(AFTER, (seed,))
@@ -183,6 +195,7 @@ def test_gitpython_opens_it_for_histories(repository: AgentRepository) -> None:
         assert [commit.hexsha for commit in handle.iter_commits("agents/1")] == [child, seed]
 
 
+@pytest.mark.starts_processes
 def test_repository_may_belong_to_someone_else(repository: AgentRepository, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give files away")

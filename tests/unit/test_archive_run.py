@@ -43,6 +43,8 @@ from dgm.messages import (
 )
 from dgm.publish.finding import find_run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -67,6 +69,7 @@ def expand(run: Run) -> AgentId:
     return AgentId(len(run.tree.agents) - 1)
 
 
+@pytest.mark.starts_processes
 def test_run_comes_back_as_it_was_left(run: Run, folder: Path) -> None:
     child = expand(run)
     run.append(ActionStarted(ActionId(2), Evaluate(child, TaskId("a"))))
@@ -305,6 +308,7 @@ def test_program_that_ends_waits_for_no_call_that_cannot_be_journaled_any_more(r
 # Lineages
 
 
+@pytest.mark.starts_processes
 def test_lineage_tells_each_step(run: Run) -> None:
     child = expand(run)
     steps = list(Lineage(run.tree, child).steps(run))
@@ -313,6 +317,7 @@ def test_lineage_tells_each_step(run: Run) -> None:
     assert b"+# 1\n" in steps[1].patch
 
 
+@pytest.mark.starts_processes
 def test_lineage_verifies_against_refs_and_commits(run: Run) -> None:
     child, other = expand(run), expand(run)
     lineage = Lineage(run.tree, child)
@@ -322,6 +327,7 @@ def test_lineage_verifies_against_refs_and_commits(run: Run) -> None:
         lineage.verify(run)
 
 
+@pytest.mark.starts_processes
 def test_lineage_with_a_commit_of_other_parents_is_refused(run: Run) -> None:
     orphan = run.repository.commit({"agent.toml": Entry(b"other")}, ())
     run.append(run.birth(Born((SEED,), "op", orphan, "not really"), ActionId(1)))

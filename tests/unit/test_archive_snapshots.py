@@ -115,6 +115,7 @@ def test_too_many_bytes_are_the_agents_fault() -> None:
     assert fault.value.stage == "size"
 
 
+@pytest.mark.slow
 def test_too_many_files_are_the_agents_fault() -> None:
     with pytest.raises(AgentFault, match="20000 files"):
         from_tar(tar(*((f"f{n}", b"") for n in range(MAX_FILES + 1))))

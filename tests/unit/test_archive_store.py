@@ -135,6 +135,7 @@ def test_second_writer_is_told_who_the_first_one_is(path: Path) -> None:
     EventStore.open(path, write=True).close()
 
 
+@pytest.mark.starts_processes
 def test_twenty_kills_lose_nothing_that_was_acknowledged(path: Path) -> None:
     rng = random.Random(7)
     environment = {**os.environ, "PYTHONPATH": str(Path(dgm.__file__).parents[1])}
@@ -240,6 +241,7 @@ def test_header_tells_what_the_file_is(filled: Path) -> None:
     assert filled.read_bytes()[68:72] == APPLICATION_ID.to_bytes(4, "big") == b"dgme"
 
 
+@pytest.mark.starts_processes
 def test_read_only_folder_can_be_read_but_not_written(filled: Path) -> None:
     with read_only(filled.parent):
         with pytest.raises(UserError, match="read-only"):
@@ -248,6 +250,7 @@ def test_read_only_folder_can_be_read_but_not_written(filled: Path) -> None:
             assert len(list(store.read())) == 500
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("shared_memory", [True, False])
 def test_read_only_folder_of_a_killed_writer_shows_its_last_event(
     filled: Path, tmp_path: Path, shared_memory: bool
@@ -262,6 +265,7 @@ def test_read_only_folder_of_a_killed_writer_shows_its_last_event(
         assert [item.seq for item in reader.read(499)] == [500, 501]
 
 
+@pytest.mark.starts_processes
 def test_full_disk_writes_nothing_half_and_the_event_can_be_appended_later(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -41,6 +41,7 @@ def asked(run, *answers):  # noqa: F811
     return asyncio.run(Search(foreman, Answers(*answers), FakeWorker(run), settings).go())
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
@@ -61,6 +62,7 @@ def test_nonsense_is_one_line_and_nothing_is_written_down(run, answer, said):  #
     assert not events(run, ActionStarted)
 
 
+@pytest.mark.starts_processes
 def test_a_task_is_not_evaluated_twice_as_if_for_the_first_time(run):  # noqa: F811
     with pytest.raises(ExceptionGroup) as raised:
         asked(run, *[Evaluate(AgentId(0), TASKS[0])] * 2)
@@ -68,6 +70,7 @@ def test_a_task_is_not_evaluated_twice_as_if_for_the_first_time(run):  # noqa: F
     assert len(events(run, ActionStarted)) == 1
 
 
+@pytest.mark.starts_processes
 def test_a_policy_that_names_nothing_is_said_to(run):  # noqa: F811
     over = asked(run, None)
     assert (over.reason, over.message) == (Reason.NOTHING_LEFT, "the policy odd names nothing more to do")

@@ -194,6 +194,7 @@ def simulated(arms, steps, seed):
     return chosen
 
 
+@pytest.mark.slow
 def test_equal_arms_stay_near_uniform():
     """Seeds 0 to 4, 120 choices among 3 arms each: together no arm below a fifth (each 1/3 in the mean).
 
@@ -210,6 +211,7 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(EVENTS, st.integers(0, 2**32), st.sets(st.integers(0, 12)))
 def test_a_choice_is_a_function_of_the_log_and_the_stream(history, seed, asked):

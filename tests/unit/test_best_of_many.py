@@ -25,6 +25,7 @@ def biases(shape: tuple[float, float], agents: int, tasks: int, seed: int) -> tu
 
 
 # Over seeds 100 to 112 (52 cells) the corrected bias was at most 24 % of the naive one, half the time below 7 %.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "agents", "tasks"), [((3, 3), 100, 5), ((2, 8), 31, 20), ((60, 40), 31, 20), ((10, 10), 31, 20)]
 )
@@ -46,6 +47,7 @@ def test_much_evidence_is_believed() -> None:
     assert best_of_many(tallies[0], tallies) == pytest.approx(0.8, abs=0.002)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_agents_give_one_sharp_prior() -> None:
     # Beta(3, 7) with 10 tasks each: the posterior mean of 9 in 10 is (3 + 9) / 20.
     rng = np.random.default_rng(5)
@@ -53,6 +55,7 @@ def test_a_hundred_thousand_agents_give_one_sharp_prior() -> None:
     assert best_of_many(Tally(9, 1), [Tally(r, 10 - r) for r in solved]) == pytest.approx(0.6, abs=0.01)
 
 
+@pytest.mark.slow
 def test_the_grid_gives_the_integral() -> None:
     """Against a plain sum over a fine grid of the same posterior, written out with log-gammas."""
     tallies = [Tally(7, 3), Tally(2, 8), Tally(4, 6), Tally(0, 2)]

@@ -19,6 +19,8 @@ from dgm.worker.workbench import SandboxWorkbench
 from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, ask, client, gateway
 from tests.unit.test_diagnose import FAILED, ISSUE, SEED, brief
 
+pytestmark = pytest.mark.starts_processes
+
 CALL = Usage(1, 95, 5)
 LONG = Usage(1, 95, 4000)
 """0.04 USD, where the call might have cost 0.08."""

@@ -13,6 +13,7 @@ from dgm.errors import ArchiveBusy, Infrastructure, UserError
 from tests.unit.on_a_terminal import shown_on_a_terminal
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("line", ["+" + "word " * 40 + "the_end", "+" + "x" * 200 + "the_end"])
 def test_the_end_of_a_long_line_of_a_patch_is_shown_on_a_narrow_terminal(line):
     code = f"from dgm.cli.output import show_patch; show_patch({line.encode()!r} + b'\\x1b[31m')"
@@ -42,6 +43,7 @@ def test_complaints_are_one_line_with_a_code(error, code, capsys):
     assert "Traceback" not in said
 
 
+@pytest.mark.starts_processes
 def test_help_names_every_command_and_imports_next_to_nothing():
     assert all(f"  {name} " in help_text() for name in COMMANDS)
     code = "import sys; from dgm.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
@@ -50,6 +52,7 @@ def test_help_names_every_command_and_imports_next_to_nothing():
     assert done.stdout.splitlines()[-1] == "False False False"
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_a_help_of_its_own(name):
     done = subprocess.run(

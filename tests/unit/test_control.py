@@ -23,6 +23,8 @@ from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from tests.unit.paid_run import small
 
+pytestmark = pytest.mark.starts_processes
+
 TASKS = tuple(TaskId(f"held-{n}") for n in range(4))
 SOLVED_BY = {"held-0": 0, "held-1": 2, "held-2": 4, "held-3": 99}
 """Number of the seed's attempt that solves each task."""

@@ -72,6 +72,7 @@ def test_where_nothing_conflicts_and_the_check_passes_no_agent_works():
     )
 
 
+@pytest.mark.starts_processes
 def test_a_merge_that_does_not_pass_its_check_goes_to_the_first_parent():
     bench = Bench(Completed(1, b"Traceback\nNameError: name 'cut' is not defined\n"))
     proposal = crossed(bench, MORE_STEPS, MORE_OUTPUT)
@@ -84,6 +85,7 @@ def test_a_merge_that_does_not_pass_its_check_goes_to_the_first_parent():
     assert (proposal.source, proposal.rationale, proposal.log) == (both, "both limits are higher", b"log")
 
 
+@pytest.mark.starts_processes
 def test_a_check_that_does_not_end_is_told_as_that():
     bench = Bench(Completed(124, b"", timed_out=True))
     crossed(bench, MORE_STEPS, MORE_OUTPUT)
@@ -94,6 +96,7 @@ def settled(workspace):
     return {**workspace, "agent/loop.py": MANY_STEPS["agent/loop.py"]}
 
 
+@pytest.mark.starts_processes
 def test_what_conflicts_goes_to_the_first_parent_with_markers_and_both_changes():
     bench = Bench(edit=settled)
     proposal = crossed(bench, MORE_STEPS, MANY_STEPS)
@@ -118,6 +121,7 @@ def test_what_conflicts_goes_to_the_first_parent_with_markers_and_both_changes()
     assert proposal.source["agent/loop.py"] == MANY_STEPS["agent/loop.py"]
 
 
+@pytest.mark.starts_processes
 def test_evidence_of_the_first_parent_comes_with_the_changes():
     bench = Bench(edit=settled)
     operator = Crossover(Making("python", 60.0, Prompts(shipped())))
@@ -130,12 +134,14 @@ def test_evidence_of_the_first_parent_comes_with_the_changes():
     assert "first one: nothing is said" in job.problem
 
 
+@pytest.mark.starts_processes
 def test_a_place_that_is_left_in_conflict_is_no_child():
     with pytest.raises(AgentFault, match=r"places in conflict were left: agent/loop\.py") as fault:
         crossed(Bench(), MORE_STEPS, MANY_STEPS)
     assert fault.value.stage == "conflict"
 
 
+@pytest.mark.starts_processes
 def test_a_file_that_the_agent_removed_has_no_conflict_left():
     proposal = crossed(
         Bench(edit=lambda files: {path: files[path] for path in files if "loop" not in path}),
@@ -145,6 +151,7 @@ def test_a_file_that_the_agent_removed_has_no_conflict_left():
     assert "agent/loop.py" not in proposal.source
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("first", "second", "told"),
     [
@@ -168,6 +175,7 @@ def test_what_has_no_markers_is_told_too(first, second, told):
     assert proposal.source == {**SEED, **first}
 
 
+@pytest.mark.starts_processes
 def test_what_one_removed_and_the_other_changed_is_told():
     without = {path: entry for path, entry in SEED.items() if path != "agent/loop.py"}
     bench = Bench()

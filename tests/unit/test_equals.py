@@ -81,6 +81,7 @@ def searches():
     return [Searched(("hgm", "lineage")[seed % 2], seed) for seed in range(100)]
 
 
+@pytest.mark.slow
 def test_equals_are_called_better_in_at_most_5_percent_and_sampling_error(searches) -> None:
     better = sum(is_better(one.compared(one.best)) for one in searches)
     assert better <= AT_MOST
@@ -99,6 +100,7 @@ def test_all_agents_of_these_worlds_are_equal(searches) -> None:
         assert len(one.holdout) == HOLDOUT
 
 
+@pytest.mark.slow
 def test_whoever_is_chosen_on_the_tasks_that_judge_it_is_called_better_too_often(searches) -> None:
     """What keeping the holdout apart prevents; and that the bound above can be crossed."""
 
@@ -108,6 +110,7 @@ def test_whoever_is_chosen_on_the_tasks_that_judge_it_is_called_better_too_often
     assert sum(is_better(one.compared(luckiest(one))) for one in searches) > AT_MOST
 
 
+@pytest.mark.slow
 def test_true_gains_are_called_better() -> None:
     found = [Searched("hgm", seed, step_mean=1.0, step_sd=0.1) for seed in range(20)]
     assert sum(is_better(one.compared(one.best)) for one in found) > 15

@@ -27,6 +27,8 @@ from dgm.meta.entries import ENTRIES
 from dgm.protocols import Needs
 from dgm.search.evidence_choice import EACH, choose_evidence
 
+pytestmark = pytest.mark.slow
+
 TASKS = tuple(TaskId(f"task-{n:02}") for n in range(12))
 YES, NO = Verdict.RESOLVED, Verdict.UNRESOLVED
 

@@ -34,6 +34,8 @@ from dgm.protocols import Proposal, SandboxSpec
 from dgm.search.foreman import Foreman
 from dgm.worker.worker import Worker
 
+pytestmark = pytest.mark.starts_processes
+
 TOML = Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')
 TASKS = tuple(TaskId(f"task-{n}") for n in range(4))
 

@@ -9,6 +9,8 @@ from dgm.show.status import status_lines
 from dgm.simulate.recorded import open_recording, record
 from dgm.simulate.trial import Trial
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def run_of(tmp_path):

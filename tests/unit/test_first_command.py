@@ -48,6 +48,7 @@ def program(monkeypatch, tmp_path):
         sys.modules.pop(name, None)
 
 
+@pytest.mark.starts_processes
 def test_what_is_missing_is_performed_as_it_is_proposed(program, tmp_path):
     kept = {
         "command": FIRST,

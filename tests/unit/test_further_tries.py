@@ -15,6 +15,8 @@ from dgm.protocols import Completed, Grade, SandboxSpec
 from dgm.search.orders import EvaluateOrder
 from dgm.worker.worker import Worker
 
+pytestmark = pytest.mark.starts_processes
+
 SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
 START = {"a.py": Entry(b"0\n")}
 TASK = TaskId("t")

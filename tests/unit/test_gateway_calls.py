@@ -11,6 +11,8 @@ from dgm.gateway.lease import CallLimits
 from dgm.messages import CallKey, Message, Reply, RequestRefused, Role
 from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
 
+pytestmark = pytest.mark.slow
+
 
 def run(scenario):
     return asyncio.run(asyncio.wait_for(scenario, 300))

@@ -15,6 +15,8 @@ import pytest
 from dgm.gateway import launcher
 from tests.unit.gateway_bench import ACTION, Script, gateway
 
+pytestmark = pytest.mark.starts_processes
+
 SEED = Path(__file__).parents[2] / "archive" / "seed"
 
 

@@ -10,6 +10,8 @@ from dgm.gateway.lease import CallLimits
 from dgm.messages import Native, Reply, RequestRefused, Stop, ToolCall
 from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, ask, chat, client, gateway
 
+pytestmark = pytest.mark.slow
+
 
 def run(scenario):
     return asyncio.run(asyncio.wait_for(scenario, 60))

@@ -219,6 +219,7 @@ def test_thinking_is_told_to_whoever_asked_for_it(thinking, told):
     assert [block.thinking for block in answer.content if block.type == "thinking"] == told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", [SAID, CALLED, CUT, SILENT])
 def test_stream_tells_what_the_plain_answer_tells(reply):
     async def talk(vendor):

@@ -162,6 +162,7 @@ def test_what_is_not_carried_is_refused_in_clear_words(name):
     assert words in str(caught.value)
 
 
+@pytest.mark.slow
 def test_vendors_client_reads_an_answer():
     async def talk(vendor):
         return await vendor.responses.create(
@@ -185,6 +186,7 @@ def test_vendors_client_reads_an_answer():
     )
 
 
+@pytest.mark.slow
 def test_vendors_helper_reads_a_stream():
     async def talk(vendor):
         async with vendor.responses.stream(model="default", input="go", tools=[TOOL]) as stream:

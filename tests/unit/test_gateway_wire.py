@@ -11,6 +11,8 @@ from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import Message, Reply, Role, Stop, ToolCall
 from tests.unit.gateway_bench import ACTION, Script, chat, client, gateway
 
+pytestmark = pytest.mark.slow
+
 TOOL = {
     "type": "function",
     "function": {

@@ -114,6 +114,7 @@ def search(run, worker, goals, **settings):
     return asyncio.run(made.go())
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_search_ends_when_the_lower_bound_reaches_the_score(run, workers):
     start(run, 100, score=0.4)
@@ -129,6 +130,7 @@ def test_a_search_ends_when_the_lower_bound_reaches_the_score(run, workers):
     assert run.tree.evaluations < 100
 
 
+@pytest.mark.starts_processes
 def test_a_search_ends_when_nothing_better_was_recommended_for_long(run):
     start(run, 100, patience=12)
     over = search(run, FakeWorker(run, verdicts=[Verdict.UNRESOLVED] * 100), open_goals(run), workers=1)
@@ -138,6 +140,7 @@ def test_a_search_ends_when_nothing_better_was_recommended_for_long(run):
     assert run.tree.stop_reason == "no better agent"
 
 
+@pytest.mark.starts_processes
 def test_a_resumed_search_counts_on_and_takes_a_longer_patience(run):
     start(run, 100, patience=12)
     worker = FakeWorker(run, verdicts=[Verdict.UNRESOLVED] * 100)

@@ -164,6 +164,7 @@ def test_mistake_of_ours_is_not_retried():
     assert len(bench.script.at) == 1
 
 
+@pytest.mark.slow
 def test_no_number_of_tries_is_too_many_to_compute_a_wait():
     bench = Bench(*(answer(500) for _ in range(1100)), tries=2000)
     assert text_of(bench.ask()) == "Here."
@@ -235,6 +236,7 @@ def test_closing_closes_the_connection():
     assert bench.script.closed
 
 
+@pytest.mark.starts_processes
 def test_no_vendors_package_is_imported_before_it_is_needed():
     program = (
         "import sys, dgm.models.hosted, dgm.models.throttle, dgm.models.keys, dgm.wires\n"

@@ -3,6 +3,8 @@
 import json
 import unicodedata
 
+import pytest
+
 from dgm.analysis.summary import run_summary
 from dgm.archive.run import Run
 from dgm.domain import AgentId
@@ -10,9 +12,12 @@ from dgm.evaluation.exam import FOLDER, compare
 from dgm.publish.verifying import verify
 from tests.unit.hostile_run import KINDS, TASKS, hostile, hostile_folder
 
+pytestmark = pytest.mark.starts_processes
+
 __all__ = ["hostile_folder"]
 
 
+@pytest.mark.starts_processes
 def test_it_opens_and_holds_every_kind_of_text(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
         assert len(run.tree.agents) == len(KINDS) + 2
@@ -24,6 +29,7 @@ def test_it_opens_and_holds_every_kind_of_text(hostile_folder) -> None:
         assert json.loads(json.dumps(run_summary(run)))["agents"] == len(run.tree.agents)
 
 
+@pytest.mark.starts_processes
 def test_its_sources_and_traces_are_whole(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
         assert run.source(AgentId(3))["link"].data == b"/etc/passwd"

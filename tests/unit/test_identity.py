@@ -40,6 +40,7 @@ def test_graphs_carry_it(run, tmp_path):
     assert 'graph [run="one", policy="hgm", seed="7"];' in (tmp_path / "t.dot").read_text()
 
 
+@pytest.mark.starts_processes
 def test_a_repository_describes_itself(run, tmp_path):
     write_repository(run, tmp_path / "clone")
     said = (tmp_path / "clone" / ".git" / "description").read_text()

@@ -18,6 +18,8 @@ from dgm.protocols import Brief, Completed, Member, Needs
 from tests.unit.test_crossover import FITS, MANY_STEPS, MORE_OUTPUT, MORE_STEPS
 from tests.unit.test_self_edit import FACTS
 
+pytestmark = pytest.mark.slow
+
 SEED = seed_source(None)
 SOLVED = Tally(5, 4)
 BROKEN = Completed(1, b"Traceback\nNameError: name 'cut' is not defined\n")

@@ -18,6 +18,8 @@ from dgm.protocols import Completed
 from dgm.sandboxes.comparison import patch_of
 from dgm.worker.leaving import committed, fitting, left_out_note, read_large
 
+pytestmark = pytest.mark.starts_processes
+
 BEFORE = {
     ".gitignore": Entry(b"*.log\n/build/\nkept/*\n!kept/this\n"),
     "pkg/.gitignore": Entry(b"generated.py\n"),

@@ -29,6 +29,7 @@ made.run.close()
 """
 
 
+@pytest.mark.starts_processes
 def test_a_run_is_streamed_while_it_is_written(tmp_path: Path) -> None:
     words = [sys.executable, "-c", WRITER, str(tmp_path / "live")]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
@@ -51,6 +52,7 @@ def test_a_stream_of_a_run_that_nobody_writes_ends(tmp_path: Path) -> None:
         assert list(stream(run)) == []
 
 
+@pytest.mark.starts_processes
 def test_checkout_gives_the_source_and_never_mixes_it_with_anything(tmp_path: Path) -> None:
     made = small(tmp_path / "paid")
     with made.run as run:
@@ -60,6 +62,7 @@ def test_checkout_gives_the_source_and_never_mixes_it_with_anything(tmp_path: Pa
             run.checkout(AgentId(0), tmp_path / "new" / "agent")
 
 
+@pytest.mark.starts_processes
 def test_a_run_is_opened_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with small(Path("paid")).run as run:

@@ -15,6 +15,8 @@ from dgm.search.foreman import Foreman
 from dgm.worker.worker import Worker
 from tests.unit.gateway_bench import MemoryJournal, gateway
 
+pytestmark = pytest.mark.starts_processes
+
 
 def source(steps):
     code = f"def work(job, model):\n    for step in range({steps}):\n        model.ask(job, step)\n"

@@ -229,6 +229,7 @@ def test_a_first_child_is_asked_for_no_more_than_there_is():
     assert folded(log).outlook(log.tree).urgent is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("budget", "first"), [(40, 1), (80, 2), (None, 20)])
 def test_a_small_budget_has_few_first_children(budget, first):
     log = Log(Budget(evaluations=budget), MANY)

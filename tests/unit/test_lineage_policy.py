@@ -352,6 +352,7 @@ def test_a_tree_that_was_not_observed_is_refused():
         named("lineage").next(log.tree, Random(0))
 
 
+@pytest.mark.slow
 def test_unknown_tasks_of_a_later_session_are_average():
     log = Log(tasks=(TaskId("a"), TaskId("b")))
     log.born()

@@ -80,6 +80,7 @@ def needed(broken):
     return next(more for more in range(-20, 20) if handed_out(broken, more))
 
 
+@pytest.mark.slow
 def test_the_more_first_children_fail_the_sooner_the_seed_is_left():
     assert needed(0) >= needed(5) > needed(6) > needed(8) == needed(10)
 
@@ -101,6 +102,7 @@ def needed_after(generations, broken=0):
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_the_seed_is_left_sooner_for_a_later_generation(monkeypatch):
     second, fourth, sixth, eighth = (needed_after(generations) for generations in (2, 4, 6, 8))
     assert second > 0 > sixth

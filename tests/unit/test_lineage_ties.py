@@ -43,6 +43,7 @@ def test_who_leads_by_rounding_alone_does_not_lead(values, first):
     assert leader(np.array(values)) == first
 
 
+@pytest.mark.starts_processes
 def test_other_instructions_lead_to_the_same_search():
     def searched(extra):
         words = [sys.executable, "-W", "ignore", "-c", SEARCH, json.dumps(TRIALS)]

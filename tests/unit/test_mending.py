@@ -30,6 +30,8 @@ from dgm.search.mending import change, graded_after_refusals
 from dgm.search.run_settings import by_settings, now_at, settings_of
 from tests.unit.paid_run import TASKS, PaidRun
 
+pytestmark = pytest.mark.slow
+
 ANSWERED, REFUSED = "", "invalid_request"
 
 

@@ -24,6 +24,7 @@ def clashes(merged) -> dict[str, Clash]:
     return {conflict.path: conflict.clash for conflict in merged.conflicts}
 
 
+@pytest.mark.starts_processes
 def test_changes_far_from_each_other_are_both_kept():
     ours, theirs = TEXT.replace(b"line 2\n", b"two\n"), TEXT.replace(b"line 18\n", b"")
     merged = three_way(file(TEXT), file(ours), file(theirs))
@@ -37,6 +38,7 @@ def test_the_same_change_on_both_sides_is_no_conflict():
     assert (merged.files, merged.conflicts) == (changed, ())
 
 
+@pytest.mark.starts_processes
 def test_a_conflict_shows_all_three_between_markers():
     merged = three_way(file(b"a\nb\nc\n"), file(b"a\nx\nc\n"), file(b"a\ny\nc\n"))
     assert merged.files[PATH].data == (
@@ -45,6 +47,7 @@ def test_a_conflict_shows_all_three_between_markers():
     assert [(c.path, c.clash, c.places) for c in merged.conflicts] == [(PATH, Clash.LINES, 1)]
 
 
+@pytest.mark.starts_processes
 def test_every_place_of_a_conflict_is_counted():
     base = b"".join(b"%d\n" % n for n in range(1000))
     ours = base.replace(b"5\n", b"5 ours\n")
@@ -58,6 +61,7 @@ def test_every_place_of_a_conflict_is_counted():
     assert most.places == 127
 
 
+@pytest.mark.starts_processes
 def test_a_file_that_both_added_is_merged_from_nothing():
     merged = three_way({}, file(b"same\n"), file(b"other\n"))
     assert clashes(merged) == {PATH: Clash.LINES}
@@ -131,6 +135,7 @@ def test_a_file_that_became_a_folder_is_settled_where_the_other_left_it_alone():
     assert (merged.files, clashes(merged)) == ({"a": Entry(b"changed")}, {"a": Clash.FOLDER})
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     "name", ["--help", "not utf-8 \udcff\udcfe", "line\nbreak \x1b[31m", "a b/'\"$(id)", ".gitattributes"]
 )
@@ -143,6 +148,7 @@ def test_strange_names_are_names_only(name):
     assert (merged.files, merged.conflicts) == ({name: Entry(b"A\nb\nc\nd\nE\n")}, ())
 
 
+@pytest.mark.starts_processes
 def test_attributes_and_drivers_of_a_tree_or_of_the_user_take_no_effect(tmp_path, monkeypatch):
     # A repository around the scratch folder, whose configuration asks for another style of conflicts.
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
@@ -157,6 +163,7 @@ def test_attributes_and_drivers_of_a_tree_or_of_the_user_take_no_effect(tmp_path
     assert b"||||||| ancestor\na\n" in merged.files[PATH].data
 
 
+@pytest.mark.starts_processes
 def test_markers_are_longer_where_a_file_has_such_lines_already():
     looks = b"<<<<<<< first parent\n=======\n>>>>>>> second parent\n|||||||| eight\n"
     merged = three_way(file(looks + b"a\n"), file(looks + b"x\n"), file(looks + b"y\n"))
@@ -173,6 +180,7 @@ def test_markers_are_longer_where_a_file_has_such_lines_already():
     assert unsettled(merged.conflicts, settled) == []
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("left", range(4))
 def test_one_marker_left_is_found_with_any_line_ending(left):
     merged = three_way(file(b"a\r\n"), file(b"x\r\n"), file(b"y\r\n"))
@@ -184,17 +192,20 @@ def test_one_marker_left_is_found_with_any_line_ending(left):
     assert unsettled([Conflict(PATH, Clash.BINARY)], file(b"=======\n")) == []
 
 
+@pytest.mark.starts_processes
 def test_a_last_line_without_an_end_is_kept_so():
     merged = three_way(file(b"a\nb\nc\nd\ne"), file(b"A\nb\nc\nd\ne"), file(b"a\nb\nc\nd\nE"))
     assert merged.files == file(b"A\nb\nc\nd\nE")
 
 
+@pytest.mark.starts_processes
 def test_without_git_the_user_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="git is not installed"):
         three_way(file(b"a\n"), file(b"x\n"), file(b"y\n"))
 
 
+@pytest.mark.starts_processes
 def test_scratch_folders_are_removed(monkeypatch, tmp_path: Path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     three_way(file(b"a\n"), file(b"x\n"), file(b"y\n"))

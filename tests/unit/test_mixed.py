@@ -34,6 +34,7 @@ def test_tasks_of_all_parts_are_named_after_their_part(two):
     assert mixed.task(TaskId(f"two/{TASK}")).benchmark == "two"
 
 
+@pytest.mark.starts_processes
 def test_each_part_grades_and_lays_out_its_own(two):
     mixed = open_suite(two, NoEngine())
     grade = asyncio.run(mixed.grade(TaskId(f"two/{TASK}"), b"", {}))

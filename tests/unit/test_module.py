@@ -169,6 +169,7 @@ class Offline(Bench):
         return await super().work(job)
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("part", PARTS)
 def test_the_offline_model_changes_the_part_it_is_asked_to_change(part, tmp_path):
     proposal = made(Offline(tmp_path), part)

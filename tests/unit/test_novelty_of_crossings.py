@@ -18,6 +18,8 @@ from dgm.search.foreman import Foreman
 from dgm.worker.vetting import edits_before
 from tests.unit.worlds import TASKS
 
+pytestmark = pytest.mark.starts_processes
+
 SETTINGS = Settings(gates={"novelty": "similarity"}, vetting={"syntax": False})
 SEED = {"a.py": Entry(b"".join(b"def f%d(x):\n    return x + %d\n\n" % (n, n) for n in range(40)))}
 

@@ -46,6 +46,7 @@ def start(files: dict[str, str], folder: Path) -> subprocess.CompletedProcess[st
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("kind", CATALOGUE, ids=lambda kind: kind.name)
 def test_each_kind_leaves_an_agent_that_starts(kind, tmp_path):
     before = base_of(kind)
@@ -88,6 +89,7 @@ def stack(number: int, size: int = 8) -> tuple[dict[str, str], list[str]]:
     return files, names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(150))
 def test_stacked_changes_stay_valid_python(number):
     files, names = stack(number)
@@ -97,6 +99,7 @@ def test_stacked_changes_stay_valid_python(number):
             assert max(map(len, text.splitlines()), default=0) <= 130, (names, path)
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("number", range(0, 150, 10))
 def test_stacked_changes_leave_an_agent_that_starts(number, tmp_path):
     files, names = stack(number, 12)

@@ -107,6 +107,7 @@ class Scaffold:
         return [message.text for message in messages if message.role is Role.ASSISTANT]
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("number", range(6))
 def test_the_seed_gets_a_change_of_the_catalogue_within_ten_steps(number, tmp_path):
     scaffold = Scaffold(tmp_path, seed())
@@ -118,6 +119,7 @@ def test_the_seed_gets_a_change_of_the_catalogue_within_ten_steps(number, tmp_pa
     assert "Rationale: " in said[-1]
 
 
+@pytest.mark.starts_processes
 def test_children_of_one_parent_differ(tmp_path):
     results = set()
     for number in range(12):
@@ -127,6 +129,7 @@ def test_children_of_one_parent_differ(tmp_path):
     assert len(results) >= 6
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     "cut", [head(800), tail(1500), both(1200), head(20_000)], ids=["head", "tail", "both", "all"]
 )
@@ -141,6 +144,7 @@ def test_what_was_cut_is_asked_for_again(cut, tmp_path):
     } == plain.files()
 
 
+@pytest.mark.starts_processes
 def test_less_output_takes_more_steps(tmp_path):
     steps = []
     for limit in (1000, 3000, 100_000):
@@ -150,12 +154,14 @@ def test_less_output_takes_more_steps(tmp_path):
     assert steps[0] > steps[1] > steps[2]
 
 
+@pytest.mark.starts_processes
 def test_too_few_steps_leave_the_source_as_it_was(tmp_path):
     scaffold = Scaffold(tmp_path, seed(), head(1000))
     scaffold.improve(PROBLEM.format(number=1), steps=5)
     assert scaffold.files() == seed()
 
 
+@pytest.mark.starts_processes
 def test_a_change_that_does_not_start_is_put_back(tmp_path):
     broken = next(
         n for n in range(400) if ranking(PROBLEM.format(number=n), code(seed()))[0].name == "unclosed"
@@ -166,6 +172,7 @@ def test_a_change_that_does_not_start_is_put_back(tmp_path):
     assert scaffold.bash("python3 -m agent --check") == "ok\n"
 
 
+@pytest.mark.starts_processes
 def test_an_edit_that_is_refused_ends_the_work(tmp_path):
     scaffold = Scaffold(tmp_path, seed())
     scaffold.edit = lambda path, old, new: "error: read-only file system"  # type: ignore[method-assign]
@@ -174,6 +181,7 @@ def test_an_edit_that_is_refused_ends_the_work(tmp_path):
     assert scaffold.files() == seed()
 
 
+@pytest.mark.starts_processes
 def test_a_folder_without_python_is_left_alone(tmp_path):
     scaffold = Scaffold(tmp_path, {"README.md": "nothing here"})
     said = scaffold.improve(PROBLEM.format(number=1))
@@ -195,6 +203,7 @@ def test_a_line_beside_a_cut_is_not_believed():
     assert shown.gap == (3, 0)
 
 
+@pytest.mark.slow
 def test_evidence_raises_the_weight_of_what_would_help():
     kinds = [ranking(PROBLEM.format(number=n), code(seed()))[0].name for n in range(600)]
     plain = [ranking(f"Child number: {n}", code(seed()))[0].name for n in range(600)]
@@ -212,6 +221,7 @@ def test_paths_and_timings_do_not_change_the_choice():
     assert [kind.name for kind in one] == [kind.name for kind in two]
 
 
+@pytest.mark.starts_processes
 def test_choices_do_not_depend_on_the_hash_seed():
     program = (
         "from tests.unit.test_offline_editor import *\n"

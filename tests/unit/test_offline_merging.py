@@ -10,6 +10,8 @@ from dgm.protocols import Completed, Work
 from tests.unit.test_crossover import FITS, MANY_STEPS, MORE_OUTPUT, MORE_STEPS, SEED, Bench, changed, crossed
 from tests.unit.test_offline_editor import Scaffold
 
+pytestmark = pytest.mark.starts_processes
+
 
 def joined(base, ours, theirs, path="x.py"):
     """What becomes of a file with conflicts."""

@@ -96,6 +96,7 @@ def repository(tmp_path):
     return tmp_path
 
 
+@pytest.mark.starts_processes
 def test_a_boundary_is_mended_through_shell_and_edit_tool(repository):
     replies = Driver(repository).work()
     assert "index < rest" in (repository / "shares/split.py").read_text()
@@ -103,6 +104,7 @@ def test_a_boundary_is_mended_through_shell_and_edit_tool(repository):
     assert replies[-1].stop is Stop.END
 
 
+@pytest.mark.starts_processes
 def test_other_names_of_tools_and_parameters_are_understood(repository):
     tools = (
         tool("terminal", "Execute a command.", "cmd"),
@@ -112,11 +114,13 @@ def test_other_names_of_tools_and_parameters_are_understood(repository):
     assert "index < rest" in (repository / "shares/split.py").read_text()
 
 
+@pytest.mark.starts_processes
 def test_a_shell_alone_is_enough(repository):
     Driver(repository, (SHELL,)).work()
     assert "index < rest" in (repository / "shares/split.py").read_text()
 
 
+@pytest.mark.starts_processes
 def test_without_a_result_nothing_is_edited(repository):
     driver = Driver(repository, limit=0)
     driver.work()
@@ -201,6 +205,7 @@ for reply in driver.work():
 """
 
 
+@pytest.mark.starts_processes
 def test_the_hash_seed_changes_nothing(repository):
     outputs = []
     for seed in ("1", "2"):
@@ -238,6 +243,7 @@ def trials_of(replies):
     return [[c for c in reply.calls if c.name == "edit"] for reply in replies if "#c" in reply.text]
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("kind", [Driver, FirstCallOnly])
 def test_several_candidates_go_into_one_reply_and_the_one_that_passed_stays(repository, kind):
     driver = kind(repository)
@@ -249,11 +255,13 @@ def test_several_candidates_go_into_one_reply_and_the_one_that_passed_stays(repo
     assert most == 4 if kind is Driver else len(trials_of(replies)[1:2] or [[]][0]) <= 1
 
 
+@pytest.mark.starts_processes
 def test_without_the_guideline_a_reply_has_one_call(repository):
     replies = Driver(repository).work()
     assert {len(reply.calls) for reply in replies[:-1]} == {1}
 
 
+@pytest.mark.starts_processes
 def test_a_candidate_the_scaffold_left_out_is_tried_again(repository):
     driver = FirstCallOnly(repository)
     driver.messages[0] = Message(Role.SYSTEM, SEVERAL)
@@ -264,6 +272,7 @@ def test_a_candidate_the_scaffold_left_out_is_tried_again(repository):
         assert later[1][0] in later[0]
 
 
+@pytest.mark.starts_processes
 def test_of_several_that_pass_the_first_stays(repository):
     (repository / "tests" / "test_split.py").write_text(TEST.replace("[34, 33, 33]", "share(100, 3)"))
     driver = Driver(repository)

@@ -67,6 +67,7 @@ def printed(repository, command):
     return done.stdout + done.stderr
 
 
+@pytest.mark.starts_processes
 def test_a_failing_tests_lines_are_suspected_most(repository):
     text = printed(repository, tracing.command(("tests.test_prices.Prices.test_high",), None, ()))
     trace = tracing.read(text)
@@ -79,6 +80,7 @@ def test_a_failing_tests_lines_are_suspected_most(repository):
     assert trace.suspects("shop/prices.py")[:3] == [11, 12, 13]
 
 
+@pytest.mark.starts_processes
 def test_an_example_is_traced_beside_passing_tests(repository):
     example = Example(("from shop.prices import low, high", "low([1])"), "2")
     trace = tracing.read(printed(repository, tracing.command((), example, ("tests.test_prices",))))

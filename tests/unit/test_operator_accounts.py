@@ -37,6 +37,8 @@ from dgm.domain import (
 from dgm.show.operators import operator_lines, operator_records
 from dgm.show.spans import plain
 
+pytestmark = pytest.mark.slow
+
 TASKS = tuple(TaskId(f"task-{n}") for n in range(8))
 CALL = Usage(1, 1000, 100, 0.02)
 
@@ -227,6 +229,7 @@ def output(command, *words):
     return found.output
 
 
+@pytest.mark.starts_processes
 def test_the_report_has_the_table(made):
     made.run.close()
     assert "mean gain [95 %]" in output(report, "made")

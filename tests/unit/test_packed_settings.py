@@ -1,5 +1,7 @@
 """A stranger's packed run does not say where your key is sent."""
 
+import pytest
+
 from dgm import assemble
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -14,6 +16,7 @@ ADDRESSED = {
 }
 
 
+@pytest.mark.starts_processes
 def test_addresses_and_key_variables_of_a_packed_run_are_not_used(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     settings = Settings.model_validate(ADDRESSED)

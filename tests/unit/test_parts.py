@@ -172,6 +172,7 @@ def test_a_file_that_is_no_python_counts_whole():
     assert named(places({"x.py": Entry(bad), "tools\udcff.py": Entry(b"\0")}, "loop")) == {"x.py"}
 
 
+@pytest.mark.slow
 def test_a_file_of_very_many_definitions_is_read():
     many = b"".join(b"a=%d\n" % (n % 10) for n in range(20_000))
     assert changes(many, many.replace(b"a=0", b"a=1", 1), "tools") == ["x.py::a"]

@@ -59,6 +59,7 @@ def test_a_test_whose_name_holds_an_escape_is_found_in_the_plain_log():
     assert judge(Expected(["t[\x1b[31m]"], []), Results({"t[]": "PASSED"}, 0)).verdict is Verdict.RESOLVED
 
 
+@pytest.mark.starts_processes
 def test_the_starter_suite_masks_a_hidden_line_that_is_coloured(tmp_path):
     make_suite(tmp_path / "tiny")
     log = b"\x1b[94mself\x1b[39;49;00m.assertEqual(double(\x1b[94m2\x1b[39m), \x1b[94m4\x1b[39m)\n"

@@ -157,6 +157,7 @@ def chosen(name, order, tasks):
     return {0 if agent == 0 else order[agent - 1]: drawn.count(agent) / 600 for agent in set(drawn)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("sica", "adas")])
 def test_ids_of_siblings_do_not_matter(name):
     tasks = tuple(TaskId(f"task-{n}") for n in range(10))
@@ -167,6 +168,7 @@ def test_ids_of_siblings_do_not_matter(name):
     )  # five standard deviations of a difference; the seeds are fixed
 
 
+@pytest.mark.slow
 def test_names_of_tasks_do_not_matter(name):
     tasks = tuple(TaskId(f"task-{n}") for n in range(10))
     renamed = tuple(TaskId(f"other-{9 - n}") for n in range(10))

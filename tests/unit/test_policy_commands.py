@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.starts_processes
+
 FOLDER = Path(__file__).parents[2] / "docs" / "policies"
 PROGRAM = """\
 import sys

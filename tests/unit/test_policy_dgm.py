@@ -61,6 +61,7 @@ def test_parents_are_drawn_by_score_over_children():
     assert by_hand == pytest.approx([0.012601, 0.199280, 0.005335, 0.782783], abs=1e-6)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=12),
@@ -78,6 +79,7 @@ def test_probabilities_equal_the_formula_on_any_archive(results, random):
     assert parent_probabilities(log.tree) == pytest.approx(expected(rows), rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_probabilities():
     # Seeds 0 to 1999; the bound is 5 standard errors, so that about 1 of 10^6 other seeds would fail.
     log = grown(0, 0)

@@ -179,6 +179,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_counts_are_those_of_lists_that_are_extended_in_place(steps):
@@ -213,6 +214,7 @@ def test_published_starves_where_the_seed_solves_nothing_and_hgm_does_not():
     assert follow("hgm", log).next(log.tree, Random(0)) == Expand((SEED,), "self-edit")
 
 
+@pytest.mark.slow
 def test_published_parents_have_solved_something():
     log = Log(Budget(evaluations=100))
     for parent in ((), (0,), (0,), (0,)):
@@ -229,6 +231,7 @@ def test_published_parents_have_solved_something():
     assert drawn("hgm") == {0, 1, 2, 3}
 
 
+@pytest.mark.slow
 def test_published_draws_do_not_sharpen():
     def shares(name):
         return [
@@ -303,6 +306,7 @@ def test_best_of_n_has_children_of_the_seed_only():
     assert set(decided) == {Expand((SEED,), "self-edit")}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(0, 2**32), st.lists(st.lists(st.booleans(), max_size=10), min_size=1, max_size=6))
 def test_best_of_n_evaluates_as_hgm_does(seed, results):

@@ -52,6 +52,7 @@ def test_the_group_has_the_two_highest_products_of_performance_and_root_of_novel
     assert group(archive().tree) == ranked[:2]
 
 
+@pytest.mark.slow
 def test_many_agents_are_ranked_as_all_at_once():
     rng = Random(5)
     vectors = [[int(rng.random() < 0.5) for _ in TASKS] for _ in range(150)]

@@ -122,6 +122,7 @@ def test_a_batch_holds_tasks_that_the_parent_tried():
     assert drawn == set(TASKS[:4])
 
 
+@pytest.mark.slow
 def test_draws_follow_the_fronts():
     log = vectors(Log(), "0000000001", "1110000000", "1101100000")
     rule = FrontFrequency(Kit())

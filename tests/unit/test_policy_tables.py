@@ -48,6 +48,7 @@ def programs(monkeypatch, tmp_path):
         sys.modules.pop(name, None)
 
 
+@pytest.mark.starts_processes
 def test_kept_results_are_not_performed_again_and_all_tables_are_filled_in(programs, monkeypatch, tmp_path):
     tables, _, page = programs
     few = "--policy lineage --policy hgm --family drift --family hopeless --seeds 2 --budget 12 --jobs 1"
@@ -124,6 +125,7 @@ def test_offline_searches_are_kept_one_by_one(programs, monkeypatch):
     assert "| lineage | 60 | 4.0 | 5.3 | 10, 11 |" in page.read_text()
 
 
+@pytest.mark.slow
 def test_all_times_that_the_offline_searches_were_performed_are_counted_together(programs, monkeypatch):
     _, offline, page = programs
     came_to = {
@@ -200,6 +202,7 @@ def searches(programs, monkeypatch, tmp_path):
     return search
 
 
+@pytest.mark.starts_processes
 def test_an_offline_search_is_run_once_and_then_gone_on_with(searches, tmp_path):
     with pytest.raises(SystemExit, match="stopped after 119 of 120 evaluations"):
         searches(119, 0)

@@ -19,6 +19,8 @@ from dgm.errors import Infrastructure
 from dgm.paths import asset
 from dgm.protocols import Completed
 
+pytestmark = pytest.mark.starts_processes
+
 TASK = TaskId("python-tide-table")
 GOOD = asset("benchmarks", "polyglot", "python", "exercises", "practice", "tide-table", ".meta", "example.py")
 

@@ -7,6 +7,8 @@ import pytest
 from dgm.benchmarks.polyglot_source import exercises_folder, is_address
 from dgm.errors import Infrastructure, UserError
 
+pytestmark = pytest.mark.starts_processes
+
 
 def git(folder, *arguments):
     command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(folder), *arguments]

@@ -16,6 +16,8 @@ from dgm.domain import Entry, Verdict
 from dgm.errors import Infrastructure
 from dgm.protocols import Completed
 
+pytestmark = pytest.mark.starts_processes
+
 BEFORE = b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 AFTER = BEFORE.replace(b"four\n", b"FOUR\n")
 GIT_ALONE = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}

@@ -9,6 +9,8 @@ import pytest
 
 from dgm.processes import run_apart, start_apart
 
+pytestmark = pytest.mark.starts_processes
+
 HAIL = """
 import os, signal, sys, threading, time
 from pathlib import Path

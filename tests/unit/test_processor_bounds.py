@@ -13,6 +13,7 @@ def test_a_command_without_a_limit_is_left_as_it_is():
     assert limited(("echo", "$1; no"), None) == ["echo", "$1; no"]
 
 
+@pytest.mark.starts_processes
 def test_each_process_has_the_limit_and_words_pass_as_they_are():
     shown = subprocess.run(
         limited(["sh", "-c", 'ulimit -S -t; ulimit -H -t; echo "$0"', "a b; $c"], 6.5),

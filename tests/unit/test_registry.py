@@ -54,11 +54,13 @@ def registry():
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_layers_in_common_count_once(registry):
     assert download_bytes([f"{registry}/one:latest"]) == 110
     assert download_bytes([f"{registry}/one", f"{registry}/two"]) == 130
 
 
+@pytest.mark.slow
 def test_a_silent_registry_tells_nothing(registry):
     assert download_bytes([f"{registry}/none"]) is None
     assert download_bytes(["127.0.0.1:1/one"]) is None

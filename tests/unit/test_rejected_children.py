@@ -12,6 +12,8 @@ from dgm.publish.verifying import verify, verify_file
 from dgm.replay.recording import Beside, Orders
 from tests.unit.approving import NOBODY, Maker, answering, founded, killed_at, left_over, searched, settings
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def run(tmp_path):

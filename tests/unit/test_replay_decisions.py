@@ -19,6 +19,8 @@ from dgm.replay.decisions import replay_decisions
 from tests.unit.replayed import TASKS, MadeUp, killed_session, session
 from tests.unit.worlds import named
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def run(tmp_path):

@@ -53,6 +53,7 @@ def test_what_no_two_runs_share_is_masked_unless_it_is_all_there_is():
     assert quoted("took 3 s", "took 4 s") == "'took 3 s' against 'took 4 s'"
 
 
+@pytest.mark.starts_processes
 def test_the_public_module_is_there_without_an_import_of_its_own():
     code = "import dgm, sys; assert 'dgm.replay' not in sys.modules; print(dgm.replay.decisions.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

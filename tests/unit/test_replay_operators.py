@@ -11,6 +11,8 @@ from dgm.protocols import Needs
 from dgm.replay.decisions import replay_decisions
 from tests.unit.replayed import TASKS, MadeUp, killed_session, session
 
+pytestmark = pytest.mark.starts_processes
+
 NEEDS = {
     "self-edit": Needs(),
     "compare": Needs(failures=1, relatives=3),

@@ -15,6 +15,8 @@ from dgm.replay.recording import Beside, Orders, Recording, recorded_models
 from tests.unit.replayed import MadeUp, session
 from tests.unit.worlds import named
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def run(tmp_path):

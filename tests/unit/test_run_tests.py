@@ -41,6 +41,7 @@ def run_tests(tmp_path):
     return run
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("test", "answer", "said"),
     [
@@ -58,6 +59,7 @@ def test_it_says_and_exits_with_what_came_of_the_tests(run_tests, test, answer, 
     assert run_tests("it_test.py", it_test=test, answer=answer) == said
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("tests", "said"),
     [

@@ -29,6 +29,8 @@ from dgm.search.loop import Search, Surroundings
 from dgm.search.orders import EvaluateOrder
 from tests.unit.worlds import TASKS, named
 
+pytestmark = pytest.mark.starts_processes
+
 
 class FakeWorker:
     """Answers every order at once; ``verdicts`` and ``births`` say, start by start, what happens instead."""

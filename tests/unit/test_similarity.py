@@ -7,6 +7,8 @@ from dgm.assemble import seed_source
 from dgm.domain import Entry, Snapshot
 from dgm.meta.similarity import MAX_BYTES, nearest, resemblance, shingles, similarity
 
+pytestmark = pytest.mark.starts_processes
+
 
 def edit(before: bytes, after: bytes, path: str = "a.py") -> bytes:
     return patch({path: Entry(before)}, {path: Entry(after)})

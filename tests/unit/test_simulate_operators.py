@@ -17,6 +17,8 @@ from dgm.simulate.recorded import open_recording
 from dgm.simulate.study import Cell, Study
 from dgm.simulate.trial import Trial, budget_of, perform, world_of
 
+pytestmark = pytest.mark.slow
+
 BANDIT = "hgm+operators.choice=bandit"
 SMALL = Trial("hgm", "operators", 3, budget=60)
 

@@ -15,6 +15,7 @@ from dgm.simulate.trial import SHARES
 from tests.unit.studies import CELL, STUDY, result, silent
 
 
+@pytest.mark.slow
 def test_what_is_known_is_not_done_again(tmp_path):
     file, counts = tmp_path / "results.jsonl", []
     with Results(file) as results:

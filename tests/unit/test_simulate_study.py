@@ -47,6 +47,7 @@ def test_the_rule_on_the_seeds_share_is_part_of_a_version_where_a_budget_is_so_s
     assert versions[0] == versions[1] != versions[2] == versions[3]
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_results_as_one(tmp_path):
     trials = list(STUDY.trials())[:4]
     alone, together = dict(performed(trials, 1)), dict(performed(trials, 2))

@@ -19,6 +19,8 @@ from dgm.simulate.trial import SHARES, Trial, Watcher, budget_of, perform, world
 from dgm.simulate.worker import SimulatedWorker, key_as_commit
 from tests.unit.worlds import Log
 
+pytestmark = pytest.mark.slow
+
 TROUBLED = Trial("hgm", "broken", 3, budget=150, expansion_cost=2.0, workers=8, failures=0.2)
 
 

@@ -12,6 +12,8 @@ from dgm.simulate.families import COMMON, FAMILIES, OPERATORS, REPORTED, RESERVE
 from dgm.simulate.items import FULL, POOL
 from dgm.simulate.world import open_world
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(30)
 FEW = range(12)
 

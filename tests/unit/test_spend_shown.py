@@ -137,6 +137,7 @@ def examined(paid: PaidRun) -> PaidRun:
     return exam
 
 
+@pytest.mark.starts_processes
 def test_report_tells_what_a_resolved_task_costs(paid: PaidRun) -> None:
     paid.evaluated(2, 0, calls=0)
     paid.evaluated(2, 1, calls=0)
@@ -155,6 +156,7 @@ def test_report_tells_what_a_resolved_task_costs(paid: PaidRun) -> None:
     assert [agent["total"]["calls"] for agent in found["spend"]["agents"]] == [7, 6, 7]
 
 
+@pytest.mark.starts_processes
 @pytest.mark.sandbox
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
 @pytest.mark.parametrize(

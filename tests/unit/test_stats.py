@@ -186,6 +186,7 @@ def test_fewest_tasks_are_those_of_a_full_scan(gain: float, loss: float) -> None
     assert needed == next(n for n in range(1, 200) if mcnemar_power(n, gain, loss) >= 0.8)
 
 
+@pytest.mark.slow
 def test_what_no_suite_could_show_is_refused_soon() -> None:
     begun = process_time()
     with pytest.raises(ValueError, match="too few for gain"):
@@ -193,6 +194,7 @@ def test_what_no_suite_could_show_is_refused_soon() -> None:
     assert process_time() - begun < 20
 
 
+@pytest.mark.slow
 def test_the_fewest_tasks_for_a_small_difference_are_found_soon() -> None:
     begun = process_time()
     needed = tasks_needed(0.102, 0.1)
@@ -225,6 +227,7 @@ def test_bootstrap_is_a_function_of_its_seed() -> None:
     assert paired_bootstrap(sample, seed=3) != paired_bootstrap(sample, seed=4)
 
 
+@pytest.mark.slow
 def test_bootstrap_of_a_large_normal_sample_is_the_textbook_interval() -> None:
     sample = np.random.default_rng(1).normal(0.1, 1.0, 2000)
     half = 1.96 * sample.std() / 2000**0.5

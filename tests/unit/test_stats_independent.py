@@ -84,6 +84,7 @@ def test_clopper_pearson_is_statsmodels_and_scipys(pairs) -> None:
     assert farthest(mine[::SLOW], scipys) < NEAR
 
 
+@pytest.mark.slow
 def test_mcnemar_is_statsmodels_own_and_the_binomial_test_of_scipy(pairs) -> None:
     mine = [(mcnemar(*pair).p,) for pair in pairs]
     theirs = [(statsmodels_mcnemar([[7, lost], [gained, 3]], exact=True).pvalue,) for lost, gained in pairs]

@@ -12,6 +12,8 @@ from dgm.search.foreman import Foreman
 from dgm.search.loop import Search, Surroundings
 from tests.unit.approving import Maker, Plan, founded, settings
 
+pytestmark = pytest.mark.starts_processes
+
 
 class Failing(Maker):
     """Can do nothing."""

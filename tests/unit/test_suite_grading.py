@@ -17,6 +17,8 @@ from dgm.errors import Infrastructure
 from dgm.protocols import Completed
 from tests.unit.suite_on_disk import TASK, NoEngine, make_suite
 
+pytestmark = pytest.mark.starts_processes
+
 LIB = "sums/__init__.py"
 
 

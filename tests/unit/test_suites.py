@@ -29,6 +29,7 @@ def test_tasks_are_listed_by_split(folder):
     assert suite.tasks(Split.HOLDOUT) == []
 
 
+@pytest.mark.starts_processes
 def test_workspace_is_the_repository_with_the_fault_planted(folder):
     workspace = SuiteBenchmark(folder, NoEngine()).workspace(TASK)
     assert workspace["sums/__init__.py"].data == b"def double(number):\n    return number * 3\n"
@@ -88,6 +89,7 @@ def test_missing_file_is_named(folder, name):
         SuiteBenchmark(folder, NoEngine())
 
 
+@pytest.mark.starts_processes
 def test_patch_that_does_not_apply_is_named(folder):
     (folder / "repos" / "sums" / "sums" / "__init__.py").write_text("pass\n")
     with pytest.raises(UserError, match=r"start\.patch: does not apply"):
@@ -117,6 +119,7 @@ def test_unknown_task_is_suggested(folder):
         SuiteBenchmark(folder, NoEngine()).task(TaskId("sums-doubling"))
 
 
+@pytest.mark.starts_processes
 def test_workspace_inside_another_repository_is_patched_all_the_same(folder, tmp_path, monkeypatch):
     (tmp_path / ".git").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -33,6 +33,7 @@ def edit(folder, task, old, new):
     file.write_text(text.replace(old, new, 1))
 
 
+@pytest.mark.starts_processes
 def test_an_agent_sees_the_problem_the_workspace_and_nothing_else(folder):
     suite = opened(folder)
     assert [task.id for task in suite.tasks(Split.HOLDOUT)] == [SLUG]

@@ -120,6 +120,7 @@ def test_fetching_stops_at_the_budget():
     assert done.removed == []
 
 
+@pytest.mark.starts_processes
 def test_without_a_registry_the_reason_names_all_ways():
     done = fetch(instances(1), {}, Disk())
     said = done.failed["a__a-0"]
@@ -128,6 +129,7 @@ def test_without_a_registry_the_reason_names_all_ways():
     )
 
 
+@pytest.mark.starts_processes
 def test_recipes_say_why_they_cannot_be_used(tmp_path):
     other = tmp_path / "python"
     for version, reason in (
@@ -154,16 +156,19 @@ def python(tmp_path):
     return str(file)
 
 
+@pytest.mark.starts_processes
 def test_a_build_that_fails_tells_its_last_error(python):
     with pytest.raises(Infrastructure, match=r"a__a-0: .* package's recipe: ERROR no such host"):
         build(instances(1)[0], Disk("ubuntu:22.04"), python)
 
 
+@pytest.mark.starts_processes
 def test_a_build_gives_the_name_of_its_image(python):
     store = Disk("ubuntu:22.04", "sweb.eval.x86_64.a__a-0:latest")
     assert build(instances(1)[0], store, python) == "sweb.eval.x86_64.a__a-0:latest"
 
 
+@pytest.mark.starts_processes
 def test_nothing_is_built_where_nothing_can_be(python):
     with pytest.raises(UserError, match=r"cannot be built: the recipes start from ubuntu:22.04"):
         build(instances(1)[0], Disk(), python)

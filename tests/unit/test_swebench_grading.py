@@ -18,6 +18,8 @@ from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Completed, SandboxSpec
 from tests.unit.swebench_cases import ALL_PASS, CASES, FIXED, KEPT, NONCE, PYTEST, Case, source, summary
 
+pytestmark = pytest.mark.starts_processes
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "swebench-grading.md"
 PYTHON = os.environ.get("DGM_SWEBENCH_PYTHON", sys.executable)
 TABLE = re.compile(r"(?s)(<!-- table -->\n).*?(<!-- end of table -->)")
@@ -102,6 +104,7 @@ def verdict_and_reason(case, parsers):
     return grade.verdict.value, grade.reason
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 def test_case_gets_its_verdict(case, parsers):
     verdict, reason = verdict_and_reason(case, parsers)
@@ -173,6 +176,7 @@ def test_instance_without_a_test_command_is_told_before_any_agent_is_paid_for(pa
         swebench_grading.check(exam(test_cmd="", version="nobody's"), parsers)
 
 
+@pytest.mark.starts_processes
 def test_worker_that_dies_is_invalid_and_is_started_again(parsers):
     parsers.check({"instance_id": "any", "repo": PYTEST})
     parsers._process.kill()
@@ -183,6 +187,7 @@ def test_worker_that_dies_is_invalid_and_is_started_again(parsers):
     assert graded(CASES[0], parsers).verdict is Verdict.RESOLVED
 
 
+@pytest.mark.starts_processes
 def test_log_that_holds_up_the_parser_is_unresolved_and_not_the_worlds_fault(parsers):
     """A pattern of the parser for Django takes time with the square of such lines."""
     hostile = "test_x (a.B) ... Testing against Django installed in 'x'\n" * 20_000
@@ -198,6 +203,7 @@ def test_log_that_holds_up_the_parser_is_unresolved_and_not_the_worlds_fault(par
     )
 
 
+@pytest.mark.starts_processes
 def test_missing_package_is_told_with_the_command_that_installs_it(tmp_path):
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')

@@ -65,6 +65,7 @@ def test_jsonl_may_be_called_json(tmp_path):
     assert len(load(str(file.rename(tmp_path / "x.json")))) == 2
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
@@ -330,6 +331,7 @@ def test_what_nobody_could_grade_is_told_before_an_agent_works_on_it(instance, p
         opened_with(instance, package).workspace(instance.id)
 
 
+@pytest.mark.starts_processes
 def test_the_full_size_is_listed_without_importing_the_package(tmp_path):
     rows = [
         row(n, repo, PASS_TO_PASS=json.dumps([f"tests.t{i}" for i in range(150)]))

@@ -145,6 +145,7 @@ def test_damaged_packed_output_ends_where_it_is_damaged(tmp_path):
     assert read(packed[:12] + b"\xff" * 40, tmp_path).words == {}
 
 
+@pytest.mark.slow
 def test_long_log_keeps_both_ends_and_results_between_them(tmp_path):
     noise = "\n".join(f"{n} nothing to see here" for n in range(300_000))
     text = f"PASSED a::first\n{noise}\nPASSED a::middle\n{noise}\nlast line"

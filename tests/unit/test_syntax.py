@@ -31,6 +31,7 @@ def restless():
     sys.setswitchinterval(interval)
 
 
+@pytest.mark.slow
 def test_threads_parse_at_the_same_time(restless):
     text, failures, end = Path(ast.__file__).read_text(), [], time.monotonic() + 2
 

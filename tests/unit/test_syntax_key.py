@@ -201,6 +201,7 @@ def test_deep_but_ordinary_syntax_and_long_numbers_are_read():
     assert key("x = 0x" + "f" * 10_000) == key("x = 0x" + "F" * 10_000)
 
 
+@pytest.mark.slow
 def test_the_key_does_not_depend_on_how_deep_the_caller_stands():
     texts = [b"x = 1" + b" + 1" * n for n in range(MAX_DEPTH - 12, MAX_DEPTH + 3)]
     plain = [key(text) for text in texts]

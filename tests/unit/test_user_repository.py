@@ -11,6 +11,8 @@ from dgm.errors import UserError
 from dgm.worker.user_repository import how_to_apply, ignored_around, user_files, write_back
 from tests.unit.test_leaving import git, write
 
+pytestmark = pytest.mark.starts_processes
+
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 5\n"
 
 

@@ -17,6 +17,8 @@ from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
 from dgm.offline.model import OfflineModel
 from dgm.protocols import Completed, Grade, Proposal, Work
 
+pytestmark = pytest.mark.starts_processes
+
 TOML = b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
 CODE = (
     b"def work(job, model):\n    for step in range(10):\n        model.ask(job, step)\n    return job.end()\n"

@@ -207,6 +207,7 @@ class DryPlace(CheckPlace):
         pass
 
 
+@pytest.mark.starts_processes
 def test_a_dry_run_has_the_time_of_a_self_check():
     place = DryPlace(BY_CLOCK, GOOD)
     job = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/agent", 6.0, processor_s=15.0)

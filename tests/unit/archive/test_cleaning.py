@@ -56,6 +56,7 @@ def files(folder: Path) -> set[str]:
     return {name for name in found if not name.endswith(("-wal", "-shm"))}
 
 
+@pytest.mark.starts_processes
 def test_only_what_nothing_names_is_removed(dirty: Path) -> None:
     before = files(dirty)
     shown = clean(dirty, delete=False)
@@ -70,12 +71,14 @@ def test_only_what_nothing_names_is_removed(dirty: Path) -> None:
     verify(dirty)
 
 
+@pytest.mark.starts_processes
 def test_a_commit_that_an_event_names_is_kept_without_its_ref(dirty: Path) -> None:
     clean(dirty, delete=True)
     (dirty / "agents.git" / "refs" / "heads" / "agents" / "1").unlink()
     assert clean(dirty, delete=False).found == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_written_is_left_alone(dirty: Path) -> None:
     before = files(dirty)
     with Run.open(dirty, write=True):
@@ -85,11 +88,13 @@ def test_a_run_that_is_written_is_left_alone(dirty: Path) -> None:
     assert files(dirty) == before
 
 
+@pytest.mark.slow
 def test_a_run_inside_a_run_keeps_both(dirty: Path) -> None:
     with begin(dirty / "holdout"), pytest.raises(UserError, match="holdout: is being written"):
         remove_run(dirty)
 
 
+@pytest.mark.slow
 def test_a_run_of_another_host_is_left_alone(dirty: Path) -> None:
     (dirty / "events.lock").write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
     assert "may be running on elsewhere" in clean(dirty, delete=True).skipped
@@ -104,6 +109,7 @@ def test_nothing_is_removed_where_the_log_cannot_be_read(dirty: Path) -> None:
     assert files(dirty) == before
 
 
+@pytest.mark.starts_processes
 def test_links_are_not_followed(dirty: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     shutil.move(dirty / "traces", outside)
@@ -121,6 +127,7 @@ def test_links_are_not_followed(dirty: Path, tmp_path: Path) -> None:
     assert files(outside) == before
 
 
+@pytest.mark.slow
 def test_files_of_the_user_stay_when_a_run_is_removed(dirty: Path) -> None:
     with begin(dirty / "evaluate-x"):
         pass
@@ -129,6 +136,7 @@ def test_files_of_the_user_stay_when_a_run_is_removed(dirty: Path) -> None:
     assert [path.name for path in dirty.parent.iterdir()] == ["dirty"]
 
 
+@pytest.mark.slow
 def test_a_damaged_run_can_be_removed(dirty: Path) -> None:
     (dirty / "notes.txt").unlink()
     (dirty / "events.db").write_bytes(b"garbage")
@@ -200,6 +208,7 @@ def here(dirty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return dirty
 
 
+@pytest.mark.starts_processes
 def test_gc_shows_first_and_removes_when_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with begin(here.parent / "busy") as run:
         run.traces.put(b"not named yet")

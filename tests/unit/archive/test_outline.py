@@ -50,6 +50,7 @@ def bytes_read(path: Path, ask: Callable[[EventStore], object]) -> int:
         return said() - before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
 def test_an_outline_and_what_is_asked_of_tasks_read_indices_and_not_the_table(long: Path) -> None:
     whole = long.stat().st_size

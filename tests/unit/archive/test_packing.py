@@ -17,6 +17,8 @@ from dgm.publish.unpacking import unpack
 from dgm.publish.verifying import verify, verify_file
 from tests.unit.archive.runs import ALICE, KEY, begin, child, evaluate
 
+pytestmark = pytest.mark.starts_processes
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

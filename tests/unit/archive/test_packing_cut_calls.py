@@ -30,6 +30,7 @@ def named(run):
     return [(type(each), each.request) for each in events if getattr(each, "request", "")]
 
 
+@pytest.mark.starts_processes
 def test_requests_come_back_with_what_must_not_be_published_replaced(folder, tmp_path):
     with begin(folder) as run:
         made = ask_raw(run, SAID)
@@ -50,6 +51,7 @@ def test_requests_come_back_with_what_must_not_be_published_replaced(folder, tmp
     assert verify(tmp_path / "back")["exchanges"] == 1
 
 
+@pytest.mark.starts_processes
 def test_run_without_secrets_comes_back_as_it_was(folder, tmp_path):
     with begin(folder) as run:
         ask_raw(run, "nothing of note")

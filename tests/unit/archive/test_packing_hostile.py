@@ -17,6 +17,8 @@ from dgm.publish.packing import pack
 from dgm.publish.unpacking import unpack
 from tests.unit.archive.runs import ALICE, begin, child, evaluate
 
+pytestmark = pytest.mark.starts_processes
+
 Files = dict[str, bytes]
 
 

@@ -19,6 +19,8 @@ from dgm.show.status import status_lines
 from tests.unit.archive.runs import begin
 from tests.unit.paid_run import PaidRun
 
+pytestmark = pytest.mark.slow
+
 ACTION = ActionId(1)
 MOST = Usage(1, 1000, 600, 0.007)
 ANSWERED = Usage(1, 40, 20, 0.00024)

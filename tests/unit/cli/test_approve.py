@@ -19,6 +19,8 @@ from dgm.publish.packing import pack
 from dgm.publish.scrubbing import Surroundings
 from dgm.search.foreman import Foreman
 
+pytestmark = pytest.mark.starts_processes
+
 ROOT = Path(__file__).parents[3]
 SETTINGS = Settings(model="offline", gates={"approve": True, "approve_s": 3600.0}, vetting={"syntax": False})
 

@@ -44,6 +44,7 @@ def offered(surroundings, monkeypatch):
     return lambda line: [value for _, value, _ in complete(line, outline)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -203,6 +204,7 @@ SOURCE = {
 }
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_completes_what_is_typed(shell, surroundings):
     for program in (shell, "tmux"):

@@ -126,6 +126,7 @@ def on_a_terminal(folder, answer):
     return shown.decode()
 
 
+@pytest.mark.starts_processes
 def test_real_terminal_is_asked_once(tmp_path):
     first = on_a_terminal(tmp_path, b"y\n")
     assert f"use {MODEL} with OPENAI_API_KEY?" in first
@@ -136,10 +137,12 @@ def test_real_terminal_is_asked_once(tmp_path):
     assert "agreed: True" in second
 
 
+@pytest.mark.starts_processes
 def test_enter_alone_is_no(tmp_path):
     assert "agreed: False" in on_a_terminal(tmp_path, b"\n")
 
 
+@pytest.mark.starts_processes
 def test_pipe_is_no_terminal(tmp_path):
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     words = [sys.executable, "-c", ASKING]

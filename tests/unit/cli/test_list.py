@@ -22,6 +22,8 @@ from dgm.show.runs import age_text, left_text, run_lines
 from dgm.show.spans import plain
 from tests.unit.archive.runs import begin, child, evaluate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from dgm.archive.events import AgentBorn, Event, TaskGraded
@@ -29,6 +30,7 @@ def test_a_tree_that_is_searched_at_once_has_a_star(tmp_path: Path) -> None:
     assert len(lines) == 5 + 2
 
 
+@pytest.mark.slow
 def test_a_large_tree_names_its_best_agent_below(tmp_path: Path) -> None:
     lines = shown(tmp_path / "many", STARRED + 1)
     assert len(lines) == STARRED + 1 + 2

@@ -11,6 +11,8 @@ from dgm.config.listing import NAME, listed_settings
 from dgm.errors import UserError
 from dgm.models.providers import all_variables
 
+pytestmark = pytest.mark.slow
+
 
 def asked(*words):
     done = CliRunner().invoke(settings, words, catch_exceptions=False)

@@ -69,6 +69,7 @@ def test_sigterm_is_heard_where_ctrl_c_is_ignored() -> None:
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.starts_processes
 def test_a_closed_terminal_is_no_error(tmp_path: Path) -> None:
     master, terminal = pty.openpty()
     done = tmp_path / "done"

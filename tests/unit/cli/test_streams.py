@@ -12,6 +12,8 @@ from dgm.config import Settings
 from dgm.domain import Budget
 from tests.unit.on_a_terminal import shown_on_a_terminal
 
+pytestmark = pytest.mark.starts_processes
+
 DGM = f"{sys.executable} -m dgm"
 
 

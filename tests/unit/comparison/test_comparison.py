@@ -27,6 +27,8 @@ from dgm.show.spans import plain
 from dgm.stats import lower_bound
 from tests.unit.made_run import TASKS, make_run
 
+pytestmark = pytest.mark.slow
+
 
 def settings(policy="hgm", seed=1, **more):
     return Settings.model_validate({"model": "offline", "policy": {"name": policy}, "seed": seed, **more})

@@ -19,6 +19,8 @@ from dgm.experiments.sweep_plan import plan_runs
 from dgm.show.sweep_rows import how_it_went
 from tests.unit.made_run import make_run
 
+pytestmark = pytest.mark.slow
+
 
 class Ending:
     """A process that does something to its run's folder and ends with a code, once it is let."""
@@ -206,6 +208,7 @@ def test_what_the_live_table_reads_decides_nothing(lab):
     assert isinstance(lab.told[0], Told)
 
 
+@pytest.mark.starts_processes
 def test_a_real_process_writes_its_log(tmp_path):
     async def run(words):
         child = await start_dgm(words, tmp_path / "log")

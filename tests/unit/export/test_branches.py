@@ -11,6 +11,8 @@ from dgm.domain import AgentId
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.export.branches import write_repository
 
+pytestmark = pytest.mark.starts_processes
+
 
 def git(folder, *words):
     """What git prints, with the settings of whoever runs the tests out of the way."""

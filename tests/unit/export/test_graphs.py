@@ -14,6 +14,8 @@ from dgm.errors import UserError
 from dgm.export.graphs import write_tree
 from dgm.show.safe import neutral
 
+pytestmark = pytest.mark.starts_processes
+
 
 def read_dot(path):
     """Nodes by number, edges as pairs, texts without the quotes of the language."""
@@ -41,6 +43,7 @@ READERS = {
 }
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("suffix", READERS)
 def test_ids_edges_and_tallies_are_the_trees(run, tmp_path, suffix) -> None:
     file = tmp_path / f"tree{suffix}"
@@ -59,6 +62,7 @@ def test_ids_edges_and_tallies_are_the_trees(run, tmp_path, suffix) -> None:
         assert str(node["best"]).lower() == str(agent.id == best_of(run)).lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", READERS)
 def test_texts_come_through_as_the_terminal_shows_them(run, tmp_path, suffix) -> None:
     file = tmp_path / f"tree{suffix}"

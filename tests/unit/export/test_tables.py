@@ -15,6 +15,8 @@ from dgm.export.table_files import write_table
 from dgm.export.tables import EVALUATIONS, SPEND
 from dgm.show.safe import neutral
 
+pytestmark = pytest.mark.slow
+
 READERS = {
     ".csv": lambda path: pandas.read_csv(path, keep_default_na=False, quotechar='"'),
     ".parquet": pandas.read_parquet,
@@ -37,6 +39,7 @@ def exported(request, run, tmp_path):
     return write_and_read
 
 
+@pytest.mark.starts_processes
 def test_verdicts_add_up_to_the_trees_tallies(run, exported) -> None:
     frame = exported(EVALUATIONS)
     for agent in run.tree.agents:

@@ -18,6 +18,8 @@ from tests.unit.gateway.wire_provider import lending
 from tests.unit.gateway_bench import ACTION, client
 from tests.unit.models.connection_script import Pieces, Script
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parent / "conversations"
 AGENTS = sorted(path.stem for path in FOLDER.glob("*.json"))
 OURS = (

@@ -14,6 +14,7 @@ def run(scenario):
     return asyncio.run(asyncio.wait_for(scenario, 300))
 
 
+@pytest.mark.slow
 def test_call_that_the_sudden_end_of_a_session_cuts_off_is_booked_at_its_worst_case(tmp_path):
     journal, provider = MemoryJournal(), Provider(streamed(asyncio.Event()))
 

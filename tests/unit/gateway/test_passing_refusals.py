@@ -15,6 +15,8 @@ from tests.unit.gateway.wire_provider import (
 )
 from tests.unit.gateway_bench import ACTION, MemoryJournal, chat, client
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "object"}, "strict": True}}
 
 

@@ -17,6 +17,8 @@ from tests.unit.gateway.wire_provider import (
 )
 from tests.unit.gateway_bench import ACTION, MemoryJournal, chat, client
 
+pytestmark = pytest.mark.slow
+
 
 def run(scenario):
     return asyncio.run(asyncio.wait_for(scenario, 300))

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from dgm.domain import Budget
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.gateway.ledger import Ledger
@@ -41,6 +43,7 @@ def test_refusal_of_one_account_outlives_the_answers_of_another(tmp_path):
     assert told == [(words, words), ("", words), ("", "")]
 
 
+@pytest.mark.slow
 def test_long_wait_halts_and_other_failures_do_not(tmp_path):
     words = "other: asks to wait"
     assert [halted for _, halted in talking(tmp_path / "a", ProviderWaits(words, 4e9))] == [words, words, ""]

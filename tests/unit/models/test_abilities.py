@@ -217,12 +217,14 @@ KNOWN = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(KNOWN)
 def test_abilities_survive_their_record(known):
     assert Abilities.from_record(json.loads(json.dumps(known.as_record()))) == known
     assert Abilities.from_record({**known.as_record(), "of_a_later_version": 1}) == known
 
 
+@pytest.mark.slow
 @given(KNOWN, KNOWN)
 def test_learning_the_same_twice_teaches_nothing(known, change):
     once = known.learn(change)

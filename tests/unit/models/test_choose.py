@@ -11,6 +11,8 @@ from dgm.models.providers import PROVIDERS
 from dgm.offline import OfflineModel
 from tests.unit.models.recording_server import recording, said
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-test-0123456789abcdefghij"
 VARIABLES = (
     "OPENAI_API_KEY",

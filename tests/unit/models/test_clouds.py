@@ -13,6 +13,8 @@ from dgm.messages import WireProtocol
 from tests.unit.models.connecting import KEY, clear_environment, connect, post
 from tests.unit.models.recording_server import Answer, recording, said
 
+pytestmark = pytest.mark.slow
+
 CHAT = {"model": "deploy", "messages": [{"role": "user", "content": "hi"}]}
 CLAUDE = "anthropic.claude-sonnet-5-v1:0"
 MESSAGES = {"model": CLAUDE, "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}

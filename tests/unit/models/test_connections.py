@@ -14,6 +14,8 @@ from dgm.messages import WireProtocol
 from tests.unit.models.connecting import KEY, clear_environment, connect, post
 from tests.unit.models.recording_server import Answer, recording, said
 
+pytestmark = pytest.mark.slow
+
 BODY = {"model": "m", "messages": [{"role": "user", "content": "Grüße"}], "temperature": 0.5}
 EVENTS = b'data: {"a": 1}\n\n'
 

@@ -8,6 +8,8 @@ from dgm.models.listing import ModelRow, is_unknown_path, listed, read_row, sugg
 from tests.unit.models.connecting import KEY, clear_environment, connect
 from tests.unit.models.recording_server import Answer, recording, said
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):

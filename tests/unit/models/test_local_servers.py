@@ -71,6 +71,7 @@ def test_other_servers_are_no_model_servers(body, status):
         assert probe([url]) == {}
 
 
+@pytest.mark.slow
 def test_silent_server_does_not_hold_up_the_others(monkeypatch):
     monkeypatch.setattr(local_servers, "WAIT_S", 3.0)
     with socket.create_server(("127.0.0.1", 0)) as silent, server(json.dumps(MODELS).encode()) as (url, _):

@@ -37,6 +37,7 @@ def test_settings_of_the_examples_are_accepted(block, tmp_path):
             prices(settings).of(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", RUNS)
 def test_commands_of_the_examples_name_priced_models(line):
     words = shlex.split(line)

@@ -40,6 +40,7 @@ def test_the_page_replaces_an_older_one_and_says_where_it_is(folder, tmp_path) -
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.starts_processes
 def test_a_dash_is_the_page_alone_on_stdout(folder) -> None:
     command = [sys.executable, "-m", "dgm", "report", str(folder), "--html", "-"]
     done = subprocess.run(command, capture_output=True, check=True)
@@ -71,6 +72,7 @@ def test_the_document_has_the_old_keys_and_the_new_ones(folder) -> None:
     assert found["failures"]["stillborn"] == [{"operator": "self-edit", "stage": "check", "times": 1}]
 
 
+@pytest.mark.starts_processes
 def test_the_document_of_a_hostile_run_is_ascii(hostile_folder) -> None:
     text = said(hostile_folder, "--json")
     assert text.isascii()
@@ -104,6 +106,7 @@ def test_what_cannot_be_written_is_one_line(folder, tmp_path, words, complaint: 
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.starts_processes
 def test_nothing_hostile_reaches_the_terminal(hostile_folder) -> None:
     text = said(hostile_folder)
     assert {character for character in text if not character.isprintable()} == {"\n"}
@@ -111,6 +114,7 @@ def test_nothing_hostile_reaches_the_terminal(hostile_folder) -> None:
     assert "vetting, mean: " in text
 
 
+@pytest.mark.starts_processes
 def test_an_examination_points_to_its_search(hostile_folder) -> None:
     with pytest.raises(UserError) as error:
         said(hostile_folder / "holdout")
@@ -124,6 +128,7 @@ def test_a_run_without_an_agent_is_one_line(tmp_path) -> None:
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.starts_processes
 def test_lost_traces_take_nothing_but_what_they_held(hostile_folder, tmp_path) -> None:
     import shutil
 

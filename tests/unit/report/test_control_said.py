@@ -71,6 +71,7 @@ def test_amounts_have_their_unit(value: float, unit: Unit, said: str) -> None:
     assert amount(value, unit) == said
 
 
+@pytest.mark.starts_processes
 def test_it_stands_on_the_page_in_the_terminal_and_in_the_document(paid) -> None:
     found = Findings(twenty(6, 0, 5), Usage(), {}, Usage(), Usage(), 20, 0, FOUND)
     report = gather(paid.run, AgentId(2), found, [])

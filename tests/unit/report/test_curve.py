@@ -49,6 +49,7 @@ def random_run(tmp_path):
         yield run
 
 
+@pytest.mark.slow
 def test_each_point_is_what_the_tree_believed(random_run) -> None:
     points = {point.evaluations: point for point in curve(random_run, most=10_000)}
     tree, last, checked = Tree(), None, 0
@@ -65,6 +66,7 @@ def test_each_point_is_what_the_tree_believed(random_run) -> None:
     assert len({point.agent for point in points.values()}) > 2
 
 
+@pytest.mark.slow
 def test_its_end_is_the_end_of_the_run(random_run) -> None:
     end, tree = curve(random_run)[-1], random_run.tree
     assert (end.evaluations, end.tokens, end.usd) == (588, tree.spend.tokens, tree.spend.usd)
@@ -72,6 +74,7 @@ def test_its_end_is_the_end_of_the_run(random_run) -> None:
     assert end.agent == best_belief(tree)
 
 
+@pytest.mark.slow
 def test_few_points_keep_both_ends(random_run) -> None:
     whole, few = curve(random_run, most=10_000), curve(random_run, most=20)
     assert len(few) == 20
@@ -79,6 +82,7 @@ def test_few_points_keep_both_ends(random_run) -> None:
     assert set(few) <= set(whole)
 
 
+@pytest.mark.slow
 def test_a_long_log_is_read_a_few_rows_at_a_time(random_run, monkeypatch) -> None:
     whole, read, passed = curve(random_run, most=10_000), [], []
     query = random_run.store.query

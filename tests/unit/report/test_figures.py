@@ -15,6 +15,7 @@ from tests.unit.report.conftest import facts
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+@pytest.mark.starts_processes
 def test_all_figures_of_a_run_are_files(hostile, tmp_path) -> None:
     folder = tmp_path / "figures"
     folder.mkdir()
@@ -39,6 +40,7 @@ def test_a_run_without_verdicts_has_a_tree_and_a_matrix_only(tmp_path) -> None:
     assert {path.stem for path in written} == {"tree", "matrix"}
 
 
+@pytest.mark.starts_processes
 def test_every_agent_is_in_the_tree_with_what_it_is(hostile) -> None:
     root = ElementTree.fromstring(tree_picture(hostile).file())
     titles = [title.text or "" for title in root.iter(f"{SVG}title")]
@@ -61,6 +63,7 @@ def test_a_larger_clade_has_a_larger_mark(paid) -> None:
     assert radius[0] > radius[1] > 0
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("which", ["paid", "hostile"])
 def test_the_legend_is_whole(request, which: str) -> None:
     found = request.getfixturevalue(which)
@@ -72,6 +75,7 @@ def test_the_legend_is_whole(request, which: str) -> None:
         assert float(text.get("y", "")) <= float(root.get("height", "")) - 4
 
 
+@pytest.mark.starts_processes
 def test_the_ticks_of_gains_are_round(hostile) -> None:
     lines = [replace(line, gains=[-0.1145, 0.2291]) for line in hostile.operators]
     drawing = operators(replace(hostile, operators=lines))
@@ -115,6 +119,7 @@ def test_axes_without_a_width_divide_by_nothing() -> None:
     ElementTree.fromstring(drawing.file())
 
 
+@pytest.mark.starts_processes
 def test_a_folder_that_cannot_be_is_one_line(hostile, tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="a file, not a folder"):

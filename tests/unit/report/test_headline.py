@@ -25,6 +25,8 @@ from dgm.stats import mcnemar_power, tasks_needed
 from tests.unit.paid_run import PaidRun
 from tests.unit.report.test_markup import Texts
 
+pytestmark = pytest.mark.slow
+
 WORDS = {True: Verdict.RESOLVED, False: Verdict.UNRESOLVED}
 
 
@@ -136,6 +138,7 @@ def test_the_headline_says_no_more_than_the_test_shows(gained: int, lost: int, a
     assert holdout_record(findings(pairs))["shown_better"] == (answer is Answer.BETTER)
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(("gained", "lost"), [(6, 0), (4, 1), (0, 6)])
 def test_terminal_page_and_document_say_the_same(searched, gained: int, lost: int) -> None:
     found = findings(twenty(gained, lost, 4))
@@ -146,6 +149,7 @@ def test_terminal_page_and_document_say_the_same(searched, gained: int, lost: in
     assert report.verdict.answer.value == words.removesuffix(" than the seed")
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(("gained", "lost"), [(6, 0), (0, 6)])
 def test_nothing_is_shown_before_the_last_verdict(searched, gained: int, lost: int) -> None:
     found = findings(twenty(gained, lost, 4), missing=1)
@@ -166,6 +170,7 @@ def test_nothing_is_shown_before_the_last_verdict(searched, gained: int, lost: i
         assert f"{4 + gained}/20" in said
 
 
+@pytest.mark.starts_processes
 def test_agents_that_were_examined_before_are_counted(searched) -> None:
     once, twice = findings(twenty(6, 0, 4)), replace(findings(twenty(6, 0, 4)), examined=2)
     for found, count in ((once, 0), (twice, 1)):
@@ -263,6 +268,7 @@ def test_the_seed_is_not_compared_with_itself(searched) -> None:
     assert document["mcnemar_p"] is document["difference"] is document["power"] is None
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("words", "absent"),
     [(["--help"], "numpy"), (["run", "--help"], "numpy"), (["report", "--help"], "numpy")],
@@ -271,6 +277,7 @@ def test_help_loads_no_numbers(words: list[str], absent: str) -> None:
     assert absent not in modules_after(words)
 
 
+@pytest.mark.starts_processes
 def test_status_loads_no_tests(searched) -> None:
     loaded = modules_after(["status", str(searched.folder)])
     assert "scipy.special" in loaded

@@ -34,6 +34,7 @@ class Texts(HTMLParser):
         self.text += data
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_text_is_read_back_as_it_is_shown(text: str) -> None:
     read = Texts(h("p", {"title": text}, text))

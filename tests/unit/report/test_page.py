@@ -21,6 +21,8 @@ from tests.unit.report.conftest import facts
 from tests.unit.report.large_run import large_run
 from tests.unit.report.test_markup import Texts
 
+pytestmark = pytest.mark.starts_processes
+
 OURS = {
     *(
         "html",
@@ -63,6 +65,7 @@ def hostile_page(hostile) -> str:
     return page(hostile).decode()
 
 
+@pytest.mark.starts_processes
 def test_a_hostile_run_adds_no_element_and_no_attribute(hostile_page: str) -> None:
     read = Texts(hostile_page)
     assert set(read.tags) <= OURS
@@ -130,6 +133,7 @@ def test_a_run_that_was_cut_off_says_so(paid) -> None:
     assert "The run was cut off; 1 action was under way." in said
 
 
+@pytest.mark.starts_processes
 def test_lost_traces_are_named_once_and_diffs_stay(tmp_path) -> None:
     made = hostile_run(tmp_path)
     whole = page(facts(made.run)).decode()
@@ -144,6 +148,7 @@ def test_lost_traces_are_named_once_and_diffs_stay(tmp_path) -> None:
     assert text.count("<details") == whole.count("<details") > 0
 
 
+@pytest.mark.starts_processes
 def test_a_lost_repository_leaves_the_rest(paid) -> None:
     shutil.rmtree(paid.run.folder / "agents.git")
     found = gather(paid.run, AgentId(2), None, operators_of(paid.run))
@@ -154,6 +159,7 @@ def test_a_lost_repository_leaves_the_rest(paid) -> None:
     assert "Failures by kind" in said
 
 
+@pytest.mark.starts_processes
 def test_a_thousand_agents_with_long_texts_and_diffs_fit(tmp_path) -> None:
     with large_run(tmp_path / "large", 1000, 4000, calls=0, commits=False) as run:
         found = gather(run, AgentId(999), None, operators_of(run))

@@ -61,6 +61,7 @@ def test_the_command_gives_the_settings_again(given) -> None:
     assert resolved(command({"settings": settings.model_dump(mode="json")})) == settings
 
 
+@pytest.mark.slow
 @given(
     st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(lambda text: text[0] != "-")
 )

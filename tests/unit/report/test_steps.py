@@ -1,5 +1,7 @@
 """Steps of a line, their diffs as they are shown, and the matrix of tasks."""
 
+import pytest
+
 from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Verdict
@@ -45,6 +47,7 @@ def test_a_diff_has_its_lines_and_counts() -> None:
     assert "base85" not in read.text
 
 
+@pytest.mark.slow
 def test_a_long_diff_loses_its_middle_and_says_how_to_see_it() -> None:
     head = PATCH.partition(b" one")[0]
     long = head + b"".join(b"+line %d <&>\n" % n for n in range(100_000))
@@ -66,6 +69,7 @@ def test_one_endless_line_is_cut() -> None:
     assert "(1,000,001 characters)" in found.html
 
 
+@pytest.mark.starts_processes
 def test_a_diff_that_is_no_text_is_shown(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
         steps = line(run, AgentId(len(run.tree.agents) - 1)).steps
@@ -75,6 +79,7 @@ def test_a_diff_that_is_no_text_is_shown(hostile_folder) -> None:
             assert set(Texts(found.html).tags) <= {"pre", "code", "ins", "del", "b", "strong"}
 
 
+@pytest.mark.starts_processes
 def test_a_step_is_compared_on_the_tasks_that_both_tried(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
         one = next(step for step in line(run, AgentId(1)).steps if step.agent.id == 1)
@@ -84,6 +89,7 @@ def test_a_step_is_compared_on_the_tasks_that_both_tried(hostile_folder) -> None
     assert round(one.gain or 0, 6) == 0.2
 
 
+@pytest.mark.starts_processes
 def test_a_long_line_keeps_its_seed_and_its_end(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
         last = AgentId(len(run.tree.agents) - 1)
@@ -94,6 +100,7 @@ def test_a_long_line_keeps_its_seed_and_its_end(hostile_folder) -> None:
     assert found.left_out == len(members) - 3
 
 
+@pytest.mark.starts_processes
 def test_the_matrix_counts_everyone_and_sorts_by_the_first_that_resolves(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
         found = matrix(run.tree, [AgentId(0), AgentId(1), AgentId(2)])

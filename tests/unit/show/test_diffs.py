@@ -77,6 +77,7 @@ def git(folder: Path, *words: str) -> bytes:
     return subprocess.run(["git", "-C", folder, *words], capture_output=True, check=True).stdout
 
 
+@pytest.mark.starts_processes
 def test_what_git_writes_of_odd_names_modes_and_binary_files_is_read(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     names = ["with blank", 'quo"te', "größe.py", "tab\there", "plain"]

@@ -14,6 +14,7 @@ UNSAFE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 words = st.text(st.sampled_from("ab \t\n\x1b\u202e日本é\u0301\u2764\ufe0f😀Ж\u2028"), max_size=30)
 
 
+@pytest.mark.slow
 def test_every_control_and_formatting_character_is_escaped_and_no_other():
     for number in range(sys.maxunicode + 1):
         character = chr(number)

@@ -25,10 +25,12 @@ def on_a_terminal(code: str, **environment: str) -> str:
     return shown_on_a_terminal([sys.executable, "-c", code], whole)
 
 
+@pytest.mark.starts_processes
 def test_a_terminal_gets_colours_and_lines_that_fit() -> None:
     assert on_a_terminal(CODE) == f"\x1b[1m12\x1b[0m  {'x' * 35}…\n\x1b[31mgone\x1b[0m\n"
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_whoever_wants_no_colour_gets_none(environment: dict[str, str]) -> None:
     assert on_a_terminal(CODE, **environment) == f"12  {'x' * 35}…\ngone\n"

@@ -167,6 +167,7 @@ def test_an_agent_without_children_has_more_room_for_its_rationale() -> None:
     assert ["  edit " in row for row in rows] == [False, False, True, True, True]
 
 
+@pytest.mark.slow
 def test_a_tree_of_ten_thousand_in_a_row_needs_no_recursion() -> None:
     log = Log()
     log.born()

@@ -9,6 +9,8 @@ from dgm.messages import Role
 from tests.unit.wire_server import conversations as talk
 from tests.wire_server import Scripted, Thinking, WireServer
 
+pytestmark = pytest.mark.slow
+
 USER = {"role": "user", "content": "look"}
 
 

@@ -10,6 +10,8 @@ from dgm.offline import decide
 from tests.unit.wire_server import conversations as talk
 from tests.wire_server import Echo, Offline, Scripted, Thinking, WireServer
 
+pytestmark = pytest.mark.slow
+
 SYSTEM = "You are a coding agent. You work with the tools that are offered."
 PROBLEM = "The repository is in /work. `mean` of an empty list should raise ValueError but divides by zero."
 FILE = "12 stats.py\n1:def mean(values):\n2:    total = 0\n3:    for value in values:\n4:        total += value\n"

@@ -8,6 +8,8 @@ from dgm.messages import Reply, Role, Stop, ToolCall
 from tests.unit.wire_server import conversations as talk
 from tests.wire_server import Scripted, WireServer
 
+pytestmark = pytest.mark.slow
+
 SHELL = {"type": "shell", "environment": {"type": "local"}}
 NOTE = {"type": "custom", "name": "note", "description": "takes text", "format": {"type": "text"}}
 PATCH = {"type": "update_file", "path": "a.txt", "diff": "@@\n-a\n+b\n"}

@@ -12,6 +12,8 @@ from tests.unit.wire_server import conversations as talk
 from tests.wire_server import PERMANENT, TRANSIENT, Kind, Price, Rule, Script, WireServer, load, mixed
 from tests.wire_server.faults import CALLS, Call
 
+pytestmark = pytest.mark.slow
+
 ENDPOINTS = pytest.mark.parametrize("path", CALLS)
 BOTH = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
 STATUS = {

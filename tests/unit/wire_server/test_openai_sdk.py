@@ -10,6 +10,8 @@ from dgm.messages import Reply, Role, Stop
 from tests.unit.wire_server import conversations as talk
 from tests.wire_server import Echo, Scripted, Style, Thinking, WireServer
 
+pytestmark = pytest.mark.slow
+
 MESSAGES = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "look"}]
 
 

@@ -15,10 +15,13 @@ from tests.unit.wire_server import conversations as talk
 from tests.wire_server import Config, Echo, Kind, WireServer, wire_app
 from tests.wire_server.__main__ import main
 
+pytestmark = pytest.mark.slow
+
 CHAT = "/v1/chat/completions"
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.starts_processes
 def test_the_program_serves_until_it_is_told_to_stop(tmp_path):
     script, log = tmp_path / "faults.toml", tmp_path / "requests.jsonl"
     script.write_text('[[fault]]\nkind = "error_500"\ncalls = [1]\n')

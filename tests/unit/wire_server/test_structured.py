@@ -9,6 +9,8 @@ from dgm.messages import Reply
 from tests.unit.wire_server import conversations as talk
 from tests.wire_server import Scripted, WireServer
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {
     "type": "object",
     "properties": {"word": {"type": "string"}},

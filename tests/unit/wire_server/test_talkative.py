@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+import pytest
+
 from dgm.messages import Message, Reply, Request, Role, Tool
 from dgm.meta.answers import asked, read_object
 from tests.unit.test_diagnose import FAILED, ISSUE, Bench, brief, make
@@ -68,6 +70,7 @@ def test_edits_begin_with_one_that_fits_nowhere_until_that_is_known():
     assert read_object(said(brain, *told, *complaints).text, ["edits"]) == right
 
 
+@pytest.mark.starts_processes
 def test_an_improvement_goes_wrong_twice_and_then_as_the_offline_model_makes_it(tmp_path):
     scaffold, brain = Scaffold(tmp_path / "one", seed()), Talkative()
     messages = [Message(Role.SYSTEM, SYSTEM), Message(Role.USER, PROBLEM.format(number=1))]

@@ -12,6 +12,8 @@ from dgm.wires.events import ErrorInAnswer, Unreadable
 from tests.unit.wires import chat_script, messages_script, responses_script
 from tests.unit.wires.vendors import BODIES, CHAT, MESSAGES, RESPONSES
 
+pytestmark = pytest.mark.slow
+
 STREAMS = {
     CHAT: [
         chat_script.chunk(
