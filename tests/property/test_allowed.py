@@ -12,6 +12,8 @@ from dgm.gateway.translation import parsing
 from dgm.gateway.translation.wire import BadRequest
 from tests.property.test_wires import JSON, WELL_FORMED, nearly
 
+pytestmark = pytest.mark.slow
+
 CHECKS = {
     "/chat/completions": chat.check,
     "/responses": lambda body: responses.check(body, lambda _answer: True),

@@ -32,6 +32,8 @@ from dgm.policies.limits import BARREN
 from dgm.policies.registry import POLICIES
 from tests.unit.worlds import TASKS, Log, named
 
+pytestmark = pytest.mark.slow
+
 EVERY_POLICY = sorted(POLICIES)
 STARVING = {"hgm-published"}
 """May have no child although there is room: the others never."""

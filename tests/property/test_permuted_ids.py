@@ -12,6 +12,8 @@ from dgm.domain import Budget, Evaluate
 from dgm.policies.registry import POLICIES
 from tests.unit.worlds import Log, named
 
+pytestmark = pytest.mark.slow
+
 EVERY_POLICY = sorted(POLICIES)
 NEWEST_COUNTS = {"adas", "no-archive", "sica"}
 """Ask by definition who was born last; so the last child stays in its place."""

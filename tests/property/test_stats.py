@@ -11,6 +11,8 @@ from dgm.domain import AgentId, Tally
 from dgm.policies.best_belief import best_belief
 from dgm.stats import best_of_many, clopper_pearson, lower_bound, mcnemar, mcnemar_power, wilson
 
+pytestmark = pytest.mark.slow
+
 COUNTS = st.integers(0, 40)
 TALLIES = st.builds(Tally, COUNTS, COUNTS)
 LAWS = settings(max_examples=60, deadline=None)

@@ -12,6 +12,8 @@ from dgm.gateway.translation import anthropic_messages, openai_chat, openai_resp
 from dgm.gateway.translation.wire import Answer, BadRequest, Call
 from dgm.messages import Reply, Stop, ToolCall
 
+pytestmark = pytest.mark.slow
+
 WIRES = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
 WORDS = st.sampled_from(
     (

@@ -9,6 +9,8 @@ from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId, Born, Evaluate, Expand, Stillborn, Usage
 from tests.unit.paid_run import IMPROVE, ONE, SOLVE, TASKS, PaidRun, small
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def paid(tmp_path: Path) -> Iterator[PaidRun]:

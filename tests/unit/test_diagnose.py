@@ -20,6 +20,8 @@ from dgm.offline.edits.kind import Group, Signal
 from dgm.offline.model import decide
 from dgm.protocols import Brief, Case, Circumstances, Completed, JobKind, Member, Work
 
+pytestmark = pytest.mark.slow
+
 SEED = seed_source(None)
 FACTS = dict.fromkeys(
     (

@@ -2,8 +2,12 @@
 
 import asyncio
 
+import pytest
+
 from dgm.errors import Infrastructure
 from tests.unit.gateway_bench import ACTION, Slow, ask, client, gateway
+
+pytestmark = pytest.mark.slow
 
 
 def run(scenario):

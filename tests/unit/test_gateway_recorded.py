@@ -10,6 +10,8 @@ from dgm.models.choose import open_model
 from dgm.models.recorded import RecordedModel
 from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, ask, client, gateway
 
+pytestmark = pytest.mark.slow
+
 
 def test_recording_answers_and_says_what_it_lacks(tmp_path):
     async def scenario():

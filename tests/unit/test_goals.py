@@ -20,6 +20,8 @@ from dgm.search.loop import Search, Surroundings
 from tests.unit.test_search_loop import FakeWorker, run, start
 from tests.unit.worlds import TASKS, Log, Settings, named
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["run"]
 
 

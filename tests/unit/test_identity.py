@@ -14,6 +14,8 @@ from dgm.export.graphs import write_tree
 from dgm.report.drawing import Drawing
 from tests.unit.made_run import make_run
 
+pytestmark = pytest.mark.slow
+
 OWN = {"run": "one", "policy": "hgm", "seed": 7}
 
 

@@ -14,6 +14,8 @@ from dgm.plugins import check_answer, find
 from tests.unit.paid_run import PaidRun, small
 from tests.unit.test_suites import NoEngine
 
+pytestmark = pytest.mark.slow
+
 WRITER = """
 import sys
 from pathlib import Path

@@ -12,6 +12,8 @@ from dgm.policies.lineage.rules import InformativeTask
 from dgm.policies.rules import Kit
 from tests.unit.worlds import Log
 
+pytestmark = pytest.mark.slow
+
 MANY = tuple(TaskId(f"task-{n:02}") for n in range(60))
 
 

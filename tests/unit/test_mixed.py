@@ -11,6 +11,8 @@ from dgm.errors import UserError
 from dgm.protocols import Grade
 from tests.unit.suite_on_disk import TASK, NoEngine, make_suite
 
+pytestmark = pytest.mark.slow
+
 
 def make_named(folder, name):
     make_suite(folder)

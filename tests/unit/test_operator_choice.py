@@ -16,6 +16,8 @@ from dgm.policies.rules import Kit
 from dgm.protocols import Needs
 from tests.unit.worlds import TASKS, Log
 
+pytestmark = pytest.mark.slow
+
 NEEDS = {
     "self-edit": Needs(),
     "diagnose": Needs(failures=1, aims=("unresolved", "empty")),

@@ -14,6 +14,8 @@ from dgm.domain import Verdict
 from tests.unit.suite_on_disk import TASK, make_suite
 from tests.unit.test_suite_grading import Says
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("log", "plain"),

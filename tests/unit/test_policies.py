@@ -11,6 +11,8 @@ from dgm.policies.best_belief import best_belief
 from dgm.policies.roster import Roster
 from tests.unit.worlds import TASKS, Log, named
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["hgm", "random"])
 def policy(request):

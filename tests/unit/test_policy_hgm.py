@@ -15,6 +15,8 @@ from dgm.policies.hgm_published import FULL_LIST, CladeOfLists, Lists
 from dgm.policies.rules import Kit
 from tests.unit.worlds import TASKS, Log, named
 
+pytestmark = pytest.mark.slow
+
 MANY = tuple(TaskId(f"task-{n:02}") for n in range(60))
 
 

@@ -12,6 +12,8 @@ from dgm.policies.hyperagents import TopRelative, parent_probabilities
 from dgm.policies.rules import Kit
 from tests.unit.worlds import Log
 
+pytestmark = pytest.mark.slow
+
 
 def formula(scores, children):
     midpoint = sum(sorted(scores)[-3:]) / min(3, len(scores))

@@ -10,6 +10,8 @@ import pytest
 
 from dgm.simulate.results import Results
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "docs" / "policies"
 BLOCKS = ("reported", "finals", "pair", "fresh", "reserved", "cells", "offline", "times")
 FOUND = {"agents": 60, "tokens": 5_340_000, "depth": 4, "tasks": 20, "seed_resolved": 7, "best_resolved": 11}

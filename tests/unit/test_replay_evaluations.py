@@ -16,6 +16,8 @@ from dgm.replay.evaluations import How, graded, replay_evaluations
 from dgm.replay.findings import Divergence, Match
 from dgm.replay.recording import Beside
 
+pytestmark = pytest.mark.slow
+
 TASK = TaskId("task")
 ACTION = ActionId(1)
 PATCH = b"--- a\n+++ b\n+one\n"

@@ -19,6 +19,8 @@ from dgm.evaluation.exam import FOLDER, enter
 from dgm.policies.best_belief import best_belief
 from tests.unit.paid_run import PaidRun, small
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def paid(tmp_path: Path) -> Iterator[PaidRun]:

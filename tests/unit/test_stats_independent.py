@@ -16,6 +16,8 @@ from statsmodels.stats.proportion import proportion_confint
 from dgm.domain import Tally
 from dgm.stats import beta_quantile, clopper_pearson, lower_bound, mcnemar, wilson
 
+pytestmark = pytest.mark.slow
+
 SEED = 20_260_522
 TABLES = 1_000
 SLOW = 5

@@ -14,6 +14,8 @@ from dgm.show.spans import plain
 from dgm.show.status import status_lines
 from tests.unit.paid_run import PaidRun
 
+pytestmark = pytest.mark.slow
+
 NAME = "openai-compatible/m"
 PRICED = {"models": {"prices": {NAME: {"input": 1, "output": 10}}}, "model": NAME}
 SETTINGS = Settings.model_validate(PRICED)

@@ -22,6 +22,8 @@ from dgm.messages import Message, Request, Role
 from dgm.publish.verifying import verify
 from tests.unit.archive.runs import ask_raw, begin, child, evaluate
 
+pytestmark = pytest.mark.slow
+
 LONG_AGO = 1_000_000_000
 
 

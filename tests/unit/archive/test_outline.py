@@ -17,6 +17,8 @@ from dgm.archive.store import EventStore
 from dgm.domain import ActionId, AgentId, Budget, Evaluate, Evaluation, Tally, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, UserError
 
+pytestmark = pytest.mark.slow
+
 AGENTS, EACH = 200, 20
 
 

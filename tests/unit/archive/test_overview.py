@@ -41,6 +41,8 @@ from dgm.domain import (
 )
 from tests.unit.archive.runs import begin
 
+pytestmark = pytest.mark.slow
+
 TASK = TaskId("a")
 TRIED = Evaluate(SEED, TASK)
 GRADED = Evaluation(SEED, TASK, 0, Verdict.RESOLVED, "ok")

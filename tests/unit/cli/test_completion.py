@@ -16,6 +16,8 @@ from dgm.cli.completing import BREAKS, LINE, SHELL, answer, complete
 from dgm.cli.outline import make_outline, read_outline
 from tests.unit.paid_run import small
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 

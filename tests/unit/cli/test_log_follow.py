@@ -11,6 +11,8 @@ from dgm.archive.store import EventStore
 from dgm.cli.main import main
 from tests.unit.archive.runs import begin, evaluate
 
+pytestmark = pytest.mark.slow
+
 
 def test_events_are_followed_until_the_writer_ends(tmp_path: Path) -> None:
     with begin(tmp_path / "run") as run:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from dgm.analysis.budget_use import BudgetUse
 from dgm.archive.events import ChildProposed, RunStarted
 from dgm.cli.panel import limit_line, panel_lines, time_line
@@ -9,6 +11,8 @@ from dgm.cli.progress import progress
 from dgm.domain import SEED, Born, Budget, TaskId
 from dgm.show.spans import Tone, plain
 from tests.unit.archive.runs import begin, child, evaluate
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_limit_has_a_bar(tmp_path: Path) -> None:

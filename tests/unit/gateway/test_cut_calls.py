@@ -9,6 +9,8 @@ from dgm.messages import CutCall, RequestRefused
 from tests.unit.gateway.wire_provider import Provider, failing, lending, streamed
 from tests.unit.gateway_bench import ACTION, MemoryJournal, chat, client
 
+pytestmark = pytest.mark.slow
+
 
 def run(scenario):
     return asyncio.run(asyncio.wait_for(scenario, 300))

@@ -12,6 +12,8 @@ from dgm.search.supply import Lent
 from tests.unit.gateway.wire_provider import Provider, failing, whole
 from tests.unit.gateway_bench import ACTION, PRICE, MemoryJournal, chat, client
 
+pytestmark = pytest.mark.slow
+
 
 def talking(tmp_path, error):
     """What the supply says after the improving model failed and the solving one answered, and then answered itself."""

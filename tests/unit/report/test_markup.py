@@ -14,6 +14,8 @@ from dgm.report.drawing import Drawing
 from dgm.report.markup import Html, escaped, h, joined, number
 from dgm.show.safe import neutral
 
+pytestmark = pytest.mark.slow
+
 
 class Texts(HTMLParser):
     """Tags, attributes and the text of a page."""

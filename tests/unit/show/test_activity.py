@@ -19,6 +19,8 @@ from dgm.show.spans import Tone, plain
 from dgm.show.times import duration, local_time
 from tests.unit.paid_run import TASKS, PaidRun, small
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def paid(tmp_path: Path) -> PaidRun:

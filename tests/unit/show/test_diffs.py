@@ -12,6 +12,8 @@ from dgm.show.diffs import Kind, Patch
 from dgm.show.safe import cells
 from dgm.show.spans import Tone, plain
 
+pytestmark = pytest.mark.slow
+
 PATCH = b"""diff --git a/agent/loop.py b/agent/loop.py
 index 1111111..2222222 100644
 --- a/agent/loop.py

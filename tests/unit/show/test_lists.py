@@ -26,6 +26,8 @@ from dgm.show.status import status_lines
 from tests.unit.paid_run import PaidRun, small
 from tests.unit.worlds import Log
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "a\x1b[2J\nb\u202e"
 GRADED = Evaluation(
     SEED, TaskId("lru/evict"), 0, Verdict.UNRESOLVED, "2 of 5\ntests failed", 0.6, Cost(seconds=14.25)
