@@ -49,7 +49,22 @@ test: $(READY) sandbox
 # For a look after each change: tests that start no process and are not marked slow, within a minute on two cores.
 # A test that starts one fails here until it is marked starts_processes (tests/fast.py).
 test-fast: $(READY)
-	$(BIN)/pytest --fast -q -n 2 --dist worksteal --durations 5 tests/unit tests/property
+	$(BIN)/pytest --fast -q -n 2 --dist loadfile --durations 5 tests/unit tests/property
+
+# Small changes of a module against the unit and property tests that import it, or those that TESTS names.
+# cosmic-ray has an environment of its own; of its changes SAMPLE are tried, chosen by SEED.
+MUTANTS := dist/mutants-venv
+SAMPLE  ?= 20
+TESTS   ?=
+mutants: $(READY) $(MUTANTS)/.ready
+	@test -n "$(MODULE)" || { echo "name a module: make mutants MODULE=dgm/archive/tree.py"; exit 2; }
+	$(MUTANTS)/bin/python tests/mutants.py $(MODULE) --sample $(SAMPLE) --seed $(SEED) \
+		--python $(BIN)/python $(if $(TESTS),--tests $(TESTS))
+
+$(MUTANTS)/.ready: constraints.txt
+	@tests/packaging/make_venv $(PYTHON) $(MUTANTS)
+	$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt cosmic-ray
+	@touch $@
 
 # Tests that need an engine are nowhere else (tests/unit/test_folders.py); the longest come first.
 ENGINE_TESTS := tests/e2e tests/docker

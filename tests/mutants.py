@@ -68,7 +68,9 @@ def report(mutant: MutationSpec, result: WorkResult, seconds: float) -> bool:
     said = "survived" if survived else "killed" if result.test_outcome is TestOutcome.KILLED else "not run"
     late = " by its time-out" if result.output == "timeout" else ""
     operator = mutant.operator_name.removeprefix("core/")
-    print(f"{said}{late}  {mutant.module_path}:{mutant.start_pos[0]}  {operator}  {seconds:.1f} s", flush=True)
+    print(
+        f"{said}{late}  {mutant.module_path}:{mutant.start_pos[0]}  {operator}  {seconds:.1f} s", flush=True
+    )
     if survived:
         print(result.diff)
     elif not late and result.test_outcome is not TestOutcome.KILLED:
