@@ -13,12 +13,12 @@ from dgm import assemble, examinations, launch, references
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
 from dgm.archive.run import Run
-from dgm.benchmarks.opening import placed
+from dgm.benchmarks.opening import make_paths_absolute
 from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
 from dgm.config.resolving import key_path, resolve_layers
 from dgm.domain import SEED
 from dgm.evaluation.control import MOST, control_of
-from dgm.evaluation.evaluating import changed
+from dgm.evaluation.evaluating import apply_assignments
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
 from dgm.publish.finding import find_run
@@ -123,9 +123,11 @@ class Evolution(Results):
         with Run.open(find_run(str(self.folder), write=True), write=True) as run:
             launch.check_is_search(run)
             before = assemble.settings_of(run)
-            after = changed(before.model_dump(mode="json"), _assigned(settings or {}), SETTABLE, "resume()")
+            after = apply_assignments(
+                before.model_dump(mode="json"), _assigned(settings or {}), SETTABLE, "resume()"
+            )
             if benchmark is not None:
-                after = placed(after.model_copy(update={"benchmark": str(benchmark)}))
+                after = make_paths_absolute(after.model_copy(update={"benchmark": str(benchmark)}))
             limits = launch.change_budget(assemble.budget_of(run, after), asdict(budget or Budget()))
             ready = await launch.prepare_again(run, after, limits, session, regrade=regrade)
             if workers is not None:
@@ -162,12 +164,12 @@ class Evolution(Results):
         check_performed(run)
         settings = assemble.settings_of(run)
         plan = control_of(run, MOST) if control and best_of(run) != SEED else None
-        needed = examinations.find_needed(run, settings, max_usd, plan)
+        needed = examinations.find_needed_exam(run, settings, max_usd, plan)
         if needed is None or isinstance(needed, Ending):
             return needed
         checks = await check_models(settings, run.tree.model_facts.abilities)
         with assemble.open_exam(run, settings, needed.parts) as exam:
-            examinations.begin(exam, run, needed, settings, checks)
+            examinations.begin_needed_exam(exam, run, needed, settings, checks)
             return await assemble.examine(exam, settings, needed.parts, session.event)
 
 
@@ -237,7 +239,7 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
         **(settings or {}),
     }
     table = _nested({key: value for key, value in chosen.items() if value is not None})
-    resolved = placed(resolve_layers([("dgm.evolve", table)], Path.cwd()))
+    resolved = make_paths_absolute(resolve_layers([("dgm.evolve", table)], Path.cwd()))
     folder = launch.new_folder(name)
     prepared = await launch.prepare(resolved, session)
     with launch.create(folder, prepared) as run:
@@ -248,7 +250,7 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
 def _name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a path or any object)
     if given is None or isinstance(given, str):
         return given
-    return str(given) if isinstance(given, Path) else references.lend(group, given)
+    return str(given) if isinstance(given, Path) else references.lend_object(group, given)
 
 
 def _joined(operators: Sequence[Any] | str | None) -> str | None:

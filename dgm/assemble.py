@@ -27,7 +27,7 @@ from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.evaluation.control import Examination, enter_control
-from dgm.evaluation.exam import FOLDER, enter
+from dgm.evaluation.exam import FOLDER, enter_agent
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
@@ -36,7 +36,7 @@ from dgm.meta import registry
 from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
 from dgm.meta.prompts import KEY as PROMPTS
-from dgm.meta.prompts import Prompts, frozen, shipped
+from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.meta.registry import open_operators
 from dgm.models.choose import drawing_of, open_models
 from dgm.models.dry_run import DryRun
@@ -47,12 +47,12 @@ from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
 from dgm.search import run_settings
-from dgm.search.endless import refuse_endless
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.search.availability import GatewayAvailability
+from dgm.search.endless import check_budget_ends_run
+from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
-from dgm.search.supply import Lent
-from dgm.worker.worker import Worker, seed_birth
+from dgm.search.run_controller import RunController
+from dgm.worker.worker import Worker, commit_seed
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ OBJECTS = "objects"
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class RunParts:
     """The sandbox engine and the benchmark of a run."""
 
     engine: SandboxEngine
@@ -80,17 +80,17 @@ def call_limits(limits: LimitSettings) -> CallLimits:
     )
 
 
-def parts_of(settings: Settings) -> Parts:
+def parts_of(settings: Settings) -> RunParts:
     """Return the sandbox engine and the benchmark that the settings name.
 
     Raises:
         UserError: there is no such engine or suite on this machine.
     """
     engine = choose(settings.sandbox)
-    return Parts(engine, open_suite(settings.benchmark, engine, settings.benchmarks))
+    return RunParts(engine, open_suite(settings.benchmark, engine, settings.benchmarks))
 
 
-def statement(run: Run, task: TaskId) -> str | None:
+def read_statement(run: Run, task: TaskId) -> str | None:
     """Return a task's problem as agents get it, from the run's benchmark; start and fetch nothing.
 
     None if the benchmark is not on this machine, has changed since the run began, or has no such task.
@@ -111,10 +111,10 @@ def check_settings(settings: Settings) -> None:
         raise UserError(f"seed = {settings.seed}: expected a number from 0 on")
     open_policy(settings, needs_of(settings))
     refuse_idle(settings.policy)
-    seed_source(settings.seed_agent)
+    read_seed(settings.seed_agent)
 
 
-def check_goals(budget: Budget, settings: Settings, parts: Parts) -> None:
+def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
     """Make sure that the goals of a session can be reached.
 
     Raises:
@@ -125,7 +125,7 @@ def check_goals(budget: Budget, settings: Settings, parts: Parts) -> None:
         refuse_unreachable(budget, len(parts.benchmark.tasks(Split.SEARCH)))
 
 
-def create(folder: Path, settings: Settings, parts: Parts) -> Run:
+def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
     """Create a new run with its seed agent as agent 0.
 
     Raises:
@@ -133,23 +133,23 @@ def create(folder: Path, settings: Settings, parts: Parts) -> Run:
     """
     check_settings(settings)
     prices_of(settings)
-    refuse_endless(settings.budget.budget(), settings)
-    source = seed_source(settings.seed_agent)
+    check_budget_ends_run(settings.budget.budget(), settings)
+    source = read_seed(settings.seed_agent)
     run = Run.create(folder, record_of(folder, settings, parts))
-    run.append(_started(settings, settings.budget.budget(), parts.benchmark, resumed=False))
-    run.append(run.birth(seed_birth(run, source), ActionId(0)))
+    run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
+    run.append(run.birth(commit_seed(run, source), ActionId(0)))
     return run
 
 
-def _begin(run: Run, settings: Settings, parts: Parts) -> None:
+def _finish_creation(run: Run, settings: Settings, parts: RunParts) -> None:
     """Finish creating a run whose creator died: append RunStarted and the seed's birth if missing."""
     if run.tree.seq == 0:
-        run.append(_started(settings, settings.budget.budget(), parts.benchmark, resumed=False))
+        run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     if not run.tree.agents:
-        run.append(run.birth(seed_birth(run, seed_source(settings.seed_agent)), ActionId(0)))
+        run.append(run.birth(commit_seed(run, read_seed(settings.seed_agent)), ActionId(0)))
 
 
-def open_exam(run: Run, settings: Settings, parts: Parts) -> Run:
+def open_exam(run: Run, settings: Settings, parts: RunParts) -> Run:
     """Return a run's examination on the holdout split, open to write; create it if there is none."""
     folder = run.folder / FOLDER
     check_benchmark(run, parts)
@@ -158,14 +158,14 @@ def open_exam(run: Run, settings: Settings, parts: Parts) -> Run:
     return Run.open(folder, write=True)
 
 
-async def examine(exam: Run, settings: Settings, parts: Parts, on_event: OnEvent) -> Ending:
+async def examine(exam: Run, settings: Settings, parts: RunParts, on_event: OnEvent) -> Ending:
     """Let the candidates of an examination work on every task that they have not worked on yet.
 
     Then let its control, if the session has one, make its remaining attempts.
     """
-    async with laboratory(exam, settings, parts, on_event) as worker:
-        around = Surroundings(on_event, Lent(worker.gateway))
-        return await Search(Foreman(exam, settings), Examination(), worker, settings, around).go()
+    async with open_worker(exam, settings, parts, on_event) as worker:
+        around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
+        return await Search(RunController(exam, settings), Examination(), worker, settings, around).go()
 
 
 def begin_exam(
@@ -173,7 +173,7 @@ def begin_exam(
     run: Run,
     agents: Sequence[Agent],
     usd: float | None,
-    parts: Parts,
+    parts: RunParts,
     control: Control | None = None,
 ) -> None:
     """Enter agents of a run into its examination on the holdout tasks.
@@ -190,7 +190,7 @@ def begin_exam(
     resumed = bool(exam.tree.agents)
     exam.append(RunStarted(Budget(usd=usd), tasks, resumed=resumed, control=control))
     for agent in agents:
-        enter(exam, run, agent)
+        enter_agent(exam, run, agent)
     if control is not None:
         enter_control(exam, run)
 
@@ -207,7 +207,7 @@ def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
         UserError: one is a plug-in that is not installed.
         ArchiveCorrupt: the prompts are not what dgm wrote.
     """
-    return open_operators(settings, IMAGE, frozen(run.config, str(run.folder / "run.json")))
+    return open_operators(settings, IMAGE, load_frozen(run.config, str(run.folder / "run.json")))
 
 
 def needs_of(settings: Settings) -> Mapping[str, Needs]:
@@ -216,7 +216,7 @@ def needs_of(settings: Settings) -> Mapping[str, Needs]:
     Raises:
         UserError: one is a plug-in that is not installed.
     """
-    return registry.needs_of(open_operators(settings, IMAGE, Prompts(shipped())))
+    return registry.needs_of(open_operators(settings, IMAGE, Prompts(load_shipped())))
 
 
 def budget_of(run: Run, settings: Settings) -> Budget:
@@ -224,7 +224,7 @@ def budget_of(run: Run, settings: Settings) -> Budget:
     return run.tree.budget if run.tree.seq else settings.budget.budget()
 
 
-def reopen(run: Run, budget: Budget, parts: Parts, mended: Sequence[Event] = ()) -> None:
+def record_resume(run: Run, budget: Budget, parts: RunParts, mended: Sequence[Event] = ()) -> None:
     """Record that a run continues, within ``budget``.
 
     Args:
@@ -237,14 +237,14 @@ def reopen(run: Run, budget: Budget, parts: Parts, mended: Sequence[Event] = ())
         UserError: the benchmark has changed since the run began.
     """
     check_benchmark(run, parts)
-    tell_of_changed_objects(run)
+    warn_changed_objects(run)
     settings = settings_of(run)
-    _begin(run, settings, parts)
+    _finish_creation(run, settings, parts)
     # After the start of the session, because the time since the last session belongs to no session.
-    run.append_many([_started(settings, budget, parts.benchmark, resumed=True), *mended])
+    run.append_many([_run_started_event(settings, budget, parts.benchmark, resumed=True), *mended])
 
 
-def check_benchmark(run: Run, parts: Parts) -> None:
+def check_benchmark(run: Run, parts: RunParts) -> None:
     """Check that new verdicts are comparable with the run's.
 
     Raises:
@@ -258,7 +258,7 @@ def check_benchmark(run: Run, parts: Parts) -> None:
         )
 
 
-def seed_source(where: str | None) -> Snapshot:
+def read_seed(where: str | None) -> Snapshot:
     """Return the source of the agent that a search starts from.
 
     Args:
@@ -270,21 +270,21 @@ def seed_source(where: str | None) -> Snapshot:
     folder = asset("archive", "seed") if where is None else Path(where)
     try:
         if folder.is_dir() and not (folder / "HEAD").is_file():
-            source = _folder_with_contract(folder)
+            source = _read_agent_folder(folder)
         else:
-            source = _cloned(str(where))
+            source = _clone_repository(str(where))
         read_contract(source)
     except AgentFault as error:
         raise UserError(f"{where or 'seed'}: not an agent: {error} (see dgm docs agents)") from error
     return source
 
 
-def _folder_with_contract(folder: Path) -> Snapshot:
+def _read_agent_folder(folder: Path) -> Snapshot:
     # Check the contract first: a wrong path may name a folder too large to read.
     return from_folder(folder, limit_bytes=SEED_BYTES) if (folder / CONTRACT).is_file() else {}
 
 
-def _cloned(where: str) -> Snapshot:
+def _clone_repository(where: str) -> Snapshot:
     from git import GitCommandError, Repo
 
     with tempfile.TemporaryDirectory(prefix="dgm-seed-") as scratch:
@@ -295,7 +295,7 @@ def _cloned(where: str) -> Snapshot:
         return from_folder(Path(scratch), limit_bytes=SEED_BYTES)
 
 
-def record_of(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, Any]:
+def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str, Any]:
     """Return the contents of a new run's ``run.json``."""
     return {
         "id": uuid.uuid4().hex[:16],
@@ -308,12 +308,12 @@ def record_of(folder: Path, settings: Settings, parts: Parts) -> Mapping[str, An
             "python": platform.python_version(),
             "benchmark": parts.benchmark.version,
         },
-        PROMPTS: shipped(),
-        **({OBJECTS: objects} if (objects := references.recorded(_references(settings))) else {}),
+        PROMPTS: load_shipped(),
+        **({OBJECTS: objects} if (objects := references.record_versions(_find_references(settings))) else {}),
     }
 
 
-def _references(settings: Settings) -> Mapping[str, Sequence[str]]:
+def _find_references(settings: Settings) -> Mapping[str, Sequence[str]]:
     """Return the names in the settings that may be references, by kind."""
     return {
         "policies": [settings.policy.name],
@@ -322,7 +322,7 @@ def _references(settings: Settings) -> Mapping[str, Sequence[str]]:
     }
 
 
-def tell_of_changed_objects(run: Run) -> None:
+def warn_changed_objects(run: Run) -> None:
     """Warn if a policy, operator or benchmark that was passed as an object has changed since the run began.
 
     Raises:
@@ -334,14 +334,16 @@ def tell_of_changed_objects(run: Run) -> None:
                 log.warning("%s: %s, one of its %s, has changed since the run began", run.name, name, group)
 
 
-def _started(settings: Settings, budget: Budget, benchmark: Benchmark, *, resumed: bool) -> RunStarted:
+def _run_started_event(
+    settings: Settings, budget: Budget, benchmark: Benchmark, *, resumed: bool
+) -> RunStarted:
     tasks = tuple(task.id for task in benchmark.tasks(Split.SEARCH))
     return RunStarted(budget, tasks, resumed, settings.gates.flips)
 
 
 @asynccontextmanager
-async def laboratory(
-    run: Run, settings: Settings, parts: Parts, on_event: OnEvent = lambda _: None
+async def open_worker(
+    run: Run, settings: Settings, parts: RunParts, on_event: OnEvent = lambda _: None
 ) -> AsyncIterator[Worker]:
     """Open a worker with everything that it needs; the gateway and all sandboxes end with it."""
     labels = {"dgm.run": run.config["id"], "dgm.host": socket.gethostname()}
@@ -385,11 +387,15 @@ async def laboratory(
 
 
 @asynccontextmanager
-async def search(run: Run, settings: Settings, parts: Parts, on_event: OnEvent) -> AsyncIterator[Search]:
+async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEvent) -> AsyncIterator[Search]:
     """Open a search that is ready to go; ``on_event`` hears every event that it records."""
     policy = open_policy(settings, needs_of(settings))
-    async with laboratory(run, settings, parts, on_event) as worker:
-        around = Surroundings(on_event, Lent(worker.gateway), goals=open_goals(run))
+    async with open_worker(run, settings, parts, on_event) as worker:
+        around = LoopHooks(on_event, GatewayAvailability(worker.gateway), goals=open_goals(run))
         yield Search(
-            Foreman(run, settings, registry.needs_of(worker.operators)), policy, worker, settings, around
+            RunController(run, settings, registry.needs_of(worker.operators)),
+            policy,
+            worker,
+            settings,
+            around,
         )

@@ -11,28 +11,28 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Agent, Split
 from dgm.errors import UserError
-from dgm.evaluation.control import attempts_missing
-from dgm.evaluation.exam import FOLDER, candidate
+from dgm.evaluation.control import count_missing_attempts
+from dgm.evaluation.exam import FOLDER, find_candidate
 from dgm.protocols import Checked
 from dgm.search.model_checks import note_checks
 from dgm.show.words import usd_text
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class NeededExam:
     """An examination that has something left to do."""
 
     agents: Sequence[Agent]
     """The seed, and the best agent if that is another one."""
-    parts: assemble.Parts
+    parts: assemble.RunParts
     usd: float | None
     """Limit on the cost over all its sessions, in USD; None: no limit."""
     control: Control | None
 
 
-def find_needed(
+def find_needed_exam(
     run: Run, settings: Settings, max_usd: float | None, control: Control | None
-) -> Needed | Ending | None:
+) -> NeededExam | Ending | None:
     """Return the examination still needed, an ending if there is no money for it, or None if nothing is missing.
 
     Args:
@@ -58,24 +58,26 @@ def find_needed(
             if _is_complete(exam, agents, parts, control):
                 return None
             spent = exam.tree.spend.usd
-    usd = _affordable(run, max_usd)
+    usd = _affordable_usd(run, max_usd)
     if usd is not None and usd <= spent:
-        return Ending(Reason.LIMIT, _used_up(run, max_usd, spent))
-    return Needed(agents, parts, usd, control)
+        return Ending(Reason.LIMIT, _describe_used_up(run, max_usd, spent))
+    return NeededExam(agents, parts, usd, control)
 
 
-def begin(exam: Run, run: Run, needed: Needed, settings: Settings, checks: Sequence[Checked]) -> None:
+def begin_needed_exam(
+    exam: Run, run: Run, needed: NeededExam, settings: Settings, checks: Sequence[Checked]
+) -> None:
     """Enter the agents into the examination, and record the costs of the models' checks."""
     assemble.begin_exam(exam, run, needed.agents, needed.usd, needed.parts, needed.control)
     note_checks(exam, settings, checks)
 
 
-def _affordable(run: Run, max_usd: float | None) -> float | None:
+def _affordable_usd(run: Run, max_usd: float | None) -> float | None:
     limit = run.tree.budget.usd
     return max_usd if max_usd is not None or limit is None else limit - run.tree.spend.usd
 
 
-def _used_up(run: Run, max_usd: float | None, spent: float) -> str:
+def _describe_used_up(run: Run, max_usd: float | None, spent: float) -> str:
     if max_usd is not None:
         return f"they have cost {spent:.4f} USD already, of {usd_text(max_usd)} that they may"
     return (
@@ -84,11 +86,13 @@ def _used_up(run: Run, max_usd: float | None, spent: float) -> str:
     )
 
 
-def _is_complete(exam: Run, agents: Sequence[Agent], parts: assemble.Parts, control: Control | None) -> bool:
+def _is_complete(
+    exam: Run, agents: Sequence[Agent], parts: assemble.RunParts, control: Control | None
+) -> bool:
     tasks = [task.id for task in parts.benchmark.tasks(Split.HOLDOUT)]
-    entered = [candidate(exam, agent) for agent in agents]
+    entered = [find_candidate(exam, agent) for agent in agents]
     pairs = all(
         identity is not None and all(exam.tree.verdict(identity, task) for task in tasks)
         for identity in entered
     )
-    return pairs and (control is None or attempts_missing(exam, control) == 0)
+    return pairs and (control is None or count_missing_attempts(exam, control) == 0)

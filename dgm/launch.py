@@ -20,14 +20,14 @@ from dgm.config import Settings
 from dgm.domain import SEED, Budget
 from dgm.errors import Infrastructure, UserError
 from dgm.evaluation.evaluating import PLAN as EVALUATION
-from dgm.models.auto import Offer, settle
+from dgm.models.auto import Offer, settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.policies.registry import with_recommendation
 from dgm.protocols import Checked
 from dgm.publish.finding import archive_folders
-from dgm.search.endless import refuse_endless
+from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import Search
-from dgm.search.mending import change, graded_after_refusals
+from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
 from dgm.simulate import PLAN as SIMULATION
 from dgm.worker.rehearsal import rehearse
@@ -76,15 +76,15 @@ class Watcher:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedSession:
     """The settings, parts and model checks of a session."""
 
     settings: Settings
-    parts: assemble.Parts
+    parts: assemble.RunParts
     checks: Sequence[Checked]
 
 
-async def prepare(settings: Settings, watcher: Watcher) -> Prepared:
+async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     """Find every error in a new search before it starts; write nothing, and pay only for the models' checks.
 
     Args:
@@ -100,13 +100,13 @@ async def prepare(settings: Settings, watcher: Watcher) -> Prepared:
     assemble.check_settings(settings)
     assemble.check_goals(settings.budget.budget(), settings, parts)
     settings = name_models(settings, watcher)
-    refuse_endless(settings.budget.budget(), settings)
+    check_budget_ends_run(settings.budget.budget(), settings)
     watcher.confirm(settings, settings.budget.budget(), 0.0)
     name = settings.seed_agent or "the shipped seed"
-    await rehearse(name, assemble.seed_source(settings.seed_agent), parts.engine, settings.limits)
+    await rehearse(name, assemble.read_seed(settings.seed_agent), parts.engine, settings.limits)
     checks = await check_models(settings)
     watcher.models_checked(settings, checks)
-    return Prepared(settings, parts, checks)
+    return PreparedSession(settings, parts, checks)
 
 
 def new_folder(name: str | None) -> Path:
@@ -154,7 +154,7 @@ def change_budget(before: Budget, limits: Mapping[str, float | None]) -> Budget:
     return replace(before, **given)
 
 
-def create(folder: Path, prepared: Prepared) -> Run:
+def create(folder: Path, prepared: PreparedSession) -> Run:
     """Create the run, open to write, with its seed as agent 0 and the costs of its models' checks.
 
     Raises:
@@ -167,7 +167,7 @@ def create(folder: Path, prepared: Prepared) -> Run:
 
 async def prepare_again(
     run: Run, settings: Settings, budget: Budget, watcher: Watcher, *, regrade: bool = False
-) -> Prepared:
+) -> PreparedSession:
     """Find every error in a further session of a search, and record in its log that it continues.
 
     Args:
@@ -182,21 +182,21 @@ async def prepare_again(
         Infrastructure: a sandbox failed.
     """
     settings = name_models(settings, watcher)
-    event = change(assemble.settings_of(run), settings)
-    refuse_endless(budget, settings)
-    parts = await _parts_again(run, settings, changed="sandbox" in event.settings if event else False)
+    event = change_event(assemble.settings_of(run), settings)
+    check_budget_ends_run(budget, settings)
+    parts = await _open_parts_again(run, settings, changed="sandbox" in event.settings if event else False)
     assemble.check_goals(budget, settings, parts)
     watcher.confirm(settings, budget, run.tree.spend.usd)
     checks = await _check_again(run, settings, watcher)
-    withdrawn: Sequence[Event] = graded_after_refusals(run) if regrade else ()
-    assemble.reopen(run, budget, parts, [*([event] if event else ()), *withdrawn])
+    withdrawn: Sequence[Event] = withdraw_refused_verdicts(run) if regrade else ()
+    assemble.record_resume(run, budget, parts, [*([event] if event else ()), *withdrawn])
     note_checks(run, settings, checks)
     if regrade:
         watcher.withdrawn(len(withdrawn))
-    return Prepared(settings, parts, checks)
+    return PreparedSession(settings, parts, checks)
 
 
-async def perform(run: Run, prepared: Prepared, watcher: Watcher) -> Ending:
+async def perform(run: Run, prepared: PreparedSession, watcher: Watcher) -> Ending:
     """Search until a budget is spent, nothing is left, or a stop is asked for.
 
     Raises:
@@ -230,12 +230,12 @@ def name_models(settings: Settings, watcher: Watcher) -> Settings:
     """
     if AUTO not in all_names(settings):
         return settings
-    settled, why = settle(settings, watcher.may_use)
+    settled, why = settle_auto(settings, watcher.may_use)
     watcher.model_chosen(why)
     return settled
 
 
-async def _parts_again(run: Run, settings: Settings, *, changed: bool) -> assemble.Parts:
+async def _open_parts_again(run: Run, settings: Settings, *, changed: bool) -> assemble.RunParts:
     """Return the parts for the rest of the run; if the sandbox's kind changed, check that the seed starts in it.
 
     Raises:

@@ -21,7 +21,7 @@ SHOWN = 80
 """Maximum number of characters shown of a value that does not fit."""
 
 
-def find(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN401  (whatever the plug-in names)
+def find_plugin(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN401  (whatever the plug-in names)
     """Return the object that ``name`` refers to.
 
     Args:
@@ -35,9 +35,9 @@ def find(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN
     if name in builtin:
         module, _, attribute = builtin[name].partition(":")
         return getattr(import_module(module), attribute)
-    points = installed(group)
+    points = find_installed(group)
     if name in points:
-        return _loaded(group, points[name])
+        return _load_point(group, points[name])
     if is_reference(name):
         return find_object(group, name)
     known = sorted([*builtin, *points])
@@ -47,12 +47,12 @@ def find(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN
     raise UserError(f"unknown name '{name}' among the {kind} ({hint}there are: {', '.join(known)})")
 
 
-def installed(group: str) -> Mapping[str, EntryPoint]:
+def find_installed(group: str) -> Mapping[str, EntryPoint]:
     """Return the installed plug-ins of a kind by name."""
     return {point.name: point for point in entry_points(group=f"dgm.{group}")}
 
 
-def make(group: str, name: str, *given: object, **named: object) -> Any:  # noqa: ANN401  (whatever the plug-in makes)
+def make_plugin(group: str, name: str, *given: object, **named: object) -> Any:  # noqa: ANN401  (whatever the plug-in makes)
     """Call an installed plug-in with the arguments of its kind.
 
     An object behind a reference may take no arguments.
@@ -60,16 +60,16 @@ def make(group: str, name: str, *given: object, **named: object) -> Any:  # noqa
     Raises:
         UserError: it cannot be loaded or called with them. Errors raised inside the plug-in propagate unchanged.
     """
-    if name not in installed(group) and is_reference(name):
+    if name not in find_installed(group) and is_reference(name):
         return make_object(find_object(group, name), *given, *named.values())
-    factory = find(group, name, {})
+    factory = find_plugin(group, name, {})
     try:
         return factory(*given, **named)
     except TypeError as error:
         if _frames(error):
             raise
         raise UserError(
-            f"{named_point(group, name)} cannot be called with what it is given: {error}"
+            f"{describe_plugin(group, name)} cannot be called with what it is given: {error}"
         ) from error
 
 
@@ -85,17 +85,19 @@ def check_shape(group: str, name: str, made: object, shape: Mapping[str, int | N
     Raises:
         UserError: an attribute is missing, or takes other arguments.
     """
-    if name not in installed(group) and not is_reference(name):
+    if name not in find_installed(group) and not is_reference(name):
         return
     kind = type(made).__name__
     missing = [attribute for attribute in shape if not hasattr(made, attribute)]
     if missing:
-        raise UserError(f"{named_point(group, name)}{_place(made)}: {kind} has no {', '.join(missing)}")
+        raise UserError(
+            f"{describe_plugin(group, name)}{_source_place(made)}: {kind} has no {', '.join(missing)}"
+        )
     for attribute, count in shape.items():
-        if count is not None and not _takes(getattr(made, attribute), count):
+        if count is not None and not _accepts_arguments(getattr(made, attribute), count):
             wanted = "1 argument" if count == 1 else f"{count} arguments"
-            place = _place(getattr(made, attribute)) or _place(made)
-            raise UserError(f"{named_point(group, name)}{place}: {kind}.{attribute} must take {wanted}")
+            place = _source_place(getattr(made, attribute)) or _source_place(made)
+            raise UserError(f"{describe_plugin(group, name)}{place}: {kind}.{attribute} must take {wanted}")
 
 
 def check_answer(answer: object, kind: type, what: str) -> None:
@@ -114,7 +116,7 @@ def check_answer(answer: object, kind: type, what: str) -> None:
         raise PluginFault(f"{what} returned {shown}, which is no {kind.__name__}; a fault of a plug-in")
 
 
-def blame(error: BaseException) -> str:
+def find_faulty_plugin(error: BaseException) -> str:
     """Return the installed plug-in in which an error was raised, with file and line; empty if there is none.
 
     If the error passed through several functions of plug-ins, name the innermost one.
@@ -126,22 +128,22 @@ def blame(error: BaseException) -> str:
     places = {
         frame.f_globals.get("__name__"): {one.f_code.co_qualname.partition(".")[0] for one, _ in frames}
     }
-    return f"{_whose(frame, places)}, {frame.f_code.co_filename}:{line}"
+    return f"{_describe_owner(frame, places)}, {frame.f_code.co_filename}:{line}"
 
 
-def named_point(group: str, name: str) -> str:
+def describe_plugin(group: str, name: str) -> str:
     """Return the description of an installed plug-in, or of an object behind a reference, for messages."""
-    if name not in installed(group):
+    if name not in find_installed(group):
         return f"{name}, one of the {group.replace('_', ' ')}"
-    point = installed(group)[name]
+    point = find_installed(group)[name]
     where = point.dist.name if point.dist else "an unknown distribution"
     return f"plug-in '{name}' among the {group.replace('_', ' ')} ({point.value}, of {where})"
 
 
-def _whose(frame: FrameType, places: Mapping[Any, set[str]]) -> str:
+def _describe_owner(frame: FrameType, places: Mapping[Any, set[str]]) -> str:
     module = str(frame.f_globals.get("__name__", ""))
     package = module.partition(".")[0]
-    points = [(g, point) for g, point in _points() if point.module.partition(".")[0] == package]
+    points = [(g, point) for g, point in _iter_points() if point.module.partition(".")[0] == package]
     functions = places.get(module, set())
     exact = [
         each for each in points if each[1].module == module and each[1].attr.partition(".")[0] in functions
@@ -149,14 +151,14 @@ def _whose(frame: FrameType, places: Mapping[Any, set[str]]) -> str:
     found = exact or points
     if len(found) == 1 or exact:
         group, point = found[0]
-        return named_point(group.removeprefix("dgm."), point.name)
+        return describe_plugin(group.removeprefix("dgm."), point.name)
     names = ", ".join(sorted({f"'{point.name}'" for _, point in found}))
     return f"one of the plug-ins {names}"
 
 
 def _frames(error: BaseException) -> Sequence[tuple[FrameType, int]]:
     """Return the frames of an error in packages of plug-ins, the innermost one last."""
-    packages = {point.module.partition(".")[0] for _, point in _points()} - {"dgm"}
+    packages = {point.module.partition(".")[0] for _, point in _iter_points()} - {"dgm"}
     return [
         (frame, line)
         for frame, line in walk_tb(error.__traceback__)
@@ -164,19 +166,19 @@ def _frames(error: BaseException) -> Sequence[tuple[FrameType, int]]:
     ]
 
 
-def _points() -> Iterator[tuple[str, EntryPoint]]:
+def _iter_points() -> Iterator[tuple[str, EntryPoint]]:
     points = entry_points()
     for group in points.groups:
         if group.startswith("dgm."):
             yield from ((group, point) for point in points.select(group=group))
 
 
-def _loaded(group: str, point: EntryPoint) -> Any:  # noqa: ANN401  (whatever the plug-in names)
+def _load_point(group: str, point: EntryPoint) -> Any:  # noqa: ANN401  (whatever the plug-in names)
     try:
         return point.load()
     except (Exception, SystemExit) as error:  # a module may raise anything on import
         said = _error_text(error)
-        raise UserError(f"{named_point(group, point.name)} cannot be loaded: {said}") from error
+        raise UserError(f"{describe_plugin(group, point.name)} cannot be loaded: {said}") from error
 
 
 def _error_text(error: BaseException) -> str:
@@ -192,7 +194,7 @@ def _error_text(error: BaseException) -> str:
     return f"{places[-1] if places else ''}{type(error).__name__}: {error}"
 
 
-def _takes(method: object, count: int) -> bool:
+def _accepts_arguments(method: object, count: int) -> bool:
     if not callable(method):
         return False
     try:
@@ -204,7 +206,7 @@ def _takes(method: object, count: int) -> bool:
     return True
 
 
-def _place(thing: object) -> str:
+def _source_place(thing: object) -> str:
     """Return ``, file:line`` of a function, or of the class of an object."""
     source: Any = thing if inspect.isroutine(thing) else type(thing)
     try:

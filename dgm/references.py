@@ -27,30 +27,30 @@ def is_reference(name: str) -> bool:
     return REFERENCE.fullmatch(name) is not None
 
 
-def lend(group: str, thing: object) -> str:
+def lend_object(group: str, thing: object) -> str:
     """Keep an object for this process, and return the reference that names it.
 
     Args:
         group: the kind in the plural: ``policies``, ``operators``, ``benchmarks``.
         thing: a class or function that makes one, or the object itself, of which a copy is kept.
     """
-    named: Any = thing if _makes(thing) else type(thing)
+    named: Any = thing if _is_factory(thing) else type(thing)
     reference = f"{named.__module__}:{named.__qualname__}"
-    kept = thing if _makes(thing) or group == "benchmarks" else copy.deepcopy(thing)
+    kept = thing if _is_factory(thing) or group == "benchmarks" else copy.deepcopy(thing)
     _lent[group, reference] = kept
     return reference
 
 
-def lent(group: str, reference: str) -> bool:
+def is_lent(group: str, reference: str) -> bool:
     """Return whether this process was given an object under the reference."""
     return (group, reference) in _lent
 
 
-def is_there(group: str, name: str) -> bool:
+def is_available(group: str, name: str) -> bool:
     """Return whether a name is a reference that was lent, or whose package is installed here; imports nothing."""
     if not is_reference(name):
         return False
-    return lent(group, name) or find_spec(name.partition(":")[0].partition(".")[0]) is not None
+    return is_lent(group, name) or find_spec(name.partition(":")[0].partition(".")[0]) is not None
 
 
 def find_object(group: str, reference: str) -> Any:  # noqa: ANN401  (whatever it names)
@@ -59,7 +59,7 @@ def find_object(group: str, reference: str) -> Any:  # noqa: ANN401  (whatever i
     Raises:
         UserError: it cannot be imported here, or names something else than a class or a value.
     """
-    if lent(group, reference):
+    if is_lent(group, reference):
         return _lent[group, reference]
     module, _, path = reference.partition(":")
     where = f"{reference}, one of the {group},"
@@ -76,7 +76,7 @@ def find_object(group: str, reference: str) -> Any:  # noqa: ANN401  (whatever i
         raise UserError(
             f"{where} cannot be imported here ({type(error).__name__}: {error}); put its folder on PYTHONPATH"
         ) from error
-    if _makes(found) and not isinstance(found, type):
+    if _is_factory(found) and not isinstance(found, type):
         raise UserError(f"{where} is a function, which only the program that has it may pass; name a class")
     return found
 
@@ -89,7 +89,7 @@ def make_object(found: Any, *given: object) -> Any:  # noqa: ANN401  (whatever i
     Raises:
         UserError: a class or function takes neither.
     """
-    if not _makes(found):
+    if not _is_factory(found):
         return copy.deepcopy(found)
     try:
         signature = inspect.signature(found)
@@ -115,13 +115,13 @@ def digest_of(group: str, reference: str) -> str | None:
     """
     found = find_object(group, reference)
     try:
-        file = inspect.getsourcefile(found if _makes(found) else type(found))
+        file = inspect.getsourcefile(found if _is_factory(found) else type(found))
         return hashlib.sha256(Path(file or "").read_bytes()).hexdigest()
     except (OSError, TypeError):
         return None
 
 
-def recorded(references: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str | None]]:
+def record_versions(references: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str | None]]:
     """Return the version of each object that settings name by reference, as ``run.json`` keeps them.
 
     Args:
@@ -134,5 +134,5 @@ def recorded(references: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str
     }
 
 
-def _makes(thing: object) -> bool:
+def _is_factory(thing: object) -> bool:
     return isinstance(thing, type) or inspect.isroutine(thing)

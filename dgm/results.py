@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
-from dgm.analysis.lineage import Lineage, Step
+from dgm.analysis.lineage import Lineage, LineageStep
 from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.operator_accounts import operators_of as operator_lines
 from dgm.analysis.summary import agent_record, run_summary
@@ -111,7 +111,7 @@ class AgentView:
         return lower_bound(self.own)
 
     @property
-    def lineage(self) -> Sequence[Step]:
+    def lineage(self) -> Sequence[LineageStep]:
         """Return each step from the seed to this agent, the seed first, with its patch against its parent."""
         return list(Lineage(self.run.tree, self.agent.id).steps(self.run))
 

@@ -61,7 +61,7 @@ class Purpose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ActionLine:
     """One action of an agent."""
 
     action: ActionId
@@ -76,10 +76,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class AgentAccount:
     """The usage of one agent."""
 
-    lines: Sequence[Line]
+    lines: Sequence[ActionLine]
     """Ordered by action."""
 
     def of(self, purpose: Purpose) -> Usage:
@@ -102,7 +102,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedRequest:
     """A request of an agent that the gateway refused."""
 
     code: str
@@ -124,7 +124,7 @@ class Accounts:
         tree = run.tree
         open_yet = {*tree.waiting, *tree.pending, *tree.to_redo()}
         births = {agent.action: agent.id for agent in run.tree.agents}
-        self._lines: list[list[Line]] = [[] for _ in run.tree.agents]
+        self._lines: list[list[ActionLine]] = [[] for _ in run.tree.agents]
         self._own: list[list[ActionId]] = [[] for _ in run.tree.agents]
         for number, evaluated, parent in run.store.query(_STARTS, (self._until,)):
             action = ActionId(number)
@@ -132,18 +132,18 @@ class Accounts:
             worker = AgentId(parent if evaluated is None else evaluated)
             self._own[worker].append(action)
             if evaluated is not None:
-                self._lines[evaluated].append(Line(action, Purpose.EVALUATING, by))
+                self._lines[evaluated].append(ActionLine(action, Purpose.EVALUATING, by))
             elif action in births:
-                self._lines[births[action]].append(Line(action, Purpose.MAKING, by))
+                self._lines[births[action]].append(ActionLine(action, Purpose.MAKING, by))
             else:
                 purpose = Purpose.UNFINISHED if action in open_yet else Purpose.STILLBORN
-                self._lines[parent].append(Line(action, purpose, by))
+                self._lines[parent].append(ActionLine(action, purpose, by))
 
         self._totals = [sum((line.usage for line in lines), Usage()) for lines in self._lines]
 
-    def of(self, agent: AgentId) -> Account:
+    def of(self, agent: AgentId) -> AgentAccount:
         """Return the agent's usage: its making, its evaluations, and its stillborn or unfinished children."""
-        return Account(self._lines[agent])
+        return AgentAccount(self._lines[agent])
 
     def clade(self, agent: AgentId) -> Usage:
         """Return the usage of the agent and all its descendants, each counted once."""
@@ -153,7 +153,7 @@ class Accounts:
         """Return the usage of one action over all its tries, by role and model."""
         return self._calls.get(action, {})
 
-    def refusals(self, agent: AgentId) -> Sequence[Refusal]:
+    def refusals(self, agent: AgentId) -> Sequence[RefusedRequest]:
         """Return the refused requests of the agent's evaluations and expansions, the most frequent first."""
         return refusals_of(self._run, self._own[agent], self._until)
 
@@ -171,20 +171,20 @@ class Accounts:
             waiting += new
 
 
-def refusals_of(run: Run, actions: Sequence[ActionId], until: int | None = None) -> Sequence[Refusal]:
+def refusals_of(run: Run, actions: Sequence[ActionId], until: int | None = None) -> Sequence[RefusedRequest]:
     """Return the refused requests of some actions, the most frequent first.
 
     Args:
         run: the run.
-        actions: for example those of the lines of an ``Account``.
+        actions: for example those of the lines of an ``AgentAccount``.
         until: number of the last event that counts; None: the last that the tree has read.
     """
     last = run.tree.seq if until is None else until
     rows = run.store.query(_REFUSALS, (last, json.dumps(actions)))
-    return [Refusal(code, message, times, ActionId(action)) for code, message, times, action in rows]
+    return [RefusedRequest(code, message, times, ActionId(action)) for code, message, times, action in rows]
 
 
-def account_of(run: Run, agent: AgentId, *, whole: bool) -> Account:
+def account_of(run: Run, agent: AgentId, *, whole: bool) -> AgentAccount:
     """Return the account of one agent like ``Accounts.of``, without computing the accounts of all others.
 
     Args:
@@ -218,11 +218,13 @@ def account_of(run: Run, agent: AgentId, *, whole: bool) -> Account:
             purposes[action] = Purpose.UNFINISHED if action in unfinished else Purpose.STILLBORN
     if tree.agents[agent].parents:
         purposes[tree.agents[agent].action] = Purpose.MAKING
-    calls = _calls_of(run, sorted(purposes))
-    return Account([Line(action, purposes[action], calls.get(action, {})) for action in sorted(purposes)])
+    calls = _read_calls(run, sorted(purposes))
+    return AgentAccount(
+        [ActionLine(action, purposes[action], calls.get(action, {})) for action in sorted(purposes)]
+    )
 
 
-def _calls_of(run: Run, actions: Sequence[ActionId]) -> Mapping[ActionId, Mapping[RoleAndModel, Usage]]:
+def _read_calls(run: Run, actions: Sequence[ActionId]) -> Mapping[ActionId, Mapping[RoleAndModel, Usage]]:
     found: dict[ActionId, dict[RoleAndModel, Usage]] = {}
     rows = run.store.query(_CALLS.format(which=_OF_ACTIONS), (run.tree.seq, json.dumps(actions)))
     for action, role, model, *counts in rows:

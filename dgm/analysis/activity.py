@@ -3,8 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dgm.analysis.budgets import evaluations_spent, expansions_ended
-from dgm.analysis.forecast import Forecast, Observed, Rates, forecast, rates_of, uses_of
+from dgm.analysis.budgets import count_ended_expansions, sum_evaluations_spent
+from dgm.analysis.forecast import (
+    Forecast,
+    ObservedProgress,
+    ProgressRates,
+    compute_rates,
+    predict_ends,
+    uses_of,
+)
 from dgm.archive.history import LIVING, state
 from dgm.archive.run import Run
 from dgm.domain import Action, ActionId
@@ -29,7 +36,7 @@ FROM events WHERE seq >= ? AND seq <= ?
 
 
 @dataclass(frozen=True, slots=True)
-class UnderWay:
+class RunningStep:
     """A step that was started and has no outcome yet."""
 
     id: ActionId
@@ -53,8 +60,8 @@ class Activity:
     living: bool
     """Whether a process is writing the run."""
     paused: bool
-    under_way: tuple[UnderWay, ...]
-    rates: Rates | None
+    under_way: tuple[RunningStep, ...]
+    rates: ProgressRates | None
     """Recent rates, or those of the whole run if no process writes it; None if too little happened."""
     forecast: Forecast | None
     """None if no process writes the run, or it is paused."""
@@ -65,27 +72,29 @@ def read_activity(run: Run, now: float) -> Activity:
     tree, said = run.tree, state(run)
     living = said in LIVING
     if not living:
-        return Activity(now, False, False, under_way(run), rates_of(_whole(run)), None)
+        return Activity(
+            now, False, False, find_running_steps(run), compute_rates(_observe_whole_run(run)), None
+        )
     idle_s = max(0.0, now - tree.last_at) if tree.last_at else 0.0
-    rates = rates_of(_recent(run, now))
+    rates = compute_rates(_observe_recent(run, now))
     uses = uses_of(
         tree.budget,
-        evaluations_spent(tree),
+        sum_evaluations_spent(tree),
         tree.spend.usd,
         tree.spend.tokens,
         tree.wall_seconds + idle_s,
     )
     paused = said == "paused"
-    ends = None if paused else forecast(uses, rates, tree.budget.expansion_cost)
-    return Activity(now, True, paused, under_way(run), rates, ends)
+    ends = None if paused else predict_ends(uses, rates, tree.budget.expansion_cost)
+    return Activity(now, True, paused, find_running_steps(run), rates, ends)
 
 
-def under_way(run: Run) -> tuple[UnderWay, ...]:
+def find_running_steps(run: Run) -> tuple[RunningStep, ...]:
     """Return the steps that were started and have no outcome, in the order of their last starts."""
-    return tuple(_under_way(run, action, what) for action, what in run.tree.pending.items())
+    return tuple(_running_step(run, action, what) for action, what in run.tree.pending.items())
 
 
-def _under_way(run: Run, action: ActionId, what: Action) -> UnderWay:
+def _running_step(run: Run, action: ActionId, what: Action) -> RunningStep:
     since = last_at = 0.0
     calls = 0
     for _, at, kind in run.store.query(_OF_ACTION, (action,)):
@@ -93,14 +102,14 @@ def _under_way(run: Run, action: ActionId, what: Action) -> UnderWay:
             since, calls = at, 0
         calls += kind == "model_called"
         last_at = at
-    return UnderWay(action, what, since, calls, last_at, run.tree.tries(action))
+    return RunningStep(action, what, since, calls, last_at, run.tree.tries(action))
 
 
-def _whole(run: Run) -> Observed:
+def _observe_whole_run(run: Run) -> ObservedProgress:
     tree = run.tree
-    expansions = expansions_ended(tree)
+    expansions = count_ended_expansions(tree)
     spend = tree.spend
-    return Observed(
+    return ObservedProgress(
         tree.wall_seconds,
         tree.seq,
         tree.evaluations + expansions,
@@ -111,22 +120,22 @@ def _whole(run: Run) -> Observed:
     )
 
 
-def _recent(run: Run, now: float) -> Observed:
+def _observe_recent(run: Run, now: float) -> ObservedProgress:
     began = run.tree.session_began
     window_s = WINDOW_S
     while True:
         start = max(began, now - window_s)
-        observed = _observed(run, start, now)
+        observed = _observe_since(run, start, now)
         if observed.ended >= ENOUGH or start <= began:
             return observed
         window_s *= 4
 
 
-def _observed(run: Run, start: float, now: float) -> Observed:
-    first = _first_since(run, start)
+def _observe_since(run: Run, start: float, now: float) -> ObservedProgress:
+    first = _find_first_since(run, start)
     events, evaluations, expansions, tokens, usd = run.store.query(_RECENT, (first, run.tree.seq))[0]
     evaluations, expansions = evaluations or 0, expansions or 0
-    return Observed(
+    return ObservedProgress(
         max(0.0, now - start),
         events,
         evaluations + expansions,
@@ -137,7 +146,7 @@ def _observed(run: Run, start: float, now: float) -> Observed:
     )
 
 
-def _first_since(run: Run, start: float) -> int:
+def _find_first_since(run: Run, start: float) -> int:
     """Return the number of the first event at ``start`` or later; assume that times grow with numbers."""
     low, high = 1, run.tree.seq + 1
     while low < high:

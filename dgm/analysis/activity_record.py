@@ -3,16 +3,16 @@
 from dataclasses import asdict
 from typing import Any
 
-from dgm.analysis.activity import Activity, UnderWay
-from dgm.analysis.best import Best
-from dgm.analysis.forecast import End, Forecast
+from dgm.analysis.activity import Activity, RunningStep
+from dgm.analysis.best import BestAgent
+from dgm.analysis.forecast import BudgetEnd, Forecast
 from dgm.analysis.goals import Standstill
 from dgm.archive.run import Run
 from dgm.domain import Evaluate
 
 
 def activity_record(
-    run: Run, activity: Activity, best: Best | None, standstill: Standstill | None
+    run: Run, activity: Activity, best: BestAgent | None, standstill: Standstill | None
 ) -> dict[str, Any]:
     """Return the fields that ``dgm status --json`` adds to the summary of a run.
 
@@ -43,7 +43,7 @@ def activity_record(
     }
 
 
-def _step_record(step: UnderWay, now: float) -> dict[str, Any]:
+def _step_record(step: RunningStep, now: float) -> dict[str, Any]:
     what = step.action
     told: dict[str, Any] = (
         {"kind": "evaluate", "agent": what.agent, "task": what.task, "attempt": what.attempt}
@@ -65,14 +65,14 @@ def _forecast_record(found: Forecast, now: float) -> dict[str, Any]:
     return {
         "binding": None if found.binding is None else found.binding.budget,
         "complete": found.complete,
-        "left_s": None if found.binding is None else _rounded(found.binding.left_s),
-        "ends_unix_s": None if found.binding is None else _moment(found.binding, now),
+        "left_s": None if found.binding is None else _round_seconds(found.binding.left_s),
+        "ends_unix_s": None if found.binding is None else _moment_of_end(found.binding, now),
         "by_budget": {
             end.budget: {
                 "used": round(end.use.used, 6),
                 "limit": end.use.limit,
-                "left_s": _rounded(end.left_s),
-                "ends_unix_s": _moment(end, now),
+                "left_s": _round_seconds(end.left_s),
+                "ends_unix_s": _moment_of_end(end, now),
                 "unknown": None if end.unknown is None else end.unknown.value,
             }
             for end in found.ends
@@ -81,7 +81,7 @@ def _forecast_record(found: Forecast, now: float) -> dict[str, Any]:
 
 
 def _ends_record(
-    run: Run, activity: Activity, best: Best | None, standstill: Standstill | None
+    run: Run, activity: Activity, best: BestAgent | None, standstill: Standstill | None
 ) -> dict[str, Any]:
     budget, found = run.tree.budget, {}
     if budget.score is not None:
@@ -93,7 +93,7 @@ def _ends_record(
         found["patience"] = {
             "evaluations_without_better": standstill.without_better,
             "limit": budget.patience,
-            "earliest_left_s": _rounded(earliest_s(activity, left)),
+            "earliest_left_s": _round_seconds(earliest_s(activity, left)),
         }
     return found
 
@@ -106,9 +106,9 @@ def earliest_s(activity: Activity, evaluations: int) -> float | None:
     return evaluations / rates.evaluations_per_hour * 3600.0
 
 
-def _rounded(seconds: float | None) -> float | None:
+def _round_seconds(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 1)
 
 
-def _moment(end: End, now: float) -> float | None:
+def _moment_of_end(end: BudgetEnd, now: float) -> float | None:
     return None if end.left_s is None else round(now + end.left_s, 1)

@@ -18,7 +18,7 @@ UNNAMED = "hgm"
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestAgent:
     """The recommended agent and its own verdicts."""
 
     agent: AgentId
@@ -33,15 +33,15 @@ class Best:
     """
 
 
-def find_best(run: Run) -> Best:
+def find_best(run: Run) -> BestAgent:
     """Return the agent that the run recommends now, and its lower bound; the run must have an agent."""
     return rate_best(run.tree, best_of(run))
 
 
-def rate_best(tree: Tree, agent: AgentId) -> Best:
+def rate_best(tree: Tree, agent: AgentId) -> BestAgent:
     """Return the tree's verdicts on ``agent``, which must be the recommended one."""
     own = tree.own(agent)
-    return Best(agent, own, lower_bound(own))
+    return BestAgent(agent, own, lower_bound(own))
 
 
 def best_of(run: Run) -> AgentId:

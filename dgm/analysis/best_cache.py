@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from dgm import __version__
-from dgm.analysis.best import Best, find_best
+from dgm.analysis.best import BestAgent, find_best
 from dgm.archive.durable import write_durably
 from dgm.archive.overview import Overview
 from dgm.archive.run import Run
@@ -18,7 +18,7 @@ MOST_EVENTS = 100_000
 """Length of a log, in events, up to which an unknown best agent is computed; this takes some seconds."""
 
 
-def cached_best(folder: Path, seen: Overview) -> Best | None:
+def find_cached_best(folder: Path, seen: Overview) -> BestAgent | None:
     """Return the best agent of a run, as of ``best_of``; None if it has none, or its log is too long to compute it.
 
     Args:
@@ -30,8 +30,8 @@ def cached_best(folder: Path, seen: Overview) -> Best | None:
     """
     if not seen.agents:
         return None
-    place = _place(seen)
-    known = _known(place, seen)
+    place = _cache_file(seen)
+    known = _read_cached(place, seen)
     if known is not None or seen.events > MOST_EVENTS:
         return known
     with Run.open(folder) as run:
@@ -39,11 +39,11 @@ def cached_best(folder: Path, seen: Overview) -> Best | None:
         if place and run.tree.seq == seen.events:
             # A cache that cannot be written is no fault.
             with contextlib.suppress(DgmError, OSError):
-                write_durably(place, _encoded(seen, found))
+                write_durably(place, _encode_best(seen, found))
     return found
 
 
-def _place(seen: Overview) -> Path | None:
+def _cache_file(seen: Overview) -> Path | None:
     if not seen.id:
         return None
     try:
@@ -52,14 +52,14 @@ def _place(seen: Overview) -> Path | None:
         return None
 
 
-def _key(seen: Overview) -> str:
+def _cache_key(seen: Overview) -> str:
     # Two copies of a run that continued apart have the same id, but different times of their last events.
     return f"{__version__} {seen.events} {seen.last_at!r}"
 
 
-def _encoded(seen: Overview, best: Best) -> bytes:
+def _encode_best(seen: Overview, best: BestAgent) -> bytes:
     record = {
-        "key": _key(seen),
+        "key": _cache_key(seen),
         "agent": best.agent,
         "resolved": best.own.resolved,
         "unresolved": best.own.unresolved,
@@ -68,12 +68,12 @@ def _encoded(seen: Overview, best: Best) -> bytes:
     return json.dumps(record).encode()
 
 
-def _known(place: Path | None, seen: Overview) -> Best | None:
+def _read_cached(place: Path | None, seen: Overview) -> BestAgent | None:
     try:
         found = json.loads(place.read_bytes()) if place else {}
-        if found["key"] != _key(seen):
+        if found["key"] != _cache_key(seen):
             return None
         own = Tally(int(found["resolved"]), int(found["unresolved"]))
-        return Best(AgentId(int(found["agent"])), own, float(found["lower_bound"]))
+        return BestAgent(AgentId(int(found["agent"])), own, float(found["lower_bound"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dgm.analysis.budgets import evaluations_spent
+from dgm.analysis.budgets import sum_evaluations_spent
 from dgm.archive.tree import Tree
 from dgm.domain import Budget
 
@@ -29,7 +29,7 @@ class BudgetUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class BudgetTotals:
     """The use of a run so far, in the units of its limits."""
 
     evaluations: float
@@ -40,7 +40,7 @@ class Used:
     seconds: float
 
 
-def budget_uses(budget: Budget, used: Used) -> Sequence[BudgetUse]:
+def compute_budget_uses(budget: Budget, used: BudgetTotals) -> Sequence[BudgetUse]:
     """Return the use of each limit that the budget sets."""
     pairs = (
         ("evaluations", used.evaluations, budget.evaluations),
@@ -55,11 +55,13 @@ def budget_uses(budget: Budget, used: Used) -> Sequence[BudgetUse]:
 def budget_uses_of(tree: Tree) -> Sequence[BudgetUse]:
     """Return the use of each limit of a run that is read into a tree."""
     spend = tree.spend
-    used = Used(evaluations_spent(tree), len(tree.agents), spend.usd, spend.tokens, tree.wall_seconds)
-    return budget_uses(tree.budget, used)
+    used = BudgetTotals(
+        sum_evaluations_spent(tree), len(tree.agents), spend.usd, spend.tokens, tree.wall_seconds
+    )
+    return compute_budget_uses(tree.budget, used)
 
 
-def nearest(uses: Sequence[BudgetUse]) -> BudgetUse | None:
+def nearest_limit(uses: Sequence[BudgetUse]) -> BudgetUse | None:
     """Return the limit with the largest used share, among those that end a run (a limit of agents only ends births)."""
     ending = [use for use in uses if use.name != "agents"]
     return max(ending, key=lambda use: use.share, default=None)

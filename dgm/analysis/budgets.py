@@ -46,7 +46,7 @@ class Ending:
     message: str
 
 
-def ending(tree: Tree, unaffordable: str = "") -> Ending | None:
+def find_ending(tree: Tree, unaffordable: str = "") -> Ending | None:
     """Return the end that the budget demands now, or None while there is room.
 
     Args:
@@ -54,9 +54,10 @@ def ending(tree: Tree, unaffordable: str = "") -> Ending | None:
         unaffordable: why a further model call would cross a limit that is not reached yet; empty if none would.
     """
     budget = tree.budget
-    if budget.evaluations is not None and evaluations_spent(tree) + 1 > budget.evaluations:
+    if budget.evaluations is not None and sum_evaluations_spent(tree) + 1 > budget.evaluations:
         return Ending(
-            Reason.GOAL, budget_taken(tree) or f"{tree.evaluations} evaluations are graded, as asked for"
+            Reason.GOAL,
+            describe_budget_use(tree) or f"{tree.evaluations} evaluations are graded, as asked for",
         )
     spent = [
         f"{used:,.{digits}f} of {limit:,.{digits}f} {unit} are spent"
@@ -70,38 +71,38 @@ def ending(tree: Tree, unaffordable: str = "") -> Ending | None:
     reasons = ", ".join(spent) or unaffordable
     if reasons:
         return Ending(Reason.LIMIT, f"the budget is spent: {reasons}")
-    return Ending(Reason.ENDLESS, _unspent(tree)) if _never_runs_out(tree) else None
+    return Ending(Reason.ENDLESS, _endless_message(tree)) if _is_endless(tree) else None
 
 
-def room_for_evaluation(tree: Tree) -> bool:
+def has_evaluation_room(tree: Tree) -> bool:
     """Return whether one more evaluation may start; those in flight count as done."""
     left = evaluations_left(tree)
     return left is None or left >= 1
 
 
-def room_for(tree: Tree, action: Action) -> bool:
+def has_room_for(tree: Tree, action: Action) -> bool:
     """Return whether the action may start, by the budget of evaluations; those in flight count as done."""
     left = evaluations_left(tree)
     return left is None or left >= (tree.budget.expansion_cost if isinstance(action, Expand) else 1)
 
 
-def evaluations_spent(tree: Tree) -> float:
+def sum_evaluations_spent(tree: Tree) -> float:
     """Return the graded evaluations plus the cost of ended expansions, in evaluations of the same budget."""
-    return tree.evaluations + tree.budget.expansion_cost * expansions_ended(tree)
+    return tree.evaluations + tree.budget.expansion_cost * count_ended_expansions(tree)
 
 
-def expansions_ended(tree: Tree) -> int:
+def count_ended_expansions(tree: Tree) -> int:
     """Return the number of expansions that do not run any more, whatever their results."""
     return tree.expansions_begun - births_in_flight(tree)
 
 
-def budget_taken(tree: Tree) -> str:
+def describe_budget_use(tree: Tree) -> str:
     """Return a text on the use of the budget of evaluations; empty if only evaluations use it."""
     budget = tree.budget
     if budget.evaluations is None or not budget.expansion_cost:
         return ""
-    expansions, each = expansions_ended(tree), budget.expansion_cost
-    took = f"{evaluations_spent(tree):g} of" if evaluations_spent(tree) != budget.evaluations else ""
+    expansions, each = count_ended_expansions(tree), budget.expansion_cost
+    took = f"{sum_evaluations_spent(tree):g} of" if sum_evaluations_spent(tree) != budget.evaluations else ""
     priced = f" (each as {each:g})" if each != 1 else ""
     return (
         f"{tree.evaluations} evaluations and {expansions} expansions{priced} took "
@@ -109,7 +110,7 @@ def budget_taken(tree: Tree) -> str:
     )
 
 
-def _never_runs_out(tree: Tree) -> bool:
+def _is_endless(tree: Tree) -> bool:
     """Return whether only money or tokens limit the run, and many steps have spent none."""
     budget = tree.budget
     if budget.evaluations is not None or budget.seconds is not None or budget.patience is not None:
@@ -119,15 +120,15 @@ def _never_runs_out(tree: Tree) -> bool:
         for used, limit in ((tree.spend.usd, budget.usd), (tree.spend.tokens, budget.tokens))
         if limit is not None
     ]
-    enough = tree.evaluations >= UNSPENT_EVALUATIONS and expansions_ended(tree) >= UNSPENT_EXPANSIONS
+    enough = tree.evaluations >= UNSPENT_EVALUATIONS and count_ended_expansions(tree) >= UNSPENT_EXPANSIONS
     return enough and bool(taken) and not any(taken)
 
 
-def _unspent(tree: Tree) -> str:
+def _endless_message(tree: Tree) -> str:
     unit = (
         "money" if tree.budget.tokens is None else "tokens" if tree.budget.usd is None else "money or tokens"
     )
     return (
-        f"{tree.evaluations} evaluations and {expansions_ended(tree)} expansions took no {unit}, so the budget never "
-        "runs out; add --max-evaluations or --max-hours"
+        f"{tree.evaluations} evaluations and {count_ended_expansions(tree)} expansions took no {unit}, so the budget"
+        " never runs out; add --max-evaluations or --max-hours"
     )

@@ -87,7 +87,7 @@ class DeadEnd:
         return MAY_HELP.get(commonest, UNKNOWN)
 
 
-def dead_end(tree: Tree, in_a_row: int) -> DeadEnd | None:
+def find_dead_end(tree: Tree, in_a_row: int) -> DeadEnd | None:
     """Return the deaths that keep the search from going on; None if it can go on.
 
     Args:
@@ -101,18 +101,18 @@ def dead_end(tree: Tree, in_a_row: int) -> DeadEnd | None:
     if len(deaths) >= least:
         row = list(islice(deaths.of_last_cause(), in_a_row))
         stage = row[0].outcome.stage
-        enough = (len(row) == in_a_row and _whoever_the_parent(tree, row)) or (
-            len(row) >= least and _all_barren(tree)
+        enough = (len(row) == in_a_row and _is_parent_independent(tree, row)) or (
+            len(row) >= least and _is_all_barren(tree)
         )
         if enough and stage not in LUCK:
             return DeadEnd(len(row), {stage: len(row)}, row[0])
-    if len(tree.agents) == 1 and _all_barren(tree):
+    if len(tree.agents) == 1 and _is_all_barren(tree):
         commonest = sorted(tree.stillborn.items(), key=lambda item: (-item[1], item[0]))
         return DeadEnd(sum(tree.stillborn.values()), dict(commonest), next(deaths.of_last_cause()))
     return None
 
 
-def last_output(run: Run, end: DeadEnd) -> list[str]:
+def read_last_output(run: Run, end: DeadEnd) -> list[str]:
     """Return the last lines of the child's output, or of its maker's output if the child was never run.
 
     The lines are an agent's words, and must be neutralised before they are shown.
@@ -129,7 +129,7 @@ def last_output(run: Run, end: DeadEnd) -> list[str]:
     return lines[-_SHOWN_LINES:]
 
 
-def _whoever_the_parent(tree: Tree, row: Sequence[AgentStillborn]) -> bool:
+def _is_parent_independent(tree: Tree, row: Sequence[AgentStillborn]) -> bool:
     """Return whether children of several parents died like this, or no other agent may have a child."""
     parents = {event.outcome.parents[0] for event in row}
     return len(parents) > 1 or not any(
@@ -137,5 +137,5 @@ def _whoever_the_parent(tree: Tree, row: Sequence[AgentStillborn]) -> bool:
     )
 
 
-def _all_barren(tree: Tree) -> bool:
+def _is_all_barren(tree: Tree) -> bool:
     return not tree.waiting and not fertile(tree).any()

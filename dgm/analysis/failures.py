@@ -41,7 +41,7 @@ class FailureCounts:
     """Requests of agents that the gateway refused, by code."""
 
 
-def failures(run: Run) -> FailureCounts:
+def count_failures(run: Run) -> FailureCounts:
     """Count the failures of a run in one pass over the log.
 
     Raises:
@@ -61,15 +61,17 @@ def failures(run: Run) -> FailureCounts:
                 lost[kind_of(reason)] += 1
             case CallRefused(_, _, _, code, _):
                 refused[code] += 1
-    return FailureCounts(_sorted(stillborn), commonest(invalid), commonest(lost), _sorted(refused))
+    return FailureCounts(
+        _sort_counts(stillborn), most_frequent(invalid), most_frequent(lost), _sort_counts(refused)
+    )
 
 
-def _sorted(counts: Counter[_Key]) -> dict[_Key, int]:
+def _sort_counts(counts: Counter[_Key]) -> dict[_Key, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def commonest(counts: Counter[str]) -> list[tuple[str, int]]:
+def most_frequent(counts: Counter[str]) -> list[tuple[str, int]]:
     """Return the ``MOST`` most frequent reasons, and all others as one entry."""
-    kinds = list(_sorted(counts).items())
+    kinds = list(_sort_counts(counts).items())
     rest = sum(count for _, count in kinds[MOST:])
     return [*kinds[:MOST], *([(OTHERS, rest)] if rest else [])]

@@ -15,7 +15,7 @@ LEAST_ENDED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedProgress:
     """Counts of events and spend in a stretch of time."""
 
     seconds: float
@@ -31,7 +31,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class ProgressRates:
     """Events and spend per unit of time."""
 
     window_s: float
@@ -43,7 +43,7 @@ class Rates:
     usd_per_hour: float
 
 
-class Unknown(StrEnum):
+class NoForecastReason(StrEnum):
     """Why there is no forecast for a budget."""
 
     TOO_LITTLE = "not yet known"
@@ -51,7 +51,7 @@ class Unknown(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class LimitUse:
     """A budget and its use."""
 
     used: float
@@ -59,15 +59,15 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class BudgetEnd:
     """The time that one budget lasts."""
 
     budget: str
     """``evaluations``, ``usd``, ``tokens`` or ``seconds``."""
-    use: Use
+    use: LimitUse
     left_s: float | None
     """Seconds from now; None if not known."""
-    unknown: Unknown | None = None
+    unknown: NoForecastReason | None = None
     """Why the time is not known."""
 
 
@@ -75,19 +75,19 @@ class End:
 class Forecast:
     """The end by each budget."""
 
-    ends: tuple[End, ...]
-    binding: End | None
+    ends: tuple[BudgetEnd, ...]
+    binding: BudgetEnd | None
     """The known budget that ends the search first; None if none is known."""
     complete: bool
     """Whether every budget is known; else an unknown one may end the search earlier."""
 
 
-def rates_of(observed: Observed) -> Rates | None:
+def compute_rates(observed: ObservedProgress) -> ProgressRates | None:
     """Return the rates of a stretch of time; None if too little happened in it."""
     if observed.ended < LEAST_ENDED or observed.seconds <= 0.0:
         return None
     per_hour = 3600.0 / observed.seconds
-    return Rates(
+    return ProgressRates(
         window_s=observed.seconds,
         events_per_hour=observed.events * per_hour,
         evaluations_per_hour=observed.evaluations * per_hour,
@@ -97,7 +97,9 @@ def rates_of(observed: Observed) -> Rates | None:
     )
 
 
-def uses_of(budget: Budget, evaluations: float, usd: float, tokens: int, seconds: float) -> Mapping[str, Use]:
+def uses_of(
+    budget: Budget, evaluations: float, usd: float, tokens: int, seconds: float
+) -> Mapping[str, LimitUse]:
     """Return the budgets that can end a search, with the use of each.
 
     Args:
@@ -113,39 +115,45 @@ def uses_of(budget: Budget, evaluations: float, usd: float, tokens: int, seconds
         "tokens": (tokens, budget.tokens),
         "seconds": (seconds, budget.seconds),
     }
-    return {name: Use(used, limit) for name, (used, limit) in pairs.items() if limit is not None}
+    return {name: LimitUse(used, limit) for name, (used, limit) in pairs.items() if limit is not None}
 
 
-def forecast(uses: Mapping[str, Use], rates: Rates | None, expansion_cost: float = 0.0) -> Forecast:
+def predict_ends(
+    uses: Mapping[str, LimitUse], rates: ProgressRates | None, expansion_cost: float = 0.0
+) -> Forecast:
     """Predict the end by each budget, with all rates unchanged.
 
     Args:
         uses: from ``uses_of``.
-        rates: from ``rates_of``; None if not known.
+        rates: from ``compute_rates``; None if not known.
         expansion_cost: evaluations of the budget that one expansion takes.
     """
-    ends = tuple(_end(name, use, rates, expansion_cost) for name, use in uses.items())
+    ends = tuple(_predict_end(name, use, rates, expansion_cost) for name, use in uses.items())
     known = [end for end in ends if end.left_s is not None]
     binding = min(known, key=lambda end: end.left_s or 0.0, default=None)
-    return Forecast(ends, binding, all(end.unknown is not Unknown.TOO_LITTLE for end in ends))
+    return Forecast(ends, binding, all(end.unknown is not NoForecastReason.TOO_LITTLE for end in ends))
 
 
-def _end(name: str, use: Use, rates: Rates | None, expansion_cost: float) -> End:
+def _predict_end(name: str, use: LimitUse, rates: ProgressRates | None, expansion_cost: float) -> BudgetEnd:
     left = max(0.0, use.limit - use.used)
     if left == 0.0 or name == "seconds":
-        return End(name, use, left)
+        return BudgetEnd(name, use, left)
     if rates is None:
-        return End(name, use, None, Unknown.TOO_LITTLE)
+        return BudgetEnd(name, use, None, NoForecastReason.TOO_LITTLE)
     per_second = {
         "evaluations": (rates.evaluations_per_hour + expansion_cost * rates.expansions_per_hour) / 3600.0,
         "usd": rates.usd_per_hour / 3600.0,
         "tokens": rates.tokens_per_second,
     }[name]
-    return End(name, use, left / per_second) if per_second > 0.0 else End(name, use, None, Unknown.UNUSED)
+    return (
+        BudgetEnd(name, use, left / per_second)
+        if per_second > 0.0
+        else BudgetEnd(name, use, None, NoForecastReason.UNUSED)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class EvaluationSample:
     """The cost and time of one graded evaluation."""
 
     usd: float
@@ -153,7 +161,7 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class BudgetReach:
     """The mean cost of an evaluation by a few tries, and the evaluations left in the budget."""
 
     tries: int
@@ -167,7 +175,9 @@ class Reach:
     """Time for these evaluations in seconds, with all workers at work; None if nothing limits them."""
 
 
-def reach_of(tries: Sequence[Try], budget: Budget, spent_usd: float, graded: int, workers: int) -> Reach:
+def compute_reach(
+    tries: Sequence[EvaluationSample], budget: Budget, spent_usd: float, graded: int, workers: int
+) -> BudgetReach:
     """Return the mean cost of evaluations by ``tries``, and the number of further ones in the budget.
 
     The making of children is left out: it costs something else, and the policy decides how many are made.
@@ -188,4 +198,4 @@ def reach_of(tries: Sequence[Try], budget: Budget, spent_usd: float, graded: int
         limits["evaluations"] = max(0, budget.evaluations - graded)
     by = min(limits, key=limits.__getitem__, default="")
     left = limits.get(by)
-    return Reach(len(tries), usd, left, by, None if left is None else left * seconds / max(workers, 1))
+    return BudgetReach(len(tries), usd, left, by, None if left is None else left * seconds / max(workers, 1))

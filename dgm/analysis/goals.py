@@ -6,7 +6,7 @@ Both are functions of the log and the session's budget, so that a resumed run go
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from dgm.analysis.best import Best, best_in, rate_best
+from dgm.analysis.best import BestAgent, best_in, rate_best
 from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.events import Recorded
 from dgm.archive.run import Run
@@ -15,13 +15,13 @@ from dgm.domain import SEED, AgentId, Budget, Tally
 from dgm.errors import UserError
 from dgm.stats import lower_bound, lower_bounds
 
-FindBest = Callable[[Tree], Best]
+FindBest = Callable[[Tree], BestAgent]
 LOOKS = 10
 """Number of looks at the recommendation in ``patience`` evaluations; each look takes time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RecommendationPoint:
     """The recommendation at one moment of the search."""
 
     evaluations: int
@@ -52,7 +52,7 @@ class Standstill:
         self._patience, self._find_best = patience, find_best
         self._step = max(1, patience // LOOKS)
         self._since = since - patience - 2 * self._step
-        self._looks = [Look(0, SEED, 0.0)]
+        self._looks = [RecommendationPoint(0, SEED, 0.0)]
         self._passed = 0
 
     def passed(self, tree: Tree) -> None:
@@ -67,7 +67,7 @@ class Standstill:
         if graded % self._step or graded < self._since:
             return
         best = self._find_best(tree)
-        self._looks.append(Look(graded, best.agent, best.lower_bound))
+        self._looks.append(RecommendationPoint(graded, best.agent, best.lower_bound))
         while len(self._looks) > 1 and self._looks[1].evaluations <= graded - self._patience:
             self._looks.pop(0)
 
@@ -98,7 +98,7 @@ class Goals:
         self._find_best = find_best
         self._standstill = standstill
         self._looked_at = -1
-        self._reached: Best | None = None
+        self._reached: BestAgent | None = None
 
     def passed(self, tree: Tree) -> None:
         """Take note of an event, after it was folded into the tree."""
@@ -122,7 +122,7 @@ class Goals:
             )
         return None
 
-    def _at_score(self, tree: Tree, score: float) -> Best | None:
+    def _at_score(self, tree: Tree, score: float) -> BestAgent | None:
         if self._looked_at != tree.evaluations:
             self._looked_at, self._reached = tree.evaluations, None
             # Cheap, and mostly the answer: no agent's bound is so high.

@@ -10,7 +10,7 @@ from dgm.errors import ArchiveCorrupt, UserError
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LineageStep:
     """One agent of a lineage."""
 
     agent: Agent
@@ -37,12 +37,12 @@ class Lineage:
             line.append(tree.agents[line[-1].parents[0]])
         self.agents: tuple[Agent, ...] = tuple(reversed(line))
 
-    def steps(self, run: Run) -> Iterator[Step]:
+    def steps(self, run: Run) -> Iterator[LineageStep]:
         """Yield each agent with its tallies and its patch against the previous one."""
         before: CommitId | None = None
         for agent in self.agents:
             patch = run.repository.diff(before, agent.commit) if before else b""
-            yield Step(agent, run.tree.own(agent.id), run.tree.clade(agent.id), patch)
+            yield LineageStep(agent, run.tree.own(agent.id), run.tree.clade(agent.id), patch)
             before = agent.commit
 
     def verify(self, run: Run) -> None:

@@ -44,7 +44,7 @@ WHERE {_VERDICTS} AND seq <= :until AND json_extract(body, '$.task') LIKE :holds
 """
 
 
-class Try(NamedTuple):
+class TaskVerdict(NamedTuple):
     """One verdict on a task."""
 
     agent: AgentId
@@ -54,7 +54,7 @@ class Try(NamedTuple):
     seq: int
 
 
-def births(store: EventStore, agents: Sequence[AgentId]) -> Mapping[AgentId, AgentBorn]:
+def read_births(store: EventStore, agents: Sequence[AgentId]) -> Mapping[AgentId, AgentBorn]:
     """Return the births of agents (commit, operator, rationale); unknown agents are left out.
 
     Raises:
@@ -71,17 +71,17 @@ def births(store: EventStore, agents: Sequence[AgentId]) -> Mapping[AgentId, Age
     return found
 
 
-def tried_by(store: EventStore, task: TaskId, until: int) -> Sequence[Try]:
+def find_verdicts(store: EventStore, task: TaskId, until: int) -> Sequence[TaskVerdict]:
     """Return every verdict on a task, by agent and attempt; invalid and withdrawn ones do not count."""
     gone = store.withdrawn(until)
     return [
-        Try(agent, attempt, Verdict(verdict), action, seq)
+        TaskVerdict(agent, attempt, Verdict(verdict), action, seq)
         for agent, attempt, verdict, action, seq in store.query(_TRIED_BY, (task, until))
         if seq not in gone
     ]
 
 
-def tasks_tried(store: EventStore, until: int) -> Mapping[TaskId, Tally]:
+def tally_tasks(store: EventStore, until: int) -> Mapping[TaskId, Tally]:
     """Return the tally of each task that has a verdict, by name; every attempt counts.
 
     Raises:
@@ -96,7 +96,7 @@ def tasks_tried(store: EventStore, until: int) -> Mapping[TaskId, Tally]:
     return {task: tally for task, tally in found.items() if tally.n}
 
 
-def matching(store: EventStore, words: str, until: int) -> Sequence[AgentId]:
+def find_matching(store: EventStore, words: str, until: int) -> Sequence[AgentId]:
     """Return the agents that match the words, ordered by number.
 
     A match is the agent of that number, an agent whose commit begins with the words, or one whose operator or rationale
@@ -118,7 +118,7 @@ def matching(store: EventStore, words: str, until: int) -> Sequence[AgentId]:
     return [AgentId(row[0]) for row in rows]
 
 
-def nearest(found: Sequence[AgentId], after: AgentId, *, backwards: bool = False) -> AgentId | None:
+def next_match(found: Sequence[AgentId], after: AgentId, *, backwards: bool = False) -> AgentId | None:
     """Return the next of some agents in order of number, seen from one of them; the last is followed by the first."""
     if not found:
         return None
@@ -127,7 +127,7 @@ def nearest(found: Sequence[AgentId], after: AgentId, *, backwards: bool = False
     return found[bisect_right(found, after) % len(found)]
 
 
-def recent(store: EventStore, count: int) -> Sequence[Recorded]:
+def read_last_events(store: EventStore, count: int) -> Sequence[Recorded]:
     """Return the last events, at most ``count``, in the order of the log."""
     newest = store.newest()
     return list(store.read(max(0, newest - count), count))

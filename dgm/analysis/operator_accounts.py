@@ -26,7 +26,7 @@ WHERE seq <= ? AND kind = 'action_started' AND json_extract(body, '$.parents[0]'
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
+class MeanGain:
     """The mean gain of children with its 95 % bootstrap interval.
 
     A child's gain is its own rate minus the best rate of its parents.
@@ -88,18 +88,18 @@ class OperatorLine:
         return sum(gain > 0 for gain in self.gains)
 
     @property
-    def gain(self) -> Gain | None:
+    def gain(self) -> MeanGain | None:
         """The mean gain; None without a judged child."""
         if not self.gains:
             return None
         mean = sum(self.gains) / len(self.gains)
         if len(self.gains) < 2:
-            return Gain(mean, None, None)
-        return Gain(mean, *_interval(tuple(self.gains)))
+            return MeanGain(mean, None, None)
+        return MeanGain(mean, *_bootstrap_interval(tuple(self.gains)))
 
 
 @lru_cache(maxsize=64)
-def _interval(gains: tuple[float, ...]) -> tuple[float, float]:
+def _bootstrap_interval(gains: tuple[float, ...]) -> tuple[float, float]:
     """Return the bootstrap interval; cached because one report asks for it in several places."""
     return paired_bootstrap(gains)
 
@@ -131,17 +131,17 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
         match run.store.decoded(row).event:
             case AgentBorn(action, child, cost=cost) if action in of:
                 of[action].born += 1
-                _judge(of[action], tree, child)
-                _took(of[action], run, cost, timed)
+                _add_gain(of[action], tree, child)
+                _add_time(of[action], run, cost, timed)
             case AgentStillborn(action, outcome) if action in of:
                 dead = of[action].stillborn
                 dead[outcome.stage] = dead.get(outcome.stage, 0) + 1
-                _took(of[action], run, outcome.cost, timed)
+                _add_time(of[action], run, outcome.cost, timed)
             case ChildProposed(action, outcome) if action in of and action in tree.waiting:
                 of[action].waiting += 1
-                _took(of[action], run, outcome.cost, timed)
+                _add_time(of[action], run, outcome.cost, timed)
     for line in lines.values():
-        line.vetting = _run(line.vetting)
+        line.vetting = _drop_unused_stages(line.vetting)
     return list(lines.values())
 
 
@@ -151,10 +151,10 @@ def stage_times(run: Run, cost: Cost) -> Mapping[str, StageTime]:
     Raises:
         ArchiveCorrupt: the trace is missing or damaged.
     """
-    return _run(_stages(run, cost))
+    return _drop_unused_stages(_read_stage_times(run, cost))
 
 
-def _stages(run: Run, cost: Cost) -> dict[str, StageTime]:
+def _read_stage_times(run: Run, cost: Cost) -> dict[str, StageTime]:
     """Return the times of all stages in order.
 
     Skipped stages are included with no run: all children pass the same stages, so the first child fixes the order.
@@ -169,19 +169,19 @@ def _stages(run: Run, cost: Cost) -> dict[str, StageTime]:
     return found
 
 
-def _run(stages: Mapping[str, StageTime]) -> dict[str, StageTime]:
+def _drop_unused_stages(stages: Mapping[str, StageTime]) -> dict[str, StageTime]:
     return {name: took for name, took in stages.items() if took.runs}
 
 
-def _took(line: OperatorLine, run: Run, cost: Cost, timed: bool) -> None:
+def _add_time(line: OperatorLine, run: Run, cost: Cost, timed: bool) -> None:
     line.seconds += cost.seconds
-    for name, took in _stages(run, cost).items() if timed else ():
+    for name, took in _read_stage_times(run, cost).items() if timed else ():
         stage = line.vetting.setdefault(name, StageTime())
         stage.runs += took.runs
         stage.seconds += took.seconds
 
 
-def _judge(line: OperatorLine, tree: Tree, child: AgentId) -> None:
+def _add_gain(line: OperatorLine, tree: Tree, child: AgentId) -> None:
     own = tree.own(child)
     parents = [tree.own(parent) for parent in tree.agents[child].parents]
     rates = [tally.rate for tally in parents if tally.n]

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-from dgm.archive.clades import clade_sums
+from dgm.archive.clades import sum_clades
 from dgm.archive.codec import action_of
 from dgm.archive.store import EventStore
 from dgm.domain import Action, ActionId, AgentId, Tally, Verdict
@@ -99,7 +99,7 @@ class Outline:
         """Actions among the last rows of the log that had not ended; if nobody writes the log, they never will."""
         self._first = array("q", (parents[0] if parents else -1 for parents in births))
         self._further = {agent: parents[1:] for agent, parents in enumerate(births) if len(parents) > 1}
-        sums = clade_sums(self._first, self._further, (self.own_resolved, self.own_unresolved), STEPS)
+        sums = sum_clades(self._first, self._further, (self.own_resolved, self.own_unresolved), STEPS)
         self.clades_counted = sums is not None
         """False if counting would take too long because of many crossovers; the columns of clades are 0 then."""
         nothing = array("q", bytes(8 * count))
@@ -119,8 +119,8 @@ class Outline:
         """
         with store.at_one_moment():
             last = store.newest()
-            ids, births = _columns(store, _BIRTHS)
-            graded, solved = _counts(store, _GRADED), _counts(store, _RESOLVED)
+            ids, births = _query_columns(store, _BIRTHS)
+            graded, solved = _query_counts(store, _GRADED), _query_counts(store, _RESOLVED)
             for gone in store.withdrawals():
                 graded[gone.what.agent] -= 1
                 solved[gone.what.agent] = solved.get(gone.what.agent, 0) - (gone.verdict is Verdict.RESOLVED)
@@ -138,7 +138,7 @@ class Outline:
             )
         outline = cls(births, graded, solved)
         outline.seq = last
-        outline.in_flight = _in_flight(tail)
+        outline.in_flight = _find_in_flight(tail)
         return outline
 
     def __len__(self) -> int:
@@ -184,16 +184,16 @@ def has_indices(store: EventStore) -> bool:
     return bool(store.query(_INDICES)[0][0] == 2)
 
 
-def _columns(store: EventStore, sql: str) -> tuple[list[Any], list[Any]]:
+def _query_columns(store: EventStore, sql: str) -> tuple[list[Any], list[Any]]:
     one, other = store.query(sql)[0]
     return json.loads(one), json.loads(other)
 
 
-def _counts(store: EventStore, sql: str) -> dict[int, int]:
-    return dict(zip(*_columns(store, sql), strict=True))
+def _query_counts(store: EventStore, sql: str) -> dict[int, int]:
+    return dict(zip(*_query_columns(store, sql), strict=True))
 
 
-def _in_flight(rows: Sequence[tuple[Any, ...]]) -> dict[ActionId, Action]:
+def _find_in_flight(rows: Sequence[tuple[Any, ...]]) -> dict[ActionId, Action]:
     open_yet: dict[ActionId, str] = {}
     for kind, action, body in rows:
         open_yet.pop(action, None)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dgm.analysis.best import Best
-from dgm.analysis.best_cache import cached_best
-from dgm.analysis.budget_use import BudgetUse, Used, budget_uses
+from dgm.analysis.best import BestAgent
+from dgm.analysis.best_cache import find_cached_best
+from dgm.analysis.budget_use import BudgetTotals, BudgetUse, compute_budget_uses
 from dgm.analysis.summary import tally_record
 from dgm.archive.garbage import disk_bytes
 from dgm.archive.overview import Overview, read_overview
@@ -36,7 +36,7 @@ class RunRow:
     """Why something could not be read; empty if all could."""
     seen: Overview | None = None
     """None if the run could not be read."""
-    best: Best | None = None
+    best: BestAgent | None = None
     size_bytes: int | None = None
     """Bytes on disk; None if not asked for."""
 
@@ -74,7 +74,11 @@ class RunRow:
         if seen is None:
             return []
         taken = seen.evaluations + seen.budget.expansion_cost * seen.expansions
-        return list(budget_uses(seen.budget, Used(taken, seen.agents, seen.usd, seen.tokens, seen.seconds)))
+        return list(
+            compute_budget_uses(
+                seen.budget, BudgetTotals(taken, seen.agents, seen.usd, seen.tokens, seen.seconds)
+            )
+        )
 
 
 def list_runs(folder: Path, *, sizes: bool = False) -> Iterator[RunRow]:
@@ -107,7 +111,7 @@ def read_row(folder: Path, size_bytes: int | None = None) -> RunRow:
         said = str(error) if isinstance(error, DgmError | OSError) else f"{folder}: {error!r}"
         return RunRow(folder, "unreadable", said, size_bytes=size_bytes)
     try:
-        best, problem = cached_best(folder, seen), ""
+        best, problem = find_cached_best(folder, seen), ""
     except _BROKEN as error:
         best, problem = None, str(error) if isinstance(error, DgmError) else repr(error)
     return RunRow(folder, seen.state, problem, seen, best, size_bytes)

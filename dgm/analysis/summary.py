@@ -4,12 +4,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dgm.analysis.accounts import Account, Accounts, Purpose, RoleAndModel
+from dgm.analysis.accounts import Accounts, AgentAccount, Purpose, RoleAndModel
 from dgm.analysis.best import best_of
-from dgm.analysis.budgets import expansions_ended
-from dgm.analysis.dead_ends import dead_end, last_output
-from dgm.archive.begun_checks import cut_checks
-from dgm.archive.changes import assignments, merged
+from dgm.analysis.budgets import count_ended_expansions
+from dgm.analysis.dead_ends import find_dead_end, read_last_output
+from dgm.archive.begun_checks import find_cut_checks
+from dgm.archive.changes import format_assignments, merge_tables
 from dgm.archive.deaths import CANNOT_GO_ON
 from dgm.archive.history import LIVING, state, writer
 from dgm.archive.run import Run
@@ -65,14 +65,18 @@ def run_facts(run: Run, best: AgentId | None) -> dict[str, Any]:
             "seconds": tree.budget.seconds,
             "until_score": tree.budget.score,
             "patience": tree.budget.patience,
-            **_expansions(run),
+            **_expansion_record(run),
         },
         "seconds": round(tree.wall_seconds, 1),
-        "spend": {**spend_record(tree.spend), "by": by_record(tree.spend_by), "left_usd": left_usd(run)},
+        "spend": {
+            **spend_record(tree.spend),
+            "by": usage_records(tree.spend_by),
+            "left_usd": remaining_usd(run),
+        },
         "refusals": tree.refusals,
         "model_notes": model_notes(run),
         "cut_calls": cut_calls_record(run),
-        "changes": assignments(changes_of(run)),
+        "changes": format_assignments(changes_of(run)),
         "withdrawn": tree.withdrawals.total,
         "best": None if best is None else agent_record(run, tree.agents[best]),
     }
@@ -83,7 +87,7 @@ def dead_end_record(run: Run) -> dict[str, Any] | None:
     if run.tree.stop_reason != CANNOT_GO_ON:
         return None
     usual = LimitSettings().stillborn_in_a_row
-    end = dead_end(run.tree, run.settings()["limits"].get("stillborn_in_a_row", usual))
+    end = find_dead_end(run.tree, run.settings()["limits"].get("stillborn_in_a_row", usual))
     if end is None:
         return None
     dead = end.last.outcome
@@ -93,7 +97,7 @@ def dead_end_record(run: Run) -> dict[str, Any] | None:
         "stage": dead.stage,
         "reason": dead.reason,
         "action": end.last.action,
-        "output": last_output(run, end),
+        "output": read_last_output(run, end),
         "may_help": end.may_help,
     }
 
@@ -122,7 +126,7 @@ def cut_calls_record(run: Run) -> list[dict[str, Any]]:
     if state(run) not in LIVING:
         found += [(key, one.model, one.most, False) for key, one in calls.open.items()]
     if writer(run.folder) is None:
-        checks = enumerate(cut_checks(run.folder), 1)
+        checks = enumerate(find_cut_checks(run.folder), 1)
         found += [((NO_ACTION, number), model, most, False) for number, (model, most) in checks]
     return [
         {"action": action, "number": number, "model": model, "in_spend": booked, **spend_record(usage)}
@@ -134,14 +138,14 @@ def changes_of(run: Run) -> Mapping[str, Any]:
     """Return the current values of the settings that were changed since the run was made; nested."""
     found: Mapping[str, Any] = {}
     for _, change in run.tree.changes:
-        found = merged(found, change)
+        found = merge_tables(found, change)
     return found
 
 
-def _expansions(run: Run) -> dict[str, Any]:
+def _expansion_record(run: Run) -> dict[str, Any]:
     """Return an expansion's cost in evaluations and the number of ended expansions; empty if the cost is 0."""
     cost = run.tree.budget.expansion_cost
-    return {"expansion_cost": cost, "expansions": expansions_ended(run.tree)} if cost else {}
+    return {"expansion_cost": cost, "expansions": count_ended_expansions(run.tree)} if cost else {}
 
 
 def agent_record(run: Run, agent: Agent) -> dict[str, Any]:
@@ -175,7 +179,7 @@ def tally_record(tally: Tally) -> dict[str, Any]:
     }
 
 
-def chosen_record(run: Run, agent: AgentId) -> dict[str, Any] | None:
+def corrected_rate_record(run: Run, agent: AgentId) -> dict[str, Any] | None:
     """Return the agent's rate on the search tasks, and that rate corrected for the choice of this agent by its rate.
 
     None if there was no choice: the agent itself or all others were not evaluated. The assumptions of the
@@ -205,11 +209,11 @@ def spend_record(usage: Usage) -> dict[str, Any]:
         "cached_tokens": usage.cached_tokens,
         "written_tokens": usage.written_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
-        "cached_share": round(cached_share(usage), 6),
+        "cached_share": round(cached_input_share(usage), 6),
     }
 
 
-def by_record(by: Mapping[RoleAndModel, Usage]) -> list[dict[str, Any]]:
+def usage_records(by: Mapping[RoleAndModel, Usage]) -> list[dict[str, Any]]:
     """Return the same by role and model, the most expensive first."""
     dearest = sorted(by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0]))
     return [{"role": role, "model": model, **spend_record(usage)} for (role, model), usage in dearest]
@@ -222,26 +226,26 @@ def accounts_record(run: Run) -> list[dict[str, Any]]:
     return [{"agent": agent, **account_record(accounts.of(agent), accounts.clade(agent))} for agent in agents]
 
 
-def account_record(account: Account, clade: Usage) -> dict[str, Any]:
+def account_record(account: AgentAccount, clade: Usage) -> dict[str, Any]:
     """Return an agent's spend, by purpose, by role and model, and by action."""
     return {
         **{purpose.value: spend_record(account.of(purpose)) for purpose in Purpose},
         "total": spend_record(account.total),
         "clade": spend_record(clade),
-        "by": by_record(account.by),
+        "by": usage_records(account.by),
         "actions": [
-            {"action": line.action, "purpose": line.purpose.value, "by": by_record(line.by)}
+            {"action": line.action, "purpose": line.purpose.value, "by": usage_records(line.by)}
             for line in account.lines
         ],
     }
 
 
-def cached_share(usage: Usage) -> float:
+def cached_input_share(usage: Usage) -> float:
     """Return the share of the input tokens that came from the provider's cache, from 0 to 1."""
     return usage.cached_tokens / usage.input_tokens if usage.input_tokens else 0.0
 
 
-def left_usd(run: Run) -> float | None:
+def remaining_usd(run: Run) -> float | None:
     """Return the rest of the run's budget in USD, at least 0; None if it sets no limit."""
     limit = run.tree.budget.usd
     return None if limit is None else max(0.0, round(limit - run.tree.spend.usd, 6))
@@ -254,10 +258,10 @@ def models_of(run: Run) -> dict[str, str]:
     """
     settings = run.settings()
     own = settings.get("models", {})
-    return {role: _names_text(own.get(role)) or settings["model"] for role in ROLES}
+    return {role: _model_names_text(own.get(role)) or settings["model"] for role in ROLES}
 
 
-def _names_text(said: str | Sequence[Mapping[str, Any]] | None) -> str:
+def _model_names_text(said: str | Sequence[Mapping[str, Any]] | None) -> str:
     if said is None or isinstance(said, str):
         return said or ""
     if len(said) == 1:

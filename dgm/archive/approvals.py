@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.archive.durable import write_durably
-from dgm.archive.lock import unwritable
+from dgm.archive.lock import error_of_write
 from dgm.domain import ActionId, Born
 from dgm.errors import UserError
 
@@ -24,7 +24,7 @@ MOST_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingChild:
     """A child that is ready to be born once a person approves it."""
 
     child: Born
@@ -33,7 +33,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApprovalAnswer:
     """A person's decision on a child."""
 
     yes: bool
@@ -41,11 +41,11 @@ class Answer:
     """One line; empty if none was given."""
 
 
-class NoAnswer(ValueError):
+class UnreadableApproval(ValueError):
     """The file exists but holds no valid answer; the message is one line."""
 
 
-def put_answer(run: Path, action: ActionId, answer: Answer) -> None:
+def put_answer(run: Path, action: ActionId, answer: ApprovalAnswer) -> None:
     """Write the answer for the child of an action, replacing an earlier answer that is still unread.
 
     Only the first ``MOST_CHARS`` characters of the reason are kept.
@@ -56,10 +56,10 @@ def put_answer(run: Path, action: ActionId, answer: Answer) -> None:
     """
     reason = " ".join(answer.reason.split())[:MOST_CHARS]
     text = f"{'yes' if answer.yes else 'no'} {reason}".rstrip()
-    write_durably(_place(run, str(action)), text.encode("utf-8", "replace") + b"\n")
+    write_durably(_path_in_folder(run, str(action)), text.encode("utf-8", "replace") + b"\n")
 
 
-def read_answer(run: Path, action: ActionId) -> Answer | None:
+def read_answer(run: Path, action: ActionId) -> ApprovalAnswer | None:
     """Return the answer for the child of an action, or None if there is no file or an empty one.
 
     Raises:
@@ -69,26 +69,30 @@ def read_answer(run: Path, action: ActionId) -> Answer | None:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-            raise NoAnswer(f"{path}: not a file of at most {MOST_BYTES} bytes; write 'yes' or 'no' into it")
+            raise UnreadableApproval(
+                f"{path}: not a file of at most {MOST_BYTES} bytes; write 'yes' or 'no' into it"
+            )
         words = path.read_bytes().decode("utf-8", "replace").split()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise NoAnswer(f"{path}: cannot be read: {error.strerror}") from error
+        raise UnreadableApproval(f"{path}: cannot be read: {error.strerror}") from error
     if not words:
         return None
     first = words[0].rstrip(",.:;!").lower()
     if first not in ANSWERS:
-        raise NoAnswer(f"{path}: begins with {words[0][:40]!r}; write 'yes' or 'no', then the reason")
-    return Answer(ANSWERS[first], " ".join(words[1:])[:MOST_CHARS])
+        raise UnreadableApproval(
+            f"{path}: begins with {words[0][:40]!r}; write 'yes' or 'no', then the reason"
+        )
+    return ApprovalAnswer(ANSWERS[first], " ".join(words[1:])[:MOST_CHARS])
 
 
-def show(run: Path, action: ActionId, diff: bytes) -> None:
+def write_diff(run: Path, action: ActionId, diff: bytes) -> None:
     """Write a child's diff where a person finds it; raises like ``put_answer``."""
-    write_durably(_place(run, f"{action}.diff"), diff)
+    write_durably(_path_in_folder(run, f"{action}.diff"), diff)
 
 
-def shown(run: Path, action: ActionId) -> bool:
+def is_diff_written(run: Path, action: ActionId) -> bool:
     """Return whether a child's diff lies where a person finds it."""
     return (run / FOLDER / f"{action}.diff").exists()
 
@@ -107,10 +111,10 @@ def forget(run: Path, action: ActionId) -> None:
         except IsADirectoryError:
             continue
         except OSError as error:
-            raise unwritable(path, error) from error
+            raise error_of_write(path, error) from error
 
 
-def _place(run: Path, name: str) -> Path:
+def _path_in_folder(run: Path, name: str) -> Path:
     folder, place = run / FOLDER, run / FOLDER / name
     if folder.exists() and not folder.is_dir():
         raise UserError(

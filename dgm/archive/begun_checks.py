@@ -15,7 +15,7 @@ from dgm.domain import Usage
 _FILE = "checks.json"
 
 
-def cut_checks(folder: Path) -> Sequence[tuple[str, Usage]]:
+def find_cut_checks(folder: Path) -> Sequence[tuple[str, Usage]]:
     """Return the model and worst-case usage of each check without an end in the log.
 
     The run must have no writer.
@@ -24,19 +24,19 @@ def cut_checks(folder: Path) -> Sequence[tuple[str, Usage]]:
     return [*found["earlier"], *found["now"]]
 
 
-def earlier_checks(folder: Path) -> Sequence[tuple[str, Usage]]:
+def read_earlier_checks(folder: Path) -> Sequence[tuple[str, Usage]]:
     """Return the checks that an earlier process began."""
     return _read(folder)["earlier"]
 
 
 def begin_checks(folder: Path, worst: Mapping[str, Usage]) -> None:
     """Note durably, by model, that checks are about to be made; checks cut off earlier are kept."""
-    _write(folder, cut_checks(folder), list(worst.items()))
+    _write(folder, find_cut_checks(folder), list(worst.items()))
 
 
 def end_checks(folder: Path, *, counted: bool) -> None:
     """Note that the current checks have ended; ``counted``: the earlier ones are in the log as well."""
-    earlier = earlier_checks(folder)
+    earlier = read_earlier_checks(folder)
     if earlier and not counted:
         _write(folder, earlier, ())
         return

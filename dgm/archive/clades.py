@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 
 
-def clade_sums(
+def sum_clades(
     first: Sequence[int],
     further: Mapping[int, Sequence[int]],
     columns: Sequence["array[int]"],
@@ -25,7 +25,7 @@ def clade_sums(
         A column for each input column, or None if ``most_steps`` did not suffice.
     """
     sums = [column[:] for column in columns]
-    mixed = _mixed(first, further)
+    mixed = _mark_crossovers(first, further)
     for agent in range(len(first) - 1, 0, -1):
         parent = first[agent]
         if parent >= 0 and not (mixed and mixed[agent]):
@@ -35,7 +35,7 @@ def clade_sums(
     for agent in range(len(mixed)):
         counts = [column[agent] for column in columns] if mixed[agent] else ()
         if any(counts):
-            above = _ancestors(first, further, agent)
+            above = _find_ancestors(first, further, agent)
             steps += len(above)
             if most_steps is not None and steps > most_steps:
                 return None
@@ -45,7 +45,7 @@ def clade_sums(
     return sums
 
 
-def add_news(
+def update_clades(
     parents: Sequence[tuple[int, ...]],
     own: Sequence["array[int]"],
     known: Sequence["array[int]"],
@@ -65,12 +65,12 @@ def add_news(
             column[agent] -= count
     first = [those[0] if those else -1 for those in parents]
     further = {agent: those[1:] for agent, those in enumerate(parents) if len(those) > 1}
-    for column, more in zip(clades, clade_sums(first, further, news) or (), strict=True):
+    for column, more in zip(clades, sum_clades(first, further, news) or (), strict=True):
         for agent, count in enumerate(more):
             column[agent] += count
 
 
-def _mixed(first: Sequence[int], further: Mapping[int, Sequence[int]]) -> bytearray:
+def _mark_crossovers(first: Sequence[int], further: Mapping[int, Sequence[int]]) -> bytearray:
     """Return for each agent whether it is a crossover or descends from one; empty if there is no crossover."""
     if not further:
         return bytearray()
@@ -80,7 +80,7 @@ def _mixed(first: Sequence[int], further: Mapping[int, Sequence[int]]) -> bytear
     return mixed
 
 
-def _ancestors(first: Sequence[int], further: Mapping[int, Sequence[int]], agent: int) -> set[int]:
+def _find_ancestors(first: Sequence[int], further: Mapping[int, Sequence[int]], agent: int) -> set[int]:
     found: set[int] = set()
     waiting = [agent]
     while waiting:

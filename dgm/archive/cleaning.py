@@ -8,15 +8,22 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.archive.garbage import Leftover, disk_bytes, leftovers_of, nested_runs, own_part, remove
+from dgm.archive.garbage import (
+    Leftover,
+    disk_bytes,
+    find_leftovers,
+    find_nested_runs,
+    is_own_part,
+    remove_leftover,
+)
 from dgm.archive.history import LIVING, writer
-from dgm.archive.lock import keep_writers_out, unwritable
+from dgm.archive.lock import error_of_write, keep_writers_out
 from dgm.archive.overview import read_overview
 from dgm.errors import DgmError, UserError
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaned:
+class CleaningResult:
     """The removable files of one run, and the reason if the run was skipped or a file could not be removed."""
 
     folder: Path
@@ -25,27 +32,27 @@ class Cleaned:
     """One line; empty if nothing was skipped."""
 
 
-def clean(folder: Path, *, delete: bool) -> Cleaned:
+def clean_run(folder: Path, *, delete: bool) -> CleaningResult:
     """Find the files that a run and the runs in its folder no longer need; remove them if ``delete``."""
     try:
         if folder.is_symlink():
             raise UserError(f"a link; give the folder that it leads to: {folder.resolve()}")
-        parts = [folder, *nested_runs(folder)]
+        parts = [folder, *find_nested_runs(folder)]
         for part in parts:
-            refuse_written(part)
-        found = [left for part in parts for left in leftovers_of(part)]
+            check_not_written(part)
+        found = [left for part in parts for left in find_leftovers(part)]
         if delete and found:
-            with _kept_apart(folder):
+            with _hold_all_locks(folder):
                 # Search again: a process may have written meanwhile.
-                found = [left for part in parts for left in leftovers_of(part)]
+                found = [left for part in parts for left in find_leftovers(part)]
                 for left in found:
-                    remove(left)
+                    remove_leftover(left)
     except (DgmError, OSError) as error:
-        return Cleaned(folder, skipped=str(error))
-    return Cleaned(folder, found)
+        return CleaningResult(folder, skipped=str(error))
+    return CleaningResult(folder, found)
 
 
-def refuse_written(folder: Path) -> None:
+def check_not_written(folder: Path) -> None:
     """Raise if a process writes the run, or may do so on another host.
 
     Raises:
@@ -71,9 +78,9 @@ def check_removable(folder: Path) -> None:
     """
     if folder.is_symlink():
         raise UserError(f"{folder}: is a link to {folder.resolve()}; remove that, or the link by hand")
-    for part in (folder, *nested_runs(folder)):
+    for part in (folder, *find_nested_runs(folder)):
         try:
-            refuse_written(part)
+            check_not_written(part)
         except UserError as error:
             raise UserError(f"{part}: {error}") from error
         except DgmError:
@@ -90,13 +97,15 @@ def remove_run(folder: Path) -> Sequence[str]:
         Infrastructure: the disk is failing.
     """
     check_removable(folder)
-    kept = sorted(path.name for path in folder.iterdir() if not own_part(path))
+    kept = sorted(path.name for path in folder.iterdir() if not is_own_part(path))
     gone = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}")
     try:
-        with _kept_apart(folder):
+        with _hold_all_locks(folder):
             if kept:
                 gone.mkdir()
-                parts = sorted(filter(own_part, folder.iterdir()), key=lambda path: path.name != "run.json")
+                parts = sorted(
+                    filter(is_own_part, folder.iterdir()), key=lambda path: path.name != "run.json"
+                )
                 for part in parts:
                     part.rename(gone / part.name)
             else:
@@ -105,18 +114,18 @@ def remove_run(folder: Path) -> Sequence[str]:
     except OSError as error:
         if isinstance(error, DgmError):
             raise
-        raise unwritable(folder, error) from error
+        raise error_of_write(folder, error) from error
     return kept
 
 
 def run_bytes(folder: Path) -> int:
     """Return the bytes that removing a run would free."""
-    return sum(disk_bytes(path) for path in folder.iterdir() if own_part(path))
+    return sum(disk_bytes(path) for path in folder.iterdir() if is_own_part(path))
 
 
 @contextmanager
-def _kept_apart(folder: Path) -> Iterator[None]:
+def _hold_all_locks(folder: Path) -> Iterator[None]:
     with ExitStack() as held:
-        for part in (folder, *nested_runs(folder)):
+        for part in (folder, *find_nested_runs(folder)):
             held.enter_context(keep_writers_out(part / "events.lock"))
         yield

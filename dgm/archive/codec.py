@@ -153,7 +153,7 @@ def _cost_body(cost: Cost) -> dict[str, Any]:
     return body
 
 
-def _cost(body: Body) -> Cost:
+def _read_cost(body: Body) -> Cost:
     return Cost(usage_of(body), body.get("seconds", 0.0), body.get("traces", {}))
 
 
@@ -177,7 +177,7 @@ def _read_graded(action: ActionId, body: Body) -> Event:
         Verdict(body["verdict"]),
         body["reason"],
         body.get("score", 0.0),
-        _cost(body),
+        _read_cost(body),
     )
     return TaskGraded(action, outcome, body.get("again", 0))
 
@@ -228,7 +228,7 @@ def _read_proposed(action: ActionId, body: Body) -> Event:
         body["operator"],
         CommitId(body["commit"]),
         body["rationale"],
-        _cost(body),
+        _read_cost(body),
         body.get("syntax", ""),
     )
     return ChildProposed(action, outcome)
@@ -251,7 +251,7 @@ def _read_born(action: ActionId, body: Body) -> Event:
         body["commit"],
         body["operator"],
         body["rationale"],
-        _cost(body),
+        _read_cost(body),
         body.get("syntax", ""),
         body.get("decided", ""),
     )
@@ -274,7 +274,7 @@ def _read_stillborn(action: ActionId, body: Body) -> Event:
         body["operator"],
         body["stage"],
         body["reason"],
-        _cost(body),
+        _read_cost(body),
         body.get("decided", ""),
     )
     return AgentStillborn(action, outcome)

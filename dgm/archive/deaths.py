@@ -18,7 +18,7 @@ _MENDING = ("models", "limits", "sandbox")
 
 
 @dataclass(slots=True)
-class Deaths:
+class StillbornStreak:
     """A fold of the log. It becomes empty when a session begins, a child is born, or a child waits for a person."""
 
     _events: list[AgentStillborn] = field(default_factory=list)

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from dgm.archive.lock import unwritable
+from dgm.archive.lock import error_of_write
 
 
 def write_durably(path: Path, data: bytes, scratch_prefix: str = ".") -> None:
@@ -51,7 +51,7 @@ def write_all_durably(files: Mapping[Path, bytes], scratch_prefix: str = ".") ->
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise unwritable(path, error) from error
+            raise error_of_write(path, error) from error
         raise
 
 

@@ -16,7 +16,7 @@ _dump = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class RequestBase:
     """An earlier request of the same conversation, and its trace."""
 
     digest: Digest
@@ -25,9 +25,9 @@ class Base:
     """Number of earlier traces that must be read to read this one."""
 
 
-def encode_request(request: Request, base: Base | None = None) -> bytes:
+def encode_request(request: Request, base: RequestBase | None = None) -> bytes:
     """Return the canonical JSON of a request: equal requests over equal bases give equal bytes."""
-    kept = _common(request.messages, base.request.messages) if base else 0
+    kept = _count_common(request.messages, base.request.messages) if base else 0
     body: dict[str, Any] = {
         "model": request.model,
         "temperature": request.temperature,
@@ -64,7 +64,7 @@ def decode_request(data: bytes, base: Request | None = None) -> Request:
     else:
         tools = tuple(base.tools) if base else ()
     return Request(
-        (*kept, *(_message(message) for message in body["messages"])),
+        (*kept, *(_read_message(message) for message in body["messages"])),
         tools,
         body["model"],
         body["temperature"],
@@ -99,11 +99,11 @@ def decode_reply(data: bytes) -> Reply:
     body = json.loads(data)
     return Reply(
         body["text"],
-        _calls(body["calls"]),
+        _read_calls(body["calls"]),
         Stop(body["stop"]),
         Usage(*body["usage"]),
         body.get("reasoning", ""),
-        _native(body),
+        _read_native(body),
         body.get("error", ""),
     )
 
@@ -120,11 +120,11 @@ def _set_options(request: Request) -> dict[str, Any]:
     return {name: value for name, (value, default) in options.items() if value != default}
 
 
-def _native(body: dict[str, Any]) -> Native | None:
+def _read_native(body: dict[str, Any]) -> Native | None:
     return Native(*body["native"]) if "native" in body else None
 
 
-def _common(new: Sequence[Message], old: Sequence[Message]) -> int:
+def _count_common(new: Sequence[Message], old: Sequence[Message]) -> int:
     for n, (one, other) in enumerate(zip(new, old, strict=False)):
         if one != other:
             return n
@@ -135,7 +135,7 @@ def _call_body(call: ToolCall) -> list[str]:
     return [call.id, call.name, call.arguments]
 
 
-def _calls(bodies: Sequence[Sequence[str]]) -> tuple[ToolCall, ...]:
+def _read_calls(bodies: Sequence[Sequence[str]]) -> tuple[ToolCall, ...]:
     return tuple(ToolCall(*body) for body in bodies)
 
 
@@ -152,12 +152,12 @@ def _message_body(message: Message) -> dict[str, Any]:
     return body
 
 
-def _message(body: dict[str, Any]) -> Message:
+def _read_message(body: dict[str, Any]) -> Message:
     return Message(
         Role(body["role"]),
         body["text"],
-        _calls(body.get("calls", ())),
+        _read_calls(body.get("calls", ())),
         body.get("call_id", ""),
         body.get("failed", False),
-        _native(body),
+        _read_native(body),
     )

@@ -43,13 +43,13 @@ def fold(store: EventStore, tree: Tree, pause: Callable[[], None] | None = None)
     try:
         with tree.many():
             rows = store.rows(tree.seq)
-            _fold_rows(store, tree, rows if pause is None else _pausing(rows, pause))
+            _fold_rows(store, tree, rows if pause is None else _pause_between_rows(rows, pause))
     finally:
         if collecting:
             gc.enable()
 
 
-def _pausing(rows: Iterable[Row], pause: Callable[[], None]) -> Iterator[Row]:
+def _pause_between_rows(rows: Iterable[Row], pause: Callable[[], None]) -> Iterator[Row]:
     for number, row in enumerate(rows, 1):
         yield row
         if not number % PAUSE_ROWS:
@@ -67,7 +67,7 @@ def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:
         seq, at, kind, action, body = row
         try:
             if kind == "task_graded" and action is not None:
-                agent, task, attempt, verdict = _verdict_in(body)
+                agent, task, attempt, verdict = _read_verdict(body)
                 tree.graded(action, agent, task, attempt, _VERDICTS[verdict])
             elif kind == "action_started" and (found := _started(body)) and action is not None:
                 agent, task, attempt = int(found[1]), found[2], int(found[3])
@@ -93,7 +93,7 @@ def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:
         tree.passed(seq, latest)
 
 
-def _verdict_in(body: str) -> tuple[Any, Any, int, str]:
+def _read_verdict(body: str) -> tuple[Any, Any, int, str]:
     """Return the agent, task, attempt and verdict in the body of a ``task_graded`` event."""
     found = _graded(body)
     if found and body[-1] == "}":

@@ -64,19 +64,19 @@ class Leftover:
     """Size on disk in bytes."""
 
 
-def nested_runs(folder: Path) -> list[Path]:
+def find_nested_runs(folder: Path) -> list[Path]:
     """Return the runs in a run's folder: its examination, evaluations and live replays. Links are ignored."""
     return [path for path in sorted(folder.iterdir()) if _is_folder(path) and (path / "run.json").is_file()]
 
 
-def own_part(path: Path) -> bool:
+def is_own_part(path: Path) -> bool:
     """Return whether dgm creates this name in a run's folder: for a part, a nested run or an unfinished file."""
     if path.name in _PARTS or _UNFINISHED.fullmatch(path.name):
         return True
     return _is_folder(path) and (path / "run.json").is_file()
 
 
-def leftovers_of(folder: Path) -> Sequence[Leftover]:
+def find_leftovers(folder: Path) -> Sequence[Leftover]:
     """Find what one run no longer needs, excluding the runs in its folder; no process may write the run meanwhile.
 
     Raises:
@@ -84,15 +84,15 @@ def leftovers_of(folder: Path) -> Sequence[Leftover]:
     """
     read_config(folder / "run.json")
     with EventStore.open(folder / "events.db", write=False) as store:
-        named, requests, commits = _named(store)
+        named, requests, commits = _find_named(store)
     return [
-        *_traces(folder, named, requests),
-        *_objects(folder / "agents.git", commits),
-        *_unfinished(folder),
+        *_find_unused_traces(folder, named, requests),
+        *_find_unused_objects(folder / "agents.git", commits),
+        *_find_unfinished_files(folder),
     ]
 
 
-def drafts_in(archive: Path) -> Iterator[Leftover]:
+def find_dead_drafts(archive: Path) -> Iterator[Leftover]:
     """Yield folders of runs whose creation, packing, unpacking or removal died, once they are an hour old."""
     for path in sorted(archive.iterdir()) if archive.is_dir() else ():
         found = _DRAFT.fullmatch(path.name)
@@ -100,15 +100,15 @@ def drafts_in(archive: Path) -> Iterator[Leftover]:
             continue
         inside = list(path.iterdir())
         if not inside or not all(
-            own_part(each) if found["run"] else each.name in _PACKING for each in inside
+            is_own_part(each) if found["run"] else each.name in _PACKING for each in inside
         ):
             continue
-        size, newest = _measured(path)
+        size, newest = _measure_path(path)
         if time.time() - newest > OLD_S:
             yield Leftover(path, FOLDER, size)
 
 
-def remove(left: Leftover) -> None:
+def remove_leftover(left: Leftover) -> None:
     """Remove one leftover. A file that is gone, or was replaced by something else, is left alone.
 
     Raises:
@@ -126,10 +126,10 @@ def remove(left: Leftover) -> None:
 
 def disk_bytes(path: Path) -> int:
     """Return the disk space of a file, or of a folder with its contents, in bytes. Links are not followed."""
-    return _measured(path)[0]
+    return _measure_path(path)[0]
 
 
-def _measured(path: Path) -> tuple[int, float]:
+def _measure_path(path: Path) -> tuple[int, float]:
     """Return the disk space in bytes, and the time of the newest change."""
     total, newest, waiting = 0, 0.0, [path]
     while waiting:
@@ -143,7 +143,7 @@ def _measured(path: Path) -> tuple[int, float]:
     return total, newest
 
 
-def _named(store: EventStore) -> tuple[set[str], set[str], set[str]]:
+def _find_named(store: EventStore) -> tuple[set[str], set[str], set[str]]:
     """Return the traces, those of them that are requests, and the commits that events name."""
     named: set[str] = set()
     requests: set[str] = set()
@@ -151,7 +151,7 @@ def _named(store: EventStore) -> tuple[set[str], set[str], set[str]]:
     for seq, _, kind, _, text in store.rows():
         named.update(_DIGEST.findall(text))
         if kind in _ASKING or kind in ("agent_born", "child_proposed"):
-            body = _body(seq, text)
+            body = _parse_body(seq, text)
             if kind in _ASKING and body.get("request"):
                 requests.add(str(body["request"]))
             elif "commit" in body:
@@ -159,7 +159,7 @@ def _named(store: EventStore) -> tuple[set[str], set[str], set[str]]:
     return named, requests, commits
 
 
-def _body(seq: int, text: str) -> dict[str, Any]:
+def _parse_body(seq: int, text: str) -> dict[str, Any]:
     try:
         body = json.loads(text)
     except ValueError as error:
@@ -169,15 +169,15 @@ def _body(seq: int, text: str) -> dict[str, Any]:
     return body
 
 
-def _traces(folder: Path, named: set[str], requests: set[str]) -> Iterator[Leftover]:
-    stored = dict(_stored(folder / "traces"))
+def _find_unused_traces(folder: Path, named: set[str], requests: set[str]) -> Iterator[Leftover]:
+    stored = dict(_find_stored_traces(folder / "traces"))
     unnamed = {digest: path for digest, path in stored.items() if digest not in named}
     if not unnamed:
         return
     # A request that an event names may build on one that no event names.
     traces, seen, waiting = Traces(folder / "traces"), set(requests), list(requests)
     while waiting:
-        base = _base(traces, waiting.pop())
+        base = _read_base(traces, waiting.pop())
         if base and base not in seen:
             seen.add(base)
             waiting.append(base)
@@ -186,7 +186,7 @@ def _traces(folder: Path, named: set[str], requests: set[str]) -> Iterator[Lefto
             yield Leftover(path, TRACE, disk_bytes(path))
 
 
-def _base(traces: Traces, digest: str) -> str | None:
+def _read_base(traces: Traces, digest: str) -> str | None:
     try:
         return base_of(traces.get(Digest(digest)))
     except (ValueError, AttributeError) as error:
@@ -195,17 +195,17 @@ def _base(traces: Traces, digest: str) -> str | None:
         raise ArchiveCorrupt(f"trace {digest} is not a request: {error!r}") from error
 
 
-def _stored(folder: Path) -> Iterator[tuple[str, Path]]:
-    for group in _folders(folder, 2):
+def _find_stored_traces(folder: Path) -> Iterator[tuple[str, Path]]:
+    for group in _find_hex_folders(folder, 2):
         for path in group.iterdir():
             name = path.name.removesuffix(".z")
             if path.suffix == ".z" and len(name) == 62 and _HEX.fullmatch(name) and _is_file(path):
                 yield group.name + name, path
 
 
-def _objects(repository: Path, commits: set[str]) -> Iterator[Leftover]:
+def _find_unused_objects(repository: Path, commits: set[str]) -> Iterator[Leftover]:
     objects = repository / "objects"
-    if not (_is_folder(repository) and _is_folder(objects)) or not any(_folders(objects, 2)):
+    if not (_is_folder(repository) and _is_folder(objects)) or not any(_find_hex_folders(objects, 2)):
         return
     known = AgentRepository(repository)
     pointed = {*known.refs().values(), *known.waiting_refs().values()}
@@ -218,24 +218,24 @@ def _objects(repository: Path, commits: set[str]) -> Iterator[Leftover]:
                 yield Leftover(path, OBJECT, disk_bytes(path))
 
 
-def _unfinished(folder: Path) -> Iterator[Leftover]:
+def _find_unfinished_files(folder: Path) -> Iterator[Leftover]:
     traces, heads = folder / "traces", folder / "agents.git" / "refs" / "heads"
     objects = folder / "agents.git" / "objects"
-    places = [folder, folder / "approvals", traces, *_folders(traces, 2), folder / "agents.git"]
-    places += [heads / "agents", heads / "waiting", *_folders(objects, 2), objects / "pack"]
+    places = [folder, folder / "approvals", traces, *_find_hex_folders(traces, 2), folder / "agents.git"]
+    places += [heads / "agents", heads / "waiting", *_find_hex_folders(objects, 2), objects / "pack"]
     for place in places:
-        if all(map(_is_folder, _within(folder, place))):
+        if all(map(_is_folder, _folders_up_to_run(folder, place))):
             for path in sorted(place.iterdir()):
                 if _UNFINISHED.fullmatch(path.name) and _is_file(path):
                     yield Leftover(path, FILE, disk_bytes(path))
 
 
-def _within(folder: Path, place: Path) -> list[Path]:
+def _folders_up_to_run(folder: Path, place: Path) -> list[Path]:
     """Return the folders from ``place`` up to a run's folder, excluding the latter."""
     return [each for each in (place, *place.parents) if each != folder and folder in each.parents]
 
 
-def _folders(place: Path, length: int) -> list[Path]:
+def _find_hex_folders(place: Path, length: int) -> list[Path]:
     """Return the folders in a place whose names are ``length`` hexadecimal digits. Links are not followed."""
     if not _is_folder(place):
         return []

@@ -47,7 +47,7 @@ def run_git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
             timeout_s=_TIMEOUT_S,
         )
     except FileNotFoundError as error:
-        raise _missing(repository) from error
+        raise _explain_missing(repository) from error
     except subprocess.TimeoutExpired as error:
         raise Infrastructure(
             f"git {arguments[0]} on {repository} took more than {_TIMEOUT_S:.0f} s"
@@ -71,14 +71,14 @@ class GitObjects:
                 stderr=subprocess.DEVNULL,
             )
         except FileNotFoundError as error:
-            raise _missing(repository) from error
+            raise _explain_missing(repository) from error
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _pipe(self._git.stdin).close()
-        _pipe(self._git.stdout).close()
+        _require_pipe(self._git.stdin).close()
+        _require_pipe(self._git.stdout).close()
         self._git.wait(_TIMEOUT_S)
 
     def get(self, name: str, kind: str) -> bytes:
@@ -87,7 +87,7 @@ class GitObjects:
         Raises:
             ArchiveCorrupt: the object is missing, of another kind, or damaged.
         """
-        asked, answered = _pipe(self._git.stdin), _pipe(self._git.stdout)
+        asked, answered = _require_pipe(self._git.stdin), _require_pipe(self._git.stdout)
         try:
             asked.write(name.encode() + b"\n")
             asked.flush()
@@ -104,13 +104,13 @@ class GitObjects:
 
     def tree_of(self, commit: CommitId) -> str:
         """Return the tree that a commit names."""
-        return self._named(commit, "tree")[0]
+        return self._read_header_field(commit, "tree")[0]
 
     def parents_of(self, commit: CommitId) -> tuple[CommitId, ...]:
         """Return the parents that a commit names."""
-        return tuple(CommitId(parent) for parent in self._named(commit, "parent"))
+        return tuple(CommitId(parent) for parent in self._read_header_field(commit, "parent"))
 
-    def _named(self, commit: CommitId, field: str) -> list[str]:
+    def _read_header_field(self, commit: CommitId, field: str) -> list[str]:
         header = self.get(commit, "commit").decode(errors="replace").split("\n\n", 1)[0]
         pairs = (line.partition(" ") for line in header.split("\n"))
         return [value for key, _, value in pairs if key == field]
@@ -138,13 +138,13 @@ def environment() -> dict[str, str]:
     }
 
 
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+def _require_pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     if pipe is None:
         raise AssertionError("git was started with pipes")
     return pipe
 
 
-def _missing(repository: Path) -> UserError | ArchiveCorrupt:
+def _explain_missing(repository: Path) -> UserError | ArchiveCorrupt:
     if not repository.is_dir():
         return ArchiveCorrupt(f"{repository}: missing; restore it from a copy")
     return UserError("git is not installed; install it with your system's package manager")

@@ -39,11 +39,13 @@ def evaluations_of(run: Run, agent: AgentId, before: ActionId | None = None) -> 
 
 
 def _first_start(run: Run, action: ActionId) -> int | None:
-    starts = [item.seq for item in run.store.of_action(action) if isinstance(item.event, ActionStarted)]
+    starts = [
+        item.seq for item in run.store.events_of_action(action) if isinstance(item.event, ActionStarted)
+    ]
     return starts[0] if starts else None
 
 
-def unborn(run: Run) -> Mapping[ActionId, Born]:
+def find_unborn(run: Run) -> Mapping[ActionId, Born]:
     """Return children that a person was asked about and that are not agents, by action: waiting and rejected ones.
 
     An expansion that was ordered meanwhile may need them, because its edit is compared with theirs.
@@ -120,10 +122,10 @@ def writer(folder: Path) -> tuple[int, str] | None:
         pid, host = int(holder["pid"]), str(holder["host"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return (pid, host) if host != socket.gethostname() or _holds(pid, lock) else None
+    return (pid, host) if host != socket.gethostname() or _has_open(pid, lock) else None
 
 
-def _holds(pid: int, lock: Path) -> bool:
+def _has_open(pid: int, lock: Path) -> bool:
     """Return whether a process of this host has the file open."""
     wanted = str(lock.resolve())
     try:

@@ -33,7 +33,7 @@ NEVER_COMMITTED = (
 _TIMEOUT_S = 60.0
 
 
-def ignored(files: Snapshot, names: Iterable[str], patterns: Sequence[str] = ()) -> frozenset[str]:
+def find_ignored(files: Snapshot, names: Iterable[str], patterns: Sequence[str] = ()) -> frozenset[str]:
     """Return the ``names`` that the folder's ``.gitignore`` files, ``NEVER_COMMITTED`` or ``patterns`` ignore.
 
     The caller decides which files are new: git's rules apply only to files that it does not track.
@@ -50,12 +50,12 @@ def ignored(files: Snapshot, names: Iterable[str], patterns: Sequence[str] = ())
     asked = sorted(set(names))
     if not asked:
         return frozenset()
-    environments = _environments(asked)
+    environments = _find_environments(asked)
     kept = [name for name in asked if not name.startswith(environments)]
     rules = {
         name: entry
         for name, entry in files.items()
-        if name.rpartition("/")[2] == RULES and entry.mode != 0o120000 and not _in_repository(name)
+        if name.rpartition("/")[2] == RULES and entry.mode != 0o120000 and not _is_in_git_folder(name)
     }
     with tempfile.TemporaryDirectory(prefix="dgm-ignored-") as place:
         repository, tree = Path(place, "repository"), Path(place, "tree")
@@ -65,24 +65,24 @@ def ignored(files: Snapshot, names: Iterable[str], patterns: Sequence[str] = ())
         write_folder(rules, tree)
         excludes = Path(place, "excludes")
         excludes.write_text("\n".join([*NEVER_COMMITTED, *patterns, ""]), encoding="utf-8")
-        found = _check(repository, tree, excludes, kept)
+        found = _run_check_ignore(repository, tree, excludes, kept)
     return frozenset(found) | frozenset(name for name in asked if name.startswith(environments))
 
 
-def _environments(names: Sequence[str]) -> tuple[str, ...]:
+def _find_environments(names: Sequence[str]) -> tuple[str, ...]:
     found = (name.removesuffix(ENVIRONMENT) for name in names if name.endswith("/" + ENVIRONMENT))
     return tuple(found)
 
 
-def _in_repository(name: str) -> bool:
+def _is_in_git_folder(name: str) -> bool:
     return any(part.lower() == ".git" for part in name.split("/"))
 
 
-def _check(repository: Path, tree: Path, excludes: Path, names: Sequence[str]) -> list[str]:
+def _run_check_ignore(repository: Path, tree: Path, excludes: Path, names: Sequence[str]) -> list[str]:
     settings = ["-c", "core.bare=false", "-c", f"core.excludesFile={excludes}", "-c", "core.ignoreCase=false"]
     where = [f"--git-dir={repository}", f"--work-tree={tree}"]
     # Names that git reserves or that lead outside would abort the whole query.
-    asked = [name for name in names if not _in_repository(name)]
+    asked = [name for name in names if not _is_in_git_folder(name)]
     # A name that begins with ":" would be read as a pattern.
     given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in asked)
     try:

@@ -23,7 +23,7 @@ from dgm.wires import WIRES, whole_of
 def exchanges(run: Run, action: ActionId) -> Sequence[Exchange]:
     """Return the answered exchanges of an action, in the order of its calls; raises like ``read_reply``."""
     return [
-        Exchange(call.number, recorded_request(run, call.request), recorded_reply(run, call.reply))
+        Exchange(call.number, read_recorded_request(run, call.request), read_recorded_reply(run, call.reply))
         for call in run.store.calls(action)
     ]
 
@@ -32,7 +32,11 @@ def cut_calls(run: Run, action: ActionId) -> Sequence[CutCall]:
     """Return the action's calls that the death of a process cut off and that have no answer since."""
     return [
         CutCall(
-            number, recorded_request(run, Digest(booked.request)), booked.model, booked.role, booked.usage
+            number,
+            read_recorded_request(run, Digest(booked.request)),
+            booked.model,
+            booked.role,
+            booked.usage,
         )
         for (whose, number), booked in sorted(run.tree.model_calls.cut.items())
         if whose == action
@@ -50,10 +54,10 @@ def read_reply(run: Run, digest: Digest, request: Digest | None = None) -> Reply
     Raises:
         ArchiveCorrupt: a trace is missing, damaged or not a reply.
     """
-    reply = recorded_reply(run, digest)
+    reply = read_recorded_reply(run, digest)
     if isinstance(reply, Reply):
         return reply
-    asked = recorded_request(run, request) if request else None
+    asked = read_recorded_request(run, request) if request else None
     body = asked.body if isinstance(asked, WireRequest) else {}
     return reply_of(reply, body)
 
@@ -68,11 +72,11 @@ def reply_of(reply: WireReply, body: Mapping[str, Any]) -> Reply:
 
 def read_request(run: Run, digest: Digest) -> Request:
     """Return a recorded request in dgm's form; raises like ``read_reply``."""
-    request = recorded_request(run, digest)
+    request = read_recorded_request(run, digest)
     return request if isinstance(request, Request) else WIRES[request.protocol].read_request(request.body)
 
 
-def newly_said(traces: Traces, call: ModelCalled) -> tuple[Sequence[Message], Reply]:
+def read_new_messages(traces: Traces, call: ModelCalled) -> tuple[Sequence[Message], Reply]:
     """Return the messages that a call's request adds to an earlier one, and its reply, in dgm's form.
 
     Raises:
@@ -87,17 +91,17 @@ def newly_said(traces: Traces, call: ModelCalled) -> tuple[Sequence[Message], Re
     return new, reply_of(decode_wire_reply(answer), body)
 
 
-def recorded_reply(run: Run, digest: Digest) -> Reply | WireReply:
+def read_recorded_reply(run: Run, digest: Digest) -> Reply | WireReply:
     """Return a recorded reply in its recorded form; raises like ``read_reply``."""
     try:
         data = run.traces.get(digest)
         record = json.loads(data)
         return decode_wire_reply(record) if is_wire(record) else decode_reply(data)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise _not_what(digest, "reply", error) from error
+        raise _wrong_kind(digest, "reply", error) from error
 
 
-def recorded_request(run: Run, digest: Digest) -> Request | WireRequest:
+def read_recorded_request(run: Run, digest: Digest) -> Request | WireRequest:
     """Return a recorded request, composed from the traces that it builds on; raises like ``read_reply``."""
     try:
         waiting: list[tuple[bytes, Mapping[str, Any]]] = []
@@ -115,11 +119,11 @@ def recorded_request(run: Run, digest: Digest) -> Request | WireRequest:
                 request = decode_request(data, request if isinstance(request, Request) else None)
         assert request is not None
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise _not_what(digest, "request", error) from error
+        raise _wrong_kind(digest, "request", error) from error
     return request
 
 
-def _not_what(digest: Digest, what: str, error: Exception) -> ArchiveCorrupt:
+def _wrong_kind(digest: Digest, what: str, error: Exception) -> ArchiveCorrupt:
     if isinstance(error, ArchiveCorrupt):
         return error
     return ArchiveCorrupt(f"trace {digest} is not a {what}: {error!r}")

@@ -25,17 +25,17 @@ class WriterLock:
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise unwritable(path, error) from error
+            raise error_of_write(path, error) from error
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._sign()
+            self._write_holder()
         except BlockingIOError as error:
-            message = f"{path.parent}: already being written by {self._holder()}; stop that one first"
+            message = f"{path.parent}: already being written by {self._read_holder()}; stop that one first"
             os.close(self._fd)
             raise ArchiveBusy(message) from error
         except OSError as error:
             os.close(self._fd)
-            raise unwritable(path, error) from error
+            raise error_of_write(path, error) from error
 
     def close(self) -> None:
         """Release the lock."""
@@ -43,12 +43,12 @@ class WriterLock:
             os.close(self._fd)
             self._fd = -1
 
-    def _sign(self) -> None:
+    def _write_holder(self) -> None:
         holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, holder, 0)
 
-    def _holder(self) -> str:
+    def _read_holder(self) -> str:
         try:
             holder = json.loads(os.pread(self._fd, 1000, 0))
             return f"pid {holder['pid']} on {holder['host']}"
@@ -67,7 +67,7 @@ def keep_writers_out(path: Path) -> Iterator[None]:
     try:
         held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise error_of_write(path, error) from error
     try:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -78,7 +78,7 @@ def keep_writers_out(path: Path) -> Iterator[None]:
         os.close(held)
 
 
-def unwritable(path: Path, error: OSError) -> UserError | Infrastructure:
+def error_of_write(path: Path, error: OSError) -> UserError | Infrastructure:
     """Return the error for a file that could not be written: the user's to fix, or retryable."""
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return UserError(f"{path.parent}: is read-only; copy the run elsewhere or change its permissions")

@@ -33,7 +33,7 @@ _MOST_CONFLICTS = 127
 _T = TypeVar("_T")
 
 
-class Clash(StrEnum):
+class ConflictKind(StrEnum):
     """The reason why the two sides of a path could not be merged."""
 
     LINES = "lines"
@@ -53,7 +53,7 @@ class Conflict:
     """One path that needs a decision. Except for ``LINES``, the first side's version is kept."""
 
     path: str
-    clash: Clash
+    clash: ConflictKind
     places: int = 0
     """For ``LINES``: number of places in conflict; 127 stands for 127 or more."""
     markers: tuple[bytes, ...] = ()
@@ -61,7 +61,7 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeResult:
     """The result of a merge."""
 
     files: Snapshot
@@ -70,7 +70,7 @@ class Merged:
     """The conflicts, ordered by path; empty if the two sides fit."""
 
 
-def three_way(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Merged:
+def merge_snapshots(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> MergeResult:
     """Merge the changes of ``ours`` and ``theirs`` relative to ``base``.
 
     If both sides agree on a path, or only one side changed, added or removed it, that decides. The others are merged by
@@ -83,32 +83,32 @@ def three_way(base: Snapshot, ours: Snapshot, theirs: Snapshot) -> Merged:
     files: dict[str, Entry] = {}
     conflicts: dict[str, Conflict] = {}
     for path in sorted(base.keys() | ours.keys() | theirs.keys()):
-        entry, conflict = _path(path, base.get(path), ours.get(path), theirs.get(path))
+        entry, conflict = _merge_path(path, base.get(path), ours.get(path), theirs.get(path))
         if entry is not None:
             files[path] = entry
         if conflict is not None:
             conflicts[path] = conflict
     # A path that one side removed and the other changed still needs its place.
-    for path in _blocked(files.keys() | conflicts.keys()):
+    for path in _find_blocking_files(files.keys() | conflicts.keys()):
         # Each side alone is a tree, so one of the two paths is not from the first side.
         for name in [name for name in files if name == path or name.startswith(path + "/")]:
             if name not in ours:
                 del files[name]
-        conflicts[path] = Conflict(path, Clash.FOLDER)
-    return Merged(files, tuple(conflicts[path] for path in sorted(conflicts)))
+        conflicts[path] = Conflict(path, ConflictKind.FOLDER)
+    return MergeResult(files, tuple(conflicts[path] for path in sorted(conflicts)))
 
 
-def unsettled(conflicts: Sequence[Conflict], files: Snapshot) -> list[str]:
+def find_unsettled(conflicts: Sequence[Conflict], files: Snapshot) -> list[str]:
     """Return the paths merged with markers whose markers are still in ``files``."""
     return [
         conflict.path
         for conflict in conflicts
-        if conflict.clash is Clash.LINES and conflict.path in files
+        if conflict.clash is ConflictKind.LINES and conflict.path in files
         if set(conflict.markers) & {line.rstrip(b"\r") for line in files[conflict.path].data.split(b"\n")}
     ]
 
 
-def _path(
+def _merge_path(
     path: str, base: Entry | None, ours: Entry | None, theirs: Entry | None
 ) -> tuple[Entry | None, Conflict | None]:
     if theirs in (ours, base):
@@ -116,21 +116,21 @@ def _path(
     if ours == base:
         return theirs, None
     if ours is None or theirs is None:
-        return ours, Conflict(path, Clash.REMOVED)
-    mode = _agreed(base.mode if base else None, ours.mode, theirs.mode)
+        return ours, Conflict(path, ConflictKind.REMOVED)
+    mode = _pick_changed(base.mode if base else None, ours.mode, theirs.mode)
     if mode is None or LINK in (base.mode if base else mode, ours.mode, theirs.mode):
-        return ours, Conflict(path, Clash.KIND)
-    data = _agreed(base.data if base else None, ours.data, theirs.data)
+        return ours, Conflict(path, ConflictKind.KIND)
+    data = _pick_changed(base.data if base else None, ours.data, theirs.data)
     if data is not None:
         return Entry(data, mode), None
     before = base.data if base else b""
     if not all(_is_text(side) for side in (before, ours.data, theirs.data)):
-        return Entry(ours.data, mode), Conflict(path, Clash.BINARY)
-    merged, places, markers = _lines(before, ours.data, theirs.data)
-    return Entry(merged, mode), Conflict(path, Clash.LINES, places, markers) if places else None
+        return Entry(ours.data, mode), Conflict(path, ConflictKind.BINARY)
+    merged, places, markers = _merge_lines(before, ours.data, theirs.data)
+    return Entry(merged, mode), Conflict(path, ConflictKind.LINES, places, markers) if places else None
 
 
-def _agreed(base: _T | None, ours: _T, theirs: _T) -> _T | None:
+def _pick_changed(base: _T | None, ours: _T, theirs: _T) -> _T | None:
     """Return the value that both sides have, or that only one changed; ``None`` if both changed it."""
     if theirs in (ours, base):
         return ours
@@ -144,7 +144,7 @@ def _is_text(data: bytes) -> bool:
         return False
 
 
-def _lines(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, int, tuple[bytes, ...]]:
+def _merge_lines(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, int, tuple[bytes, ...]]:
     """Return the merged text, the number of places in conflict (up to 127), and the markers of this text."""
     taken = {len(found[0]) for text in (base, ours, theirs) for found in _LIKE_MARKERS.finditer(text)}
     size = next(size for size in count(_MARKER) if size not in taken)
@@ -183,7 +183,7 @@ def _merge_file(folder: Path, size: int) -> tuple[bytes, int]:
     return done.stdout, done.returncode
 
 
-def _blocked(files: AbstractSet[str]) -> list[str]:
+def _find_blocking_files(files: AbstractSet[str]) -> list[str]:
     """Return files below which other files are to be placed."""
     folders = {
         "/".join(parts[:n]) for path in files for parts in [path.split("/")] for n in range(1, len(parts))

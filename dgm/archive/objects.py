@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dgm.archive.durable import make_folder, write_durably
-from dgm.archive.snapshots import checked_name
+from dgm.archive.snapshots import check_name
 from dgm.domain import CommitId, Entry, Snapshot
 from dgm.errors import UserError
 
@@ -30,7 +30,7 @@ def storable(files: Snapshot) -> Snapshot:
 
     This includes any spelling that some file system treats as ``.git`` (case, trailing dots and spaces, ``git~1``).
     """
-    return {name: entry for name, entry in files.items() if not _names_git(name)}
+    return {name: entry for name, entry in files.items() if not _is_git_name(name)}
 
 
 def put_tree(files: Snapshot, put: Put) -> str:
@@ -41,7 +41,7 @@ def put_tree(files: Snapshot, put: Put) -> str:
     """
     folders: dict[str, dict[str, tuple[int, str]]] = {"": {}}
     for name, entry in files.items():
-        parent, _, last = checked_name(name).rpartition("/")
+        parent, _, last = check_name(name).rpartition("/")
         folders.setdefault(parent, {})[last] = (entry.mode, put("blob", entry.data))
         while parent:
             parent = parent.rpartition("/")[0]
@@ -51,7 +51,7 @@ def put_tree(files: Snapshot, put: Put) -> str:
         if folder and last in folders[parent]:
             raise UserError(f"{folder!r} is both a file and a folder")
     for folder in sorted(folders, key=lambda name: -name.count("/") if name else 1):
-        tree = put("tree", _tree(folders[folder]))
+        tree = put("tree", _encode_tree(folders[folder]))
         if not folder:
             return tree
         parent, _, last = folder.rpartition("/")
@@ -72,7 +72,7 @@ def object_id(kind: str, data: bytes) -> str:
 
     It is SHA-1, as git defines it: it protects against damage, not against forgery.
     """
-    return hashlib.sha1(_header(kind, data) + data, usedforsecurity=False).hexdigest()
+    return hashlib.sha1(_encode_header(kind, data) + data, usedforsecurity=False).hexdigest()
 
 
 def parse_tree(data: bytes) -> Mapping[str, tuple[int, str]]:
@@ -95,7 +95,7 @@ def durable_writer(objects: Path) -> Put:
         path = objects / name[:2] / name[2:]
         if not path.exists():
             # Git treats this prefix as its own leftovers: fsck ignores them, gc removes them.
-            write_durably(path, zlib.compress(_header(kind, data) + data, 1), "tmp_obj_")
+            write_durably(path, zlib.compress(_encode_header(kind, data) + data, 1), "tmp_obj_")
         return name
 
     return put
@@ -109,7 +109,7 @@ def scratch_writer(objects: Path) -> Put:
         path = objects / name[:2] / name[2:]
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(zlib.compress(_header(kind, data) + data, 0))
+            path.write_bytes(zlib.compress(_encode_header(kind, data) + data, 0))
         return name
 
     return put
@@ -147,11 +147,11 @@ _CONFIG = b"""[core]
 """``fsck`` checks for damage only; agents may write any content into files that have a meaning for git."""
 
 
-def _header(kind: str, data: bytes) -> bytes:
+def _encode_header(kind: str, data: bytes) -> bytes:
     return f"{kind} {len(data)}\0".encode()
 
 
-def _tree(entries: Mapping[str, tuple[int, str]]) -> bytes:
+def _encode_tree(entries: Mapping[str, tuple[int, str]]) -> bytes:
     def order(item: tuple[str, tuple[int, str]]) -> bytes:
         name, (mode, _) = item
         return os.fsencode(name) + (b"/" if mode == _FOLDER else b"")
@@ -163,7 +163,7 @@ def _tree(entries: Mapping[str, tuple[int, str]]) -> bytes:
     return b"".join(parts)
 
 
-def _names_git(name: str) -> bool:
+def _is_git_name(name: str) -> bool:
     for part in name.replace("\\", "/").split("/"):
         plain = part.translate(_IGNORED_BY_HFS).split(":", 1)[0].rstrip(". ").casefold()
         if plain in (".git", "git~1"):
@@ -171,7 +171,7 @@ def _names_git(name: str) -> bool:
     return False
 
 
-def changed(before: Snapshot, after: Snapshot) -> tuple[dict[str, Entry], dict[str, Entry]]:
+def keep_differing_files(before: Snapshot, after: Snapshot) -> tuple[dict[str, Entry], dict[str, Entry]]:
     """Return both snapshots without the files that are equal in both."""
     return (
         {name: entry for name, entry in before.items() if after.get(name) != entry},

@@ -96,17 +96,17 @@ def read_overview(folder: Path) -> Overview:
     written_by = writer(folder)
     with EventStore.open(folder / "events.db", write=False) as store, store.at_one_moment():
         kinds = {kind: (count, seq, at) for kind, count, seq, at in store.query(_COUNTS)}
-        budget = _budget(store, kinds)
+        budget = _read_budget(store, kinds)
         tokens, usd = store.query(_SPEND)[0]
         return Overview(
             id=str(config.get("id", "")),
             config=dict(config),
-            created=_number(config.get("created")),
+            created=_float_or_zero(config.get("created")),
             events=max((seq for _, seq, _ in kinds.values()), default=0),
             last_at=max((at for _, _, at in kinds.values()), default=0.0),
-            stop_reason=_stop_reason(store, kinds),
-            paused=_last(kinds, "run_paused")
-            > max(_last(kinds, kind) for kind in ("action_started", "run_started", "run_stopped")),
+            stop_reason=_read_stop_reason(store, kinds),
+            paused=_last_seq(kinds, "run_paused")
+            > max(_last_seq(kinds, kind) for kind in ("action_started", "run_started", "run_stopped")),
             writer=written_by,
             budget=budget,
             agents=kinds.get("agent_born", (0,))[0],
@@ -115,35 +115,35 @@ def read_overview(folder: Path) -> Overview:
             waiting=store.query(_WAITING)[0][0] if "child_proposed" in kinds else 0,
             usd=usd,
             tokens=int(tokens),
-            seconds=_seconds(store),
+            seconds=_sum_sessions_s(store),
         )
 
 
-def _last(kinds: dict[str, tuple[int, int, float]], kind: str) -> int:
+def _last_seq(kinds: dict[str, tuple[int, int, float]], kind: str) -> int:
     return kinds[kind][1] if kind in kinds else 0
 
 
-def _stop_reason(store: EventStore, kinds: dict[str, tuple[int, int, float]]) -> str:
-    stopped = _last(kinds, "run_stopped")
-    if stopped <= _last(kinds, "run_started"):
+def _read_stop_reason(store: EventStore, kinds: dict[str, tuple[int, int, float]]) -> str:
+    stopped = _last_seq(kinds, "run_stopped")
+    if stopped <= _last_seq(kinds, "run_started"):
         return ""
-    return str(_body(store, stopped).get("reason", ""))
+    return str(_read_body(store, stopped).get("reason", ""))
 
 
-def _budget(store: EventStore, kinds: dict[str, tuple[int, int, float]]) -> Budget:
-    started = _last(kinds, "run_started")
+def _read_budget(store: EventStore, kinds: dict[str, tuple[int, int, float]]) -> Budget:
+    started = _last_seq(kinds, "run_started")
     if not started:
         return Budget()
-    event = decode("run_started", NO_ACTION, json.dumps(_body(store, started)))
+    event = decode("run_started", NO_ACTION, json.dumps(_read_body(store, started)))
     return event.budget if isinstance(event, RunStarted) else Budget()
 
 
-def _body(store: EventStore, seq: int) -> dict[str, Any]:
+def _read_body(store: EventStore, seq: int) -> dict[str, Any]:
     body = json.loads(store.query(_BODY, (seq,))[0][0])
     return body if isinstance(body, dict) else {}
 
 
-def _seconds(store: EventStore) -> float:
+def _sum_sessions_s(store: EventStore) -> float:
     """Return the summed time from first to last event of each session, like ``Watch``."""
     sessions: Sequence[tuple[int, float]] = [(seq, at) for seq, at in store.query(_SESSIONS)]
     ends = [*(seq for seq, _ in sessions[1:]), _FOREVER]
@@ -153,5 +153,5 @@ def _seconds(store: EventStore) -> float:
     return total
 
 
-def _number(value: object) -> float:
+def _float_or_zero(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from dgm.archive.durable import write_durably
 from dgm.archive.git_process import GitObjects, environment, run_git
-from dgm.archive.lock import unwritable
+from dgm.archive.lock import error_of_write
 from dgm.archive.objects import (
-    changed,
     durable_writer,
+    keep_differing_files,
     make_repository,
     object_id,
     parse_tree,
@@ -87,11 +87,11 @@ class AgentRepository:
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            raise unwritable(path, error) from error
+            raise error_of_write(path, error) from error
 
     def waiting_refs(self) -> Mapping[ActionId, CommitId]:
         """Return the commits that the refs ``waiting/<action>`` point at."""
-        return {ActionId(action): commit for action, commit in self._refs("waiting")}
+        return {ActionId(action): commit for action, commit in self._read_refs("waiting")}
 
     @property
     def _waiting(self) -> Path:
@@ -104,7 +104,7 @@ class AgentRepository:
             ArchiveCorrupt: the commit, or an object in it, is missing or damaged.
         """
         with GitObjects(self._folder) as objects:
-            return dict(_files(objects, objects.tree_of(commit)))
+            return dict(_read_files(objects, objects.tree_of(commit)))
 
     def tree_of(self, commit: CommitId) -> str:
         """Return the id of the commit's content; equal for agents with equal source."""
@@ -131,9 +131,9 @@ class AgentRepository:
 
     def refs(self) -> Mapping[AgentId, CommitId]:
         """Return the commits that the refs ``agents/<id>`` point at."""
-        return {AgentId(agent): commit for agent, commit in self._refs("agents")}
+        return {AgentId(agent): commit for agent, commit in self._read_refs("agents")}
 
-    def _refs(self, kind: str) -> Iterator[tuple[int, CommitId]]:
+    def _read_refs(self, kind: str) -> Iterator[tuple[int, CommitId]]:
         wanted = "--format=%(refname:lstrip=3) %(objectname)"
         lines = run_git(self._folder, "for-each-ref", wanted, f"refs/heads/{kind}")
         pairs = (line.split() for line in lines.decode().splitlines())
@@ -166,10 +166,10 @@ def patch(before: Snapshot, after: Snapshot) -> bytes:
     Raises:
         UserError: a name is invalid in a folder, or git is not installed.
     """
-    old, new = changed(storable(before), storable(after))
+    old, new = keep_differing_files(storable(before), storable(after))
     if not old and not new:
         return b""
-    with _scratch() as folder:
+    with _scratch_repository() as folder:
         put = scratch_writer(folder / "objects")
         return run_git(folder, *_DIFF, put_tree(old, put), put_tree(new, put))
 
@@ -181,10 +181,10 @@ def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
         ArchiveCorrupt: the patch does not apply, or gives a different result; one line.
         UserError: a name is invalid in a folder, or git is not installed.
     """
-    old, new = changed(storable(before), storable(after))
+    old, new = keep_differing_files(storable(before), storable(after))
     if not old and not new:
         return b""
-    with _scratch() as folder:
+    with _scratch_repository() as folder:
         put = scratch_writer(folder / "objects")
         start, wanted = put_tree(old, put), put_tree(new, put)
         diff = run_git(folder, *_DIFF, start, wanted)
@@ -198,14 +198,14 @@ def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
     return diff
 
 
-def applied(files: Snapshot, patch: bytes) -> Snapshot:
+def apply_patch(files: Snapshot, patch: bytes) -> Snapshot:
     """Return a snapshot with a patch applied, byte for byte. Git's attributes and configuration are ignored.
 
     Raises:
         ArchiveCorrupt: the patch does not apply; one line.
         UserError: a name is invalid in a folder, or git is not installed.
     """
-    with _scratch() as folder:
+    with _scratch_repository() as folder:
         run_git(folder, "read-tree", put_tree(storable(files), scratch_writer(folder / "objects")))
         try:
             run_git(folder, "apply", "--cached", "--whitespace=nowarn", "-", given=patch)
@@ -213,11 +213,11 @@ def applied(files: Snapshot, patch: bytes) -> Snapshot:
             raise ArchiveCorrupt(str(error).partition(": git apply: ")[2] or str(error)) from error
         tree = run_git(folder, "write-tree").decode().strip()
         with GitObjects(folder) as objects:
-            return dict(_files(objects, tree))
+            return dict(_read_files(objects, tree))
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
+def _scratch_repository() -> Iterator[Path]:
     """Yield a temporary repository."""
     with tempfile.TemporaryDirectory(prefix="dgm-") as name:
         folder = Path(name)
@@ -227,7 +227,7 @@ def _scratch() -> Iterator[Path]:
         yield folder
 
 
-def _files(objects: GitObjects, root: str) -> Iterator[tuple[str, Entry]]:
+def _read_files(objects: GitObjects, root: str) -> Iterator[tuple[str, Entry]]:
     waiting = [("", root)]
     while waiting:
         prefix, tree = waiting.pop()

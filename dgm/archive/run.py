@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from dgm.archive.changes import merged
+from dgm.archive.changes import merge_tables
 from dgm.archive.durable import write_durably
 from dgm.archive.events import (
     SCHEMA_VERSION,
@@ -167,7 +167,7 @@ class Run:
         found: Mapping[str, Any] = self.config.get("settings", {})
         for seq, change in self.tree.changes:
             if until is None or seq <= until:
-                found = merged(found, change)
+                found = merge_tables(found, change)
         return found
 
     def sandbox(self, until: int | None = None) -> str:
@@ -180,7 +180,7 @@ class Run:
 
     def outcome(self, action: ActionId) -> Recorded | None:
         """Return the last event of an action that is not a start or a model call; ``None`` if there is none yet."""
-        ends = [item for item in self.store.of_action(action) if isinstance(item.event, _ENDS)]
+        ends = [item for item in self.store.events_of_action(action) if isinstance(item.event, _ENDS)]
         return ends[-1] if ends else None
 
     def close(self) -> None:

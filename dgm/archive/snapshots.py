@@ -76,9 +76,9 @@ def from_tar(stream: IO[bytes], *, limit_bytes: int = MAX_BYTES, exclude: Sequen
         bounded = _Bounded(stream, limit_bytes)
         with tarfile.open(fileobj=bounded, mode="r|", errors="surrogateescape", encoding="utf-8") as tar:
             for member in tar:
-                name = _relative(member.name)
+                name = _relative_name(member.name)
                 if name and name.split("/", 1)[0] not in exclude:
-                    _take(tar, member, name, found)
+                    _add_member(tar, member, name, found)
     except (tarfile.TarError, EOFError, ValueError) as error:
         raise Infrastructure(f"unreadable tar stream: {error}") from error
     _check_folders(found.files)
@@ -93,7 +93,7 @@ def to_tar(files: Snapshot, *, uid: int = 0, gid: int = 0) -> bytes:
     ) as tar:
         for name in sorted(files):
             entry = files[name]
-            member = tarfile.TarInfo(checked_name(name))
+            member = tarfile.TarInfo(check_name(name))
             member.uid, member.gid, member.mtime = uid, gid, _MTIME
             if entry.mode == LINK:
                 member.type, member.mode = tarfile.SYMTYPE, 0o777
@@ -116,7 +116,7 @@ def from_folder(folder: Path, *, limit_bytes: int = MAX_BYTES) -> Snapshot:
         raise UserError(f"{folder}: not a folder")
     found = _Collector(limit_bytes)
     try:
-        for name, path in _walk(folder):
+        for name, path in _walk_files(folder):
             _read(name, path, found)
     except OSError as error:
         raise UserError(f"{error.filename or folder}: cannot be read: {error.strerror}") from error
@@ -133,7 +133,7 @@ def from_names(folder: Path, names: Iterable[str], *, limit_bytes: int = MAX_BYT
     for name in sorted(set(names)):
         path = folder / name
         if path.is_symlink() or path.is_file():
-            _read(checked_name(name), path, found)
+            _read(check_name(name), path, found)
     return found.files
 
 
@@ -148,7 +148,7 @@ def write_folder(files: Snapshot, folder: Path) -> None:
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for name in sorted(files):
-            _write(root, checked_name(name), files[name])
+            _write(root, check_name(name), files[name])
     except (NotADirectoryError, IsADirectoryError) as error:
         raise UserError(f"{folder}: {name!r} would be written through a link or over a folder") from error
     except OSError as error:
@@ -157,7 +157,7 @@ def write_folder(files: Snapshot, folder: Path) -> None:
         os.close(root)
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     """Return the name if a snapshot may hold it.
 
     Raises:
@@ -168,7 +168,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _relative(name: str) -> str:
+def _relative_name(name: str) -> str:
     if name.startswith("/"):
         raise AgentFault("tree", f"absolute file name {name!r}")
     parts = [part for part in name.split("/") if part not in ("", ".")]
@@ -177,13 +177,13 @@ def _relative(name: str) -> str:
     return "/".join(parts)
 
 
-def _take(tar: tarfile.TarFile, member: tarfile.TarInfo, name: str, found: _Collector) -> None:
+def _add_member(tar: tarfile.TarFile, member: tarfile.TarInfo, name: str, found: _Collector) -> None:
     if member.issym():
         target = os.fsencode(member.linkname)
         found.check(name, len(target))
         found.add(name, Entry(target, LINK))
     elif member.islnk():
-        original = found.files.get(_relative(member.linkname))
+        original = found.files.get(_relative_name(member.linkname))
         if original is not None:
             found.check(name, len(original.data))
             found.add(name, original)
@@ -203,7 +203,7 @@ def _check_folders(files: Snapshot) -> None:
             parent = parent.rpartition("/")[0]
 
 
-def _walk(folder: Path) -> Iterator[tuple[str, Path]]:
+def _walk_files(folder: Path) -> Iterator[tuple[str, Path]]:
     waiting = [("", folder)]
     while waiting:
         prefix, current = waiting.pop()
@@ -235,7 +235,7 @@ def _write(root: int, name: str, entry: Entry) -> None:
     here = os.dup(root)
     try:
         for part in folders:
-            below = _enter(here, part)
+            below = _open_subfolder(here, part)
             os.close(here)
             here = below
         with suppress(FileNotFoundError):
@@ -251,7 +251,7 @@ def _write(root: int, name: str, entry: Entry) -> None:
         os.close(here)
 
 
-def _enter(here: int, part: str) -> int:
+def _open_subfolder(here: int, part: str) -> int:
     with suppress(FileExistsError):
         os.mkdir(part, 0o755, dir_fd=here)
     # Opening a link fails with ENOTDIR here, because a folder is requested and links are not followed.

@@ -40,7 +40,7 @@ class EventStore:
         self._connection = connection
         self._lock = lock
         self._clock = clock
-        with _translating(path):
+        with _translate_errors(path):
             self._last = int(connection.execute(_NEWEST).fetchone()[0])
 
     @classmethod
@@ -57,7 +57,7 @@ class EventStore:
             return cls(path, _open_to_read(path), None, clock)
         lock = WriterLock(path.with_suffix(".lock"))
         try:
-            with _translating(path):
+            with _translate_errors(path):
                 return cls(path, _open_to_write(path), lock, clock)
         except DgmError:
             lock.close()
@@ -81,7 +81,7 @@ class EventStore:
         """Make all of the events durable in one commit, or none; raises like ``append``."""
         recorded = [Recorded(self._last + n, self._clock(), event) for n, event in enumerate(events, 1)]
         rows = [(item.seq, item.at, *encode(item.event)) for item in recorded]
-        with _translating(self._path):
+        with _translate_errors(self._path):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
@@ -107,7 +107,7 @@ class EventStore:
         left = sys.maxsize if most is None else most
         while left > 0:
             wanted = min(_CHUNK, left)
-            with _translating(self._path):
+            with _translate_errors(self._path):
                 chunk = self._connection.execute(query, (after, wanted)).fetchall()
             whole = not chunk or chunk[-1][0] == after + len(chunk)
             for number, row in enumerate(chunk, after + 1) if not whole else ():
@@ -131,17 +131,17 @@ class EventStore:
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
         """Hold one view of the log: reads inside the context do not see later events. For short work."""
-        with _translating(self._path):
+        with _translate_errors(self._path):
             self._connection.execute("BEGIN")
         try:
             yield
         finally:
-            with _translating(self._path):
+            with _translate_errors(self._path):
                 self._connection.execute("COMMIT")
 
-    def of_action(self, action: int) -> Sequence[Recorded]:
+    def events_of_action(self, action: int) -> Sequence[Recorded]:
         """Return all events of one action, in order."""
-        with _translating(self._path):
+        with _translate_errors(self._path):
             query = f"{_COLUMNS} WHERE action = ? ORDER BY seq"
             return [self.decoded(row) for row in self._connection.execute(query, (action,))]
 
@@ -157,14 +157,14 @@ class EventStore:
             " AND json_extract(body, '$.agent') = ? ORDER BY seq"
         )
         gone = self.withdrawn(until)
-        with _translating(self._path):
+        with _translate_errors(self._path):
             rows = self._connection.execute(query, (agent,)).fetchall()
         return [self.decoded(row) for row in rows if row[0] not in gone]
 
     def withdrawals(self, until: int = sys.maxsize) -> Sequence[VerdictWithdrawn]:
         """Return the verdicts that were withdrawn by event number ``until``, in order."""
         query = f"{_COLUMNS} INDEXED BY withdrawn WHERE kind = 'verdict_withdrawn' AND seq <= ? ORDER BY seq"
-        with _translating(self._path):
+        with _translate_errors(self._path):
             if _version(self._connection) < _WITHDRAWALS_SINCE:
                 return ()
             rows = self._connection.execute(query, (until,)).fetchall()
@@ -180,14 +180,14 @@ class EventStore:
         query = (
             f"{_COLUMNS} WHERE kind = 'model_called' AND action = ? ORDER BY json_extract(body, '$.number')"
         )
-        with _translating(self._path):
+        with _translate_errors(self._path):
             rows = self._connection.execute(query, (action,)).fetchall()
         events = [self.decoded(row).event for row in rows]
         return [event for event in events if isinstance(event, ModelCalled)]
 
     def newest(self) -> int:
         """Return the number of the current last event, whichever process appended it; 0 if there is none."""
-        with _translating(self._path):
+        with _translate_errors(self._path):
             return int(self._connection.execute(_NEWEST).fetchone()[0])
 
     def query(
@@ -202,7 +202,7 @@ class EventStore:
             UserError: this log cannot answer the query.
             ArchiveCorrupt: the log is damaged.
         """
-        with _translating(self._path):
+        with _translate_errors(self._path):
             try:
                 return self._connection.execute(sql, parameters).fetchall()
             except (sqlite3.ProgrammingError, sqlite3.OperationalError) as error:
@@ -236,16 +236,16 @@ class EventStore:
 
 
 @contextmanager
-def _translating(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.IntegrityError as error:
         raise DgmError(f"{path}: refused, because it would happen a second time: {error}") from error
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise _translated(path, error) from error
+        raise _translate_error(path, error) from error
 
 
-def _translated(path: Path, error: Exception) -> DgmError:
+def _translate_error(path: Path, error: Exception) -> DgmError:
     # Python's own sqlite errors (text that is not UTF-8) have no code; they mean damage, too.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     match code & 0xFF if code != sqlite3.SQLITE_IOERR_SHORT_READ else sqlite3.SQLITE_CORRUPT:
@@ -309,7 +309,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
     _check_file(path)
     connection = _connect(path, "?mode=ro")
     try:
-        with _translating(path):
+        with _translate_errors(path):
             _check(path, connection)
     except UserError as error:
         connection.close()
@@ -325,7 +325,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
 
 def _open_unwritable(path: Path) -> sqlite3.Connection:
     wal = path.with_name(path.name + "-wal")
-    with _translating(path):
+    with _translate_errors(path):
         if not (wal.exists() and wal.stat().st_size):
             connection = _connect(path, "?immutable=1")
             _check(path, connection)

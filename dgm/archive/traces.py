@@ -32,7 +32,7 @@ class Traces:
             Infrastructure: the disk is full or failing.
             UserError: the run is read-only.
         """
-        return self.put_all([data if limit is None else shortened(data, limit)])[0]
+        return self.put_all([data if limit is None else shorten_data(data, limit)])[0]
 
     def put_all(self, traces: Iterable[bytes]) -> Sequence[Digest]:
         """Store several whole traces faster than one by one; raises like ``put``."""
@@ -80,7 +80,7 @@ def name_of(data: bytes) -> Digest:
     return Digest(hashlib.sha256(data).hexdigest())
 
 
-def shortened(data: bytes, limit: int) -> bytes:
+def shorten_data(data: bytes, limit: int) -> bytes:
     """Return at most ``limit`` bytes of ``data``, and one line: head, a note of what is missing, and tail."""
     if len(data) <= limit:
         return data

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
-from dgm.archive.approvals import Waiting
-from dgm.archive.clades import add_news
-from dgm.archive.deaths import CANNOT_GO_ON, Deaths, forget_all, may_mend
+from dgm.archive.approvals import WaitingChild
+from dgm.archive.clades import update_clades
+from dgm.archive.deaths import CANNOT_GO_ON, StillbornStreak, forget_all, may_mend
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -89,7 +89,7 @@ class Tree(Genealogy):
         Children rejected by a person, or by a time-out in a person's place, do not count: they could be made. All
         counts are reset after a session that could not go on, when changed settings may remove the cause.
         """
-        self.deaths = Deaths()
+        self.deaths = StillbornStreak()
         self.evaluations = 0
         """Evaluations graded resolved or unresolved; every attempt counts."""
         self.invalid = 0
@@ -111,7 +111,7 @@ class Tree(Genealogy):
         self._verdicts: list[dict[TaskId, Verdict | None]] = []
         self._pending: dict[ActionId, Action] = {}
         self._redo: dict[ActionId, Action] = {}
-        self._waiting: dict[ActionId, Waiting] = {}
+        self._waiting: dict[ActionId, WaitingChild] = {}
         self._restarts: dict[ActionId, int] = {}
         self._child_numbers: dict[ActionId, int] = {}
         self._stillborn: dict[str, int] = {}
@@ -127,7 +127,7 @@ class Tree(Genealogy):
         return MappingProxyType(self._pending)
 
     @property
-    def waiting(self) -> Mapping[ActionId, Waiting]:
+    def waiting(self) -> Mapping[ActionId, WaitingChild]:
         """Children that wait for a person's answer, by the expansion that made them, the longest waiting first."""
         return MappingProxyType(self._waiting)
 
@@ -218,7 +218,7 @@ class Tree(Genealogy):
             case ChildProposed(action, child):
                 self._forget(action)
                 self.deaths.forget()
-                self._waiting[action] = Waiting(child, recorded.at)
+                self._waiting[action] = WaitingChild(child, recorded.at)
             case AgentBorn():
                 self._born(recorded.event)
             case AgentStillborn(action, dead):
@@ -327,7 +327,7 @@ class Tree(Genealogy):
                 (self.own_resolved, self.own_unresolved),
                 (self.clade_resolved, self.clade_unresolved),
             )
-            add_news([agent.parents for agent in self._agents], own, before, clade)
+            update_clades([agent.parents for agent in self._agents], own, before, clade)
 
     def _add_to_clades(self, agent: AgentId, resolved: int, unresolved: int) -> None:
         column, others = self.clade_resolved, self.clade_unresolved

@@ -43,9 +43,11 @@ def encode_wire_request(request: WireRequest, base: WireBase | None = None) -> b
     if base:
         before = base.request.body
         turns = TURNS[request.protocol]
-        kept = _common(body.get(turns), before.get(turns))
+        kept = _count_common(body.get(turns), before.get(turns))
         same = sorted(
-            key for key, value in body.items() if key != turns and key in before and _same(before[key], value)
+            key
+            for key, value in body.items()
+            if key != turns and key in before and _is_same_json(before[key], value)
         )
         for key in same:
             del body[key]
@@ -99,26 +101,28 @@ def decode_wire_reply(record: Mapping[str, Any]) -> WireReply:
     )
 
 
-def _common(new: object, old: object) -> int:
+def _count_common(new: object, old: object) -> int:
     """Return the number of turns that two conversations share at their beginning."""
     if not isinstance(new, list) or not isinstance(old, list):
         return 0
-    return _shared(new, old)
+    return _count_equal_turns(new, old)
 
 
-def _shared(new: Sequence[JsonObject], old: Sequence[JsonObject]) -> int:
+def _count_equal_turns(new: Sequence[JsonObject], old: Sequence[JsonObject]) -> int:
     shared = 0
     for one, other in zip(new, old, strict=False):
-        if not _same(one, other):
+        if not _is_same_json(one, other):
             break
         shared += 1
     return shared
 
 
-def _same(one: object, other: object) -> bool:
+def _is_same_json(one: object, other: object) -> bool:
     """Return whether two JSON values have the same JSON text; Python treats 1, 1.0 and true as equal."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(
+            _is_same_json(value, other[key]) for key, value in one.items()
+        )
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(_is_same_json, one, other))
     return type(one) is type(other) and one == other

@@ -20,10 +20,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dgm.benchmarks.grading import LOG_LIMIT, masked
+from dgm.benchmarks.grading import LOG_LIMIT, mask_hidden_lines
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, Applied, normalised_patch, read_applied, with_notes
-from dgm.benchmarks.suite_files import TESTS, CommandTests, Limits, Result
+from dgm.benchmarks.suite_files import TESTS, CommandTests, Limits, VerdictBasis
 from dgm.benchmarks.workspaces import write_folder
 from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
@@ -73,7 +73,7 @@ async def grade(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels: 
         Infrastructure: the sandbox failed, or the image lacks a program for grading.
     """
     if not normalised_patch(patch).data:
-        return _unresolved("empty patch")
+        return _unresolved_grade("empty patch")
     return await examine(exam, patch, engine, labels)
 
 
@@ -83,11 +83,11 @@ async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels
     Raises:
         Infrastructure: the sandbox failed, or the image lacks a program for grading.
     """
-    async with _laid_out(exam, {TESTS: exam.hidden}, engine, labels) as sandbox:
+    async with _open_workspace(exam, {TESTS: exam.hidden}, engine, labels) as sandbox:
         given = normalised_patch(patch)
         applied = await _apply(sandbox, exam.limits.workdir, given.data) if given.data else Applied()
         if applied.refused:
-            return _unresolved(f"the patch does not apply: {applied.refused}")
+            return _unresolved_grade(f"the patch does not apply: {applied.refused}")
         await _restore(sandbox, exam)
         completed = await sandbox.exec(
             exam.tests.command,
@@ -96,12 +96,12 @@ async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels
             env={**_ENVIRONMENT, **dict(exam.tests.env), "TEST_DIR": TESTS},
             output_limit=OUTPUT_LIMIT,
         )
-        graded = await _judged(sandbox, exam, completed)
-    log = masked(plain_log(completed.output), exam.hidden)[:LOG_LIMIT]
+        graded = await _grade_outcome(sandbox, exam, completed)
+    log = mask_hidden_lines(plain_log(completed.output), exam.hidden)[:LOG_LIMIT]
     return with_notes(replace(graded, log=log), (*given.notes, *applied.notes))
 
 
-async def solved(
+async def run_solution(
     exam: CommandExam, solution: Snapshot, engine: SandboxEngine, labels: Mapping[str, str]
 ) -> bytes:
     """Return the change of a task's own ``solution/solve.sh`` as a patch; it is never shown to an agent.
@@ -113,7 +113,7 @@ async def solved(
     from dgm.archive.repository import patch
 
     workdir = exam.limits.workdir
-    async with _laid_out(exam, {SOLUTION: solution}, engine, labels) as sandbox:
+    async with _open_workspace(exam, {SOLUTION: solution}, engine, labels) as sandbox:
         completed = await sandbox.exec(
             ["bash", f"{SOLUTION}/solve.sh"],
             timeout_s=exam.limits.timeout_s,
@@ -124,7 +124,7 @@ async def solved(
             last = completed.output.decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
             raise UserError(f"solution/solve.sh ends with exit status {completed.exit_code}: {last}")
         if isinstance(exam.workspace, InImage):
-            return await _changes(sandbox, workdir, exam.workspace)
+            return await _diff_solution(sandbox, workdir, exam.workspace)
         try:
             after = await sandbox.get(workdir, limit_bytes=WORKSPACE_LIMIT, exclude=(".git",))
         except AgentFault as fault:
@@ -133,7 +133,7 @@ async def solved(
 
 
 @asynccontextmanager
-async def _laid_out(
+async def _open_workspace(
     exam: CommandExam, shown: Mapping[str, Snapshot], engine: SandboxEngine, labels: Mapping[str, str]
 ) -> AsyncIterator[Sandbox]:
     """Open a fresh sandbox with the workspace in its place, and with further folders, which are read-only."""
@@ -202,7 +202,7 @@ async def _restore(sandbox: Sandbox, exam: CommandExam) -> None:
     if not patterns:
         return
     await _remove_shadows(sandbox, exam)
-    words = [word for each in patterns for word in ("-o", *_found_by(each))][1:]
+    words = [word for each in patterns for word in ("-o", *_pattern_arguments(each))][1:]
     find = ["find", ".", "-mindepth", "1", "(", *words, ")", "-prune", "-exec", "rm", "-rf", "--", "{}", "+"]
     done = await sandbox.exec(find, timeout_s=SETUP_S, cwd=workdir)
     if done.exit_code:
@@ -210,7 +210,7 @@ async def _restore(sandbox: Sandbox, exam: CommandExam) -> None:
         raise Infrastructure(f"the graded workspace cannot be prepared: {said}")
     match exam.workspace:
         case InImage(source=source):
-            copy = [word for each in patterns for word in ("-o", *_found_by(each))][1:]
+            copy = [word for each in patterns for word in ("-o", *_pattern_arguments(each))][1:]
             script = 'find . -mindepth 1 "(" "$@" ")" -prune -exec cp -a --parents -t "$0" -- {} +'
             await sandbox.exec(["sh", "-c", script, workdir, *copy], timeout_s=SETUP_S, cwd=source)
         case workspace:
@@ -224,13 +224,13 @@ async def _remove_shadows(sandbox: Sandbox, exam: CommandExam) -> None:
     workdir = exam.limits.workdir
     match exam.workspace:
         case InImage(source=source):
-            before = await _two_levels(sandbox, source)
+            before = await _list_two_levels(sandbox, source)
         case workspace:
             before = list(workspace)
     known = {name.partition("/")[0] for name in before}
     importable = {
         top
-        for top, inside, _ in (name.partition("/") for name in await _two_levels(sandbox, workdir))
+        for top, inside, _ in (name.partition("/") for name in await _list_two_levels(sandbox, workdir))
         if inside or top.endswith(_MODULES)
     }
     added = sorted(name for name in importable - known if name.split(".")[0] in _SHADOWED)
@@ -238,14 +238,14 @@ async def _remove_shadows(sandbox: Sandbox, exam: CommandExam) -> None:
         await sandbox.exec(["rm", "-rf", "--", *added], timeout_s=SETUP_S, cwd=workdir)
 
 
-async def _two_levels(sandbox: Sandbox, folder: str) -> Sequence[str]:
+async def _list_two_levels(sandbox: Sandbox, folder: str) -> Sequence[str]:
     """Return the names in a folder, and the ``__init__`` files of its subfolders, which make them packages."""
     find = "find -L . -mindepth 1 -maxdepth 2 '(' -path './*/__init__.*' -o ! -path './*/*' ')' -print0 2>/dev/null"
     done = await sandbox.exec(["sh", "-c", find], timeout_s=SETUP_S, cwd=folder, output_limit=WORKSPACE_LIMIT)
     return [name.removeprefix("./") for name in done.output.decode("utf-8", "replace").split("\0") if name]
 
 
-def _found_by(pattern: str) -> Sequence[str]:
+def _pattern_arguments(pattern: str) -> Sequence[str]:
     return ("-path", f"./{pattern}") if "/" in pattern else ("-name", pattern)
 
 
@@ -260,44 +260,44 @@ def _is_restored(name: str, patterns: Sequence[str]) -> bool:
     )
 
 
-async def _judged(sandbox: Sandbox, exam: CommandExam, completed: Completed) -> Grade:
+async def _grade_outcome(sandbox: Sandbox, exam: CommandExam, completed: Completed) -> Grade:
     if completed.timed_out:
-        return _unresolved(f"the tests did not end within {exam.limits.test_timeout_s:g} s")
+        return _unresolved_grade(f"the tests did not end within {exam.limits.test_timeout_s:g} s")
     if completed.out_of_memory:
-        return _unresolved(f"the tests ran out of memory ({exam.tests.memory_mb} MB)")
-    if exam.tests.result is Result.EXIT:
-        return _by_exit(exam.tests.command, completed.exit_code)
+        return _unresolved_grade(f"the tests ran out of memory ({exam.tests.memory_mb} MB)")
+    if exam.tests.result is VerdictBasis.EXIT:
+        return _grade_exit(exam.tests.command, completed.exit_code)
     try:
         await sandbox.halt()
         left = await sandbox.get(f"{_LOGS}/verifier", limit_bytes=REWARD_LIMIT)
     except AgentFault as fault:
-        return _unresolved(f"the tests left no reward that can be read: {fault}")
-    return _by_reward(left, exam.tests.threshold, completed.exit_code)
+        return _unresolved_grade(f"the tests left no reward that can be read: {fault}")
+    return _grade_reward(left, exam.tests.threshold, completed.exit_code)
 
 
-def _by_exit(command: Sequence[str], code: int) -> Grade:
+def _grade_exit(command: Sequence[str], code: int) -> Grade:
     if code == 0:
         return Grade(Verdict.RESOLVED, "the tests pass", 1.0)
     why = {126: ": a program of theirs cannot be started", 127: ": a program of theirs is not there"}
     reason = f"the tests fail (exit status {code}{why.get(code, '')})"
-    return replace(_unresolved(reason), failed=(command[-1],))
+    return replace(_unresolved_grade(reason), failed=(command[-1],))
 
 
-def _by_reward(left: Snapshot, threshold: float, code: int) -> Grade:
+def _grade_reward(left: Snapshot, threshold: float, code: int) -> Grade:
     name = next((name for name in REWARD_FILES if name in left and left[name].mode != 0o120000), None)
     if name is None:
-        return _unresolved(f"the tests ended with exit status {code} and left no reward")
+        return _unresolved_grade(f"the tests ended with exit status {code} and left no reward")
     try:
-        reward = _number(name, left[name].data)
+        reward = _parse_reward(name, left[name].data)
     except ValueError as error:
-        return _unresolved(f"{name}: {error}")
+        return _unresolved_grade(f"{name}: {error}")
     score = min(1.0, max(0.0, reward))
     if reward >= threshold:
         return Grade(Verdict.RESOLVED, f"reward {reward:g}", score)
     return Grade(Verdict.UNRESOLVED, f"reward {reward:g}, {threshold:g} is needed", score, failed=(name,))
 
 
-def _number(name: str, data: bytes) -> float:
+def _parse_reward(name: str, data: bytes) -> float:
     text = plain_log(data).decode("utf-8", "replace").strip()
     said = repr(text[:SHOWN_VALUE])
     if name.endswith(".json"):
@@ -320,7 +320,7 @@ def _number(name: str, data: bytes) -> float:
     return number
 
 
-async def _changes(sandbox: Sandbox, workdir: str, where: InImage) -> bytes:
+async def _diff_solution(sandbox: Sandbox, workdir: str, where: InImage) -> bytes:
     """Return the trusted solution's changes by git, with its own index and objects beside the read-only baseline."""
     own = "/tmp/solved"
     done = await sandbox.exec(
@@ -347,5 +347,5 @@ async def _changes(sandbox: Sandbox, workdir: str, where: InImage) -> bytes:
     return done.output
 
 
-def _unresolved(reason: str) -> Grade:
+def _unresolved_grade(reason: str) -> Grade:
     return Grade(Verdict.UNRESOLVED, reason, 0.0)

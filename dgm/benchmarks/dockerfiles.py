@@ -50,17 +50,19 @@ def read_dockerfile(file: Path) -> Dockerfile:
                 pass
             case _ if word not in SILENT:
                 left_out.append(f"{word} {' '.join(rest.split())[:120]}")
-    files, outside = _copied(file.parent, copies, workdir)
+    files, outside = _collect_copies(file.parent, copies, workdir)
     return Dockerfile(tuple(bases), workdir, files, (*left_out, *outside))
 
 
 def _instructions(text: str) -> Sequence[tuple[str, str]]:
-    joined = re.sub(r"\\[ \t]*\n", " ", "\n".join(line for line in text.splitlines() if not _comment(line)))
+    joined = re.sub(
+        r"\\[ \t]*\n", " ", "\n".join(line for line in text.splitlines() if not _is_comment(line))
+    )
     split = (line.strip().split(None, 1) for line in joined.splitlines() if line.strip())
     return [(words[0].upper(), words[1] if len(words) > 1 else "") for words in split]
 
 
-def _comment(line: str) -> bool:
+def _is_comment(line: str) -> bool:
     return line.lstrip().startswith("#")
 
 
@@ -74,7 +76,7 @@ def _words(rest: str) -> list[str]:
     return [str(word) for word in words] or [""]
 
 
-def _copied(
+def _collect_copies(
     context: Path, copies: Sequence[tuple[str, list[str]]], workdir: str
 ) -> tuple[Snapshot, Sequence[str]]:
     found: dict[str, Entry] = {}
@@ -83,7 +85,7 @@ def _copied(
         *sources, target = words
         place = PurePosixPath(here or "/") / target
         inside = bool(workdir) and (str(place) + "/").startswith(workdir.rstrip("/") + "/")
-        files = _gathered(context, sources, into_folder=target.endswith("/") or target in (".", "./"))
+        files = _collect_sources(context, sources, into_folder=target.endswith("/") or target in (".", "./"))
         if not inside or not files or _VARIABLE.search(" ".join(words)):
             outside.append(f"COPY {' '.join(words)}")
             continue
@@ -93,7 +95,7 @@ def _copied(
     return found, outside
 
 
-def _gathered(context: Path, sources: Sequence[str], *, into_folder: bool) -> Snapshot:
+def _collect_sources(context: Path, sources: Sequence[str], *, into_folder: bool) -> Snapshot:
     """Return the files that Docker would put at the target: a folder's content, or one file under the target's name."""
     found: dict[str, Entry] = {}
     single = len(sources) == 1 and not into_folder and not any(c in sources[0] for c in "*?[")
@@ -105,7 +107,7 @@ def _gathered(context: Path, sources: Sequence[str], *, into_folder: bool) -> Sn
                 continue
             if path.is_dir():
                 found |= {
-                    name: each for name, each in read_folder(path).items() if _counts(path, context, name)
+                    name: each for name, each in read_folder(path).items() if _is_copied(path, context, name)
                 }
             elif path.is_file():
                 mode = 0o100755 if path.stat().st_mode & 0o100 else 0o100644
@@ -113,6 +115,6 @@ def _gathered(context: Path, sources: Sequence[str], *, into_folder: bool) -> Sn
     return found
 
 
-def _counts(path: Path, context: Path, name: str) -> bool:
+def _is_copied(path: Path, context: Path, name: str) -> bool:
     """Return whether ``COPY .`` should bring a file: an image's recipe is not a part of the workspace."""
     return path != context or name not in ("Dockerfile", "docker-compose.yaml", ".dockerignore")

@@ -58,7 +58,7 @@ async def grade(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping
         Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
     """
     if not normalised_patch(patch).data:
-        return _unresolved("empty patch")
+        return _unresolved_grade("empty patch")
     return await examine(exam, patch, engine, labels)
 
 
@@ -73,7 +73,7 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     spec = SandboxSpec(image=exam.limits.image, labels=labels, lifetime_s=timeout_s + SETUP_S)
     async with engine.open(spec) as sandbox:
         try:
-            await sandbox.put(_luggage(exam, given.data), PLACE)
+            await sandbox.put(_exam_files(exam, given.data), PLACE)
         except AgentFault as fault:
             raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
         completed = await sandbox.exec(
@@ -84,12 +84,12 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
             stdin=json.dumps({"nonce": nonce, **_assignment(exam)}).encode(),
             output_limit=OUTPUT_LIMIT,
         )
-    said = _lines(completed.output, nonce)
+    said = _read_messages(completed.output, nonce)
     fitted = filter(None, str(said.get("prepared", {}).get("notes", "")).split("; "))
     return with_notes(_judge(exam, completed, said), (*given.notes, *fitted))
 
 
-def _luggage(exam: Exam, patch: bytes) -> Snapshot:
+def _exam_files(exam: Exam, patch: bytes) -> Snapshot:
     files = {
         "patch": Entry(patch),
         "runner/exam_runner.py": Entry(RUNNER.read_bytes()),
@@ -108,7 +108,7 @@ def _assignment(exam: Exam) -> Mapping[str, Any]:
     }
 
 
-def _lines(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
+def _read_messages(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
     """Return the runner's messages by stage; only the first message of a stage counts."""
     found: dict[str, Mapping[str, Any]] = {}
     for line in output.split(b"\n"):
@@ -120,17 +120,19 @@ def _lines(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
 
 def _judge(exam: Exam, completed: Completed, said: Mapping[str, Mapping[str, Any]]) -> Grade:
     if "refused" in said:
-        return _unresolved("the patch does not apply: " + said["refused"]["reason"])
+        return _unresolved_grade("the patch does not apply: " + said["refused"]["reason"])
     if "prepared" not in said and not completed.timed_out:
         end = completed.output[-300:]
         raise Infrastructure(
             f"the test runner ended with {completed.exit_code} before it ran a test: {end!r}"
         )
     if "done" not in said:
-        return _unresolved(_ending(completed))
+        return _unresolved_grade(_describe_ending(completed))
     raw = plain_log(base64.b64decode(said["done"]["log"]))
     grade = _verdict(exam, said["done"]["outcomes"], said["done"]["problems"])
-    return replace(grade, log=masked(raw, exam.hidden), shown=shown(raw, grade.failed, exam.hidden))
+    return replace(
+        grade, log=mask_hidden_lines(raw, exam.hidden), shown=redact_failures(raw, grade.failed, exam.hidden)
+    )
 
 
 def _verdict(exam: Exam, outcomes: Mapping[str, str], problems: Sequence[str]) -> Grade:
@@ -151,7 +153,7 @@ def _verdict(exam: Exam, outcomes: Mapping[str, str], problems: Sequence[str]) -
     return Grade(Verdict.UNRESOLVED, reason, score, passed, failed)
 
 
-def _ending(completed: Completed) -> str:
+def _describe_ending(completed: Completed) -> str:
     if completed.timed_out:
         return "the tests did not end in time"
     if completed.out_of_memory:
@@ -159,7 +161,7 @@ def _ending(completed: Completed) -> str:
     return f"the graded code ended the test runner (exit status {completed.exit_code})"
 
 
-def masked(log: bytes, hidden: Snapshot) -> bytes:
+def mask_hidden_lines(log: bytes, hidden: Snapshot) -> bytes:
     """Return the log without lines of hidden tests, which tracebacks quote: the log becomes evidence for agents."""
     secret = {line.strip() for entry in hidden.values() for line in entry.data.split(b"\n")}
     secret = {line for line in secret if len(line) >= MASKED_FROM}
@@ -167,7 +169,7 @@ def masked(log: bytes, hidden: Snapshot) -> bytes:
     return b"\n".join(lines)[:LOG_LIMIT]
 
 
-def shown(log: bytes, failed: Sequence[str], hidden: Snapshot) -> bytes:
+def redact_failures(log: bytes, failed: Sequence[str], hidden: Snapshot) -> bytes:
     """Return the part of a failure that an agent may see: each failed test's name and its traceback's last line.
 
     Graded code can read the hidden tests and print anything, so nothing else of the log is passed on. A line that holds
@@ -175,17 +177,17 @@ def shown(log: bytes, failed: Sequence[str], hidden: Snapshot) -> bytes:
     a hidden test and every ``PIECE`` of it are masked. The last of several reports on a test counts. Text that graded
     code disguises, for example by base64, is not found.
     """
-    secret = Secret(hidden)
+    secret = HiddenTestMask(hidden)
     said: dict[bytes, bytes] = {}
     for part in log.split(b"FAIL: ")[1:]:
         name, _, traceback = part.partition(b"\n")
         lines = [line for line in traceback.split(b"\n") if RAISED.match(line)]
-        said[name] = secret.kept_from(lines[0])[:SHOWN_LINE] if lines else b""
+        said[name] = secret.mask_line(lines[0])[:SHOWN_LINE] if lines else b""
     rows = (test.encode() + b"  " + said.get(test.encode(), b"") for test in failed)
     return b"".join(b"FAILED " + row.rstrip() + b"\n" for row in rows)[:SHOWN_LIMIT]
 
 
-class Secret:
+class HiddenTestMask:
     """The text of hidden tests, to be kept from agents."""
 
     def __init__(self, hidden: Snapshot) -> None:
@@ -194,25 +196,25 @@ class Secret:
         self._quoted = sorted((text for text in quoted if len(text) >= MASKED_FROM), key=len, reverse=True)
         lines = {line.strip() for source in sources for line in source.split(b"\n")}
         # A line that is little more than a quoted text is covered by the mask of that text.
-        own = {line for line in lines if len(self._unquoted(line).replace(MASK, b"")) >= MASKED_FROM}
+        own = {line for line in lines if len(self._mask_quotes(line).replace(MASK, b"")) >= MASKED_FROM}
         self._lines = own | {bare for line in own if len(bare := _bare(line)) >= MASKED_FROM}
         self._pieces = {
             bare[at : at + PIECE] for bare in map(_bare, lines) for at in range(len(bare) - PIECE + 1)
         }
 
-    def kept_from(self, line: bytes) -> bytes:
+    def mask_line(self, line: bytes) -> bytes:
         """Return the line with the secrets masked; nothing if it holds a whole line of a hidden test."""
         bare = _bare(line)
         if any(each in line or each in bare for each in self._lines):
             return b""
-        return self._without_pieces(self._unquoted(line))
+        return self._mask_pieces(self._mask_quotes(line))
 
-    def _unquoted(self, line: bytes) -> bytes:
+    def _mask_quotes(self, line: bytes) -> bytes:
         for text in self._quoted:
             line = line.replace(text, MASK)
         return line
 
-    def _without_pieces(self, line: bytes) -> bytes:
+    def _mask_pieces(self, line: bytes) -> bytes:
         places = [at for at in range(len(line)) if not line[at : at + 1].isspace()]
         bare = _bare(line)
         kept, done = [], 0
@@ -229,5 +231,5 @@ def _bare(line: bytes) -> bytes:
     return b"".join(line.split())
 
 
-def _unresolved(reason: str) -> Grade:
+def _unresolved_grade(reason: str) -> Grade:
     return Grade(Verdict.UNRESOLVED, reason, 0.0)

@@ -59,12 +59,12 @@ _KNOWN: Mapping[str, frozenset[str]] = {
 """Known keys; unknown ones are reported as left out, except those of [metadata] and [task]."""
 
 
-class Unfit(Exception):
+class ImportRefused(Exception):
     """A task that cannot be imported at all; its message says why."""
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportReport:
     """The outcome of an import."""
 
     tasks: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Imported:
     """Reasons why tasks could not be imported, by folder."""
 
 
-def import_harbor(source: Path, target: Path, image: str = "", holdout: float = 1 / 3) -> Imported:
+def import_harbor(source: Path, target: Path, image: str = "", holdout: float = 1 / 3) -> ImportReport:
     """Write a suite's folder with every task below ``source``.
 
     Args:
@@ -86,12 +86,12 @@ def import_harbor(source: Path, target: Path, image: str = "", holdout: float = 
     Raises:
         UserError: there is no task, none can be imported, or the target is in use.
     """
-    found = _found(source)
+    found = _find_tasks(source)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target}: is there already; give a folder that does not exist")
-    names = _names(found)
+    names = _assign_names(found)
     try:
-        result = _all(names, target, image, _held_out(list(names.values()), holdout))
+        result = _import_all(names, target, image, _choose_holdout(list(names.values()), holdout))
         _write_suite(source, target)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
@@ -99,14 +99,14 @@ def import_harbor(source: Path, target: Path, image: str = "", holdout: float = 
     return result
 
 
-def _all(names: Mapping[Path, str], target: Path, image: str, held: frozenset[str]) -> Imported:
-    result = Imported()
+def _import_all(names: Mapping[Path, str], target: Path, image: str, held: frozenset[str]) -> ImportReport:
+    result = ImportReport()
     for folder, name in names.items():
         try:
             split = "holdout" if name in held else "search"
             result.remarks[name] = _import(folder, target / "tasks" / name, image, split)
             result.tasks.append(name)
-        except Unfit as reason:
+        except ImportRefused as reason:
             shutil.rmtree(target / "tasks" / name, ignore_errors=True)
             result.skipped[name] = str(reason)
     if not result.tasks:
@@ -115,7 +115,7 @@ def _all(names: Mapping[Path, str], target: Path, image: str, held: frozenset[st
     return result
 
 
-def _found(source: Path) -> Sequence[Path]:
+def _find_tasks(source: Path) -> Sequence[Path]:
     if not source.is_dir():
         raise UserError(f"{source}: no such folder")
     if (source / "suite.toml").is_file():
@@ -137,7 +137,7 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
                 yield from _walk(entry, depth - 1)
 
 
-def _names(found: Sequence[Path]) -> Mapping[Path, str]:
+def _assign_names(found: Sequence[Path]) -> Mapping[Path, str]:
     names: dict[Path, str] = {}
     for folder in found:
         plain = re.sub(r"[^\w.-]", "-", folder.resolve().name)
@@ -145,7 +145,7 @@ def _names(found: Sequence[Path]) -> Mapping[Path, str]:
     return names
 
 
-def _held_out(names: Sequence[str], share: float) -> frozenset[str]:
+def _choose_holdout(names: Sequence[str], share: float) -> frozenset[str]:
     mixed = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
     return frozenset(mixed[: int(len(names) * share)])
 
@@ -153,28 +153,28 @@ def _held_out(names: Sequence[str], share: float) -> frozenset[str]:
 def _import(folder: Path, target: Path, image: str, split: str) -> list[str]:
     """Write one task; return remarks on the parts left out."""
     if not (folder / "task.toml").is_file():
-        raise Unfit(OLD)
-    settings = _settings(folder)
+        raise ImportRefused(OLD)
+    settings = _read_settings(folder)
     _check_fit(folder, settings)
     environment = settings["environment"]
-    remarks = [*_left_out(settings), *_needs(folder, settings)]
+    remarks = [*_note_ignored_keys(settings), *_note_needs(folder, settings)]
     given = environment.get("docker_image", "")
     file = folder / "environment" / "Dockerfile"
     dockerfile = read_dockerfile(file) if file.is_file() else Dockerfile((), "", {}, ())
     target.mkdir(parents=True)
     _copy(folder, target)
     if image:
-        workdir = _into_workspace(target, dockerfile, remarks)
+        workdir = _make_workspace(target, dockerfile, remarks)
         chosen = image
     else:
-        workdir = _into_image(folder, target, dockerfile, given, remarks)
+        workdir = _use_own_image(folder, target, dockerfile, given, remarks)
         chosen = "" if file.is_file() else f"docker:{given}"
-    remarks += _outside(target, workdir)
+    remarks += _note_outside_paths(target, workdir)
     (target / "task.toml").write_text(_task_toml(settings, split, chosen, workdir, remarks), encoding="utf-8")
     return remarks
 
 
-def _settings(folder: Path) -> dict[str, Any]:
+def _read_settings(folder: Path) -> dict[str, Any]:
     file = folder / "task.toml"
     settings = read_toml(file)
     for section in ("metadata", "task", *_KNOWN):
@@ -206,16 +206,16 @@ def _check_fit(folder: Path, settings: Mapping[str, Any]) -> None:
     environment = settings["environment"]
     services = _services(folder / "environment")
     if (folder / "steps").is_dir() or settings.get("steps"):
-        raise Unfit("has several steps; a task here has one instruction and is graded once")
+        raise ImportRefused("has several steps; a task here has one instruction and is graded once")
     if len(services) > 1:
-        raise Unfit(f"needs several containers ({', '.join(services)}); a task here has one sandbox")
+        raise ImportRefused(f"needs several containers ({', '.join(services)}); a task here has one sandbox")
     if environment.get("gpus"):
-        raise Unfit("needs a GPU")
+        raise ImportRefused("needs a GPU")
     if str(environment.get("os", "linux")).lower() != "linux":
-        raise Unfit(f"needs {environment['os']}")
+        raise ImportRefused(f"needs {environment['os']}")
     for name in ("instruction.md", "tests/test.sh"):
         if not (folder / name).is_file():
-            raise Unfit(f"has no {name}")
+            raise ImportRefused(f"has no {name}")
 
 
 def _services(folder: Path) -> Sequence[str]:
@@ -231,7 +231,7 @@ def _services(folder: Path) -> Sequence[str]:
     return found
 
 
-def _left_out(settings: Mapping[str, Any]) -> Iterator[str]:
+def _note_ignored_keys(settings: Mapping[str, Any]) -> Iterator[str]:
     for section, known in _KNOWN.items():
         for key in settings[section]:
             if key not in known:
@@ -251,7 +251,7 @@ def _variables(settings: Mapping[str, Any], *, carried: bool) -> Mapping[str, st
     return {name: str(value) for name, value in env.items() if ("${" in str(value)) != carried}
 
 
-def _needs(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
+def _note_needs(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
     if settings["environment"].get("allow_internet") is True:
         yield "it may use the internet; sandboxes here have no network"
     for name in ("tests/test.sh", "solution/solve.sh"):
@@ -275,7 +275,7 @@ def _copy(folder: Path, target: Path) -> None:
             shutil.copytree(folder / name, target / name, symlinks=True)
 
 
-def _into_workspace(target: Path, dockerfile: Dockerfile, remarks: list[str]) -> str:
+def _make_workspace(target: Path, dockerfile: Dockerfile, remarks: list[str]) -> str:
     """Make the workspace from the Dockerfile's copies, for sandboxes that are writable below /work only."""
     remarks += [f"the Dockerfile's line is not carried over: {line}" for line in dockerfile.left_out]
     old = dockerfile.workdir.rstrip("/") or "/app"
@@ -284,14 +284,14 @@ def _into_workspace(target: Path, dockerfile: Dockerfile, remarks: list[str]) ->
     new = old if old.startswith("/work/") else "/work/" + old.strip("/").replace("/", "-")
     (target / "workspace").mkdir()
     write_folder(dockerfile.workspace or {".gitkeep": Entry(b"")}, target / "workspace")
-    changed = [path for path in sorted(target.rglob("*")) if path.is_file() and _renamed(path, old, new)]
+    changed = [path for path in sorted(target.rglob("*")) if path.is_file() and _replace_path(path, old, new)]
     if changed and old != new:
         names = ", ".join(path.relative_to(target).as_posix() for path in changed)
         remarks.append(f"the path {old} became {new} in {names}")
     return new
 
 
-def _renamed(file: Path, old: str, new: str) -> bool:
+def _replace_path(file: Path, old: str, new: str) -> bool:
     """Replace the old path in the file by the new one; return whether it occurred."""
     if file.is_symlink():
         return False
@@ -307,7 +307,7 @@ def _renamed(file: Path, old: str, new: str) -> bool:
     return True
 
 
-def _into_image(folder: Path, target: Path, dockerfile: Dockerfile, given: str, remarks: list[str]) -> str:
+def _use_own_image(folder: Path, target: Path, dockerfile: Dockerfile, given: str, remarks: list[str]) -> str:
     """Leave the workspace to the task's own image."""
     if (folder / "environment" / "Dockerfile").is_file():
         shutil.copytree(folder / "environment", target / "environment", symlinks=True)
@@ -315,17 +315,17 @@ def _into_image(folder: Path, target: Path, dockerfile: Dockerfile, given: str, 
             f"its image stands on {', '.join(dockerfile.bases)}, and is built by Docker when it is needed"
         )
         if dockerfile.workdir in ("", "/"):
-            raise Unfit(
+            raise ImportRefused(
                 "has a Dockerfile without a WORKDIR, so that agents would work in /; try --image python"
             )
         return dockerfile.workdir
     if not given:
-        raise Unfit("has neither environment/Dockerfile nor docker_image; try --image python")
+        raise ImportRefused("has neither environment/Dockerfile nor docker_image; try --image python")
     remarks.append(f"its image {given} does not say where agents work; /app was taken")
     return "/app"
 
 
-def _outside(target: Path, workdir: str) -> Iterator[str]:
+def _note_outside_paths(target: Path, workdir: str) -> Iterator[str]:
     text = (target / "instruction.md").read_text(encoding="utf-8", errors="replace")
     usual = (*_ORDINARY, workdir)
     named = {

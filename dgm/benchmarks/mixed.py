@@ -23,7 +23,7 @@ class MixedBenchmark:
     """
 
     def __init__(self, parts: Sequence[Benchmark]) -> None:
-        self.parts: Mapping[str, Benchmark] = _named(parts)
+        self.parts: Mapping[str, Benchmark] = _name_parts(parts)
         self.name = "+".join(self.parts)
         digest = hashlib.sha256()
         for name, part in self.parts.items():
@@ -78,7 +78,7 @@ class MixedBenchmark:
         return [replace(task, id=TaskId(f"{name}/{task.id}")) for task in self.parts[name].tasks(split)]
 
 
-def _named(parts: Sequence[Benchmark]) -> Mapping[str, Benchmark]:
+def _name_parts(parts: Sequence[Benchmark]) -> Mapping[str, Benchmark]:
     named: dict[str, Benchmark] = {}
     for part in parts:
         base = part.name.replace("/", "-")

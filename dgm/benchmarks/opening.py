@@ -13,7 +13,7 @@ from dgm.config import BenchmarksSettings, Settings
 from dgm.errors import UserError
 from dgm.paths import asset
 from dgm.protocols import Benchmark, SandboxEngine
-from dgm.references import is_there
+from dgm.references import is_available
 
 DEFAULTS = BenchmarksSettings()
 HERE = Path()
@@ -63,7 +63,7 @@ def parts(name: str, folder: Path = HERE) -> Sequence[str]:
     words = name.split("+")
     found: list[str] = []
     while words:
-        long = [n for n in range(len(words), 1, -1) if _place("+".join(words[:n]), folder).exists()]
+        long = [n for n in range(len(words), 1, -1) if _path_of("+".join(words[:n]), folder).exists()]
         taken = long[0] if long else 1
         found.append("+".join(words[:taken]))
         words = words[taken:]
@@ -74,7 +74,7 @@ def parts(name: str, folder: Path = HERE) -> Sequence[str]:
     return found
 
 
-def local(name: str) -> bool:
+def is_local(name: str) -> bool:
     """Return whether a benchmark is a suite or folder: it opens without another machine, a plug-in or an engine.
 
     Raises:
@@ -86,8 +86,8 @@ def local(name: str) -> bool:
 def _local(name: str) -> bool:
     kind, colon, rest = name.partition(":")
     if colon and kind in FORMATS:
-        return _is_local(format_of(kind), rest, _place(name))
-    return any((folder / "suite.toml").is_file() for folder in (asset("benchmarks", name), _place(name)))
+        return _is_local(format_of(kind), rest, _path_of(name))
+    return any((folder / "suite.toml").is_file() for folder in (asset("benchmarks", name), _path_of(name)))
 
 
 def absolute(name: str, folder: Path = HERE) -> str:
@@ -108,10 +108,14 @@ def absolute_subset(name_or_file: str, folder: Path = HERE) -> str:
     from dgm.benchmarks import swebench_subsets
 
     file = folder / Path(name_or_file).expanduser()
-    return name_or_file if name_or_file in swebench_subsets.names() or not file.is_file() else _whole(file)
+    return (
+        name_or_file
+        if name_or_file in swebench_subsets.names() or not file.is_file()
+        else _absolute_path(file)
+    )
 
 
-def placed(settings: Settings) -> Settings:
+def make_paths_absolute(settings: Settings) -> Settings:
     """Return the settings with absolute paths of benchmarks and subsets, valid in any other folder.
 
     Raises:
@@ -130,14 +134,14 @@ def placed(settings: Settings) -> Settings:
 
 def _absolute(name: str, folder: Path) -> str:
     kind, colon, rest = name.partition(":")
-    place = _place(name, folder)
+    place = _path_of(name, folder)
     if colon and kind in FORMATS:
         # An empty rest means the shipped one; names of data sets take precedence over files with the same name.
         found = format_of(kind)
         there = rest not in found.data_sets and _is_there(found, place)
-        return f"{kind}:{_whole(place)}" if rest and there else name
+        return f"{kind}:{_absolute_path(place)}" if rest and there else name
     shipped = asset("benchmarks", name) / "suite.toml"
-    return _whole(place) if (place / "suite.toml").is_file() and not shipped.is_file() else name
+    return _absolute_path(place) if (place / "suite.toml").is_file() and not shipped.is_file() else name
 
 
 def _is_there(found: Format, place: Path) -> bool:
@@ -148,12 +152,12 @@ def _is_local(found: Format, rest: str, place: Path) -> bool:
     return found.is_local and (_is_there(found, place) if rest else bool(found.shipped))
 
 
-def _whole(path: Path) -> str:
+def _absolute_path(path: Path) -> str:
     # A linked file keeps its name, which identifies the benchmark.
     return str(path.resolve() if path.is_dir() else path.parent.resolve() / path.name)
 
 
-def _place(name: str, folder: Path = HERE) -> Path:
+def _path_of(name: str, folder: Path = HERE) -> Path:
     kind, colon, rest = name.partition(":")
     return folder / Path(rest if colon and kind in FORMATS else name).expanduser()
 
@@ -167,8 +171,8 @@ def _open(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Ben
     for folder in (shipped, path):
         if (folder / "suite.toml").is_file():
             return SuiteBenchmark(folder, engine)
-    if name in plugins.installed("benchmarks") or is_there("benchmarks", name):
-        made = plugins.make("benchmarks", name, engine)
+    if name in plugins.find_installed("benchmarks") or is_available("benchmarks", name):
+        made = plugins.make_plugin("benchmarks", name, engine)
         plugins.check_shape("benchmarks", name, made, SHAPE)
         return cast("Benchmark", made)
     if name in FORMATS:
@@ -177,7 +181,7 @@ def _open(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Ben
     if colon:
         hint = suggestion(kind, list(FORMATS))
         raise UserError(f"benchmark {name!r}: no kind of benchmark {kind!r}{hint}")
-    hint = suggestion(name, [*suite_names(), *plugins.installed("benchmarks")])
+    hint = suggestion(name, [*suite_names(), *plugins.find_installed("benchmarks")])
     raise UserError(
         f"no suite {name!r}: no suite.toml in {shipped} or {path.absolute()}, and no plug-in{hint}"
     )

@@ -123,9 +123,9 @@ class PolyglotBenchmark:
         if grade.verdict is not Verdict.UNRESOLVED or tried >= self._settings.attempts:
             return ""
         exercise = self.exercise(task)
-        said = _ends(grade.log.decode("utf-8", "replace").strip() or grade.reason)
+        said = _cut_middle(grade.log.decode("utf-8", "replace").strip() or grade.reason)
         second = _prompt(
-            "polyglot_again.md", reason=grade.reason, said=said, files=_listed(exercise.solution)
+            "polyglot_again.md", reason=grade.reason, said=said, files=_join_paths(exercise.solution)
         )
         return f"{self.task(task).prompt}\n\n{second}"
 
@@ -216,18 +216,18 @@ def passing_stubs(folder: Path) -> Sequence[tuple[str, str]]:
 
 def _addendum(exercise: Exercise) -> str:
     """Return the request that follows the exercise's own statement."""
-    return _prompt("polyglot_task.md", language=exercise.language.title, files=_listed(exercise.solution))
+    return _prompt("polyglot_task.md", language=exercise.language.title, files=_join_paths(exercise.solution))
 
 
 def _prompt(file: str, **values: str) -> str:
     return Template((PROMPTS / file).read_text(encoding="utf-8")).substitute(values).strip()
 
 
-def _listed(paths: Sequence[str]) -> str:
+def _join_paths(paths: Sequence[str]) -> str:
     return ", ".join(f"`{path}`" for path in paths)
 
 
-def _ends(text: str) -> str:
+def _cut_middle(text: str) -> str:
     half = AGAIN_LIMIT // 2
     return text if len(text) <= AGAIN_LIMIT else f"{text[:half]}\n[...]\n{text[-half:]}"
 

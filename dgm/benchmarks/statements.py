@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 
-from dgm.benchmarks.opening import DEFAULTS, local, open_suite
+from dgm.benchmarks.opening import DEFAULTS, is_local, open_suite
 from dgm.config import BenchmarksSettings
 from dgm.domain import TaskId
 from dgm.errors import Infrastructure, UserError
@@ -36,7 +36,7 @@ def statement_of(
         settings: as in ``open_suite``.
     """
     try:
-        benchmark = open_suite(name, _Unused(), settings) if local(name) else None
+        benchmark = open_suite(name, _Unused(), settings) if is_local(name) else None
         if benchmark is None or benchmark.version != version:
             return None
         return benchmark.task(task).prompt

@@ -29,7 +29,7 @@ RESTORED = (
 """Files through which a patch could configure its own tests."""
 
 
-class Source(StrEnum):
+class WorkspaceSource(StrEnum):
     """The source of a task's workspace."""
 
     REPO = "repo"
@@ -40,7 +40,7 @@ class Source(StrEnum):
     """The workdir of the image, unchanged."""
 
 
-class Result(StrEnum):
+class VerdictBasis(StrEnum):
     """The result of a test command that decides the verdict."""
 
     EXIT = "exit"
@@ -85,7 +85,7 @@ class CommandTests:
     """A test command, run in the graded workspace."""
 
     command: tuple[str, ...]
-    result: Result = Result.EXIT
+    result: VerdictBasis = VerdictBasis.EXIT
     threshold: float = 1.0
     """Minimum reward that counts as ``resolved``."""
     restored: tuple[str, ...] = RESTORED
@@ -103,7 +103,7 @@ class TaskRecord:
 
     id: TaskId
     split: Split
-    source: Source
+    source: WorkspaceSource
     repo: str
     """Name of a folder in ``repos/``; empty if the workspace is not one of them."""
     statement: str
@@ -130,7 +130,7 @@ def read_suite(folder: Path) -> SuiteRecord:
         name=table.take("name", str),
         description=table.take("description", str),
         license=table.take("license", str),
-        limits=_limits(defaults, Limits()),
+        limits=_read_limits(defaults, Limits()),
     )
     table.end()
     defaults.end()
@@ -150,11 +150,15 @@ def read_task(folder: Path, limits: Limits, repos: Sequence[str]) -> TaskRecord:
     own_image = bool(dockerfile) or table.has("image")
     split = Split(table.choice("split", [split.value for split in Split]))
     repo = table.choice("repo", repos) if table.has("repo") or _needs_repo(folder, table) else ""
-    tests, limits = _tests(folder, table), _limits(table, limits)
+    tests, limits = _read_tests(folder, table), _read_limits(table, limits)
     record = TaskRecord(
         id=TaskId(folder.name),
         split=split,
-        source=Source.REPO if repo else Source.FOLDER if (folder / "workspace").is_dir() else Source.IMAGE,
+        source=WorkspaceSource.REPO
+        if repo
+        else WorkspaceSource.FOLDER
+        if (folder / "workspace").is_dir()
+        else WorkspaceSource.IMAGE,
         repo=repo,
         statement=table.choice("statement", STATEMENTS, ""),
         kind=table.take("kind", str, ""),
@@ -162,7 +166,7 @@ def read_task(folder: Path, limits: Limits, repos: Sequence[str]) -> TaskRecord:
         tags=table.texts("tags", ()),
         tests=tests,
         limits=limits,
-        problem=_problem(folder),
+        problem=_find_problem(folder),
         dockerfile=dockerfile,
     )
     table.end()
@@ -186,7 +190,7 @@ def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: 
     workdir, unit = record.limits.workdir, isinstance(record.tests, UnitTests)
     if record.repo and (folder / "workspace").is_dir():
         raise table.fail("repo", "the task has a folder workspace/ too; one of them is where agents work")
-    if record.source is Source.IMAGE:
+    if record.source is WorkspaceSource.IMAGE:
         in_engine = bool(record.dockerfile) or record.limits.image.startswith(IN_ENGINE)
         if not (in_engine and own_image):
             raise UserError(
@@ -212,7 +216,7 @@ def _dockerfile(folder: Path, table: Table) -> str:
     return found[0] if found else ""
 
 
-def _problem(folder: Path) -> str:
+def _find_problem(folder: Path) -> str:
     found = [name for name in PROBLEMS if (folder / name).is_file()]
     if not found:
         raise UserError(f"{folder / 'problem.md'}: missing; every task has one (see dgm docs suites)")
@@ -221,7 +225,7 @@ def _problem(folder: Path) -> str:
     return found[0]
 
 
-def _tests(folder: Path, table: Table) -> UnitTests | CommandTests:
+def _read_tests(folder: Path, table: Table) -> UnitTests | CommandTests:
     if not table.has("tests"):
         table.forbid_near("tests")
         return _unit_tests(table)
@@ -229,14 +233,16 @@ def _tests(folder: Path, table: Table) -> UnitTests | CommandTests:
         if table.has(key):
             raise table.fail(key, "the task has a table [tests] too; a command says by itself what passes")
     inner = table.table("tests")
-    result = Result(inner.choice("result", [each.value for each in Result], Result.EXIT.value))
-    useless = result is Result.EXIT and inner.has("threshold")
+    result = VerdictBasis(
+        inner.choice("result", [each.value for each in VerdictBasis], VerdictBasis.EXIT.value)
+    )
+    useless = result is VerdictBasis.EXIT and inner.has("threshold")
     tests = CommandTests(
         command=inner.texts("command", ("bash", f"{TESTS}/test.sh")),
         result=result,
         threshold=inner.positive("threshold", 1.0, "of the reward"),
         restored=inner.texts("restored", RESTORED),
-        env=_variables(inner),
+        env=_read_variables(inner),
         cpus=inner.positive("cpus", 1.0, "cores"),
         memory_mb=inner.count("memory_mb", 1024, "MB"),
         disk_mb=inner.count("disk_mb", 256, "MB"),
@@ -248,7 +254,7 @@ def _tests(folder: Path, table: Table) -> UnitTests | CommandTests:
     return tests
 
 
-def _variables(table: Table) -> tuple[tuple[str, str], ...]:
+def _read_variables(table: Table) -> tuple[tuple[str, str], ...]:
     given = table.take("env", dict, {})
     for name, value in given.items():
         if not isinstance(value, str) or "\0" in value or not VARIABLE.fullmatch(name):
@@ -290,7 +296,7 @@ def _test_ids(table: Table, key: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _limits(table: Table, base: Limits) -> Limits:
+def _read_limits(table: Table, base: Limits) -> Limits:
     workdir = table.take("workdir", str, base.workdir)
     if not workdir.startswith("/"):
         raise table.fail("workdir", f"{workdir!r} is not an absolute path")

@@ -14,10 +14,17 @@ from pathlib import Path
 
 from dgm.benchmarks import command_grading, grading
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch
-from dgm.benchmarks.suite_files import CommandTests, Source, TaskRecord, UnitTests, read_suite, read_task
+from dgm.benchmarks.suite_files import (
+    CommandTests,
+    TaskRecord,
+    UnitTests,
+    WorkspaceSource,
+    read_suite,
+    read_task,
+)
 from dgm.benchmarks.task_images import TaskImage
 from dgm.benchmarks.toml_table import suggestion
-from dgm.benchmarks.workspaces import patched, read_folder
+from dgm.benchmarks.workspaces import apply_suite_patch, read_folder
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.paths import asset
@@ -46,10 +53,10 @@ class SuiteBenchmark:
         self.license = record.license
         self._folder = folder
         self._engine = engine
-        repos = _folders(folder / "repos") if (folder / "repos").is_dir() else []
+        repos = _list_tasks(folder / "repos") if (folder / "repos").is_dir() else []
         self._records = {
             TaskId(name): read_task(folder / "tasks" / name, record.limits, repos)
-            for name in _folders(folder / "tasks")
+            for name in _list_tasks(folder / "tasks")
         }
         if not self._records:
             raise UserError(f"{folder / 'tasks'}: no task in it")
@@ -77,7 +84,7 @@ class SuiteBenchmark:
         return Task(
             id=task,
             benchmark=self.name,
-            prompt=_text(self._place(task) / record.problem),
+            prompt=_read_text(self._place(task) / record.problem),
             image=self._images[task].name,
             workdir=record.limits.workdir,
             timeout_s=record.limits.timeout_s,
@@ -103,14 +110,14 @@ class SuiteBenchmark:
         """
         record = self.record(task)
         self._ensure(self._images[task])
-        if record.source is Source.IMAGE:
+        if record.source is WorkspaceSource.IMAGE:
             return InImage()
         if task not in self._workspaces:
             place = self._place(task)
-            if record.source is Source.FOLDER:
+            if record.source is WorkspaceSource.FOLDER:
                 self._workspaces[task] = read_folder(place / "workspace")
             else:
-                self._workspaces[task] = patched(self._repo(record.repo), place / "start.patch")
+                self._workspaces[task] = apply_suite_patch(self._repo(record.repo), place / "start.patch")
         return self._workspaces[task]
 
     def again(self, task: TaskId, grade: Grade, tried: int) -> str:  # noqa: ARG002  (one try, whatever came of it)
@@ -140,7 +147,7 @@ class SuiteBenchmark:
         folder = self._place(task) / "solution"
         if isinstance(exam, grading.Exam) or not (folder / "solve.sh").is_file():
             return self.reference(task)
-        return await command_grading.solved(exam, read_folder(folder), self._engine, labels)
+        return await command_grading.run_solution(exam, read_folder(folder), self._engine, labels)
 
     def hidden_tests(self, task: TaskId) -> Snapshot:
         """Return the task's ``tests/``, which no agent sees."""
@@ -196,7 +203,7 @@ class SuiteBenchmark:
             record.limits.image,
             record.limits.workdir,
             self._place(task) / record.dockerfile if record.dockerfile else None,
-            holds_workspace=record.source is Source.IMAGE,
+            holds_workspace=record.source is WorkspaceSource.IMAGE,
         )
 
     def _place(self, task: TaskId) -> Path:
@@ -208,13 +215,13 @@ def suite_names() -> Sequence[str]:
     return sorted(file.parent.name for file in asset("benchmarks").glob("*/suite.toml"))
 
 
-def _folders(place: Path) -> Sequence[str]:
+def _list_tasks(place: Path) -> Sequence[str]:
     if not place.is_dir():
         raise UserError(f"{place}: missing; a suite has a folder tasks/ (see dgm docs suites)")
     return sorted(entry.name for entry in place.iterdir() if entry.is_dir() and entry.name[0] not in "._")
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

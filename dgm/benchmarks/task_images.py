@@ -23,7 +23,7 @@ WITHOUT_IMAGES = "bubblewrap"
 
 
 @runtime_checkable
-class Builder(Protocol):
+class TaskImageBuilder(Protocol):
     """An engine that makes images from the parts that tasks bring."""
 
     def build_task(self, context: Snapshot, tag: str) -> None:
@@ -89,7 +89,7 @@ class TaskImage:
         """
         if not self.needs_building:
             return
-        if not isinstance(engine, Builder):
+        if not isinstance(engine, TaskImageBuilder):
             what = self.dockerfile or self.given
             raise UserError(f"{what}: {engine.name} builds no images; start Docker and use --sandbox docker")
         if self.dockerfile:
@@ -109,14 +109,14 @@ class TaskImage:
     def _built(self) -> str:
         if not self.dockerfile:
             return self.given.removeprefix(IN_ENGINE)
-        return f"dgm/task:{_digest(_bytes(self._context))}"
+        return f"dgm/task:{_digest(_serialise_files(self._context))}"
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:24]
 
 
-def _bytes(files: Mapping[str, Entry]) -> bytes:
+def _serialise_files(files: Mapping[str, Entry]) -> bytes:
     parts = [
         part for name, entry in files.items() for part in (os.fsencode(name), b"%o" % entry.mode, entry.data)
     ]

@@ -41,19 +41,19 @@ class SelfVerifying(Protocol):
 
 
 @runtime_checkable
-class Ailing(Protocol):
+class HasProblems(Protocol):
     """A benchmark that leaves wrong tasks out, and reports them."""
 
     problems: Sequence[str]
     """One line each, with the file or folder."""
 
 
-def left_out(benchmark: Benchmark) -> Sequence[str]:
+def list_excluded_defects(benchmark: Benchmark) -> Sequence[str]:
     """Return the defects of tasks that the benchmark does not offer, one line each."""
     match benchmark:
         case MixedBenchmark():
-            return [problem for part in benchmark.parts.values() for problem in left_out(part)]
-        case Ailing():
+            return [problem for part in benchmark.parts.values() for problem in list_excluded_defects(part)]
+        case HasProblems():
             return benchmark.problems
         case _:
             return ()
@@ -79,19 +79,19 @@ async def verify(benchmark: Benchmark, task: TaskId, labels: Mapping[str, str]) 
             untouched = await benchmark.grade(task, INERT, labels)
             reference = await benchmark.grade(task, benchmark.reference(task), labels)
             return [
-                *_fails("an empty patch", empty),
-                *_fails("doing nothing", untouched),
-                *_passes(reference),
+                *_check_fails("an empty patch", empty),
+                *_check_fails("doing nothing", untouched),
+                *_check_passes(reference),
             ]
         case _:
             raise UserError(f"benchmark {benchmark.name!r} has no reference fixes to verify")
 
 
-def _fails(what: str, grade: Grade) -> Sequence[str]:
+def _check_fails(what: str, grade: Grade) -> Sequence[str]:
     return [f"{what} is resolved: {grade.reason}"] if grade.verdict is Verdict.RESOLVED else []
 
 
-def _passes(grade: Grade) -> Sequence[str]:
+def _check_passes(grade: Grade) -> Sequence[str]:
     if grade.verdict is Verdict.RESOLVED:
         return []
     failed = f" ({', '.join(grade.failed[:3])})" if grade.failed else ""
@@ -100,7 +100,7 @@ def _passes(grade: Grade) -> Sequence[str]:
 
 async def _verify_suite(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
     tests = suite.record(task).tests
-    problems = await asyncio.to_thread(_visible, suite, task)
+    problems = await asyncio.to_thread(_find_visible_tests, suite, task)
     nothing = await suite.examine(task, b"", labels)
     if isinstance(tests, UnitTests):
         problems += [f"{test} passes without a fix" for test in tests.fail_to_pass if test in nothing.passed]
@@ -108,12 +108,12 @@ async def _verify_suite(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str
             f"{test} fails without a fix" for test in tests.pass_to_pass if test not in nothing.passed
         ]
     else:
-        problems += _fails("doing nothing", nothing)
+        problems += _check_fails("doing nothing", nothing)
     reference = await suite.solution(task, labels)
-    return [*problems, *_passes(await suite.grade(task, reference, labels))]
+    return [*problems, *_check_passes(await suite.grade(task, reference, labels))]
 
 
-def _visible(suite: SuiteBenchmark, task: TaskId) -> list[str]:
+def _find_visible_tests(suite: SuiteBenchmark, task: TaskId) -> list[str]:
     """Return the places where an agent could see a hidden test; a workspace in an image is not searched."""
     shown = suite.workspace(task)
     if isinstance(shown, InImage):

@@ -27,7 +27,7 @@ def read_folder(folder: Path) -> Snapshot:
         for name in [*files, *links]:
             if not name.endswith(".pyc"):
                 path = Path(parent, name)
-                found[path.relative_to(folder).as_posix()] = _read(path)
+                found[path.relative_to(folder).as_posix()] = _read_entry(path)
     return dict(sorted(found.items()))
 
 
@@ -43,7 +43,7 @@ def write_folder(files: Snapshot, folder: Path) -> None:
             path.chmod(stat.S_IMODE(entry.mode))
 
 
-def patched(files: Snapshot, patch: Path) -> Snapshot:
+def apply_suite_patch(files: Snapshot, patch: Path) -> Snapshot:
     """Return ``files`` after ``git apply`` of the suite's file ``patch``.
 
     Raises:
@@ -55,11 +55,11 @@ def patched(files: Snapshot, patch: Path) -> Snapshot:
     with tempfile.TemporaryDirectory(prefix="dgm-suite-") as name:
         folder = Path(name)
         write_folder(files, folder)
-        _apply(patch.resolve(), folder)
+        _run_git_apply(patch.resolve(), folder)
         return read_folder(folder)
 
 
-def _apply(patch: Path, folder: Path) -> None:
+def _run_git_apply(patch: Path, folder: Path) -> None:
     command = ["git", "apply", "--whitespace=nowarn", str(patch)]
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -79,7 +79,7 @@ def _apply(patch: Path, folder: Path) -> None:
         raise UserError(f"{patch}: does not apply: {first}")
 
 
-def _read(path: Path) -> Entry:
+def _read_entry(path: Path) -> Entry:
     if path.is_symlink():
         return Entry(os.fsencode(path.readlink()), 0o120000)
     return Entry(path.read_bytes(), 0o100755 if os.access(path, os.X_OK) else 0o100644)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-from dgm.archive.approvals import Answer, NoAnswer, put_answer, read_answer
+from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, put_answer, read_answer
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
 from dgm.archive.history import writer
 from dgm.archive.run import Run
@@ -89,7 +89,7 @@ def _print(run: Run, *, as_json: bool) -> None:
 
 def _answer(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool) -> None:
     # Look up all names before answering the first: a typo in the third must change nothing.
-    answers = {_found(run, name): Answer(yes, reason) for name, yes in wanted.items()}
+    answers = {_found(run, name): ApprovalAnswer(yes, reason) for name, yes in wanted.items()}
     before = {action: _unread(run, action) for action in answers}
     for action, answer in answers.items():
         put_answer(run.folder, action, answer)
@@ -120,7 +120,7 @@ def _unread(run: Run, action: ActionId) -> str:
     """Return the earlier answer that is replaced; empty if there is none."""
     try:
         earlier = read_answer(run.folder, action)
-    except NoAnswer:
+    except UnreadableApproval:
         return ""
     return f"{'yes' if earlier.yes else 'no'} {earlier.reason}".rstrip() if earlier else ""
 
@@ -177,7 +177,7 @@ def _ask(run: Run) -> None:
         if action not in run.tree.waiting:
             sys.stdout.write(f"too late: child {action} {one_line(_why_not(run, action), WIDTH)}\n")
             continue
-        put_answer(run.folder, action, Answer(said.key == "y", said.reason))
+        put_answer(run.folder, action, ApprovalAnswer(said.key == "y", said.reason))
         answered += 1
     if answered:
         _say_when(run)

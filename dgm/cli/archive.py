@@ -10,7 +10,7 @@ from dgm.archive.run import Run
 from dgm.cli.archive_clean import gc, rm
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json
-from dgm.publish.finding import archive_folders, find_packed, find_run, locate
+from dgm.publish.finding import archive_folders, find_packed, find_run, locate_run
 from dgm.show.safe import one_line
 
 
@@ -39,9 +39,9 @@ def pack(run_name: str, file: Path, force_agents: bool, as_json: bool) -> None:
     be changed, since an agent is its commit; one that holds such a thing is refused by name.
     """
     from dgm.publish.packing import pack as pack_run
-    from dgm.publish.scrubbing import Surroundings
+    from dgm.publish.scrubbing import LocalIdentity
 
-    manifest = pack_run(find_run(run_name), file, Surroundings.here(), force_agents=force_agents)
+    manifest = pack_run(find_run(run_name), file, LocalIdentity.here(), force_agents=force_agents)
     size = file.stat().st_size
     if as_json:
         emit_json(
@@ -112,7 +112,7 @@ def verify(name: str, as_json: bool) -> None:
     from dgm.publish.verifying import verify as verify_run
     from dgm.publish.verifying import verify_file
 
-    place = locate(name)
+    place = locate_run(name)
     counts = verify_run(place) if place.is_dir() else verify_file(place)
     if as_json:
         emit_json({"name": name, "sound": True, "checked": dict(counts)})

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from dgm.archive.cleaning import Cleaned, check_removable, clean, remove_run, run_bytes
-from dgm.archive.garbage import Leftover, drafts_in, remove
+from dgm.archive.cleaning import CleaningResult, check_removable, clean_run, remove_run, run_bytes
+from dgm.archive.garbage import Leftover, find_dead_drafts, remove_leftover
 from dgm.cli.arguments import as_json
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json
 from dgm.errors import UserError
-from dgm.publish.finding import archive_folders, locate, runs_in
+from dgm.publish.finding import archive_folders, find_runs_in, locate_run
 from dgm.show.runs import size_text
 from dgm.show.safe import one_line
 
@@ -32,15 +32,18 @@ def gc(run_names: tuple[str, ...], delete: bool, as_json: bool) -> int:
     unfinished files. Without RUN also unfinished folders of runs, and folders of dead gateways. Runs that are being
     written, and those that cannot be read, are left alone. Images and sandboxes are removed by dgm sandbox gc.
     """
-    from dgm.gateway.leftovers import dead_gateways
+    from dgm.gateway.leftovers import find_dead_gateways
 
     folders = [_run_folder(name) for name in run_names] or _all_runs()
-    cleaned = [clean(folder, delete=delete) for folder in folders]
+    cleaned = [clean_run(folder, delete=delete) for folder in folders]
     beside: list[Leftover] = []
     failed: list[str] = []
     if not run_names:
         places = {place.resolve(): place for place in archive_folders()}
-        beside = [*(left for place in places.values() for left in drafts_in(place)), *dead_gateways()]
+        beside = [
+            *(left for place in places.values() for left in find_dead_drafts(place)),
+            *find_dead_gateways(),
+        ]
         failed = list(_removed(beside)) if delete else []
     if as_json:
         emit_json(_record(cleaned, beside, failed, deleted=delete))
@@ -100,7 +103,7 @@ def _agreed(count: int, size: int, *, as_json: bool) -> bool:
 
 
 def _run_folder(name: str) -> Path:
-    place = locate(name)
+    place = locate_run(name)
     if not place.is_dir():
         raise UserError(f"{name}: is a packed run, which is one file; remove that file yourself")
     return place
@@ -109,14 +112,14 @@ def _run_folder(name: str) -> Path:
 def _all_runs() -> list[Path]:
     places = {place.resolve(): place for place in archive_folders()}
     # Hidden entries are unfinished; the search for leftovers finds them.
-    return [run for place in places.values() for run in runs_in(place) if not run.name.startswith(".")]
+    return [run for place in places.values() for run in find_runs_in(place) if not run.name.startswith(".")]
 
 
 def _removed(beside: Sequence[Leftover]) -> Iterator[str]:
     """Remove leftovers; yield a reason for each that could not be removed."""
     for left in beside:
         try:
-            remove(left)
+            remove_leftover(left)
         except OSError as error:
             yield f"{left.path}: {error.strerror}"
 
@@ -130,7 +133,7 @@ def _by_kind(found: Sequence[Leftover]) -> dict[str, tuple[int, int]]:
 
 
 def _told(
-    cleaned: Sequence[Cleaned], beside: Sequence[Leftover], failed: Sequence[str], *, deleted: bool
+    cleaned: Sequence[CleaningResult], beside: Sequence[Leftover], failed: Sequence[str], *, deleted: bool
 ) -> Iterator[str]:
     places = [(one_line(one.folder.name, 120), one.found, one.skipped) for one in cleaned]
     for name, found, skipped in [*places, (BESIDE, beside, "")]:
@@ -150,7 +153,7 @@ def _told(
 
 
 def _record(
-    cleaned: Sequence[Cleaned], beside: Sequence[Leftover], failed: Sequence[str], *, deleted: bool
+    cleaned: Sequence[CleaningResult], beside: Sequence[Leftover], failed: Sequence[str], *, deleted: bool
 ) -> dict[str, Any]:
     def kinds(found: Sequence[Leftover]) -> list[dict[str, Any]]:
         return [

@@ -158,10 +158,10 @@ def _check_here(reference: str, engine: "DockerEngine") -> None:
         UserError: it does not.
     """
     from dgm.sandboxes import derived
-    from dgm.sandboxes.trouble import engine_trouble
+    from dgm.sandboxes.trouble import convert_engine_errors
 
-    with engine_trouble("look for an image"):
-        found = derived.image(engine.client, reference)
+    with convert_engine_errors("look for an image"):
+        found = derived.find_image(engine.client, reference)
     if found is None:
         raise UserError(f"{reference} is not here: pull or build it")
 

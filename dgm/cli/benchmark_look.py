@@ -50,7 +50,7 @@ def list_(as_json: bool) -> None:
     from dgm.benchmarks.formats import all_formats
     from dgm.benchmarks.opening import open_suite
     from dgm.benchmarks.suites import suite_names
-    from dgm.plugins import installed
+    from dgm.plugins import find_installed
 
     formats = all_formats()
     names = [*suite_names(), *(f"{each.name}:" for each in formats if each.shipped)]
@@ -58,7 +58,7 @@ def list_(as_json: bool) -> None:
     shipped = [_summary(name, open_suite(name, Looking())) for name in names]
     plugged = [
         {"name": name, "from": point.dist.name if point.dist else "?", "opens": point.value}
-        for name, point in installed("benchmarks").items()
+        for name, point in find_installed("benchmarks").items()
     ]
     if as_json:
         named = [{"form": form, "meaning": meaning} for form, meaning in forms]
@@ -124,7 +124,7 @@ def _summary(name: str, opened: "Benchmark") -> dict[str, Any]:
 
 
 def _show_benchmark(name: str, opened: "Benchmark", as_json: bool) -> None:
-    from dgm.benchmarks.verification import left_out
+    from dgm.benchmarks.verification import list_excluded_defects
     from dgm.cli.benchmark_images import presence
 
     tasks = [task for _, task in all_tasks(opened)]
@@ -133,7 +133,7 @@ def _show_benchmark(name: str, opened: "Benchmark", as_json: bool) -> None:
     here = presence(list(images))
     listed = [{"image": image, "tasks": count, "state": here[image]} for image, count in images.most_common()]
     document = {**_summary(name, opened), "tags": dict(tags.most_common()), "images": listed}
-    document["left_out"] = list(left_out(opened))
+    document["left_out"] = list(list_excluded_defects(opened))
     document["ids"] = {split.value: [task.id for task in opened.tasks(split)] for split in Split}
     if as_json:
         emit_json(document)

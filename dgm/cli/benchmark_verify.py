@@ -57,7 +57,7 @@ def verify(
     wanted = _wanted(opened, task_ids)
     with _progress(len(wanted), quiet=as_json) as tick:
         found = asyncio.run(_verified(opened, engine, wanted, workers, tick))
-    missing = verification.left_out(opened)
+    missing = verification.list_excluded_defects(opened)
     unsound = {task: list(problems) for task, problems in found.items() if problems}
     if as_json:
         emit_json(

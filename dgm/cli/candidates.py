@@ -113,9 +113,9 @@ def candidates(kind: str, asked: Asked) -> Sequence[Candidate]:
 
 
 def _runs(asked: Asked) -> Iterator[Candidate]:
-    from dgm.publish.finding import EXAMPLE, archive_folders, runs_in
+    from dgm.publish.finding import EXAMPLE, archive_folders, find_runs_in
 
-    names = dict.fromkeys(path.name for folder in archive_folders() for path in runs_in(folder))
+    names = dict.fromkeys(path.name for folder in archive_folders() for path in find_runs_in(folder))
     for name in names:
         yield Candidate(name, "run")
     yield Candidate(EXAMPLE, "the run that comes with dgm")

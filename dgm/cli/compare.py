@@ -14,7 +14,7 @@ from dgm.comparison.curves import CurveGroup, curve_csv, curve_picture
 from dgm.comparison.grouping import VARIANT, Grouping, group
 from dgm.comparison.pairs import pair_seeds, pair_tasks
 from dgm.comparison.record import comparison_record
-from dgm.comparison.subjects import Subject, check_comparable, read_subject
+from dgm.comparison.subjects import ComparedRun, check_comparable, read_subject
 from dgm.errors import UserError
 from dgm.experiments.naming import NamedRuns, find_runs
 from dgm.report.targets import check_file
@@ -58,7 +58,7 @@ def compare(
     write(map(line, written))
 
 
-def _read(named: NamedRuns) -> Sequence[Subject]:
+def _read(named: NamedRuns) -> Sequence[ComparedRun]:
     if not named.runs:
         raise UserError(f"none of these runs was begun yet: {', '.join(named.not_begun)}")
     subjects = []
@@ -68,7 +68,7 @@ def _read(named: NamedRuns) -> Sequence[Subject]:
     return subjects
 
 
-def _grouping(named: NamedRuns, subjects: Sequence[Subject], by: str | None) -> Grouping | None:
+def _grouping(named: NamedRuns, subjects: Sequence[ComparedRun], by: str | None) -> Grouping | None:
     """Return the requested groups; by default, the variants of sweeps that have several."""
     if by is None:
         variants = {each.variant for each in named.runs}
@@ -79,7 +79,7 @@ def _grouping(named: NamedRuns, subjects: Sequence[Subject], by: str | None) -> 
 
 
 def _write_files(
-    subjects: Sequence[Subject], grouping: Grouping | None, svg: Path | None, csv: Path | None
+    subjects: Sequence[ComparedRun], grouping: Grouping | None, svg: Path | None, csv: Path | None
 ) -> list[str]:
     """Write the requested files; return a line on the place of each."""
     groups = grouping.groups if grouping else {subject.name: [subject] for subject in subjects}

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from dgm.archive.history import LIVING
-from dgm.comparison.grouping import Grouping, differing
+from dgm.comparison.grouping import Grouping, find_differing_settings
 from dgm.comparison.pairs import FEW, SEARCH, SeedPairs, TaskPairs
-from dgm.comparison.subjects import Subject
+from dgm.comparison.subjects import ComparedRun
 from dgm.domain import Tally
 from dgm.experiments.naming import NamedRuns
 from dgm.report.headline import difference_record
@@ -21,7 +21,7 @@ _KEPT = 160
 
 
 def comparison_lines(
-    subjects: Sequence[Subject],
+    subjects: Sequence[ComparedRun],
     grouping: Grouping | None,
     tasks: Sequence[TaskPairs],
     seeds: Sequence[SeedPairs],
@@ -53,7 +53,7 @@ def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[Line]:
         yield line(Span("  ".join(pieces), Tone.KEY if number == 0 else Tone.PLAIN))
 
 
-def notes_on(named: NamedRuns, subjects: Sequence[Subject], grouping: Grouping | None) -> Sequence[str]:
+def notes_on(named: NamedRuns, subjects: Sequence[ComparedRun], grouping: Grouping | None) -> Sequence[str]:
     """Return notes that a reader needs before relying on the comparison."""
     notes = []
     if named.not_begun:
@@ -63,7 +63,7 @@ def notes_on(named: NamedRuns, subjects: Sequence[Subject], grouping: Grouping |
         notes.append(f"not over yet, as they stand now: {', '.join(open_yet)}")
     if bare := [each.name for each in subjects if not each.curve]:
         notes.append(f"without a verdict, so in no curve and no pair by score: {', '.join(bare)}")
-    also = [key for key in differing(subjects) if grouping is None or key != grouping.by]
+    also = [key for key in find_differing_settings(subjects) if grouping is None or key != grouping.by]
     if also:
         notes.append(
             f"settings that differ between these runs: {'; '.join(_values(subjects, key) for key in also)}"
@@ -73,12 +73,12 @@ def notes_on(named: NamedRuns, subjects: Sequence[Subject], grouping: Grouping |
     return notes
 
 
-def _values(subjects: Sequence[Subject], key: str) -> str:
+def _values(subjects: Sequence[ComparedRun], key: str) -> str:
     values = dict.fromkeys(str(each.settings.get(key)) for each in subjects)
     return f"{key} ({one_line(', '.join(values), _KEPT)})"
 
 
-def _run_rows(subjects: Sequence[Subject]) -> Sequence[Sequence[str]]:
+def _run_rows(subjects: Sequence[ComparedRun]) -> Sequence[Sequence[str]]:
     rows = [
         ["run", "state", "policy", "seed", "evaluations", "agents", "USD", f"{BEST} best", "95 %", "bound"],
     ]

@@ -10,7 +10,7 @@ import click
 
 from dgm.cli.streams import lost_output
 from dgm.errors import DgmError, UserError
-from dgm.plugins import blame
+from dgm.plugins import find_faulty_plugin
 from dgm.show.safe import neutral
 
 DEBUG = "DGM_DEBUG"
@@ -58,7 +58,7 @@ def _complain(error: BaseException) -> int:
         case BaseExceptionGroup():
             return _complain(error.exceptions[0])
         case _:
-            where = blame(error)
+            where = find_faulty_plugin(error)
             whose = f"a fault of a plug-in: {where}" if where else "a fault of dgm itself"
             if not where and not _debugging():
                 logging.getLogger(__name__).critical("this is %s", whose, exc_info=error)

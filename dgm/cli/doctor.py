@@ -63,10 +63,10 @@ async def _checks() -> tuple[list[Row], bool]:
     from dgm.cli.consent import remembered
     from dgm.models import local_servers
     from dgm.sandboxes.choose import choose
-    from dgm.sandboxes.probes import probe, supplies
+    from dgm.sandboxes.probes import probe, probe_images
 
     rows: list[Row] = [_python(), _git(), _disk(), *model_rows(local_servers.probe, remembered().known)]
-    found = [*supplies(), *await probe("docker"), *await probe("bubblewrap")]
+    found = [*probe_images(), *await probe("docker"), *await probe("bubblewrap")]
     rows += [(row.name, row.ok, row.detail) for row in found]
     try:
         chosen = choose("auto")
@@ -162,7 +162,7 @@ def _server(server: "LocalServer", models: Sequence[str]) -> Row:
 
 def _chosen(probe: "Probe", known: Callable[[str], bool | None]) -> Row:
     from dgm.config import Settings
-    from dgm.models.auto import Offer, settle
+    from dgm.models.auto import Offer, settle_auto
 
     name = "model chosen by auto"
     unasked: list[str] = []
@@ -174,7 +174,7 @@ def _chosen(probe: "Probe", known: Callable[[str], bool | None]) -> Row:
         return answer is not False
 
     try:
-        _, why = settle(Settings(), agreed, os.environ, probe)
+        _, why = settle_auto(Settings(), agreed, os.environ, probe)
     except DgmError as error:
         return name, False, str(error)
     return name, True, f"{why}; asks you before it is used for the first time" if unasked else why

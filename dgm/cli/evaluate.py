@@ -15,7 +15,7 @@ from dgm.analysis.budgets import Ending
 from dgm.archive.events import Recorded
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
-from dgm.benchmarks.opening import placed
+from dgm.benchmarks.opening import make_paths_absolute
 from dgm.cli.arguments import Amount, as_json, find_agent
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluate_predictions import grade_predictions
@@ -25,17 +25,23 @@ from dgm.cli.output import emit_json
 from dgm.config import Settings
 from dgm.domain import Snapshot, Split, Task
 from dgm.errors import AgentFault, UserError
-from dgm.evaluation.evaluating import Schedule, Standing, Wanted, changed, results
-from dgm.evaluation.exam import enter_as, entered_as
+from dgm.evaluation.evaluating import (
+    EvaluationPlan,
+    EvaluationProgress,
+    Schedule,
+    apply_assignments,
+    collect_results,
+)
+from dgm.evaluation.exam import enter_under_key, find_entered
 from dgm.meta.contract import read_contract
-from dgm.models.auto import settle
+from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO, names_by_role
 from dgm.publish.finding import archive_folders, find_run
-from dgm.replay.recorded import usual_sandbox
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.replay.recorded import choose_sandbox
+from dgm.search.availability import GatewayAvailability
+from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import note_checks
-from dgm.search.supply import Lent
+from dgm.search.run_controller import RunController
 from dgm.show.evaluate_rows import Report, report_lines, report_record
 from dgm.simulate import check_performed
 from dgm.worker.rehearsal import rehearse
@@ -190,7 +196,7 @@ def _of_run(run: Run, name: str) -> Contestant:
 
 
 def _of_folder(where: str) -> Contestant:
-    source = assemble.seed_source(where)
+    source = assemble.read_seed(where)
     return Contestant(where, tree_id(source), lambda: source)
 
 
@@ -209,13 +215,13 @@ def _settings(
     base["model"] = model or names_by_role(before)["solve"]
     base["models"] |= {"solve": None, "improve": None, "diagnose": None}
     if run:
-        base["sandbox"] = usual_sandbox(run)
+        base["sandbox"] = choose_sandbox(run)
     own = {"benchmark": benchmark, "workers": workers, "sandbox": sandbox}
     base |= {key: value for key, value in own.items() if value is not None}
-    settings = placed(changed(base, assignments, SETTABLE, "dgm evaluate"))
+    settings = make_paths_absolute(apply_assignments(base, assignments, SETTABLE, "dgm evaluate"))
     if AUTO not in names_by_role(settings).values():
         return settings
-    settled, why = settle(settings, ask_to_spend)
+    settled, why = settle_auto(settings, ask_to_spend)
     sys.stderr.write(f"model: {why}\n")
     return settled
 
@@ -248,7 +254,7 @@ def _evaluate(plan: Plan, *, model_given: bool, verbose: bool, as_json: bool) ->
             split=plan.split.value,
             model=model,
             names=[one.name for one in plan.contestants],
-            results=results(made, wanted),
+            results=collect_results(made, wanted),
             tasks=tasks,
             attempts=plan.attempts,
             ended=over,
@@ -275,7 +281,7 @@ def _packages(contestants: Sequence[Contestant]) -> list[str]:
     return needs[first]
 
 
-def _rehearse(contestants: Sequence[Contestant], plan: Plan, parts: assemble.Parts) -> None:
+def _rehearse(contestants: Sequence[Contestant], plan: Plan, parts: assemble.RunParts) -> None:
     """Find out whether unvetted agents can start; raise as ``rehearse``."""
     for one in contestants:
         if not one.vetted:
@@ -292,32 +298,34 @@ def _affordable(made: Run, max_usd: float | None) -> float | None:
     return usd
 
 
-def _wanted(made: Run, plan: Plan, tasks: Sequence[Task]) -> Wanted:
-    agents = [entered_as(made, one.key) for one in plan.contestants]
-    return Wanted(
+def _wanted(made: Run, plan: Plan, tasks: Sequence[Task]) -> EvaluationPlan:
+    agents = [find_entered(made, one.key) for one in plan.contestants]
+    return EvaluationPlan(
         tuple(agent for agent in agents if agent is not None), tuple(task.id for task in tasks), plan.attempts
     )
 
 
-def _perform(made: Run, plan: Plan, parts: assemble.Parts, tasks: Sequence[Task], *, quiet: bool) -> Ending:
+def _perform(
+    made: Run, plan: Plan, parts: assemble.RunParts, tasks: Sequence[Task], *, quiet: bool
+) -> Ending:
     """Perform the missing evaluations; if none is missing, call no model and spend nothing."""
     if made.tree.agents:
         wanted = _wanted(made, plan, tasks)
-        if len(wanted.agents) == len(plan.contestants) and not Standing(made).missing(wanted):
+        if len(wanted.agents) == len(plan.contestants) and not EvaluationProgress(made).missing(wanted):
             return DONE
         # Find this out before any model is called.
         _affordable(made, plan.max_usd)
-        _rehearse([one for one in plan.contestants if entered_as(made, one.key) is None], plan, parts)
+        _rehearse([one for one in plan.contestants if find_entered(made, one.key) is None], plan, parts)
         note_checks(made, plan.settings, check_run(plan.settings, made))
     for one in plan.contestants:
-        enter_as(made, one.key, one.source)
+        enter_under_key(made, one.key, one.source)
     wanted = _wanted(made, plan, tasks)
 
     @asynccontextmanager
     async def searching(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:
-        async with assemble.laboratory(made, plan.settings, parts, on_event) as worker:
-            around = Surroundings(on_event, Lent(worker.gateway))
-            yield Search(Foreman(made, plan.settings), Schedule(wanted), worker, plan.settings, around)
+        async with assemble.open_worker(made, plan.settings, parts, on_event) as worker:
+            around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
+            yield Search(RunController(made, plan.settings), Schedule(wanted), worker, plan.settings, around)
 
     usd = _affordable(made, plan.max_usd)
     return perform(made, wanted, [one.name for one in plan.contestants], usd, searching, quiet=quiet)

@@ -13,19 +13,25 @@ from dgm.analysis.budgets import Ending
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
 from dgm.archive.run import Run
-from dgm.benchmarks.opening import placed
+from dgm.benchmarks.opening import make_paths_absolute
 from dgm.cli.evaluation import DONE, finished, opened_evaluation, perform, slug
 from dgm.cli.output import emit_json
 from dgm.config import Settings
 from dgm.domain import Split, Task, TaskId
 from dgm.errors import UserError
-from dgm.evaluation.evaluating import Schedule, Standing, Wanted, changed, results
-from dgm.evaluation.exam import enter_as
-from dgm.evaluation.predictions import Grader, Predictions, check_known, read_predictions, report
+from dgm.evaluation.evaluating import (
+    EvaluationPlan,
+    EvaluationProgress,
+    Schedule,
+    apply_assignments,
+    collect_results,
+)
+from dgm.evaluation.exam import enter_under_key
+from dgm.evaluation.predictions import Grader, Predictions, check_known, read_predictions, swebench_report
 from dgm.protocols import Benchmark
 from dgm.publish.finding import archive_folders
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.run_controller import RunController
 from dgm.show.evaluate_rows import Report, report_lines, report_record
 
 NOBODY = "none"
@@ -77,8 +83,8 @@ def grade_predictions(
         "benchmarks": settings.benchmarks.model_dump(mode="json"),
     }
     with opened_evaluation(folder, plan, settings, parts, free=True) as made:
-        agent = enter_as(made, predictions.model, predictions.source, OPERATOR)
-        wanted = Wanted((agent,), tuple(task.id for task in tasks))
+        agent = enter_under_key(made, predictions.model, predictions.source, OPERATOR)
+        wanted = EvaluationPlan((agent,), tuple(task.id for task in tasks))
         over = _graded(made, wanted, predictions, settings, parts, quiet=as_json)
         found = Report(
             folder=made.folder,
@@ -86,13 +92,13 @@ def grade_predictions(
             split=split or "submitted",
             model="",
             names=[predictions.model],
-            results=results(made, wanted),
+            results=collect_results(made, wanted),
             tasks=tasks,
             attempts=1,
             ended=over,
         )
     chosen = Predictions(predictions.model, {task.id: predictions.by_task[task.id] for task in tasks})
-    swebench = report(chosen, found.results[0], every)
+    swebench = swebench_report(chosen, found.results[0], every)
     write_durably(folder / REPORT, json.dumps(swebench, indent=4).encode() + b"\n")
     if as_json:
         emit_json({**report_record(found), "report": swebench})
@@ -111,7 +117,7 @@ def _settings(benchmark: str, flags: dict[str, object]) -> Settings:
     assignments = flags["assignments"]
     texts = [str(text) for text in assignments] if isinstance(assignments, tuple) else []
     settable = ("benchmarks", "limits", "workers", "sandbox")
-    return placed(changed(base, texts, settable, "dgm evaluate --predictions"))
+    return make_paths_absolute(apply_assignments(base, texts, settable, "dgm evaluate --predictions"))
 
 
 def _tasks(
@@ -135,14 +141,14 @@ def _every(benchmark: Benchmark, split: str | None) -> Sequence[TaskId]:
 
 def _graded(
     made: Run,
-    wanted: Wanted,
+    wanted: EvaluationPlan,
     predictions: Predictions,
     settings: Settings,
-    parts: assemble.Parts,
+    parts: assemble.RunParts,
     *,
     quiet: bool,
 ) -> Ending:
-    if not Standing(made).missing(wanted):
+    if not EvaluationProgress(made).missing(wanted):
         return DONE
     labels = {"dgm.run": str(made.config["id"]), "dgm.host": socket.gethostname()}
 
@@ -151,7 +157,9 @@ def _graded(
         await parts.engine.reap(labels)
         try:
             grader = Grader(made, parts.benchmark, predictions, labels)
-            yield Search(Foreman(made, settings), Schedule(wanted), grader, settings, Surroundings(on_event))
+            yield Search(
+                RunController(made, settings), Schedule(wanted), grader, settings, LoopHooks(on_event)
+            )
         finally:
             await asyncio.shield(parts.engine.reap(labels))
 

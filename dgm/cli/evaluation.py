@@ -19,7 +19,7 @@ from dgm.cli.progress import listen_for_signals, progress
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Split, Task
 from dgm.errors import UserError
-from dgm.evaluation.evaluating import PLAN, Standing, Wanted, goal
+from dgm.evaluation.evaluating import PLAN, EvaluationPlan, EvaluationProgress, count_expected
 from dgm.protocols import Benchmark
 from dgm.search.loop import Search
 from dgm.search.model_checks import note_checks
@@ -66,7 +66,7 @@ def slug(text: str) -> str:
 
 
 def opened_evaluation(
-    folder: Path, plan: Mapping[str, Any], settings: Settings, parts: assemble.Parts, *, free: bool = False
+    folder: Path, plan: Mapping[str, Any], settings: Settings, parts: assemble.RunParts, *, free: bool = False
 ) -> Run:
     """Open the evaluation in this folder for writing; create it if there is none.
 
@@ -130,7 +130,13 @@ def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def perform(
-    made: Run, wanted: Wanted, names: Sequence[str], usd: float | None, searching: Open, *, quiet: bool
+    made: Run,
+    wanted: EvaluationPlan,
+    names: Sequence[str],
+    usd: float | None,
+    searching: Open,
+    *,
+    quiet: bool,
 ) -> Ending:
     """Perform one session on the missing evaluations.
 
@@ -142,7 +148,7 @@ def perform(
         searching: opens the search.
         quiet: whether nothing is printed meanwhile.
     """
-    budget = Budget(evaluations=goal(made, Standing(made).missing(wanted)), usd=usd)
+    budget = Budget(evaluations=count_expected(made, EvaluationProgress(made).missing(wanted)), usd=usd)
     made.append(RunStarted(budget, wanted.tasks, resumed=made.tree.evaluations > 0))
     called: dict[AgentId, str] = dict(zip(wanted.agents, names, strict=True))
 

@@ -16,9 +16,9 @@ from dgm.cli.export_targets import alone, whole_run
 from dgm.cli.output import emit_json
 from dgm.domain import Agent, TaskId
 from dgm.errors import UserError
-from dgm.evaluation.exam import candidate
-from dgm.evaluation.predictions import Exported
-from dgm.evaluation.predictions import export as export_predictions
+from dgm.evaluation.exam import find_candidate
+from dgm.evaluation.predictions import ExportCounts
+from dgm.evaluation.predictions import export_patches as export_predictions
 from dgm.export.fresh import writing
 from dgm.show.safe import one_line
 
@@ -115,7 +115,7 @@ def _source(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
 def _predictions(run: Run, agent: Agent, file: Path, evaluation: str | None, *, as_json: bool) -> None:
     with ExitStack() as opened:
         where = opened.enter_context(_evaluation(run, evaluation)) if evaluation else run
-        there = candidate(where, agent) if evaluation else agent.id
+        there = find_candidate(where, agent) if evaluation else agent.id
         if there is None:
             raise UserError(f"{where.folder}: agent {agent.id} was not evaluated there")
         model = f"dgm/{run.name}/{agent.id}+{models_of(where)['solve']}"
@@ -156,7 +156,7 @@ def _in_mixed(task: TaskId) -> str | None:
     return inner if part.startswith(IN_MIXED) else None
 
 
-def _lines(done: Exported, model: str, file: Path) -> list[str]:
+def _lines(done: ExportCounts, model: str, file: Path) -> list[str]:
     lines = [f"{done.written} predictions by {one_line(model, 200)} are in {file}"]
     if done.elsewhere:
         lines.append(f"{done.elsewhere} left out: tasks of other benchmarks than SWE-bench")

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from dgm.analysis.accounts import Accounts, Purpose, RoleAndModel
-from dgm.analysis.best import Best, best_of, find_best
+from dgm.analysis.best import BestAgent, best_of, find_best
 from dgm.analysis.lineage import Lineage
-from dgm.analysis.summary import account_record, agent_record, by_record, run_summary, spend_record
+from dgm.analysis.summary import account_record, agent_record, run_summary, spend_record, usage_records
 from dgm.archive.history import LIVING, evaluations_of, state
 from dgm.archive.run import Run
 from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
@@ -76,9 +76,9 @@ def _tree_lines(run: Run, depth: int | None) -> Iterator[Line]:
         yield from best_lines(tree, best)
 
 
-def _found_meanwhile(run: Run) -> "Future[Best]":
+def _found_meanwhile(run: Run) -> "Future[BestAgent]":
     """Look for the best agent in a thread that does not delay the program's exit."""
-    found: Future[Best] = Future()
+    found: Future[BestAgent] = Future()
 
     def look() -> None:
         try:
@@ -184,7 +184,7 @@ def _evaluation_record(
         "reason": evaluation.reason,
         "score": evaluation.score,
         "seconds": round(evaluation.cost.seconds, 3),
-        "cost": {**spend_record(sum(by.values(), Usage())), "by": by_record(by)},
+        "cost": {**spend_record(sum(by.values(), Usage())), "by": usage_records(by)},
         "traces": dict(evaluation.cost.traces),
     }
 

@@ -99,7 +99,7 @@ def _parameter(parameter: Any) -> dict[str, Any]:
 
 
 def _settings() -> list[dict[str, Any]]:
-    from dgm.config.listing import NAME, listed_settings
+    from dgm.config.listing import NAME, list_settings
 
     return [
         {
@@ -108,7 +108,7 @@ def _settings() -> list[dict[str, Any]]:
             "help": row.meaning,
             "table": row.type == "table",
         }
-        for row in listed_settings()
+        for row in list_settings()
     ]
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from dgm.analysis.best import Best
+from dgm.analysis.best import BestAgent
 from dgm.analysis.budget_use import BudgetUse, budget_uses_of
-from dgm.analysis.budgets import budget_taken
+from dgm.analysis.budgets import describe_budget_use
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.show.best import STAR_MEANS, best_text
@@ -21,7 +21,7 @@ _GOALS = ("evaluations", "agents")
 """Limits that a search is meant to reach; for the others, a person wants an early warning."""
 
 
-def panel_lines(tree: Tree, names: Mapping[AgentId, str], best: Best | None) -> Sequence[Line]:
+def panel_lines(tree: Tree, names: Mapping[AgentId, str], best: BestAgent | None) -> Sequence[Line]:
     """Return the panel without time and recent events; evaluations, agents, money and tokens have a line each.
 
     Args:
@@ -30,7 +30,7 @@ def panel_lines(tree: Tree, names: Mapping[AgentId, str], best: Best | None) -> 
         best: the agent that the policy recommends; None if there is none to show.
     """
     uses = {use.name: use for use in budget_uses_of(tree)}
-    spend, taken = tree.spend, budget_taken(tree)
+    spend, taken = tree.spend, describe_budget_use(tree)
     dead = sum(tree.stillborn.values())
     more = f"; stillborn {dead}, invalid {tree.invalid}"
     lines = [

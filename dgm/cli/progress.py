@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dgm.analysis.best import Best, best_of, rate_best
-from dgm.analysis.budgets import evaluations_spent
+from dgm.analysis.best import BestAgent, best_of, rate_best
+from dgm.analysis.budgets import sum_evaluations_spent
 from dgm.archive.events import ChildProposed, Recorded
 from dgm.archive.run import Run
 from dgm.cli.output import console
@@ -41,7 +41,7 @@ class Progress:
         self._names = names
         self._quiet = quiet
         self._began = time.monotonic()
-        self._spent_before = evaluations_spent(run.tree)
+        self._spent_before = sum_evaluations_spent(run.tree)
         self._seconds_before = run.tree.wall_seconds
         self._limit_s = run.tree.budget.seconds
         self._recent: list[Line] = []
@@ -118,7 +118,7 @@ class Progress:
             self._facts = panel_lines(self._run.tree, self._names, self._best_now())
             self._limit_s = self._run.tree.budget.seconds
 
-    def _best_now(self) -> Best | None:
+    def _best_now(self) -> BestAgent | None:
         """Return the recommended agent; None before a verdict, and if agents are evaluated by name.
 
         The policy takes at most one part in ``BEST_EVERY`` of the time. The tally is up to date.
@@ -134,7 +134,7 @@ class Progress:
         return rate_best(tree, self._best)
 
     def _eta(self, elapsed: float) -> str:
-        spent = evaluations_spent(self._run.tree)
+        spent = sum_evaluations_spent(self._run.tree)
         done = spent - self._spent_before
         goal = self._run.tree.budget.evaluations
         if not goal or done < 3:

@@ -21,7 +21,7 @@ from dgm.cli.output import emit_json
 from dgm.config import Settings
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
-from dgm.models.auto import settle
+from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO
 from dgm.publish.finding import find_run
 from dgm.replay import How, Live, Match
@@ -244,7 +244,7 @@ def _live_settings(
     settings = replaying.live_settings(run, model, benchmark, assignments)
     settings = settings.model_copy(update={key: value for key, value in own.items() if value is not None})
     if settings.model == AUTO:
-        settings, why = settle(settings, ask_to_spend)
+        settings, why = settle_auto(settings, ask_to_spend)
         sys.stderr.write(f"model: {why}\n")
     return settings
 

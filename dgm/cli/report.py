@@ -199,10 +199,10 @@ def _examine(
     run: Run, settings: Settings, max_usd: float | None, plan: Control | None, *, quiet: bool
 ) -> Ending | None:
     """Perform the missing evaluations; if none is missing, call no model, spend nothing and return None."""
-    needed = examinations.find_needed(run, settings, max_usd, plan)
+    needed = examinations.find_needed_exam(run, settings, max_usd, plan)
     if needed is None or isinstance(needed, Ending):
         return needed
     checks = check_and_tell(settings, run)
     with assemble.open_exam(run, settings, needed.parts) as exam, progress(exam, quiet=quiet) as shown:
-        examinations.begin(exam, run, needed, settings, checks)
+        examinations.begin_needed_exam(exam, run, needed, settings, checks)
         return asyncio.run(assemble.examine(exam, settings, needed.parts, shown.event))

@@ -14,7 +14,7 @@ from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.summary import run_summary
 from dgm.archive.events import Recorded
 from dgm.archive.run import Run
-from dgm.benchmarks.opening import placed
+from dgm.benchmarks.opening import make_paths_absolute
 from dgm.cli.arguments import Amount, Share, as_json, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.consent import ask_to_spend
@@ -25,7 +25,7 @@ from dgm.cli.spending import FirstCosts, confirm_spending, tell_prices, yes_opti
 from dgm.config import Settings, resolve
 from dgm.domain import Budget
 from dgm.errors import Infrastructure
-from dgm.evaluation.evaluating import changed
+from dgm.evaluation.evaluating import apply_assignments
 from dgm.models.auto import Offer
 from dgm.protocols import Checked
 from dgm.publish.finding import find_run
@@ -98,7 +98,7 @@ def run(
     **flags: Any,
 ) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
-    settings = placed(resolve(config, assignments, _dotted(flags)))
+    settings = make_paths_absolute(resolve(config, assignments, _dotted(flags)))
     folder = launch.new_folder(name)
     watcher = Terminal(yes=yes)
     prepared = asyncio.run(launch.prepare(settings, watcher))
@@ -160,11 +160,11 @@ def _mended(opened: Run, assignments: Sequence[str], benchmark: str | None) -> S
     """Return the settings of a run with a person's changes."""
     before = assemble.settings_of(opened)
     after = (
-        changed(before.model_dump(mode="json"), assignments, SETTABLE, "dgm resume")
+        apply_assignments(before.model_dump(mode="json"), assignments, SETTABLE, "dgm resume")
         if assignments
         else before
     )
-    return placed(after.model_copy(update={"benchmark": benchmark})) if benchmark else after
+    return make_paths_absolute(after.model_copy(update={"benchmark": benchmark})) if benchmark else after
 
 
 class Terminal(launch.Watcher):
@@ -233,7 +233,7 @@ def _limits(flags: dict[str, Any]) -> dict[str, Any]:
     return {key.removeprefix("max_"): value for key, value in flags.items()}
 
 
-def _go(made: Run, prepared: launch.Prepared, watcher: Terminal, as_json: bool) -> int:
+def _go(made: Run, prepared: launch.PreparedSession, watcher: Terminal, as_json: bool) -> int:
     with progress(made, quiet=as_json) as shown:
         watcher.show(made, prepared.settings, shown)
         try:

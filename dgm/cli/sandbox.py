@@ -46,7 +46,7 @@ def list_(as_json: bool) -> None:
     """List recipes and whether their image is built."""
     from dgm.sandboxes import images, recipes
 
-    present = set(images.present(_docker()))
+    present = set(images.list_images(_docker()))
     rows = [(name, recipes.load(name).tag) for name in recipes.names()]
     if as_json:
         emit_json({"images": [{"recipe": name, "tag": tag, "built": tag in present} for name, tag in rows]})

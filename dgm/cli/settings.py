@@ -13,7 +13,7 @@ import click
 
 from dgm.cli.arguments import as_json
 from dgm.cli.output import emit_json
-from dgm.config.listing import Listed, ListedSection, listed_sections
+from dgm.config.listing import ListedSection, ListedSetting, list_sections
 from dgm.config.variables import Variable
 from dgm.errors import UserError
 from dgm.models.providers import all_variables
@@ -47,7 +47,7 @@ def _matching(pattern: str) -> tuple[Sequence[ListedSection], Sequence[Variable]
     Raises:
         UserError: nothing matches.
     """
-    everything = listed_sections()
+    everything = list_sections()
     for by_meaning in (False, True):
         sections = [
             ListedSection(section.name, section.meaning, kept)
@@ -65,7 +65,7 @@ def _matching(pattern: str) -> tuple[Sequence[ListedSection], Sequence[Variable]
     raise UserError(f"no setting matches '{pattern}' ({hint})")
 
 
-def _fits(pattern: str, what: Listed | Variable, by_meaning: bool) -> bool:
+def _fits(pattern: str, what: ListedSetting | Variable, by_meaning: bool) -> bool:
     text, wanted = (what.meaning if by_meaning else what.name).casefold(), pattern.casefold()
     if any(sign in wanted for sign in "*?["):
         return not by_meaning and fnmatch.fnmatchcase(text, wanted)
@@ -99,7 +99,7 @@ def _wrapped(text: str, width: int) -> Iterator[Line]:
         yield line("      ", part)
 
 
-def _default(setting: Listed) -> str:
+def _default(setting: ListedSetting) -> str:
     if setting.required:
         return "must be given"
     if setting.default is None:

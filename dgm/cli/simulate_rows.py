@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.cli.output import console, emit_json
 from dgm.errors import UserError
-from dgm.plugins import find, installed
+from dgm.plugins import find_installed, find_plugin
 from dgm.policies.registry import PARENT_RULES, POLICIES
 from dgm.simulate.contenders import ORACLE
 from dgm.simulate.curves import Curve, Panel, svg
 from dgm.simulate.families import FAMILIES, OPERATORS, REPORTED, RESERVED, TUNING
-from dgm.simulate.measures import Standing, standings
+from dgm.simulate.measures import FamilyResult, standings
 from dgm.simulate.study import Cell, Study
 from dgm.simulate.tables import LEGEND, Table, caution, family_tables, markdown, tables, warning
 from dgm.simulate.trial import SHARES, Result, Trial
@@ -42,7 +42,7 @@ def show_list(as_json: bool) -> None:
         for group, names in groups.items()
         for name in names
     ]
-    names = dict.fromkeys((*POLICIES, ORACLE, *sorted(installed("policies"))))
+    names = dict.fromkeys((*POLICIES, ORACLE, *sorted(find_installed("policies"))))
     policies = [{"name": name, "about": _about(name)} for name in names]
     if as_json:
         emit_json({"families": families, "policies": policies})
@@ -128,7 +128,9 @@ def _bar() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, of: shown.update(task, completed=done, total=of)
 
 
-def _document(study: Study, by_cell: Mapping[Cell, Sequence[Standing]], reference: str) -> Mapping[str, Any]:
+def _document(
+    study: Study, by_cell: Mapping[Cell, Sequence[FamilyResult]], reference: str
+) -> Mapping[str, Any]:
     return {
         "schema": 1,
         "reference": reference,
@@ -146,7 +148,9 @@ def _document(study: Study, by_cell: Mapping[Cell, Sequence[Standing]], referenc
     }
 
 
-def _markdown(study: Study, by_cell: Mapping[Cell, Sequence[Standing]], found: Found, reference: str) -> str:
+def _markdown(
+    study: Study, by_cell: Mapping[Cell, Sequence[FamilyResult]], found: Found, reference: str
+) -> str:
     hours = sum(result.processor_s for result in found.values()) / 3600
     took = f"{hours:.1f} hours" if hours > 0.1 else f"{60 * hours:.1f} minutes"
     parts = [
@@ -182,7 +186,7 @@ def _command(study: Study, reference: str) -> str:
     return " ".join([*words, f"--reference {reference}"])
 
 
-def _panels(study: Study, by_cell: Mapping[Cell, Sequence[Standing]]) -> list[Panel]:
+def _panels(study: Study, by_cell: Mapping[Cell, Sequence[FamilyResult]]) -> list[Panel]:
     """Return the mean of families first, then each family; if there are several cells, only the mean for each."""
     panels: list[Panel] = []
     for cell, rows in by_cell.items():
@@ -194,7 +198,7 @@ def _panels(study: Study, by_cell: Mapping[Cell, Sequence[Standing]]) -> list[Pa
     return panels
 
 
-def _points(standing: Standing, cell: Cell) -> tuple[tuple[float, float], ...]:
+def _points(standing: FamilyResult, cell: Cell) -> tuple[tuple[float, float], ...]:
     later = zip(SHARES, standing.curve, strict=True)
     return ((0.0, standing.root), *((share * cell.budget, score) for share, score in later))
 
@@ -211,15 +215,15 @@ def _about(policy: str) -> str:
     module = POLICIES[policy].partition(":")[0]
     if module.rpartition(".")[2] == policy.replace("-", "_"):
         return _first_line(import_module(module).__doc__)
-    parent = find("policies", policy, POLICIES).parent
-    return _first_line(find("parent_rules", parent, PARENT_RULES).__doc__)
+    parent = find_plugin("policies", policy, POLICIES).parent
+    return _first_line(find_plugin("parent_rules", parent, PARENT_RULES).__doc__)
 
 
 def _about_plugin(policy: str) -> str:
     """Return the first line about an installed policy; one that cannot be loaded must not hide the others."""
-    point = installed("policies")[policy]
+    point = find_installed("policies")[policy]
     try:
-        find("policies", policy, POLICIES)
+        find_plugin("policies", policy, POLICIES)
     except UserError as error:
         return _first_line(str(error))
     return _first_line(import_module(point.module).__doc__) or f"a plug-in, {point.value}"

@@ -22,17 +22,17 @@ from dgm.cli.output import emit_json, show_patch
 from dgm.config import Settings
 from dgm.domain import AgentId, Usage
 from dgm.errors import AgentFault, DgmError, Infrastructure, UserError
-from dgm.models.auto import settle
+from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO
 from dgm.paths import state_folder
 from dgm.protocols import Work
 from dgm.sandboxes.choose import EngineName, choose
 from dgm.show.safe import neutral
 from dgm.simulate import check_performed
-from dgm.worker.leaving import left_out_note
+from dgm.worker.leaving import format_left_out
 
 if TYPE_CHECKING:
-    from dgm.worker.solving import Solved
+    from dgm.worker.solving import SolveResult
 
 OUTPUT_LINES = 20
 """Lines of a failed agent's output that are shown."""
@@ -82,8 +82,8 @@ def solve(
     for one in given.absent:
         sys.stderr.write(neutral(f"{one}\n"))
     asyncio.run(rehearse(which, source, choose(sandbox), settings.limits))
-    spent = solving.Sum()
-    means = solving.Means(settings, sandbox, time_limit_s)
+    spent = solving.UsageJournal()
+    means = solving.SolveContext(settings, sandbox, time_limit_s)
     try:
         solved = asyncio.run(solving.solve(source, repo, given.files, problem, means, spent))
     except AgentFault as fault:
@@ -153,7 +153,7 @@ def _tell_ending(work: Work) -> None:
     if ending:
         sys.stderr.write(f"the agent {ending}\n")
     if work.left_out:
-        sys.stderr.write(neutral(left_out_note(work.left_out)).replace("\n", " ") + "\n")
+        sys.stderr.write(neutral(format_left_out(work.left_out)).replace("\n", " ") + "\n")
 
 
 def _tell_output(output: bytes) -> None:
@@ -183,12 +183,12 @@ def _ending(repo: Path, work: Work, applied: bool, kept: Path | None) -> str:
         return "applied\n"
     if kept is None:
         return f"the agent changed nothing{'' if work.completed.exit_code else ', and ended well'}\n"
-    from dgm.worker.user_repository import how_to_apply
+    from dgm.worker.user_repository import apply_command
 
-    return f"nothing was changed; the change is kept: {neutral(how_to_apply(repo, kept))}\n"
+    return f"nothing was changed; the change is kept: {neutral(apply_command(repo, kept))}\n"
 
 
-def _record(agent: AgentId, solved: "Solved", applied: bool, kept: Path | None) -> dict[str, Any]:
+def _record(agent: AgentId, solved: "SolveResult", applied: bool, kept: Path | None) -> dict[str, Any]:
     work = solved.work
     return {
         "agent": agent,
@@ -210,7 +210,7 @@ def _settings(run: Run, model: str | None, max_usd: float | None) -> Settings:
         roles = settings.models.model_copy(update={"solve": None})
         settings = settings.model_copy(update={"model": model, "models": roles})
         if model == AUTO:
-            settings, why = settle(settings, ask_to_spend)
+            settings, why = settle_auto(settings, ask_to_spend)
             sys.stderr.write(f"model: {why}\n")
     if max_usd is not None:
         limits = settings.limits.model_copy(update={"usd": max_usd})

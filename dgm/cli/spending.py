@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import click
 
-from dgm.analysis.forecast import Reach, reach_of
+from dgm.analysis.forecast import BudgetReach, compute_reach
 from dgm.archive.events import Recorded, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Budget
 from dgm.errors import UserError
-from dgm.search.costs import most_of_evaluation, most_of_run, priced_models, solver_price, tries_of
+from dgm.search.costs import find_priced_models, max_evaluation_usd, max_remaining_usd, solver_price, tries_of
 from dgm.show.safe import one_line
 from dgm.show.times import duration
 from dgm.show.words import counted, usd_text
@@ -30,7 +30,7 @@ def tell_prices(settings: Settings) -> None:
     if solver is None:
         return
     name, price = solver
-    most = most_of_evaluation(settings, price)
+    most = max_evaluation_usd(settings, price)
     sys.stderr.write(
         f"price: {price.rates.input:g} USD per million tokens in, {price.rates.output:g} out ({one_line(name, 80)}); "
         f"by the limits of the run one evaluation costs at most about {money_text(most)} USD; what it really costs "
@@ -63,12 +63,12 @@ def question(settings: Settings, budget: Budget, spent_usd: float) -> str:
     """
     above = settings.budget.confirm_above_usd
     try:
-        if above is None or not priced_models(settings):
+        if above is None or not find_priced_models(settings):
             return ""
     except UserError:
         # The check of the models reports a model without a price, before anything costs.
         return ""
-    most = most_of_run(settings, budget, spent_usd)
+    most = max_remaining_usd(settings, budget, spent_usd)
     limit = f"budget.confirm_above_usd = {above:g}"
     if most is None:
         return f"no --max-usd bounds what this costs{_worst(settings, budget)} ({limit}); go on?"
@@ -79,7 +79,7 @@ def _worst(settings: Settings, budget: Budget) -> str:
     solver = solver_price(settings)
     if solver is None or budget.evaluations is None:
         return ""
-    usd = budget.evaluations * most_of_evaluation(settings, solver[1])
+    usd = budget.evaluations * max_evaluation_usd(settings, solver[1])
     return f", and {counted(budget.evaluations, 'evaluation')} alone can cost {money_text(usd)} USD at worst"
 
 
@@ -95,7 +95,7 @@ class FirstCosts:
             tell: shows one line.
         """
         self._run, self._workers, self._tell = run, settings.workers, tell
-        self._wanted = bool(priced_models(settings))
+        self._wanted = bool(find_priced_models(settings))
         self._tell_if_known()
 
     def event(self, recorded: Recorded) -> None:
@@ -108,11 +108,13 @@ class FirstCosts:
         if not self._wanted or tree.evaluations < TRIES:
             return
         self._wanted = False
-        reach = reach_of(tries_of(self._run), tree.budget, tree.spend.usd, tree.evaluations, self._workers)
+        reach = compute_reach(
+            tries_of(self._run), tree.budget, tree.spend.usd, tree.evaluations, self._workers
+        )
         self._tell(forecast_text(reach, tree.budget, tree.spend.usd, self._workers))
 
 
-def forecast_text(reach: Reach, budget: Budget, spent_usd: float, workers: int) -> str:
+def forecast_text(reach: BudgetReach, budget: Budget, spent_usd: float, workers: int) -> str:
     """Return the forecast from the first few evaluations as one line."""
     said = (
         f"forecast: about {money_text(reach.usd)} USD an evaluation by {counted(reach.tries, 'try', 'tries')}"

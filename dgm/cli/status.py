@@ -10,7 +10,7 @@ import click
 
 from dgm.analysis.activity import read_activity
 from dgm.analysis.activity_record import activity_record
-from dgm.analysis.best import Best, find_best
+from dgm.analysis.best import BestAgent, find_best
 from dgm.analysis.goals import StandstillCount
 from dgm.analysis.summary import run_facts
 from dgm.archive.history import LIVING, state
@@ -34,7 +34,7 @@ class StatusReader:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._best: Best | None = None
+        self._best: BestAgent | None = None
         self._known = (-1, -1)
         self._count: StandstillCount | None = None
 

@@ -20,11 +20,11 @@ from dgm.cli.sweep_progress import SweepProgress, sweep_progress
 from dgm.config import Settings
 from dgm.errors import UserError
 from dgm.experiments.performing import Sweep
-from dgm.experiments.standing import OVER, Stage, standing_at
+from dgm.experiments.run_state import OVER, RunStage, read_state
 from dgm.experiments.sweep_file import SweepFile, read_sweep
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import PlannedRun, check_unchanged, plan_runs, settle_models
-from dgm.models.auto import settle
+from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.publish.finding import archive_folders
 from dgm.show.safe import one_line
@@ -73,7 +73,7 @@ def _with_model(settings: Settings) -> Settings:
     """Return the settings with ``auto`` replaced by a model; print the choice and its reason."""
     if AUTO not in all_names(settings):
         return settings
-    settled, why = settle(settings, ask_to_spend)
+    settled, why = settle_auto(settings, ask_to_spend)
     sys.stderr.write(f"model: {why}\n")
     return settled
 
@@ -111,9 +111,9 @@ def _check_parts(file: Path, runs: Sequence[PlannedRun]) -> None:
 
 
 def _print_plan(sweep: SweepFile, folder: SweepFolder, runs: Sequence[PlannedRun], *, as_json: bool) -> None:
-    stages = {run.name: standing_at(folder.run(run.name)).stage for run in runs}
+    stages = {run.name: read_state(folder.run(run.name)).stage for run in runs}
     commands = {
-        run.name: ["resume", run.name] if stages[run.name] is not Stage.TO_COME else list(run.command())
+        run.name: ["resume", run.name] if stages[run.name] is not RunStage.TO_COME else list(run.command())
         for run in runs
     }
     if as_json:
@@ -170,11 +170,11 @@ def _say(made: Sweep, sweep: SweepFile, *, as_json: bool) -> int:
 
 def _exit_code(made: Sweep) -> int:
     stages = [made.standings[run.name].stage for run in made.runs]
-    if made.failures or Stage.DAMAGED in stages:
+    if made.failures or RunStage.DAMAGED in stages:
         return FAILED
     if made.stopping and any(stage not in OVER for stage in stages):
         return INTERRUPTED
-    return LIMIT if any(stage is not Stage.FINISHED for stage in stages) else 0
+    return LIMIT if any(stage is not RunStage.FINISHED for stage in stages) else 0
 
 
 def _next_step(made: Sweep, sweep: SweepFile) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from dgm.archive.run import Run
 from dgm.cli.output import console
 from dgm.errors import DgmError
-from dgm.experiments.performing import Moment, Sweep, Told
-from dgm.experiments.standing import Stage, Standing, standing_of
+from dgm.experiments.performing import Sweep, SweepEvent, SweepEventKind
+from dgm.experiments.run_state import RunStage, SweepRunState, state_of
 from dgm.experiments.sweep_plan import PlannedRun
 from dgm.show.spans import plain
 from dgm.show.sweep_rows import ended_text, how_it_went, run_line
@@ -38,7 +38,7 @@ class SweepProgress:
         self._recent: list[str] = []
         self._shown: list[str] = []
         self._open: dict[str, Run] = {}
-        self._seen: dict[str, Standing] = {}
+        self._seen: dict[str, SweepRunState] = {}
         self._sweep: Sweep | None = None
         self.live: Live | None = None
 
@@ -46,11 +46,11 @@ class SweepProgress:
         """Show this sweep."""
         self._sweep = sweep
 
-    def told(self, told: Told) -> None:
+    def told(self, told: SweepEvent) -> None:
         """Show an event of a run."""
         if self._sweep is None:
             return
-        if told.moment is Moment.ENDED:
+        if told.moment is SweepEventKind.ENDED:
             self._close(told.run.name)
             text = ended_text(told.run, self._sweep.standings[told.run.name], told.failure)
         else:
@@ -111,7 +111,7 @@ class SweepProgress:
 
     def _read(self, sweep: Sweep, name: str) -> None:
         # Keep this apart from the sweep's own standings: between two reads a run may end, or be cut off.
-        self._seen.setdefault(name, Standing(Stage.RUNNING))
+        self._seen.setdefault(name, SweepRunState(RunStage.RUNNING))
         folder = sweep.folder.run(name)
         if not (folder / "run.json").exists():
             return
@@ -120,12 +120,12 @@ class SweepProgress:
             if run is None:
                 run = self._open[name] = Run.open(folder)
             run.follow()
-            found = standing_of(run)
+            found = state_of(run)
         except DgmError:
             # The run's own process reports the damage when it meets it.
             self._close(name)
             return
-        self._seen[name] = Standing(Stage.RUNNING, found.words, found.facts)
+        self._seen[name] = SweepRunState(RunStage.RUNNING, found.words, found.facts)
 
     def _close(self, name: str) -> None:
         if run := self._open.pop(name, None):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import fmean
 
-from dgm.comparison.subjects import Subject
+from dgm.comparison.subjects import ComparedRun
 from dgm.export.table_files import write_csv
 from dgm.export.tables import Cell, Kind
 from dgm.report.curve import Point
@@ -49,7 +49,7 @@ class CurveGroup:
     """Runs that are drawn in one colour."""
 
     name: str
-    subjects: Sequence[Subject]
+    subjects: Sequence[ComparedRun]
 
 
 def curve_rows(lines: Sequence[CurveGroup], *, grouped: bool) -> Iterator[tuple[Cell, ...]]:
@@ -108,7 +108,7 @@ def curve_picture(lines: Sequence[CurveGroup]) -> Drawing:
     return drawing
 
 
-def mean_curve(subjects: Sequence[Subject], x: Callable[[Point], float]) -> Sequence[tuple[float, float]]:
+def mean_curve(subjects: Sequence[ComparedRun], x: Callable[[Point], float]) -> Sequence[tuple[float, float]]:
     """Return the mean of several runs' lower bounds over x, from the latest begin to the earliest end.
 
     A run without a verdict is left out.
@@ -124,10 +124,10 @@ def mean_curve(subjects: Sequence[Subject], x: Callable[[Point], float]) -> Sequ
         places = [places[round(n * (len(places) - 1) / (POINTS - 1))] for n in range(POINTS)]
     if end < start:
         return []
-    return [(place, fmean(_at(each, place, x) for each in curves)) for place in places]
+    return [(place, fmean(_lower_at(each, place, x) for each in curves)) for place in places]
 
 
-def _at(curve: Sequence[Point], place: float, x: Callable[[Point], float]) -> float:
+def _lower_at(curve: Sequence[Point], place: float, x: Callable[[Point], float]) -> float:
     return curve[max(0, bisect_right(curve, place, key=x) - 1)].lower
 
 
@@ -149,13 +149,13 @@ def _panel(
         several = len(line.subjects) > 1
         for subject in line.subjects:
             steps = [(axes.x(x(point)), axes.y(point.lower)) for point in subject.curve]
-            _path(drawing, number, steps, (1.1, 0.5) if several else (2.4, 1.0), subject.name)
+            _draw_path(drawing, number, steps, (1.1, 0.5) if several else (2.4, 1.0), subject.name)
         if several:
             steps = [(axes.x(at), axes.y(lower)) for at, lower in mean_curve(line.subjects, x)]
-            _path(drawing, number, steps, (2.6, 1.0), f"mean of {line.name}")
+            _draw_path(drawing, number, steps, (2.6, 1.0), f"mean of {line.name}")
 
 
-def _path(
+def _draw_path(
     drawing: Drawing,
     number: int,
     steps: Sequence[tuple[float, float]],

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dgm.comparison.subjects import Subject
+from dgm.comparison.subjects import ComparedRun
 from dgm.errors import UserError
 
 VARIANT = "variant"
@@ -20,14 +20,14 @@ class Grouping:
 
     by: str
     """The setting's dotted key, or ``variant``."""
-    groups: Mapping[str, Sequence[Subject]]
+    groups: Mapping[str, Sequence[ComparedRun]]
     paired_by: Sequence[str]
     """Settings that are the same in both runs of a pair; the seed first."""
     keys: Mapping[str, PairKey]
     """Map from the name of a run to its values of these settings."""
 
 
-def group(subjects: Sequence[Subject], by: str) -> Grouping:
+def group(subjects: Sequence[ComparedRun], by: str) -> Grouping:
     """Group runs by a setting.
 
     Two runs of different groups are a pair where they have the same seed. Where a group has several runs of one seed,
@@ -37,13 +37,13 @@ def group(subjects: Sequence[Subject], by: str) -> Grouping:
         UserError: there is no such setting, or two runs of a group differ in nothing that could pair them.
     """
     key = by if by == VARIANT else _setting(subjects, by)
-    groups: dict[str, list[Subject]] = {}
+    groups: dict[str, list[ComparedRun]] = {}
     for subject in subjects:
         groups.setdefault(_value(subject, key), []).append(subject)
     paired_by: tuple[str, ...] = (SEED,)
-    if _twins(groups, paired_by):
-        paired_by = (SEED, *(other for other in differing(subjects) if other != key))
-    if twins := _twins(groups, paired_by):
+    if _find_twins(groups, paired_by):
+        paired_by = (SEED, *(other for other in find_differing_settings(subjects) if other != key))
+    if twins := _find_twins(groups, paired_by):
         one, other = twins
         raise UserError(
             f"{one.name} and {other.name} have the same {key} and the same seed, so that neither is the one to pair; "
@@ -52,7 +52,7 @@ def group(subjects: Sequence[Subject], by: str) -> Grouping:
     return Grouping(key, groups, paired_by, {each.name: _pair_key(each, paired_by) for each in subjects})
 
 
-def differing(subjects: Sequence[Subject]) -> Sequence[str]:
+def find_differing_settings(subjects: Sequence[ComparedRun]) -> Sequence[str]:
     """Return the settings, except for the seed, that are not the same in all runs."""
     keys = dict.fromkeys(key for subject in subjects for key in subject.settings)
     return [
@@ -62,7 +62,7 @@ def differing(subjects: Sequence[Subject]) -> Sequence[str]:
     ]
 
 
-def _setting(subjects: Sequence[Subject], by: str) -> str:
+def _setting(subjects: Sequence[ComparedRun], by: str) -> str:
     """Return the dotted key that ``by`` stands for: itself, or the name in its section."""
     known = dict.fromkeys(key for subject in subjects for key in subject.settings)
     for key in (by, f"{by}.name"):
@@ -75,7 +75,7 @@ def _setting(subjects: Sequence[Subject], by: str) -> str:
     raise UserError(f"--group-by {by}: there is no such setting{hint}")
 
 
-def _value(subject: Subject, key: str) -> str:
+def _value(subject: ComparedRun, key: str) -> str:
     if key != VARIANT:
         return str(subject.settings.get(key))
     if subject.variant is None:
@@ -85,15 +85,15 @@ def _value(subject: Subject, key: str) -> str:
     return subject.variant
 
 
-def _pair_key(subject: Subject, paired_by: Sequence[str]) -> PairKey:
+def _pair_key(subject: ComparedRun, paired_by: Sequence[str]) -> PairKey:
     return tuple(str(subject.settings.get(key)) for key in paired_by)
 
 
-def _twins(
-    groups: Mapping[str, Sequence[Subject]], paired_by: Sequence[str]
-) -> tuple[Subject, Subject] | None:
+def _find_twins(
+    groups: Mapping[str, Sequence[ComparedRun]], paired_by: Sequence[str]
+) -> tuple[ComparedRun, ComparedRun] | None:
     for members in groups.values():
-        seen: dict[PairKey, Subject] = {}
+        seen: dict[PairKey, ComparedRun] = {}
         for subject in members:
             other = seen.setdefault(_pair_key(subject, paired_by), subject)
             if other is not subject:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from dgm.comparison.grouping import Grouping, PairKey
-from dgm.comparison.subjects import Subject
+from dgm.comparison.subjects import ComparedRun
 from dgm.domain import TaskId, Verdict
-from dgm.evaluation.exam import Comparison, paired
+from dgm.evaluation.exam import Comparison, compare_verdicts
 from dgm.report.curve import Point
 from dgm.stats import paired_bootstrap
 
@@ -21,8 +21,8 @@ FEW = 6
 class TaskPairs:
     """The recommended agents of two runs on the tasks that both have a verdict on."""
 
-    first: Subject
-    second: Subject
+    first: ComparedRun
+    second: ComparedRun
     tasks: str
     """``SEARCH`` or ``HOLDOUT``."""
     found: Comparison
@@ -44,14 +44,14 @@ class SeedPairs:
     """The 95 % interval by the bootstrap over pairs; None with fewer than two."""
 
 
-def pair_tasks(subjects: Sequence[Subject]) -> Sequence[TaskPairs]:
+def pair_tasks(subjects: Sequence[ComparedRun]) -> Sequence[TaskPairs]:
     """Compare each run with the first, task by task; on the holdout tasks where both were examined on them."""
     first = subjects[0]
     found = []
     for second in subjects[1:]:
         if first.holdout is not None and second.holdout is not None:
-            found.append(TaskPairs(first, second, HOLDOUT, _on_tasks(first.holdout, second.holdout)))
-        found.append(TaskPairs(first, second, SEARCH, _on_tasks(first.search, second.search)))
+            found.append(TaskPairs(first, second, HOLDOUT, _compare_verdicts(first.holdout, second.holdout)))
+        found.append(TaskPairs(first, second, SEARCH, _compare_verdicts(first.search, second.search)))
     return found
 
 
@@ -59,7 +59,7 @@ def pair_seeds(grouping: Grouping) -> Sequence[SeedPairs]:
     """Compare each group of runs with the first, pair by pair, in each measure that some pair has."""
     names = list(grouping.groups)
     least = common_evaluations([each for members in grouping.groups.values() for each in members])
-    measures: dict[str, Callable[[Subject], float | None]] = {"holdout rate": _holdout_rate}
+    measures: dict[str, Callable[[ComparedRun], float | None]] = {"holdout rate": _holdout_rate}
     if least:
         measures[f"lower bound at {least} evaluations"] = lambda each: point_at(each.curve, least).lower
         measures[f"rate on search tasks at {least} evaluations"] = lambda each: (
@@ -68,13 +68,13 @@ def pair_seeds(grouping: Grouping) -> Sequence[SeedPairs]:
     found = []
     for second in names[1:]:
         for measure, value in measures.items():
-            pairs = _pairs(grouping, names[0], second, value)
+            pairs = _pair_values(grouping, names[0], second, value)
             if pairs or measure != "holdout rate":
-                found.append(_compared(measure, names[0], second, pairs))
+                found.append(_make_seed_pairs(measure, names[0], second, pairs))
     return found
 
 
-def common_evaluations(subjects: Sequence[Subject]) -> int:
+def common_evaluations(subjects: Sequence[ComparedRun]) -> int:
     """Return the largest number of evaluations that every run with any has reached; 0 where none has any."""
     return min((each.curve[-1].evaluations for each in subjects if each.curve), default=0)
 
@@ -84,17 +84,19 @@ def point_at(curve: Sequence[Point], evaluations: int) -> Point:
     return curve[max(0, bisect_right(curve, evaluations, key=lambda point: point.evaluations) - 1)]
 
 
-def _on_tasks(one: Mapping[TaskId, Verdict | None], two: Mapping[TaskId, Verdict | None]) -> Comparison:
-    return paired([(task, verdict, two.get(task)) for task, verdict in one.items()])
+def _compare_verdicts(
+    one: Mapping[TaskId, Verdict | None], two: Mapping[TaskId, Verdict | None]
+) -> Comparison:
+    return compare_verdicts([(task, verdict, two.get(task)) for task, verdict in one.items()])
 
 
-def _holdout_rate(subject: Subject) -> float | None:
+def _holdout_rate(subject: ComparedRun) -> float | None:
     tally = subject.holdout_tally
     return tally.rate if tally else None
 
 
-def _pairs(
-    grouping: Grouping, first: str, second: str, value: Callable[[Subject], float | None]
+def _pair_values(
+    grouping: Grouping, first: str, second: str, value: Callable[[ComparedRun], float | None]
 ) -> Mapping[PairKey, tuple[float, float]]:
     sides = [
         {
@@ -107,7 +109,7 @@ def _pairs(
     return {key: (one, sides[1][key]) for key, one in sides[0].items() if key in sides[1]}
 
 
-def _compared(
+def _make_seed_pairs(
     measure: str, first: str, second: str, pairs: Mapping[PairKey, tuple[float, float]]
 ) -> SeedPairs:
     differences = [two - one for one, two in pairs.values()]

@@ -6,12 +6,12 @@ from typing import Any
 from dgm.analysis.summary import tally_record
 from dgm.comparison.grouping import Grouping
 from dgm.comparison.pairs import SeedPairs, TaskPairs
-from dgm.comparison.subjects import Subject
+from dgm.comparison.subjects import ComparedRun
 from dgm.report.headline import difference_record
 
 
 def comparison_record(
-    subjects: Sequence[Subject],
+    subjects: Sequence[ComparedRun],
     grouping: Grouping | None,
     tasks: Sequence[TaskPairs],
     seeds: Sequence[SeedPairs],
@@ -33,7 +33,7 @@ def comparison_record(
     }
 
 
-def _run(subject: Subject) -> dict[str, Any]:
+def _run(subject: ComparedRun) -> dict[str, Any]:
     facts = subject.facts
     end = subject.curve[-1] if subject.curve else None
     return {
@@ -57,7 +57,7 @@ def _run(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _holdout(subject: Subject) -> dict[str, Any] | None:
+def _holdout(subject: ComparedRun) -> dict[str, Any] | None:
     tally = subject.holdout_tally
     return None if tally is None else tally_record(tally)
 

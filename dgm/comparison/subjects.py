@@ -13,14 +13,14 @@ from dgm.config.resolving import leaves
 from dgm.domain import Agent, Tally, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.evaluation.evaluating import PLAN as EVALUATION
-from dgm.evaluation.exam import FOLDER, candidate
+from dgm.evaluation.exam import FOLDER, find_candidate
 from dgm.report.curve import Point
 from dgm.report.headline import exists, findings
 from dgm.search.run_settings import settings_of
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ComparedRun:
     """A run in a comparison."""
 
     identity: RunIdentity
@@ -52,7 +52,7 @@ class Subject:
         return tally if tally.n else None
 
 
-def read_subject(run: Run, variant: str | None) -> Subject:
+def read_subject(run: Run, variant: str | None) -> ComparedRun:
     """Read the facts of a run for a comparison.
 
     Args:
@@ -67,7 +67,7 @@ def read_subject(run: Run, variant: str | None) -> Subject:
     if not run.tree.agents:
         raise UserError(f"run {run.name} has no agent yet; wait until its seed is born, or leave it out")
     best = run.tree.agents[best_of(run)]
-    return Subject(
+    return ComparedRun(
         identity_of(run),
         variant,
         {".".join(path): value for path, value in leaves(settings_of(run).model_dump(mode="json"))},
@@ -79,7 +79,7 @@ def read_subject(run: Run, variant: str | None) -> Subject:
     )
 
 
-def check_comparable(subjects: Sequence[Subject]) -> None:
+def check_comparable(subjects: Sequence[ComparedRun]) -> None:
     """Check that all runs were judged by the same tasks.
 
     Raises:
@@ -94,7 +94,7 @@ def check_comparable(subjects: Sequence[Subject]) -> None:
             )
 
 
-def _suite(subject: Subject) -> str:
+def _suite(subject: ComparedRun) -> str:
     return f"{subject.facts['benchmark']}, version {subject.benchmark[:12]}"
 
 
@@ -103,5 +103,5 @@ def _holdout(run: Run, agent: Agent) -> Mapping[TaskId, Verdict | None] | None:
     if found is None or not found.tasks or found.missing:
         return None
     with Run.open(run.folder / FOLDER) as exam:
-        entered = candidate(exam, agent)
+        entered = find_candidate(exam, agent)
         return None if entered is None else dict(exam.tree.verdicts(entered))

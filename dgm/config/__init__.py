@@ -4,9 +4,9 @@ An unknown key is an error with a suggestion. The resolved settings are frozen i
 constructor; no other module reads a configuration file or an environment variable.
 """
 
-from dgm.config.earlier import as_made
+from dgm.config.earlier import restore_old_defaults
 from dgm.config.making import EvidenceSettings, GateSettings, OperatorSettings, VettingSettings
-from dgm.config.resolving import resolve, validated
+from dgm.config.resolving import resolve, validate_settings
 from dgm.config.sections import (
     AzureSettings,
     BedrockSettings,
@@ -41,7 +41,7 @@ __all__ = [
     "SwebenchSettings",
     "VertexSettings",
     "VettingSettings",
-    "as_made",
     "resolve",
-    "validated",
+    "restore_old_defaults",
+    "validate_settings",
 ]

@@ -23,7 +23,14 @@ def check_together(settings: Settings, origin: Mapping[str, str]) -> None:
     Raises:
         UserError: some of them exclude each other; the message names the first such setting and its source.
     """
-    for look in (_expansion_cost, _operators, _weights, _of_operators, _novelty, _waiting):
+    for look in (
+        _check_expansion_cost,
+        _check_operators,
+        _check_weights,
+        _check_operator_values,
+        _check_novelty,
+        _check_waiting,
+    ):
         found = look(settings)
         if found:
             key, wrong = found
@@ -37,7 +44,7 @@ def overlap(known: str, key: str) -> bool:
     return f"{known}.".startswith(f"{key}.") or f"{key}.".startswith(f"{known}.")
 
 
-def _expansion_cost(settings: Settings) -> Found:
+def _check_expansion_cost(settings: Settings) -> Found:
     budget = settings.budget
     if not budget.expansion_cost or budget.budget().evaluations is not None:
         return None
@@ -47,7 +54,7 @@ def _expansion_cost(settings: Settings) -> Found:
     )
 
 
-def _operators(settings: Settings) -> Found:
+def _check_operators(settings: Settings) -> Found:
     names = settings.operator_names
     said = f"operator = {settings.operator!r}"
     if not all(names):
@@ -62,7 +69,7 @@ def _operators(settings: Settings) -> Found:
     return None
 
 
-def _weights(settings: Settings) -> Found:
+def _check_weights(settings: Settings) -> Found:
     weights = settings.operators.weights
     strange = next((name for name in weights if name not in settings.operator_names), None)
     if strange:
@@ -79,7 +86,7 @@ def _weights(settings: Settings) -> Found:
     return None
 
 
-def _of_operators(settings: Settings) -> Found:
+def _check_operator_values(settings: Settings) -> Found:
     """Return a changed setting that no operator of the run reads, with the fault; None if there is none."""
     names, asked, usual = settings.operator_names, settings.operators, OperatorSettings()
     if asked.parts != usual.parts and all(name in _WITHOUT_PARTS for name in names):
@@ -94,7 +101,7 @@ def _of_operators(settings: Settings) -> Found:
     return None
 
 
-def _novelty(settings: Settings) -> Found:
+def _check_novelty(settings: Settings) -> Found:
     gates = settings.gates
     if gates.novelty == "off" and gates.novelty_threshold != GateSettings().novelty_threshold:
         return (
@@ -104,7 +111,7 @@ def _novelty(settings: Settings) -> Found:
     return None
 
 
-def _waiting(settings: Settings) -> Found:
+def _check_waiting(settings: Settings) -> Found:
     gates = settings.gates
     if gates.approve_s is not None and not gates.approve:
         return f"gates.approve_s = {gates.approve_s:g}", "nobody is asked; set gates.approve = true too"

@@ -10,7 +10,7 @@ BEFORE_VETTING: Mapping[str, Mapping[str, Any]] = {
 """How children were made before the settings said so."""
 
 
-def as_made(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def restore_old_defaults(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a run's frozen settings; add the former behaviour if its version had no section ``vetting``.
 
     Args:

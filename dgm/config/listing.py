@@ -13,7 +13,7 @@ NAME = "NAME"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedSetting:
     """One setting."""
 
     name: str
@@ -35,30 +35,30 @@ class ListedSection:
     name: str
     """Dotted; empty for those at the top."""
     meaning: str
-    settings: tuple[Listed, ...]
+    settings: tuple[ListedSetting, ...]
 
 
-def listed_sections() -> Sequence[ListedSection]:
+def list_sections() -> Sequence[ListedSection]:
     """Return all settings, section by section, in the order of the records."""
     return tuple(_sections(Settings, ""))
 
 
-def listed_settings() -> Sequence[Listed]:
+def list_settings() -> Sequence[ListedSetting]:
     """Return all settings in one row."""
-    return tuple(setting for section in listed_sections() for setting in section.settings)
+    return tuple(setting for section in list_sections() for setting in section.settings)
 
 
 def _sections(record: type[BaseModel], name: str) -> Iterator[ListedSection]:
     schema = record.model_json_schema()
     prefix = f"{name}." if name else ""
     inner: list[tuple[str, type[BaseModel]]] = []
-    rows: list[Listed] = []
+    rows: list[ListedSetting] = []
     for key, field in record.model_fields.items():
         section = _record_in(field.annotation)
         if section is not None and not _is_mapping(field.annotation):
             inner.append((prefix + key, section))
             continue
-        rows.append(_listed(prefix + key, schema["properties"][key], schema, field.is_required()))
+        rows.append(_describe_setting(prefix + key, schema["properties"][key], schema, field.is_required()))
         if section is not None and _is_mapping(field.annotation):
             inner.append((f"{prefix}{key}.{NAME}", section))
     yield ListedSection(name, _plain((record.__doc__ or "").strip()), tuple(rows))
@@ -66,8 +66,10 @@ def _sections(record: type[BaseModel], name: str) -> Iterator[ListedSection]:
         yield from _sections(section, below)
 
 
-def _listed(name: str, schema: Mapping[str, Any], whole: Mapping[str, Any], required: bool) -> Listed:
-    return Listed(
+def _describe_setting(
+    name: str, schema: Mapping[str, Any], whole: Mapping[str, Any], required: bool
+) -> ListedSetting:
+    return ListedSetting(
         name,
         _type_text(schema, whole),
         schema.get("default"),

@@ -11,7 +11,7 @@ _URL = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")
 """What git clones from elsewhere."""
 
 
-def placed_beside(key: tuple[str, ...], value: object, folder: Path) -> Any:  # noqa: ANN401  (any TOML value)
+def make_path_absolute(key: tuple[str, ...], value: object, folder: Path) -> Any:  # noqa: ANN401  (any TOML value)
     """Return the value of a setting; a path that it names is made absolute.
 
     Args:

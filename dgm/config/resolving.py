@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dgm.config.combining import check_together, overlap
-from dgm.config.places import placed_beside
+from dgm.config.places import make_path_absolute
 from dgm.config.settings import Settings
 from dgm.errors import UserError
 from dgm.toml_files import read_toml
@@ -34,21 +34,21 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for path, value in _leaves(_read(file) if file else {}):
-        _assign(merged, path, placed_beside(path, value, file.parent) if file else value)
+        _assign(merged, path, make_path_absolute(path, value, file.parent) if file else value)
         origin[".".join(path)] = str(file)
     for text in assignments:
         key, found, value = text.partition("=")
         if not found:
             raise UserError(f"--set {text}: expected KEY=VALUE, for example --set policy.alpha=0.5")
-        path = _path(key.strip())
-        _assign(merged, path, _value(value.strip()))
+        path = _parse_key(key.strip())
+        _assign(merged, path, _parse_value(value.strip()))
         origin[".".join(path)] = "--set"
     for key, value in flags.items():
         if value is not None:
             _assign(merged, tuple(key.split(".")), value)
             limit = "max-" if key.startswith("budget.") and key not in _NO_LIMITS else ""
             origin[key] = f"--{limit}{key.rpartition('.')[2].replace('_', '-')}"
-    settings = validated(merged, origin)
+    settings = validate_settings(merged, origin)
     check_together(settings, origin)
     return settings
 
@@ -67,9 +67,9 @@ def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]], folder: Path
     origin: dict[str, str] = {}
     for source, table in layers:
         for path, value in _leaves(table):
-            _assign(merged, path, placed_beside(path, value, folder))
+            _assign(merged, path, make_path_absolute(path, value, folder))
             origin[".".join(path)] = source
-    settings = validated(merged, origin)
+    settings = validate_settings(merged, origin)
     check_together(settings, origin)
     return settings
 
@@ -90,10 +90,10 @@ def leaves(table: Mapping[str, Any]) -> Iterable[tuple[KeyPath, Any]]:
 
 def key_path(key: str) -> KeyPath:
     """Return the parts of a dotted key; a part that contains dots is quoted, as in TOML."""
-    return _path(key)
+    return _parse_key(key)
 
 
-def validated(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
+def validate_settings(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
     """Return the settings of a nested mapping; ``origin`` names the source of a dotted key for messages.
 
     Raises:
@@ -103,25 +103,25 @@ def validated(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UserError(_complaint(first, origin)) from error
+        raise UserError(_describe_error(first, origin)) from error
 
 
-def _complaint(error: ErrorDetails, origin: Mapping[str, str]) -> str:
+def _describe_error(error: ErrorDetails, origin: Mapping[str, str]) -> str:
     path = [str(part) for part in error["loc"]]
     key = ".".join(path)
     where = next((source for known, source in origin.items() if overlap(known, key)), "settings")
     if error["type"] != "extra_forbidden":
         return f"{where}: {key} = {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
-    near = difflib.get_close_matches(key, list(_known(Settings, "")), 1, 0.5)
+    near = difflib.get_close_matches(key, list(_known_keys(Settings, "")), 1, 0.5)
     hint = f" (did you mean '{near[0]}'?)" if near else ""
     return f"{where}: unknown setting '{key}'{hint}"
 
 
-def _known(section: type[BaseModel], prefix: str) -> Iterable[str]:
+def _known_keys(section: type[BaseModel], prefix: str) -> Iterable[str]:
     for name, field in section.model_fields.items():
         kind = field.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _known(kind, f"{prefix}{name}.")
+            yield from _known_keys(kind, f"{prefix}{name}.")
         else:
             yield prefix + name
 
@@ -140,7 +140,7 @@ def _leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[Ke
             yield (*prefix, name), value
 
 
-def _path(key: str) -> KeyPath:
+def _parse_key(key: str) -> KeyPath:
     """Return the parts of a dotted key; a part that contains dots is quoted, as in TOML."""
     try:
         inner: Any = tomllib.loads(f"{key} = 0")
@@ -163,7 +163,7 @@ def _assign(table: dict[str, Any], path: KeyPath, value: Any) -> None:  # noqa: 
     table[name] = value
 
 
-def _value(text: str) -> Any:  # noqa: ANN401  (any TOML value)
+def _parse_value(text: str) -> Any:  # noqa: ANN401  (any TOML value)
     try:
         return tomllib.loads(f"v = {text}")["v"]
     except tomllib.TOMLDecodeError:

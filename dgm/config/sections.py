@@ -210,7 +210,7 @@ class WeightedModel(Section):
     """Models are drawn in proportion to their weights."""
 
 
-def _several(value: object) -> object:
+def _parse_models(value: object) -> object:
     """Read a list of names or of tables with ``model`` and ``weight``, or a table of weights by name.
 
     Raises:
@@ -226,7 +226,7 @@ def _several(value: object) -> object:
     if not isinstance(rows, list | tuple):
         # pydantic reports a ValueError only.
         raise ValueError("expected a model's name, or a list of names or of tables {model = …, weight = …}")  # noqa: TRY004
-    found = tuple(map(_weighted, rows))
+    found = tuple(map(_parse_weighted, rows))
     names = [each.model for each in found]
     if not names:
         raise ValueError("expected at least one model")
@@ -235,7 +235,7 @@ def _several(value: object) -> object:
     return found
 
 
-def _weighted(row: object) -> WeightedModel:
+def _parse_weighted(row: object) -> WeightedModel:
     if isinstance(row, WeightedModel):
         return row
     table = {"model": row} if isinstance(row, str) else row
@@ -254,7 +254,7 @@ class ModelsSettings(Section):
 
     solve: str | None = None
     """The model of agents that work on tasks; default: ``model``."""
-    improve: Annotated[str | tuple[WeightedModel, ...] | None, BeforeValidator(_several)] = None
+    improve: Annotated[str | tuple[WeightedModel, ...] | None, BeforeValidator(_parse_models)] = None
     """The model of agents that edit their own source; default: ``model``. A list of names, or of tables
     ``{model = "…", weight = 2}``: several models, of which one is drawn for each child."""
     diagnose: str | None = None

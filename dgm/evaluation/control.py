@@ -21,7 +21,7 @@ from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, Control, Re
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, ActionId, Agent, AgentId, Evaluate, Tally, TaskId, Usage, Verdict
-from dgm.evaluation.exam import Comparison, candidate, enter_as, paired
+from dgm.evaluation.exam import Comparison, compare_verdicts, enter_under_key, find_candidate
 from dgm.policies.roster import Roster
 
 OPERATOR = "control"
@@ -46,7 +46,7 @@ class Unit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class AttemptPrice:
     """The spend of the search and of one attempt of the seed."""
 
     unit: Unit
@@ -64,7 +64,7 @@ class Price:
 
 
 @dataclass(slots=True)
-class _Tried:
+class _TaskProgress:
     """Progress of one task; the seed's first attempt is number 0."""
 
     started: int = 0
@@ -79,7 +79,7 @@ class Attempts:
     """The seed's first attempts and those of the control: a fold of the examination's log."""
 
     def __init__(self) -> None:
-        self.tasks: dict[TaskId, _Tried] = {}
+        self.tasks: dict[TaskId, _TaskProgress] = {}
         self.session: Control | None = None
         """The control of this session; None if it has none."""
         self.plan: Control | None = None
@@ -102,7 +102,7 @@ class Attempts:
                 self._controls.add(agent)
             case ActionStarted(action, Evaluate() as what, again) if self._is_one(what):
                 self._open[action] = what
-                self.tasks.setdefault(what.task, _Tried()).started += not again
+                self.tasks.setdefault(what.task, _TaskProgress()).started += not again
             case TaskGraded(action, outcome) if action in self._open:
                 if outcome.verdict is not Verdict.INVALID:
                     self._graded(action, outcome.verdict, outcome.cost.seconds)
@@ -131,7 +131,7 @@ class Attempts:
         tried = [self.tasks.get(task) for task in tree.tasks]
         return bool(tried) and all(one is not None and one.ended for one in tried)
 
-    def price(self, tree: Tree, plan: Control | None) -> Price | None:
+    def price(self, tree: Tree, plan: Control | None) -> AttemptPrice | None:
         """Return the price of an attempt.
 
         None without a plan, before all of the seed's first attempts have ended, or if nothing was spent.
@@ -143,7 +143,7 @@ class Attempts:
         seeds = (spent.usd, float(spent.tokens), sum(self._firsts.values()))
         for unit, search, seed in zip(Unit, searches, seeds, strict=True):
             if search > 0 and seed > 0:
-                return Price(unit, search, seed / len(self._firsts), len(self._firsts))
+                return AttemptPrice(unit, search, seed / len(self._firsts), len(self._firsts))
         return None
 
     def allowed(self, tree: Tree, plan: Control | None) -> int:
@@ -151,7 +151,7 @@ class Attempts:
         price = self.price(tree, plan)
         return 1 if price is None or plan is None else max(1, min(price.affordable, plan.attempts))
 
-    def unsolved(self) -> dict[TaskId, _Tried]:
+    def unsolved(self) -> dict[TaskId, _TaskProgress]:
         """Return the tasks on which the seed has a first verdict and that no attempt resolved."""
         found = self.tasks.items()
         return {task: one for task, one in found if one.first is not None and one.solved_by is None}
@@ -196,7 +196,7 @@ class Examination:
 class ControlFindings:
     """The findings of the control so far."""
 
-    price: Price
+    price: AttemptPrice
     bound: int
     """Maximum number of attempts at each task, as asked for; not below the number that every task has had."""
     attempts: int
@@ -238,18 +238,18 @@ def control_of(run: Run, attempts: int = MOST) -> Control:
 def enter_control(exam: Run, search: Run) -> AgentId:
     """Return the control's candidate in the examination of a search; enter it if it is missing."""
     commit = search.tree.agents[SEED].commit
-    return enter_as(exam, f"control {commit}", lambda: search.repository.source(commit), OPERATOR)
+    return enter_under_key(exam, f"control {commit}", lambda: search.repository.source(commit), OPERATOR)
 
 
-def attempts_missing(exam: Run, plan: Control) -> int | None:
+def count_missing_attempts(exam: Run, plan: Control) -> int | None:
     """Return the maximum number of attempts that a control by ``plan`` still has to make; None if not yet known."""
-    attempts = _folded(exam)
+    attempts = _fold_attempts(exam)
     if not attempts.begun(exam.tree):
         return None
-    return _missing(attempts, attempts.allowed(exam.tree, plan))
+    return _count_missing(attempts, attempts.allowed(exam.tree, plan))
 
 
-def control_findings(exam: Run, best: Agent, now: Control) -> ControlFindings | None:
+def compute_findings(exam: Run, best: Agent, now: Control) -> ControlFindings | None:
     """Return the control's findings on an agent of the search; None without a control, or while they are not known.
 
     All tasks are judged by equally many attempts: attempts of an incomplete round count for no task. If no
@@ -260,14 +260,14 @@ def control_findings(exam: Run, best: Agent, now: Control) -> ControlFindings | 
         best: the agent.
         now: from ``control_of``: the search's spend by now, which may be more than when attempts were made.
     """
-    attempts, entered = _folded(exam), candidate(exam, best)
+    attempts, entered = _fold_attempts(exam), find_candidate(exam, best)
     plan = now if attempts.plan is None else replace(now, attempts=attempts.plan.attempts)
     price, wanted = attempts.price(exam.tree, plan), attempts.allowed(exam.tree, plan)
     if price is None or entered is None or (attempts.plan is None and wanted > 1):
         return None
     rounds = min((one.ended for one in attempts.unsolved().values()), default=wanted)
     graded = {task: one for task, one in attempts.tasks.items() if one.first is not None}
-    said = {task: _within(one, rounds) for task, one in graded.items()}
+    said = {task: _verdict_within(one, rounds) for task, one in graded.items()}
     verdicts = exam.tree.verdicts(entered)
     first = sum(one.first is Verdict.RESOLVED for one in graded.values())
     tree = exam.tree
@@ -279,24 +279,24 @@ def control_findings(exam: Run, best: Agent, now: Control) -> ControlFindings | 
         bound=max(plan.attempts, rounds),
         attempts=rounds,
         further=0 if who is None else tree.own(who).n,
-        missing=_missing(attempts, wanted),
+        missing=_count_missing(attempts, wanted),
         once=Tally(first, len(graded) - first),
-        pairs=paired((task, said.get(task), verdicts.get(task)) for task in tree.tasks),
+        pairs=compare_verdicts((task, said.get(task), verdicts.get(task)) for task in tree.tasks),
         spend=spend,
         took=took[price.unit],
     )
 
 
-def _within(task: _Tried, rounds: int) -> Verdict:
+def _verdict_within(task: _TaskProgress, rounds: int) -> Verdict:
     solved = task.solved_by is not None and task.solved_by < rounds
     return Verdict.RESOLVED if solved else Verdict.UNRESOLVED
 
 
-def _missing(attempts: Attempts, wanted: int) -> int:
+def _count_missing(attempts: Attempts, wanted: int) -> int:
     return sum(max(0, wanted - one.ended) for one in attempts.unsolved().values())
 
 
-def _folded(exam: Run) -> Attempts:
+def _fold_attempts(exam: Run) -> Attempts:
     attempts = Attempts()
     for recorded in exam.store.read():
         if recorded.seq <= exam.tree.seq:

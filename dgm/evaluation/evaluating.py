@@ -10,21 +10,21 @@ from random import Random
 from typing import Any
 
 from dgm.analysis.accounts import Accounts
-from dgm.archive.changes import merged
+from dgm.archive.changes import merge_tables
 from dgm.archive.events import ActionLost, ActionStarted, Recorded, TaskGraded, VerdictWithdrawn
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.config import Settings, resolve, validated
+from dgm.config import Settings, resolve, validate_settings
 from dgm.domain import Action, ActionId, AgentId, Evaluate, Evaluation, Tally, Task, TaskId, Usage, Verdict
 from dgm.errors import UserError
-from dgm.evaluation.exam import Comparison, paired
+from dgm.evaluation.exam import Comparison, compare_verdicts
 
 PLAN = "evaluation"
 """Key of an evaluation's configuration that names its tasks and its means."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EvaluationPlan:
     """Every agent on every task, ``attempts`` times."""
 
     agents: tuple[AgentId, ...]
@@ -48,7 +48,7 @@ class Schedule:
     name = "schedule"
     keeps_state = True
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: EvaluationPlan) -> None:
         self._waiting = list(reversed(wanted.all()))
         self._started: set[Evaluate] = set()
 
@@ -64,7 +64,7 @@ class Schedule:
             self._started.add(event.event.action)
 
 
-class Standing:
+class EvaluationProgress:
     """Progress of an evaluation, read from its log once."""
 
     def __init__(self, run: Run) -> None:
@@ -88,13 +88,13 @@ class Standing:
             case ActionLost(action, reason, True) if action in self.actions:
                 self.given_up[self.actions[action]] = reason
 
-    def missing(self, wanted: Wanted) -> list[Evaluate]:
+    def missing(self, wanted: EvaluationPlan) -> list[Evaluate]:
         """Return the wanted evaluations that are neither graded nor given up."""
         return [what for what in wanted.all() if what not in self.graded and what not in self.given_up]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class AgentResult:
     """One agent's wanted evaluations."""
 
     agent: AgentId
@@ -114,7 +114,7 @@ class Result:
     @property
     def tally(self) -> Tally:
         """Tally of first attempts, so that every task counts once."""
-        return added(self.first.values())
+        return sum_tallies(self.first.values())
 
     @property
     def any(self) -> Tally:
@@ -126,7 +126,7 @@ class Result:
     @property
     def attempts(self) -> Tally:
         """Tally of all attempts together; those on one task are not independent."""
-        return added(self.graded)
+        return sum_tallies(self.graded)
 
     @property
     def unresolved(self) -> Mapping[TaskId, str]:
@@ -148,18 +148,18 @@ class Result:
         return dict(sorted(found.items()))
 
 
-def added(evaluations: Iterable[Evaluation]) -> Tally:
+def sum_tallies(evaluations: Iterable[Evaluation]) -> Tally:
     """Return the tally of the evaluations."""
     return sum((evaluation.tally for evaluation in evaluations), Tally())
 
 
-def results(run: Run, wanted: Wanted) -> Sequence[Result]:
+def collect_results(run: Run, wanted: EvaluationPlan) -> Sequence[AgentResult]:
     """Return the results of the wanted evaluations so far, agent by agent."""
-    standing, accounts = Standing(run), Accounts(run)
+    standing, accounts = EvaluationProgress(run), Accounts(run)
     chosen = set(wanted.all())
     missing = standing.missing(wanted)
     return [
-        Result(
+        AgentResult(
             agent=agent,
             graded=[
                 standing.graded[what]
@@ -185,19 +185,19 @@ def results(run: Run, wanted: Wanted) -> Sequence[Result]:
     ]
 
 
-def comparison(one: Result, two: Result) -> Comparison:
+def compare_first_attempts(one: AgentResult, two: AgentResult) -> Comparison:
     """Compare two agents' first attempts, task by task."""
     tasks = [task for task in one.first if task in two.first]
-    return paired((task, one.first[task].verdict, two.first[task].verdict) for task in tasks)
+    return compare_verdicts((task, one.first[task].verdict, two.first[task].verdict) for task in tasks)
 
 
-def goal(run: Run, missing: Sequence[Evaluate]) -> int:
+def count_expected(run: Run, missing: Sequence[Evaluate]) -> int:
     """Return the number of evaluations in the run when nothing is missing; actions begun before are ended too."""
     begun = [*run.tree.pending.values(), *run.tree.to_redo().values()]
     return run.tree.evaluations + len({*missing, *(what for what in begun if isinstance(what, Evaluate))})
 
 
-def changed(
+def apply_assignments(
     base: Mapping[str, Any], assignments: Sequence[str], allowed: Sequence[str], who: str
 ) -> Settings:
     """Return settings with ``a.b=c`` texts applied, of which only some are allowed.
@@ -216,4 +216,4 @@ def changed(
     if other:
         names = [name if name in ("workers", "sandbox") else f"{name}.*" for name in allowed]
         raise UserError(f"--set {other[0]}: {who} sets {', '.join(names[:-1])} and {names[-1]} only")
-    return validated(merged(base, given), {"": "--set" if assignments else who})
+    return validate_settings(merge_tables(base, given), {"": "--set" if assignments else who})

@@ -15,14 +15,14 @@ FOLDER = "holdout"
 OPERATOR = "candidate"
 
 
-def enter(exam: Run, search: Run, agent: Agent) -> AgentId:
+def enter_agent(exam: Run, search: Run, agent: Agent) -> AgentId:
     """Return the candidate that stands for an agent of the search; enter it if it is missing."""
-    return enter_as(exam, agent.commit, lambda: search.repository.source(agent.commit))
+    return enter_under_key(exam, agent.commit, lambda: search.repository.source(agent.commit))
 
 
-def enter_as(exam: Run, key: str, source: Callable[[], Snapshot], operator: str = OPERATOR) -> AgentId:
+def enter_under_key(exam: Run, key: str, source: Callable[[], Snapshot], operator: str = OPERATOR) -> AgentId:
     """Return the candidate that was entered under ``key``; enter it with ``source`` if it is missing."""
-    entered = entered_as(exam, key)
+    entered = find_entered(exam, key)
     if entered is not None:
         return entered
     event = exam.birth(Born((), operator, exam.repository.commit(source(), ()), key), ActionId(0))
@@ -30,12 +30,12 @@ def enter_as(exam: Run, key: str, source: Callable[[], Snapshot], operator: str 
     return event.id
 
 
-def candidate(exam: Run, agent: Agent) -> AgentId | None:
+def find_candidate(exam: Run, agent: Agent) -> AgentId | None:
     """Return the candidate that stands for an agent of the search, if it was entered."""
-    return entered_as(exam, agent.commit)
+    return find_entered(exam, agent.commit)
 
 
-def entered_as(exam: Run, key: str) -> AgentId | None:
+def find_entered(exam: Run, key: str) -> AgentId | None:
     """Return the candidate that was entered under ``key``, if there is one."""
     return next((entry.id for entry in exam.tree.agents if entry.rationale == key), None)
 
@@ -56,13 +56,13 @@ class Comparison:
     """The mid-p value: the same with half the weight on the observed outcome."""
 
 
-def compare(exam: Run, first: AgentId, second: AgentId) -> Comparison:
+def compare_candidates(exam: Run, first: AgentId, second: AgentId) -> Comparison:
     """Compare two candidates task by task."""
     one, two = exam.tree.verdicts(first), exam.tree.verdicts(second)
-    return paired([(task, one.get(task), two.get(task)) for task in exam.tree.tasks])
+    return compare_verdicts([(task, one.get(task), two.get(task)) for task in exam.tree.tasks])
 
 
-def paired(verdicts: Iterable[tuple[str, Verdict | None, Verdict | None]]) -> Comparison:
+def compare_verdicts(verdicts: Iterable[tuple[str, Verdict | None, Verdict | None]]) -> Comparison:
     """Compare two verdicts on each named thing; a pair counts only if both are graded."""
     graded = {Verdict.RESOLVED, Verdict.UNRESOLVED}
     pairs = [pair for pair in verdicts if pair[1] in graded and pair[2] in graded]

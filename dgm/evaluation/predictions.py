@@ -18,7 +18,7 @@ from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Cost, Digest, Entry, Evaluation, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
-from dgm.evaluation.evaluating import Result
+from dgm.evaluation.evaluating import AgentResult
 from dgm.protocols import Benchmark, Grade
 from dgm.search.orders import EvaluateOrder, Order
 
@@ -53,7 +53,7 @@ class Predictions:
     def as_jsonl(self) -> bytes:
         """Return the predictions in SWE-bench's format, one a line."""
         return b"".join(
-            _line(one.task, self.model, one.patch) + b"\n"
+            _encode_line(one.task, self.model, one.patch) + b"\n"
             for one in sorted(self.by_task.values(), key=lambda one: one.task)
         )
 
@@ -78,8 +78,8 @@ def read_predictions(file: Path) -> Predictions:
         raise UserError(f"{file}: not UTF-8 at byte {error.start}; predictions are JSON in UTF-8") from error
     found: dict[TaskId, Prediction] = {}
     models: dict[str, str] = {}
-    for place, row in _lines(file, text) if file.suffix == ".jsonl" else _rows(file, text):
-        one, model = _prediction(place, row)
+    for place, row in _iter_lines(file, text) if file.suffix == ".jsonl" else _iter_rows(file, text):
+        one, model = _parse_prediction(place, row)
         if one.task in found:
             raise UserError(
                 f"{place}: a second prediction for {one.task!r} (the first: {found[one.task].place}); keep one"
@@ -101,7 +101,7 @@ def _check_suffix(file: Path) -> None:
         raise UserError(f"{file}: predictions are a .jsonl or a .json file; name it so")
 
 
-def _lines(file: Path, text: str) -> Iterator[tuple[str, Any]]:
+def _iter_lines(file: Path, text: str) -> Iterator[tuple[str, Any]]:
     # Split only at "\n": a JSON text may hold other line separators.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -112,7 +112,7 @@ def _lines(file: Path, text: str) -> Iterator[tuple[str, Any]]:
                 raise UserError(f"{place}: not JSON: {error}") from error
 
 
-def _rows(file: Path, text: str) -> Iterator[tuple[str, Any]]:
+def _iter_rows(file: Path, text: str) -> Iterator[tuple[str, Any]]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -125,7 +125,7 @@ def _rows(file: Path, text: str) -> Iterator[tuple[str, Any]]:
         yield f"{file}: prediction {number}", row
 
 
-def _prediction(place: str, row: Any) -> tuple[Prediction, str]:  # noqa: ANN401  (whatever JSON holds)
+def _parse_prediction(place: str, row: Any) -> tuple[Prediction, str]:  # noqa: ANN401  (whatever JSON holds)
     if not isinstance(row, dict):
         raise UserError(f"{place}: expected an object with {', '.join(FIELDS)}, found {type(row).__name__}")
     for field in FIELDS:
@@ -191,7 +191,7 @@ class Grader:
         return grade
 
 
-def report(predictions: Predictions, result: Result, every: Sequence[TaskId]) -> dict[str, Any]:
+def swebench_report(predictions: Predictions, result: AgentResult, every: Sequence[TaskId]) -> dict[str, Any]:
     """Return the results of predictions in the form of SWE-bench's harness.
 
     Args:
@@ -223,7 +223,7 @@ def report(predictions: Predictions, result: Result, every: Sequence[TaskId]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportCounts:
     """Counts of the patches that were written and left out."""
 
     written: int
@@ -233,9 +233,9 @@ class Exported:
     """Number left out: patches that are not UTF-8, which the format cannot hold."""
 
 
-def export(
+def export_patches(
     run: Run, agent: AgentId, model: str, file: Path, instance_of: Callable[[TaskId], str | None]
-) -> Exported:
+) -> ExportCounts:
     """Write the patches of an agent's graded first attempts, all of them or nothing.
 
     Args:
@@ -260,23 +260,23 @@ def export(
         if evaluation.attempt:
             continue
         instance = instance_of(evaluation.task)
-        patch = _patch(run, evaluation)
+        patch = _read_patch(run, evaluation)
         if instance is None:
             elsewhere += 1
         elif patch is None:
             not_text += 1
         else:
             # An instance may be in two parts of a mixed benchmark; the format has room for one.
-            rows.setdefault(instance, _line(instance, model, patch))
+            rows.setdefault(instance, _encode_line(instance, model, patch))
     if not rows:
         raise UserError(f"run {run.name}: agent {agent} has no graded evaluation that can be a prediction")
     lines = list(rows.values())
     text = b"\n".join(lines) if file.suffix == ".jsonl" else b"[\n" + b",\n".join(lines) + b"\n]"
     write_durably(file, text + b"\n")
-    return Exported(len(lines), elsewhere, not_text)
+    return ExportCounts(len(lines), elsewhere, not_text)
 
 
-def _patch(run: Run, evaluation: Evaluation) -> str | None:
+def _read_patch(run: Run, evaluation: Evaluation) -> str | None:
     """Return the patch as a text: empty if the agent left no usable patch, None if it is not UTF-8."""
     digest = evaluation.cost.traces.get("patch")
     try:
@@ -285,5 +285,5 @@ def _patch(run: Run, evaluation: Evaluation) -> str | None:
         return None
 
 
-def _line(instance: str, model: str, patch: str) -> bytes:
+def _encode_line(instance: str, model: str, patch: str) -> bytes:
     return json.dumps(dict(zip(FIELDS, (instance, model, patch), strict=True))).encode()

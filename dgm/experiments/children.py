@@ -19,7 +19,7 @@ _TAIL = 20_000
 """Bytes at the end of a log in which its last line is searched for."""
 
 
-class Child(Protocol):
+class RunProcess(Protocol):
     """A process that performs a run."""
 
     def stop(self) -> None:
@@ -31,11 +31,11 @@ class Child(Protocol):
         ...
 
 
-Start = Callable[[Sequence[str], Path], Awaitable[Child]]
+Start = Callable[[Sequence[str], Path], Awaitable[RunProcess]]
 """A function that starts ``dgm`` with words, its output appended to a file."""
 
 
-class Process:
+class StartedProcess:
     """A process that this one started."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -51,7 +51,7 @@ class Process:
         return await self._process.wait()
 
 
-class Stranger:
+class ForeignProcess:
     """A process, started by an earlier session of the sweep or by a person, that still writes the run."""
 
     def __init__(self, folder: Path) -> None:
@@ -74,7 +74,7 @@ class Stranger:
         return None
 
 
-async def start_dgm(words: Sequence[str], log: Path) -> Process:
+async def start_dgm(words: Sequence[str], log: Path) -> StartedProcess:
     """Start ``dgm`` with these words; its output is appended to ``log``.
 
     The process is in a session of its own: neither a Ctrl-C at the terminal nor the terminal's end reaches it.
@@ -84,9 +84,9 @@ async def start_dgm(words: Sequence[str], log: Path) -> Process:
     """
     try:
         with log.open("ab") as output:
-            return Process(
+            return StartedProcess(
                 await asyncio.create_subprocess_exec(
-                    *_program(),
+                    *_dgm_command(),
                     *words,
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=output,
@@ -102,7 +102,7 @@ async def start_dgm(words: Sequence[str], log: Path) -> Process:
         ) from error
 
 
-def last_words(log: Path) -> str:
+def read_last_line(log: Path) -> str:
     """Return the last line of a log that is not empty, unchanged; empty where there is none."""
     try:
         with log.open("rb") as file:
@@ -119,7 +119,7 @@ def is_written_here(folder: Path) -> bool:
     return holder is not None and holder[1] == socket.gethostname()
 
 
-def _program() -> Sequence[str]:
+def _dgm_command() -> Sequence[str]:
     # Starts dgm from this process's modules: "python -m dgm" looks in the working folder, the command "dgm" does not.
     here = sys.path[0] in ("", str(Path.cwd()))
     return (sys.executable, *([] if here else ["-P"]), "-m", "dgm")

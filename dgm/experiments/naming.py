@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dgm.errors import UserError
 from dgm.experiments.sweep_folder import SweepFolder, find_sweep
-from dgm.publish.finding import archive_folders, find_run, locate, runs_in
+from dgm.publish.finding import archive_folders, find_run, find_runs_in, locate_run
 
 _WILD = frozenset("*?[")
 
@@ -40,7 +40,7 @@ def find_runs(words: Sequence[str]) -> NamedRuns:
     found: dict[Path, NamedRun] = {}
     not_begun: list[str] = []
     for word in words:
-        for run in _of_word(word):
+        for run in _find_by_word(word):
             if (run.folder / "run.json").is_file():
                 found.setdefault(run.folder.resolve(), run)
             else:
@@ -48,13 +48,13 @@ def find_runs(words: Sequence[str]) -> NamedRuns:
     return NamedRuns(list(found.values()), not_begun)
 
 
-def _of_word(word: str) -> Iterator[NamedRun]:
+def _find_by_word(word: str) -> Iterator[NamedRun]:
     if _is_run(word):
         yield NamedRun(find_run(word))
     elif sweep := find_sweep(word):
-        yield from _of_sweep(sweep)
+        yield from _find_in_sweep(sweep)
     elif _WILD & {*word}:
-        yield from _of_pattern(word)
+        yield from _find_by_pattern(word)
     else:
         # Tells which runs there are.
         yield NamedRun(find_run(word))
@@ -62,22 +62,22 @@ def _of_word(word: str) -> Iterator[NamedRun]:
 
 def _is_run(word: str) -> bool:
     try:
-        locate(word)
+        locate_run(word)
     except UserError:
         return False
     return True
 
 
-def _of_sweep(sweep: SweepFolder) -> Iterator[NamedRun]:
+def _find_in_sweep(sweep: SweepFolder) -> Iterator[NamedRun]:
     for member in sweep.members():
         yield NamedRun(sweep.run(member.run), sweep.name, member.variant)
 
 
-def _of_pattern(word: str) -> Iterator[NamedRun]:
+def _find_by_pattern(word: str) -> Iterator[NamedRun]:
     fitting = {
         path.name: path
         for folder in archive_folders()
-        for path in runs_in(folder)
+        for path in find_runs_in(folder)
         if fnmatchcase(path.name, word)
     }
     if not fitting:

@@ -6,13 +6,20 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dgm.errors import Infrastructure
-from dgm.experiments.children import Child, Start, Stranger, is_written_here, last_words, start_dgm
-from dgm.experiments.standing import OVER, Stage, Standing, standing_at
+from dgm.experiments.children import (
+    ForeignProcess,
+    RunProcess,
+    Start,
+    is_written_here,
+    read_last_line,
+    start_dgm,
+)
+from dgm.experiments.run_state import OVER, RunStage, SweepRunState, read_state
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import PlannedRun
 
 
-class Moment(StrEnum):
+class SweepEventKind(StrEnum):
     """The kind of news for a listener."""
 
     BEGUN = "begun"
@@ -23,16 +30,16 @@ class Moment(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SweepEvent:
     """One event of one run."""
 
-    moment: Moment
+    moment: SweepEventKind
     run: PlannedRun
     failure: str = ""
     """The reason why its process ended before the run did; else empty. A program wrote it: not neutralised."""
 
 
-Listener = Callable[[Told], None]
+Listener = Callable[[SweepEvent], None]
 
 
 @dataclass(slots=True)
@@ -45,18 +52,18 @@ class Sweep:
     max_usd: float | None
     listen: Listener
     start: Start = start_dgm
-    standings: dict[str, Standing] = field(default_factory=dict)
+    standings: dict[str, SweepRunState] = field(default_factory=dict)
     """The state of each run at the last look."""
     failures: dict[str, str] = field(default_factory=dict)
     """Reasons why processes ended before their runs did, in this session."""
     stopping: bool = False
-    _children: dict[str, Child] = field(default_factory=dict)
+    _children: dict[str, RunProcess] = field(default_factory=dict)
     _tasks: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
 
-    def look(self) -> Mapping[str, Standing]:
+    def look(self) -> Mapping[str, SweepRunState]:
         """Read the state of each run."""
         for run in self.runs:
-            self.standings[run.name] = standing_at(self.folder.run(run.name))
+            self.standings[run.name] = read_state(self.folder.run(run.name))
         return self.standings
 
     @property
@@ -99,24 +106,24 @@ class Sweep:
             for run in self.runs
             if run.name not in self._tasks
             and run.name not in self.failures
-            and self.standings[run.name].stage not in (*OVER, Stage.DAMAGED)
+            and self.standings[run.name].stage not in (*OVER, RunStage.DAMAGED)
         ]
-        return sorted(left, key=lambda run: self.standings[run.name].stage is Stage.TO_COME)
+        return sorted(left, key=lambda run: self.standings[run.name].stage is RunStage.TO_COME)
 
     def _fits(self, run: PlannedRun) -> bool:
         """Return whether the sweep's money covers the run's limit beside all others' money, spent or reserved."""
-        if self.max_usd is None or self.standings[run.name].stage is not Stage.TO_COME:
+        if self.max_usd is None or self.standings[run.name].stage is not RunStage.TO_COME:
             # The limit of a run that was begun is counted already.
             return True
-        others = sum(self._claim(other) for other in self.runs if other is not run)
+        others = sum(self._claimed_usd(other) for other in self.runs if other is not run)
         return others + (run.settings.budget.usd or 0.0) <= self.max_usd * (1 + 1e-9)
 
-    def _claim(self, run: PlannedRun) -> float:
+    def _claimed_usd(self, run: PlannedRun) -> float:
         """Return the part of the sweep's money that a run has spent or may spend yet, in USD."""
         standing = self.standings[run.name]
-        if standing.stage in OVER or standing.stage is Stage.DAMAGED:
+        if standing.stage in OVER or standing.stage is RunStage.DAMAGED:
             return standing.usd
-        if standing.stage is Stage.TO_COME and run.name not in self._tasks:
+        if standing.stage is RunStage.TO_COME and run.name not in self._tasks:
             return 0.0
         own = run.settings.budget.usd or 0.0
         return standing.usd if standing.limit_usd is None and not own else (standing.limit_usd or own)
@@ -125,41 +132,41 @@ class Sweep:
         """Perform one run until its process ends; wait first for another process that writes it."""
         where = self.folder.run(run.name)
         if is_written_here(where):
-            await self._wait(run, Moment.FOUND, Stranger(where))
+            await self._wait(run, SweepEventKind.FOUND, ForeignProcess(where))
             if self.stopping or self.standings[run.name].stage in OVER:
                 return
-        begun = self.standings[run.name].stage is not Stage.TO_COME
+        begun = self.standings[run.name].stage is not RunStage.TO_COME
         words = ["resume", str(where.absolute())] if begun else run.command()
         log = self.folder.log(run.name)
         try:
             child = await self.start(words, log)
         except Infrastructure as error:
             self.failures[run.name] = str(error)
-            self.listen(Told(Moment.ENDED, run, str(error)))
+            self.listen(SweepEvent(SweepEventKind.ENDED, run, str(error)))
             return
-        await self._wait(run, Moment.RESUMED if begun else Moment.BEGUN, child)
+        await self._wait(run, SweepEventKind.RESUMED if begun else SweepEventKind.BEGUN, child)
 
-    async def _wait(self, run: PlannedRun, moment: Moment, child: Child) -> None:
+    async def _wait(self, run: PlannedRun, moment: SweepEventKind, child: RunProcess) -> None:
         self._children[run.name] = child
         if self.stopping:
             child.stop()
-        self.listen(Told(moment, run))
+        self.listen(SweepEvent(moment, run))
         code = await child.wait()
         del self._children[run.name]
-        standing = self.standings[run.name] = standing_at(self.folder.run(run.name))
+        standing = self.standings[run.name] = read_state(self.folder.run(run.name))
         failure = "" if self.stopping or code is None else self._failure(run, standing, code)
         if failure:
             self.failures[run.name] = failure
-        if moment is not Moment.FOUND or standing.stage in OVER:
-            self.listen(Told(Moment.ENDED, run, failure))
+        if moment is not SweepEventKind.FOUND or standing.stage in OVER:
+            self.listen(SweepEvent(SweepEventKind.ENDED, run, failure))
 
-    def _failure(self, run: PlannedRun, standing: Standing, code: int) -> str:
+    def _failure(self, run: PlannedRun, standing: SweepRunState, code: int) -> str:
         if standing.stage in OVER and code in (0, _LIMIT):
             return ""
-        if standing.stage is Stage.DAMAGED or code == 0:
+        if standing.stage is RunStage.DAMAGED or code == 0:
             return standing.words
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        said = last_words(self.folder.log(run.name)) if code > 0 else ""
+        said = read_last_line(self.folder.log(run.name)) if code > 0 else ""
         return f"{how}: {said}" if said else how
 
 

@@ -182,7 +182,7 @@ def _read_grid(
         points = [
             (
                 "-".join(filter(None, (name, _point_name(full, value)))),
-                [*layers, (source, _nested(full, value))],
+                [*layers, (source, _nest_value(full, value))],
             )
             for name, layers in points
             for value in values
@@ -198,7 +198,7 @@ def _point_name(path: KeyPath, value: object) -> str:
     return text if named else f"{path[-1]}-{text}"
 
 
-def _nested(path: KeyPath, value: object) -> Mapping[str, Any]:
+def _nest_value(path: KeyPath, value: object) -> Mapping[str, Any]:
     for name in reversed(path):
         value = {name: value}
     assert isinstance(value, dict)

@@ -22,7 +22,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class SweepMember:
     """A run of a sweep, begun or not."""
 
     run: str
@@ -75,7 +75,7 @@ class SweepFolder:
         }
         write_durably(self.folder / FILE, json.dumps(record, indent=2).encode() + b"\n")
 
-    def members(self) -> Sequence[Member]:
+    def members(self) -> Sequence[SweepMember]:
         """Return the sweep's runs, begun or not, in the order of its file.
 
         Raises:
@@ -84,7 +84,7 @@ class SweepFolder:
         file = self.folder / FILE
         try:
             record = json.loads(file.read_bytes())
-            return [Member(str(run["run"]), str(run["variant"])) for run in record["runs"]]
+            return [SweepMember(str(run["run"]), str(run["variant"])) for run in record["runs"]]
         except OSError as error:
             raise UserError(f"{file}: cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError) as error:

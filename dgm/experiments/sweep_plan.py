@@ -9,7 +9,7 @@ from typing import Any
 
 from dgm import assemble
 from dgm.archive.run import Run
-from dgm.config import Settings, as_made, validated
+from dgm.config import Settings, restore_old_defaults, validate_settings
 from dgm.config.resolving import leaves, resolve_layers
 from dgm.errors import UserError
 from dgm.experiments.sweep_file import NAME, SweepFile, Variant
@@ -37,7 +37,7 @@ class PlannedRun:
             word
             for path, value in leaves(given)
             if value is not None and path != ("seed",)
-            for word in ("--set", f"{_key(path)}={_literal(value)}")
+            for word in ("--set", f"{_format_key(path)}={_format_literal(value)}")
         ]
         return ["run", "--name", self.name, "--seed", str(self.seed), *words]
 
@@ -48,9 +48,11 @@ def plan_runs(sweep: SweepFile) -> Sequence[PlannedRun]:
     Raises:
         UserError: the first setting that is unknown, does not fit, or cannot begin a run.
     """
-    resolved = [(variant, _resolve(sweep, variant)) for variant in sweep.variants]
+    resolved = [(variant, _resolve_settings(sweep, variant)) for variant in sweep.variants]
     runs = [
-        PlannedRun(_name(sweep, variant.name, seed), variant.name, settings.model_copy(update={"seed": seed}))
+        PlannedRun(
+            _name_run(sweep, variant.name, seed), variant.name, settings.model_copy(update={"seed": seed})
+        )
         for seed in sweep.section.seeds
         for variant, settings in resolved
     ]
@@ -73,18 +75,20 @@ def check_unchanged(file: Path, planned: PlannedRun, run: Run) -> None:
     Raises:
         UserError: it was begun with others; names the first that differs.
     """
-    recorded = validated(as_made(run.config.get("settings", {})), {"": str(run.folder / "run.json")})
-    then = _flat(recorded.model_dump(mode="json"))
-    now = _flat(planned.settings.model_dump(mode="json"))
+    recorded = validate_settings(
+        restore_old_defaults(run.config.get("settings", {})), {"": str(run.folder / "run.json")}
+    )
+    then = _flatten(recorded.model_dump(mode="json"))
+    now = _flatten(planned.settings.model_dump(mode="json"))
     for key in {**now, **then}:
         if then.get(key) != now.get(key):
             raise UserError(
-                f"{file}: {key} is {_literal(now.get(key))}, but run {run.name} was begun with "
-                f"{_literal(then.get(key))}; put that back, or give the changed sweep another name"
+                f"{file}: {key} is {_format_literal(now.get(key))}, but run {run.name} was begun with "
+                f"{_format_literal(then.get(key))}; put that back, or give the changed sweep another name"
             )
 
 
-def _resolve(sweep: SweepFile, variant: Variant) -> Settings:
+def _resolve_settings(sweep: SweepFile, variant: Variant) -> Settings:
     settings = resolve_layers(variant.layers, sweep.folder)
     try:
         assemble.check_settings(settings)
@@ -94,7 +98,7 @@ def _resolve(sweep: SweepFile, variant: Variant) -> Settings:
     return settings
 
 
-def _name(sweep: SweepFile, variant: str, seed: int) -> str:
+def _name_run(sweep: SweepFile, variant: str, seed: int) -> str:
     name = "-".join(filter(None, (sweep.name, variant, str(seed))))
     if not NAME.fullmatch(name):
         raise UserError(
@@ -121,23 +125,23 @@ def _check_money(sweep: SweepFile, runs: Sequence[PlannedRun]) -> None:
             )
 
 
-def _flat(table: Mapping[str, Any]) -> Mapping[str, Any]:
+def _flatten(table: Mapping[str, Any]) -> Mapping[str, Any]:
     return {".".join(path): value for path, value in leaves(table)}
 
 
-def _key(path: Sequence[str]) -> str:
+def _format_key(path: Sequence[str]) -> str:
     return ".".join(part if BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in path)
 
 
-def _literal(value: object) -> str:
+def _format_literal(value: object) -> str:
     """Return a value as TOML writes it."""
     match value:
         case bool():
             return str(value).lower()
         case list():
-            return "[" + ", ".join(map(_literal, value)) + "]"
+            return "[" + ", ".join(map(_format_literal, value)) + "]"
         case dict():
-            return "{" + ", ".join(_pairs(value)) + "}"
+            return "{" + ", ".join(_format_pairs(value)) + "}"
         case str():
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
         case None:
@@ -146,5 +150,5 @@ def _literal(value: object) -> str:
             return repr(value)
 
 
-def _pairs(table: Mapping[str, object]) -> Iterator[str]:
-    return (f"{_key([name])} = {_literal(value)}" for name, value in table.items())
+def _format_pairs(table: Mapping[str, object]) -> Iterator[str]:
+    return (f"{_format_key([name])} = {_format_literal(value)}" for name, value in table.items())

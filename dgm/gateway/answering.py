@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dgm.archive.journal import reply_of
-from dgm.gateway.calls import AnswerCut, Call, JobEnded
-from dgm.gateway.http import EVENTS, JSON, body_of, streamed
+from dgm.gateway.calls import AnswerCut, JobEnded, ProviderCall
+from dgm.gateway.http import EVENTS, JSON, read_request_body, stream_events
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.passing import in_form, mark_untranslatable, passed_request
-from dgm.gateway.performing import DRY_RUN, Caller
+from dgm.gateway.passing import build_request, convert_reply, mark_untranslatable
+from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.translation import openai_responses
-from dgm.gateway.translation.wire import Answer, BadRequest, Wire
+from dgm.gateway.translation.wire import BadRequest, Wire, WireAnswer
 from dgm.messages import CallKey, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES
 
@@ -27,10 +27,10 @@ CONTINUED = (openai_responses.WIRE,)
 """Protocols in which a call may name the answer that it continues."""
 
 
-class Answering:
+class CompletionHandler:
     """The request handler of one gateway."""
 
-    def __init__(self, caller: Caller, ledger: Ledger, aliases: Mapping[str, str]) -> None:
+    def __init__(self, caller: ModelCaller, ledger: Ledger, aliases: Mapping[str, str]) -> None:
         """Create the handler.
 
         Args:
@@ -50,7 +50,7 @@ class Answering:
             Infrastructure: the model failed.
             JobEnded: the job ended before the call was sent.
         """
-        raw = await body_of(http, lease.limits.body_bytes)
+        raw = await read_request_body(http, lease.limits.body_bytes)
         if lease.role != DRY_RUN and wire.protocol is lease.protocol and not lease.memory.holds_neutral:
             return await self._pass(wire, lease, http, raw)
         return await self._translate(wire, lease, http, raw)
@@ -60,14 +60,14 @@ class Answering:
     async def _pass(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
         from starlette.responses import Response, StreamingResponse
 
-        request = passed_request(wire.protocol, raw, http.headers, lease.memory)
+        request = build_request(wire.protocol, raw, http.headers, lease.memory)
         self.check_model(str(request.body.get("model") or "default"), lease)
         named = {**request.body, "model": self._own_name(lease)}
         limit = self.output(lease, WIRES[wire.protocol].output_limit(named))
         request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
         ordinal = lease.admit()
         call = self._caller.call(lease, request)
-        lease.hears(call)
+        lease.note_listener(call)
         task = asyncio.create_task(
             self._caller.answer(lease, ordinal, request, call), name=f"call {lease.action}.{ordinal}"
         )
@@ -88,13 +88,13 @@ class Answering:
         if reply is None:
             return Response(status_code=499)
         self._remember(lease, request, reply)
-        return Response(in_form(reply, request).content, media_type=JSON)
+        return Response(convert_reply(reply, request).content, media_type=JSON)
 
-    async def _told(self, lease: Lease, call: Call, request: WireRequest) -> AsyncIterator[bytes]:
+    async def _told(self, lease: Lease, call: ProviderCall, request: WireRequest) -> AsyncIterator[bytes]:
         """Yield a stream's bytes as they arrive; break the connection off where the answer breaks in the middle."""
         try:
             if call.outcome.done():
-                yield in_form(call.outcome.result(), request).content
+                yield convert_reply(call.outcome.result(), request).content
             else:
                 async for news in call.listen():
                     yield news
@@ -115,7 +115,7 @@ class Answering:
         from starlette.responses import Response, StreamingResponse
 
         if lease.role == DRY_RUN:
-            request = passed_request(wire.protocol, raw, http.headers, lease.memory)
+            request = build_request(wire.protocol, raw, http.headers, lease.memory)
             call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
         else:
             with mark_untranslatable(wire.protocol, raw, http.headers, lease):
@@ -124,7 +124,9 @@ class Answering:
         self.check_model(asked.model, lease)
         whole = call.after(lease.memory.conversation(call.previous)) if call.previous else asked
         output = self.output(lease, whole.max_output_tokens)
-        whole = lease.memory.with_natives(replace(whole, model=lease.model.name, max_output_tokens=output))
+        whole = lease.memory.add_native_forms(
+            replace(whole, model=lease.model.name, max_output_tokens=output)
+        )
         ordinal = lease.admit()
         task = asyncio.create_task(self.said(lease, ordinal, whole), name=f"call {lease.action}.{ordinal}")
         lease.keep(task)
@@ -137,9 +139,9 @@ class Answering:
             raise JobEnded from None
         answer_id = wire.answer_id(key)
         lease.memory.remember(answer_id, call.inherited(whole), reply, goes_on=wire in CONTINUED)
-        answer = Answer(reply, answer_id, asked.model, int(time.time()), call.echo)
+        answer = WireAnswer(reply, answer_id, asked.model, int(time.time()), call.echo)
         if call.stream:
-            events = streamed(wire.render_stream(answer, call.stream_usage))
+            events = stream_events(wire.render_stream(answer, call.stream_usage))
             return StreamingResponse(events, media_type=EVENTS)
         return Response(wire.render(answer), media_type=JSON)
 
@@ -154,7 +156,7 @@ class Answering:
         body = {**wire.write_request(request, self._own_name(lease)), "stream": True}
         raw = WireRequest(protocol, body)
         call = self._caller.call(lease, raw)
-        lease.hears(call)
+        lease.note_listener(call)
         call.listeners += 1
         try:
             key, said = await self._caller.answer(lease, ordinal, raw, call)
@@ -195,7 +197,7 @@ class Answering:
         return min(wished or most, most)
 
 
-async def _unless_gone(call: Call, http: "HttpRequest") -> WireReply | None:
+async def _unless_gone(call: ProviderCall, http: "HttpRequest") -> WireReply | None:
     """Return a call's reply; None if the agent hung up first. The call continues in either case."""
     if not call.outcome.done():
         gone = asyncio.ensure_future(http.receive())

@@ -21,7 +21,7 @@ class JobEnded(Exception):
     """The error of a call whose job ended before the call was sent."""
 
 
-class Call:
+class ProviderCall:
     """A call to a provider, and the part of its answer that has arrived; implements ``dgm.protocols.Delivery``.
 
     Attributes:
@@ -35,7 +35,7 @@ class Call:
         listeners: number of agents' requests that wait for its answer.
     """
 
-    def __init__(self, request: WireRequest, began: Callable[["Call"], Awaitable[None]]) -> None:
+    def __init__(self, request: WireRequest, began: Callable[["ProviderCall"], Awaitable[None]]) -> None:
         """Create a call that has not been sent.
 
         Args:
@@ -51,7 +51,7 @@ class Call:
         self.abandoned = False
         self.outcome: asyncio.Future[WireReply] = asyncio.get_running_loop().create_future()
         # Retrieve the exception: there may be no listener for a failure.
-        self.outcome.add_done_callback(_heard)
+        self.outcome.add_done_callback(_retrieve_error)
         self.begun = False
         self.most = Usage()
         self._began = began
@@ -172,12 +172,12 @@ class Call:
         await waiter
 
 
-def _heard(outcome: "asyncio.Future[WireReply]") -> None:
+def _retrieve_error(outcome: "asyncio.Future[WireReply]") -> None:
     if not outcome.cancelled():
         outcome.exception()
 
 
-def united(spans: "list[tuple[float, float]]") -> float:
+def total_span_s(spans: "list[tuple[float, float]]") -> float:
     """Return the length of the union of time spans, in seconds."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(spans):

@@ -16,12 +16,12 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 
 
-def spoken(http: "HttpRequest") -> Wire:
+def wire_of(http: "HttpRequest") -> Wire:
     """Return the protocol of a client, for paths that do not determine it."""
     return anthropic_messages.WIRE if "anthropic-version" in http.headers else openai_chat.WIRE
 
 
-async def body_of(http: "HttpRequest", limit: int) -> bytes:
+async def read_request_body(http: "HttpRequest", limit: int) -> bytes:
     """Return the body of a request.
 
     Raises:
@@ -51,7 +51,7 @@ def token_of(http: "HttpRequest") -> str:
     return token.strip() if scheme.lower() == "bearer" else http.headers.get("x-api-key", "")
 
 
-def refusal_of(wire: Wire, status: int, code: str, message: str) -> "Response":
+def refusal_response(wire: Wire, status: int, code: str, message: str) -> "Response":
     """Return an error response in the words of the protocol."""
     from starlette.responses import Response
 
@@ -60,14 +60,14 @@ def refusal_of(wire: Wire, status: int, code: str, message: str) -> "Response":
     return Response(wire.render_error(status, code, message), status, headers, JSON)
 
 
-def no_key(wire: Wire) -> "Response":
+def invalid_key_response(wire: Wire) -> "Response":
     """Return the response to a client without a valid key."""
-    return refusal_of(
+    return refusal_response(
         wire, 401, "invalid_api_key", "no such key: it was never given out, or its job has ended"
     )
 
 
-async def streamed(events: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def stream_events(events: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the events asynchronously, for a server that awaits each one."""
     for event in events:
         yield event

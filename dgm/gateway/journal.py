@@ -20,14 +20,14 @@ from dgm.archive.events import (
     NoteKind,
     Recorded,
 )
-from dgm.archive.exchange import Base, encode_reply, encode_request
+from dgm.archive.exchange import RequestBase, encode_reply, encode_request
 from dgm.archive.journal import cut_calls, exchanges
 from dgm.archive.run import Run
 from dgm.archive.traces import name_of
 from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
 from dgm.domain import ActionId, Digest, Usage
 from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall, Request, WireReply, WireRequest
-from dgm.models.checking import overrun_words
+from dgm.models.checking import overrun_warning
 
 _CONVERSATIONS = 64
 """Number of conversations whose last request is kept in memory as the base of the next one."""
@@ -40,7 +40,7 @@ _SHOWN = 500
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _QueuedCall:
     """A call that is being written to disk, with the future to resolve when it is durable."""
 
     call: BegunCall | PaidCall
@@ -60,9 +60,9 @@ class RunJournal:
         """
         self._run = run
         self._told = told
-        self._last: OrderedDict[ActionId, Base | WireBase] = OrderedDict()
+        self._last: OrderedDict[ActionId, RequestBase | WireBase] = OrderedDict()
         self._begun: dict[CallKey, Digest] = {}
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_QueuedCall] = []
         self._writer: asyncio.Task[None] | None = None
 
     def exchanges(self, action: ActionId) -> Sequence[Exchange]:
@@ -92,7 +92,7 @@ class RunJournal:
 
     async def _put(self, call: BegunCall | PaidCall, settles: Sequence[CutCall]) -> None:
         recorded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(call, settles, recorded))
+        self._waiting.append(_QueuedCall(call, settles, recorded))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write(), name="journal")
             self._writer.add_done_callback(self._ended)
@@ -145,7 +145,7 @@ class RunJournal:
 
     def overran(self, model: str, asked: int, billed: int) -> None:
         """Record that a model billed more output tokens than the request allowed."""
-        self._tell(ModelNoted(model, NoteKind.OVERRUN, overrun_words(asked, billed)))
+        self._tell(ModelNoted(model, NoteKind.OVERRUN, overrun_warning(asked, billed)))
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Record a refusal of an agent's request, with its code and message."""
@@ -164,7 +164,7 @@ class RunJournal:
                 one.recorded.cancel()
             self._waiting.clear()
 
-    async def _write_together(self, batch: Sequence[_Waiting]) -> None:
+    async def _write_together(self, batch: Sequence[_QueuedCall]) -> None:
         try:
             # Traces are synced in a thread. The log is written here, where its events are folded in order.
             events = await asyncio.to_thread(self._put_traces, batch)
@@ -183,22 +183,22 @@ class RunJournal:
                     self._begun.pop(one.call.key, None)
                 one.recorded.set_result(None)
 
-    def _put_traces(self, batch: Sequence[_Waiting]) -> Sequence[Event]:
+    def _put_traces(self, batch: Sequence[_QueuedCall]) -> Sequence[Event]:
         traces: list[bytes] = []
         events: list[Event] = []
         for one in batch:
             call = one.call
             if isinstance(call, BegunCall):
                 self._begun[call.key] = self._add(traces, self._encoded(call.key.action, call.request))
-                events.append(_begun_event(call, self._begun[call.key]))
+                events.append(_call_started_event(call, self._begun[call.key]))
                 continue
             asked = self._begun.get(call.key)
             if asked is None:
                 asked = self._add(traces, self._encoded(call.key.action, call.request))
             reply = call.reply
             data = encode_wire_reply(reply) if isinstance(reply, WireReply) else encode_reply(reply)
-            events.append(_called_event(call, asked, self._add(traces, data)))
-            events += [_settled_event(call.key.action, cut) for cut in one.settles]
+            events.append(_model_called_event(call, asked, self._add(traces, data)))
+            events += [_call_booked_event(call.key.action, cut) for cut in one.settles]
         self._run.traces.put_all(traces)
         return events
 
@@ -217,22 +217,24 @@ class RunJournal:
             data = encode_wire_request(request, wire_base)
             self._last[action] = WireBase(name_of(data), request, base.links + 1 if wire_base and base else 0)
         else:
-            own_base = base if isinstance(base, Base) else None
+            own_base = base if isinstance(base, RequestBase) else None
             data = encode_request(request, own_base)
-            self._last[action] = Base(name_of(data), request, base.links + 1 if own_base and base else 0)
+            self._last[action] = RequestBase(
+                name_of(data), request, base.links + 1 if own_base and base else 0
+            )
         if len(self._last) > _CONVERSATIONS:
             self._last.popitem(last=False)
         return data
 
 
-def _begun_event(call: BegunCall, asked: Digest) -> CallStarted:
+def _call_started_event(call: BegunCall, asked: Digest) -> CallStarted:
     return CallStarted(call.key.action, call.key.number, call.model, call.role, asked, call.most)
 
 
-def _called_event(call: PaidCall, asked: Digest, answered: Digest) -> ModelCalled:
+def _model_called_event(call: PaidCall, asked: Digest, answered: Digest) -> ModelCalled:
     key, usage = call.key, call.reply.usage
     return ModelCalled(key.action, key.number, call.model, call.role, asked, answered, usage, call.seconds)
 
 
-def _settled_event(action: ActionId, cut: CutCall) -> CallBooked:
+def _call_booked_event(action: ActionId, cut: CutCall) -> CallBooked:
     return CallBooked(action, cut.number, cut.model, cut.role, cut.booked)

@@ -14,9 +14,9 @@ from typing import Any
 
 from dgm.domain import ActionId, Usage
 from dgm.errors import Infrastructure
-from dgm.gateway.calls import Call, united
+from dgm.gateway.calls import ProviderCall, total_span_s
 from dgm.gateway.ledger import WorstCase
-from dgm.gateway.memory import Memory
+from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.sizes import AnyRequest, MeasuredRequest
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
@@ -95,7 +95,7 @@ class Lease:
         self.last_words = ""
         self.failure: Infrastructure | None = None
         self.turns = asyncio.Semaphore(limits.concurrent)
-        self.memory = Memory(paid)
+        self.memory = LeaseMemory(paid)
         self.heard: set[int] = set()
         self.measured: MeasuredRequest | None = None
         self._last: tuple[AnyRequest, Reply | WireReply] | None = None
@@ -103,10 +103,10 @@ class Lease:
         self.open = 0
         self.cut = False
         self._admitted = 0
-        self._heard_since: list[tuple[Call, float]] = []
+        self._heard_since: list[tuple[ProviderCall, float]] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         self._paying: set[asyncio.Task[Any]] = set()
-        self._calls: dict[asyncio.Task[Any] | None, Call] = {}
+        self._calls: dict[asyncio.Task[Any] | None, ProviderCall] = {}
 
     @property
     def protocol(self) -> WireProtocol | None:
@@ -132,9 +132,9 @@ class Lease:
     def lost_s(self) -> float:
         """Seconds in which the agent waited for its turn, a pause of its provider or a failed try."""
         now = time.monotonic()
-        return united([call.lost(since, now) for call, since in self._heard_since])
+        return total_span_s([call.lost(since, now) for call, since in self._heard_since])
 
-    def hears(self, call: Call) -> None:
+    def note_listener(self, call: ProviderCall) -> None:
         """Note that the agent waits for a call from now on."""
         self._heard_since.append((call, time.monotonic()))
 
@@ -160,7 +160,7 @@ class Lease:
             BadRequest: the action's calls or tokens are used up.
         """
         if self._admitted >= self.limits.calls:
-            raise _spent(f"this job's limit of {self.limits.calls} model calls is reached")
+            raise _limit_reached(f"this job's limit of {self.limits.calls} model calls is reached")
         self.check_tokens()
         self._admitted += 1
         return self._admitted
@@ -183,7 +183,7 @@ class Lease:
             BadRequest: the action's tokens are used up.
         """
         if self.usage.tokens >= self.limits.tokens:
-            raise _spent(f"this job's limit of {self.limits.tokens} tokens is reached")
+            raise _limit_reached(f"this job's limit of {self.limits.tokens} tokens is reached")
 
     @contextmanager
     def hold(self, most: WorstCase) -> Iterator[None]:
@@ -194,7 +194,7 @@ class Lease:
         """
         limit = self.limits.usd
         if limit is not None and self.usage.usd + self._held_usd + most.usd > limit:
-            raise _spent(
+            raise _limit_reached(
                 f"this job has spent {self.usage.usd:.4f} of {limit:.2f} USD and the call may cost {most.usd:.4f}"
             )
         self._held_usd += most.usd
@@ -204,7 +204,7 @@ class Lease:
             self._held_usd -= most.usd
 
     @contextmanager
-    def tied(self, call: Call) -> Iterator[None]:
+    def tie_task(self, call: ProviderCall) -> Iterator[None]:
         """Tie the current task to a call: it is not cancelled with the lease while the call may be billed."""
         task = asyncio.current_task()
         if task in self._tasks:
@@ -251,7 +251,7 @@ class Lease:
         """Record a failure, unless an earlier one is recorded."""
         self.failure = self.failure or failure
 
-    async def outlive(self, limit_s: float) -> None:
+    async def wait_for_calls(self, limit_s: float) -> None:
         """Wait for the calls in flight of a finished agent, to tell a slow agent from a failed model.
 
         Only the end of a call shows how long the agent waited for it. A call that takes longer than the limit goes on,
@@ -288,5 +288,5 @@ class Lease:
         return self._paying | {task for task, call in self._calls.items() if task and call.paying}
 
 
-def _spent(message: str) -> BadRequest:
+def _limit_reached(message: str) -> BadRequest:
     return BadRequest(message, SPENT, 403)

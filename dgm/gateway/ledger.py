@@ -116,11 +116,11 @@ class Ledger:
             while True:
                 # Create a new event each time round, so that a release between check and wait is never missed.
                 self._released = asyncio.Event()
-                lacking = self._lacking(most)
+                lacking = self._reason_unaffordable(most)
                 if not lacking:
                     break
                 if not self._held_usd and not self._held_tokens:
-                    allowed = self._shortened(model, request, before, lacking)
+                    allowed = self._shorten_output(model, request, before, lacking)
                     most = self.most(model, allowed, before)
                     break
                 await self._released.wait()
@@ -136,12 +136,12 @@ class Ledger:
                 self._held_usd = 0.0
             self._released.set()
 
-    def exhaust(self, why: str) -> BudgetExhausted:
+    def mark_exhausted(self, why: str) -> BudgetExhausted:
         """Note that nothing more can be afforded, and return the error that says so."""
         self.exhausted = self.exhausted or why
         return BudgetExhausted(why)
 
-    def _shortened(
+    def _shorten_output(
         self, model: str, request: AnyRequest, before: MeasuredRequest | None, lacking: str
     ) -> AnyRequest:
         """Return the request with as much output as can be afforded with nothing else in flight."""
@@ -150,7 +150,7 @@ class Ledger:
         while low <= high:
             middle = (low + high) // 2
             shorter = with_output_limit(request, middle)
-            if self._lacking(self.most(model, shorter, before)):
+            if self._reason_unaffordable(self.most(model, shorter, before)):
                 high = middle - 1
             else:
                 fitting, low = shorter, middle + 1
@@ -161,7 +161,7 @@ class Ledger:
                     "action_limit_exceeded",
                     403,
                 )
-            raise self.exhaust(lacking)
+            raise self.mark_exhausted(lacking)
         return fitting
 
     def _is_outsized(self, model: str, request: AnyRequest, before: MeasuredRequest | None) -> bool:
@@ -170,9 +170,9 @@ class Ledger:
             return False
         price = self._prices[model]
         tokens = ORDINARY_INPUT + LEAST_OUTPUT
-        return not self._lacking(WorstCase(tokens, price.most(ORDINARY_INPUT, LEAST_OUTPUT)))
+        return not self._reason_unaffordable(WorstCase(tokens, price.most(ORDINARY_INPUT, LEAST_OUTPUT)))
 
-    def _lacking(self, most: WorstCase) -> str:
+    def _reason_unaffordable(self, most: WorstCase) -> str:
         """Return the reason why the call cannot be afforded now; empty if it can."""
         budget, spent = self._budget(), self._spent()
         if budget.usd is not None and spent.usd + self._held_usd + most.usd > budget.usd:

@@ -18,7 +18,7 @@ OLD_S = 3600.0
 _NAME = re.compile(r"(dgm-gateway-(?:[0-9a-f]{16}-)?[a-z0-9_]{8})(?:-evidence-[a-z0-9_]{8})?")
 
 
-def dead_gateways(folder: Path | None = None, now: float | None = None) -> Iterator[Leftover]:
+def find_dead_gateways(folder: Path | None = None, now: float | None = None) -> Iterator[Leftover]:
     """Find this user's folders of gateways that no longer serve anybody.
 
     Args:
@@ -45,7 +45,7 @@ def _is_dead(path: Path, gateway: Path, now: float) -> bool:
     try:
         sockets = [each for each in gateway.iterdir() if stat.S_ISSOCK(each.lstat().st_mode)]
         if sockets:
-            return not any(map(_listens, sockets))
+            return not any(map(_is_listening, sockets))
         return now - path.lstat().st_mtime > OLD_S
     except FileNotFoundError:
         return path.exists() and now - path.lstat().st_mtime > OLD_S
@@ -53,7 +53,7 @@ def _is_dead(path: Path, gateway: Path, now: float) -> bool:
         return False
 
 
-def _listens(path: Path) -> bool:
+def _is_listening(path: Path) -> bool:
     # Connect by way of the folder's descriptor: the path of a socket must be shorter than 108 bytes.
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -23,7 +23,7 @@ MASKS = (
 )
 
 
-def masked(text: str) -> str:
+def mask_volatile(text: str) -> str:
     """Return the text without timings, clock times, addresses, temporary paths, process ids and local ports."""
     for pattern, mask in MASKS:
         text = pattern.sub(mask, text)
@@ -49,41 +49,47 @@ def first_difference(a: Request | WireRequest, b: Request | WireRequest) -> str 
     if isinstance(a, WireRequest) and isinstance(b, WireRequest):
         if a.protocol is not b.protocol:
             return f"protocol: {a.protocol} against {b.protocol}"
-        return None if a.body == b.body else _difference(list(_flat("", a.body)), list(_flat("", b.body)))
-    return _difference(list(_facts(_neutral(a))), list(_facts(_neutral(b))))
+        return (
+            None
+            if a.body == b.body
+            else _first_fact_difference(list(_flatten("", a.body)), list(_flatten("", b.body)))
+        )
+    return _first_fact_difference(
+        list(_request_facts(_own_request(a))), list(_request_facts(_own_request(b)))
+    )
 
 
-def _neutral(request: Request | WireRequest) -> Request:
+def _own_request(request: Request | WireRequest) -> Request:
     return request if isinstance(request, Request) else WIRES[request.protocol].read_request(request.body)
 
 
-def _flat(place: str, value: object) -> Iterator[tuple[str, str]]:
+def _flatten(place: str, value: object) -> Iterator[tuple[str, str]]:
     match value:
         case dict():
             for key in sorted(value):
                 # A null value equals a missing key.
                 if key not in SET_HERE and value[key] is not None:
-                    yield from _flat(f"{place}.{key}" if place else key, value[key])
+                    yield from _flatten(f"{place}.{key}" if place else key, value[key])
         case list():
             for at, one in enumerate(value):
-                yield from _flat(f"{place}[{at}]", one)
+                yield from _flatten(f"{place}[{at}]", one)
         case _:
             yield place, value if isinstance(value, str) else json.dumps(value)
 
 
-def _difference(ours: Sequence[tuple[str, str]], theirs: Sequence[tuple[str, str]]) -> str | None:
+def _first_fact_difference(ours: Sequence[tuple[str, str]], theirs: Sequence[tuple[str, str]]) -> str | None:
     for (place, one), (other_place, other) in zip(ours, theirs, strict=False):
         if place != other_place:
             return f"{place} against {other_place}"
-        if one != other and masked(one) != masked(other):
-            return f"{place}: {_window(masked(one), masked(other))}"
+        if one != other and mask_volatile(one) != mask_volatile(other):
+            return f"{place}: {_quote_difference(mask_volatile(one), mask_volatile(other))}"
     if len(ours) != len(theirs):
         place, _ = max(ours, theirs, key=len)[min(len(ours), len(theirs))]
         return f"{place}: only in the {'first' if len(ours) > len(theirs) else 'second'}"
     return None
 
 
-def _facts(request: Request) -> Iterator[tuple[str, str]]:
+def _request_facts(request: Request) -> Iterator[tuple[str, str]]:
     yield "temperature", str(request.temperature)
     yield "top_p", str(request.top_p)
     yield "stop", str(request.stop)
@@ -103,7 +109,7 @@ def _message_facts(place: str, message: Message) -> Iterator[tuple[str, str]]:
         yield f"{place}.calls[{index}]", f"{call.name} {call.arguments}"
 
 
-def _window(one: str, other: str) -> str:
+def _quote_difference(one: str, other: str) -> str:
     start = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     start = min(len(one), len(other)) if start is None else start
     near = max(0, start - 10)

@@ -25,7 +25,7 @@ KEPT = 64
 """Raw answers of one job that a later call may continue."""
 
 
-class Memory:
+class LeaseMemory:
     """The memory of one lease; it ends with the lease.
 
     Attributes:
@@ -91,7 +91,7 @@ class Memory:
 
     # Vendors' native forms, for translations between protocols
 
-    def with_natives(self, request: Request) -> Request:
+    def add_native_forms(self, request: Request) -> Request:
         """Return the request with the vendor's native form of each turn that the model wrote in this job.
 
         Agents leave out fields that their protocol does not know (reasoning, signatures); vendors want them back
@@ -99,10 +99,12 @@ class Memory:
         """
         if not self._natives:
             return request
-        return replace(request, messages=tuple(self._with_native(message) for message in request.messages))
+        return replace(
+            request, messages=tuple(self._add_native_form(message) for message in request.messages)
+        )
 
-    def _with_native(self, message: Message) -> Message:
-        native = self._natives.get(_mark(message)) if message.role is Role.ASSISTANT else None
+    def _add_native_form(self, message: Message) -> Message:
+        native = self._natives.get(_turn_key(message)) if message.role is Role.ASSISTANT else None
         return replace(message, native=native) if native else message
 
     # Answers to continue
@@ -111,7 +113,7 @@ class Memory:
         """Keep a reply's native form and, if a call may continue it, the conversation that this id stands for."""
         said = Message(Role.ASSISTANT, reply.text, reply.calls, native=reply.native)
         if reply.native:
-            self._natives[_mark(said)] = reply.native
+            self._natives[_turn_key(said)] = reply.native
         if goes_on:
             self._answers[answer_id] = (*before, said)
 
@@ -122,7 +124,7 @@ class Memory:
             BadRequest: this job has had no such answer.
         """
         if answer_id not in self._answers:
-            raise _no_answer(answer_id)
+            raise _unknown_answer(answer_id)
         return self._answers[answer_id]
 
     def remember_raw(self, request: WireRequest, reply: WireReply) -> None:
@@ -142,25 +144,25 @@ class Memory:
         for request, reply in reversed(self._raw):
             whole = whole_of(reply, request.body)
             if whole.get("id") == answer_id:
-                earlier = [*_items(request.body.get("input")), *_items(whole.get("output"))]
-                return {**rest, "input": [*earlier, *_items(body.get("input"))]}
-        raise _no_answer(str(answer_id))
+                earlier = [*_items_of(request.body.get("input")), *_items_of(whole.get("output"))]
+                return {**rest, "input": [*earlier, *_items_of(body.get("input"))]}
+        raise _unknown_answer(str(answer_id))
 
 
-def _items(value: object) -> list[Any]:
+def _items_of(value: object) -> list[Any]:
     """Return the items of an input or an output; a text becomes a user message."""
     if isinstance(value, str):
         return [{"role": "user", "content": value}]
     return list(value) if isinstance(value, list) else []
 
 
-def _no_answer(answer_id: str) -> BadRequest:
+def _unknown_answer(answer_id: str) -> BadRequest:
     return BadRequest(
         f"there is no earlier answer {answer_id[:80]!r} in this job", "previous_response_not_found"
     )
 
 
-def _mark(message: Message) -> str:
+def _turn_key(message: Message) -> str:
     """Return the mark that identifies an assistant's turn: its calls' ids, else its text."""
     if message.calls:
         return "calls " + " ".join(call.id for call in message.calls)

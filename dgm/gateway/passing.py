@@ -8,7 +8,7 @@ from typing import Any
 
 from dgm.gateway.allowed import chat, headers, messages, responses
 from dgm.gateway.lease import Lease
-from dgm.gateway.memory import Memory
+from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import JsonObject, WireProtocol, WireReply, WireRequest
@@ -25,11 +25,11 @@ def read_body(raw: bytes) -> JsonObject:
     Raises:
         BadRequest: it is no JSON object.
     """
-    return parsing.document(raw)
+    return parsing.parse_document(raw)
 
 
-def passed_request(
-    protocol: WireProtocol, raw: bytes, given: Mapping[str, str], memory: Memory
+def build_request(
+    protocol: WireProtocol, raw: bytes, given: Mapping[str, str], memory: LeaseMemory
 ) -> WireRequest:
     """Return a request in the form to send, except the model's name and the output limit.
 
@@ -47,7 +47,7 @@ def passed_request(
         body = memory.continued(body)
     rules = RULES[protocol]
     rules.check(body)
-    return WireRequest(protocol, rules.prepared(body), headers.passed(given, protocol))
+    return WireRequest(protocol, rules.prepared(body), headers.select_headers(given, protocol))
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def mark_untranslatable(
         if lease.protocol is None:
             raise
         # This raises for requests that are refused with every provider.
-        passed_request(protocol, raw, given, lease.memory)
+        build_request(protocol, raw, given, lease.memory)
         message = (
             f"{refusal} (the model is asked in another protocol, {lease.protocol}, which cannot carry it; "
             f"where its provider speaks {protocol} too, set api = '{protocol}' in its settings)"
@@ -74,7 +74,7 @@ def mark_untranslatable(
         raise BadRequest(message, refusal.code, refusal.status, own=False) from refusal
 
 
-def in_form(reply: WireReply, request: WireRequest) -> WireReply:
+def convert_reply(reply: WireReply, request: WireRequest) -> WireReply:
     """Return a reply streamed or whole, as the request asks; a recorded one may have the other form."""
     wanted = bool(request.body.get("stream"))
     if reply.stream == wanted or reply.error:
@@ -86,6 +86,6 @@ def in_form(reply: WireReply, request: WireRequest) -> WireReply:
     return replace(reply, content=events, stream=True)
 
 
-def estimated_input(body: Mapping[str, Any]) -> int:
+def estimate_input(body: Mapping[str, Any]) -> int:
     """Return the estimated input tokens of a request: a quarter of its characters."""
     return max(1, len(json.dumps(body, ensure_ascii=False)) // CHARACTERS_PER_TOKEN)

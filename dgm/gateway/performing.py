@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dgm.domain import ActionId, Usage
 from dgm.errors import BudgetExhausted, Infrastructure, PluginFault, ProviderRefuses, ProviderWaits
-from dgm.gateway.calls import Call, JobEnded
+from dgm.gateway.calls import JobEnded, ProviderCall
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger, WorstCase
 from dgm.gateway.masking import first_difference
@@ -30,7 +30,7 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
-from dgm.plugins import blame, check_answer
+from dgm.plugins import check_answer, find_faulty_plugin
 from dgm.protocols import Journal, Model, WireModel
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ DRY_RUN = "dry-run"
 AnyReply = Reply | WireReply
 
 
-class Caller:
+class ModelCaller:
     """The client that asks the models of a run for its leases.
 
     Attributes:
@@ -54,7 +54,7 @@ class Caller:
         self._journal = journal
         self._ledger = ledger
         self._numbers: dict[ActionId, int] = {}
-        self._under_way: dict[ActionId, list[Call]] = {}
+        self._under_way: dict[ActionId, list[ProviderCall]] = {}
         self._leases: dict[ActionId, list[Lease]] = {}
 
     @property
@@ -79,7 +79,7 @@ class Caller:
         if not others:
             del self._leases[lease.action]
 
-    def call(self, lease: Lease, request: WireRequest) -> Call:
+    def call(self, lease: Lease, request: WireRequest) -> ProviderCall:
         """Return the call that answers a raw request: one in flight without listeners, or a new one."""
         for call in self._under_way.get(lease.action, ()):
             free = call.listeners == 0 and call.key and call.key.number not in lease.heard
@@ -87,10 +87,10 @@ class Caller:
                 log.info("action %d: joins %s, which is under way", lease.action, call.key)
                 call.abandoned = False
                 return call
-        return Call(request, lambda begun: self._begin(lease, begun))
+        return ProviderCall(request, lambda begun: self._begin(lease, begun))
 
     async def answer(
-        self, lease: Lease, ordinal: int, request: AnyRequest, call: Call | None = None
+        self, lease: Lease, ordinal: int, request: AnyRequest, call: ProviderCall | None = None
     ) -> tuple[CallKey, AnyReply]:
         """Return the answer to one call and its key, accounted, when its turn has come.
 
@@ -123,7 +123,7 @@ class Caller:
         return key, reply
 
     async def _answered(
-        self, lease: Lease, ordinal: int, request: AnyRequest, call: Call | None, *, joined: bool
+        self, lease: Lease, ordinal: int, request: AnyRequest, call: ProviderCall | None, *, joined: bool
     ) -> tuple[CallKey, AnyReply]:
         try:
             if joined and call is not None and call.key is not None:
@@ -140,7 +140,7 @@ class Caller:
             failure.__cause__ = error
         except Exception as error:
             # A fault of a model or of the journal must never be scored as the agent's.
-            failure = _fault(error)
+            failure = _as_infrastructure(error)
             if not isinstance(failure.__cause__, PluginFault):
                 log.exception("action %d, call %d failed", lease.action, ordinal)
         failure = Infrastructure(f"action {lease.action}, call {ordinal}: {failure}")
@@ -148,11 +148,11 @@ class Caller:
         raise failure
 
     async def _paid(
-        self, lease: Lease, ordinal: int, request: AnyRequest, call: Call | None
+        self, lease: Lease, ordinal: int, request: AnyRequest, call: ProviderCall | None
     ) -> tuple[CallKey, AnyReply]:
         if lease.role == DRY_RUN:
             assert isinstance(request, Request)
-            return CallKey(lease.action, ordinal), await _own_form(lease).reply(request)
+            return CallKey(lease.action, ordinal), await _own_form_model(lease).reply(request)
         recorded = lease.memory.take(request, ordinal)
         if recorded is not None:
             return CallKey(lease.action, recorded.number), recorded.reply
@@ -166,10 +166,10 @@ class Caller:
                 cut = allowed is not request
                 if isinstance(allowed, WireRequest) and call is not None and lease.wire_model is not None:
                     call.request, call.quiet = allowed, cut
-                    return await self._buy_raw(lease, call, most, cut=cut)
-                return await self._buy(lease, allowed, difference, cut=cut)
+                    return await self._ask_provider(lease, call, most, cut=cut)
+                return await self._ask_model(lease, allowed, difference, cut=cut)
 
-    async def _buy(
+    async def _ask_model(
         self, lease: Lease, request: AnyRequest, difference: str | None, *, cut: bool
     ) -> tuple[CallKey, Reply]:
         """Ask a model in dgm's own form."""
@@ -177,7 +177,7 @@ class Caller:
         with lease.paying():
             began = time.monotonic()
             try:
-                said = await _own_form(lease).reply(asked)
+                said = await _own_form_model(lease).reply(asked)
                 check_answer(said, Reply, f"model '{lease.model.name}': reply")
             except RequestRefused as refusal:
                 # Kept as a reply: a retry of this action must receive the same.
@@ -196,15 +196,15 @@ class Caller:
         self._check_cut(reply, asked)
         return key, reply
 
-    async def _buy_raw(
-        self, lease: Lease, call: Call, most: WorstCase, *, cut: bool
+    async def _ask_provider(
+        self, lease: Lease, call: ProviderCall, most: WorstCase, *, cut: bool
     ) -> tuple[CallKey, WireReply]:
         """Ask a provider in its own protocol; others can join the call until it has ended."""
         key = call.key = self._next_key(lease)
         call.most = self._ledger.worst(lease.model.name, most)
         self._under_way.setdefault(lease.action, []).append(call)
         try:
-            reply = await self._bought(lease, call, most, cut=cut)
+            reply = await self._send_to_provider(lease, call, most, cut=cut)
         except BaseException as error:
             self._book(lease, key, call)
             call.end(error)
@@ -220,11 +220,13 @@ class Caller:
                 other.memory.add_late(Exchange(key.number, call.request, reply))
         return key, reply
 
-    async def _bought(self, lease: Lease, call: Call, most: WorstCase, *, cut: bool) -> WireReply:
+    async def _send_to_provider(
+        self, lease: Lease, call: ProviderCall, most: WorstCase, *, cut: bool
+    ) -> WireReply:
         assert lease.wire_model is not None
         assert call.key is not None
         name, began = lease.model.name, time.monotonic()
-        with lease.tied(call):
+        with lease.tie_task(call):
             try:
                 reply = await lease.wire_model.send(call.request, call)
             except RequestRefused as refusal:
@@ -232,7 +234,7 @@ class Caller:
                 self._went_well(lease)
                 if not refusal.kept:
                     raise
-                reply = _kept_refusal(call.request, refusal)
+                reply = _reply_of_refusal(call.request, refusal)
             except Infrastructure as error:
                 call.paying = False
                 self.trouble[name] = error
@@ -247,7 +249,7 @@ class Caller:
             await self._journal.record(paid, self._settled(lease, call, most, reply))
         return reply
 
-    async def _begin(self, lease: Lease, call: Call) -> None:
+    async def _begin(self, lease: Lease, call: ProviderCall) -> None:
         assert call.key is not None
         begun = BegunCall(call.key, lease.model.name, lease.role, call.request, call.most)
         try:
@@ -258,7 +260,7 @@ class Caller:
             raise
         call.begun = True
 
-    def _book(self, lease: Lease, key: CallKey, call: Call) -> None:
+    def _book(self, lease: Lease, key: CallKey, call: ProviderCall) -> None:
         """Count a call without a recorded answer: at the waste of its tries, or at its worst case if it is cut off.
 
         A call is cut off if it was at the provider, or answered by it, and no error of the model has ended it.
@@ -276,7 +278,7 @@ class Caller:
             # The call stays open in the log, and the next session counts it.
             log.warning("%s is not counted yet: %s", key, error)
 
-    def _settled(self, lease: Lease, call: Call, most: WorstCase, reply: WireReply) -> list[CutCall]:
+    def _settled(self, lease: Lease, call: ProviderCall, most: WorstCase, reply: WireReply) -> list[CutCall]:
         """Return the revised usage of cut-off calls with the same request.
 
         Their input is known now; their output may have reached the limit of the request. A refusal tells nothing.
@@ -287,7 +289,7 @@ class Caller:
         for cut in self._journal.cut_calls(lease.action):
             if isinstance(cut.request, WireRequest) and first_difference(cut.request, call.request) is None:
                 known = self._ledger.worst(lease.model.name, most, reply.usage.input_tokens)
-                settled.append(replace(cut, booked=_less(known, cut.booked)))
+                settled.append(replace(cut, booked=_subtract_usage(known, cut.booked)))
         return settled
 
     def _went_well(self, lease: Lease) -> None:
@@ -298,7 +300,7 @@ class Caller:
         self._numbers[lease.action] += 1
         return CallKey(lease.action, self._numbers[lease.action])
 
-    def _forget(self, call: Call) -> None:
+    def _forget(self, call: ProviderCall) -> None:
         assert call.key is not None
         others = self._under_way[call.key.action]
         others.remove(call)
@@ -307,18 +309,18 @@ class Caller:
 
     def _check_cut(self, reply: AnyReply, request: AnyRequest) -> None:
         if reply.error == CUT_SHORT:
-            raise self._ledger.exhaust(
+            raise self._ledger.mark_exhausted(
                 f"a reply of {output_limit(request)} tokens was all that the rest allows"
             )
 
 
-def _own_form(lease: Lease) -> Model:
+def _own_form_model(lease: Lease) -> Model:
     """Return the lease's model, which answers in dgm's own form."""
     assert not isinstance(lease.model, WireModel)
     return lease.model
 
 
-def _kept_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:
+def _reply_of_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:
     content = refusal.content or str(refusal).encode("utf-8", "replace")
     return WireReply(
         request.protocol,
@@ -341,7 +343,7 @@ def _check_refusal(reply: AnyReply) -> None:
     raise RequestRefused(reply.error, message, own=reply.own, status=reply.status, content=reply.content)
 
 
-def _less(new: Usage, old: Usage) -> Usage:
+def _subtract_usage(new: Usage, old: Usage) -> Usage:
     """Return the difference of two usages, as a correction of the old one."""
     return Usage(
         new.calls - old.calls,
@@ -354,11 +356,11 @@ def _less(new: Usage, old: Usage) -> Usage:
     )
 
 
-def _fault(error: Exception) -> Infrastructure:
+def _as_infrastructure(error: Exception) -> Infrastructure:
     """Return the failure as ``Infrastructure``; a plug-in's failure is named, and its cause is a ``PluginFault``."""
     if isinstance(error, PluginFault):
         fault = error
-    elif whose := blame(error):
+    elif whose := find_faulty_plugin(error):
         fault = PluginFault(f"{whose}: {type(error).__name__}: {error}")
     else:
         return Infrastructure(f"{type(error).__name__}: {error}")

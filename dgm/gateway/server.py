@@ -2,7 +2,7 @@
 
 Where agent and provider use the same protocol, request and reply pass through as JSON. Different protocols are
 translated through ``dgm.messages``. One action's limits belong to its ``Lease``, the run's to the ``Ledger``, buying
-and joining calls to the ``Caller``, the socket to ``sockets``.
+and joining calls to the ``ModelCaller``, the socket to ``sockets``.
 """
 
 import asyncio
@@ -14,12 +14,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
 from dgm.errors import Infrastructure
-from dgm.gateway.answering import Answering
+from dgm.gateway.answering import CompletionHandler
 from dgm.gateway.calls import JobEnded
-from dgm.gateway.http import JSON, body_of, no_key, refusal_of, spoken, token_of
+from dgm.gateway.http import (
+    JSON,
+    invalid_key_response,
+    read_request_body,
+    refusal_response,
+    token_of,
+    wire_of,
+)
 from dgm.gateway.lease import CallLimits, Lease
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.performing import DRY_RUN, Caller
+from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.sockets import SocketServer
 from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
 from dgm.gateway.translation.wire import BadRequest, Wire
@@ -84,11 +91,11 @@ class Gateway:
         self._rules = rules or LendingRules()
         self.folder = folder
         self.ledger = ledger
-        self.caller = Caller(journal, ledger)
+        self.caller = ModelCaller(journal, ledger)
         self._journal = journal
         self.models = models
         self.limits = limits or CallLimits()
-        self._answering = Answering(self.caller, ledger, self._rules.aliases)
+        self._answering = CompletionHandler(self.caller, ledger, self._rules.aliases)
         self._leases: dict[str, Lease] = {}
         self._ending: set[asyncio.Task[Any]] = set()
         self._server: SocketServer | None = None
@@ -217,8 +224,8 @@ class Gateway:
                 Route("/v1/messages/count_tokens", count, methods=["POST"]),
                 Route("/v1/dgm/clock", self._clock, methods=["GET"]),
                 Route("/v1/models", self._list_models, methods=["GET"]),
-                Route("/v1/models/{name:path}", self._one_model, methods=["GET"]),
-                Route("/{path:path}", self._nothing_here, methods=everything),
+                Route("/v1/models/{name:path}", self._describe_model, methods=["GET"]),
+                Route("/{path:path}", self._refuse_unknown_path, methods=everything),
             ]
         )
 
@@ -228,7 +235,7 @@ class Gateway:
         async def endpoint(http: "HttpRequest") -> "Response":
             lease = self._leases.get(token_of(http))
             if lease is None:
-                return no_key(wire)
+                return invalid_key_response(wire)
             try:
                 with lease.request():
                     return await answer(wire, lease, http)
@@ -237,16 +244,16 @@ class Gateway:
             except RequestRefused as refusal:
                 return self._refuse_as_told(wire, lease, refusal)
             except Infrastructure:
-                return refusal_of(wire, 503, "model_unavailable", "the model cannot be reached now")
+                return refusal_response(wire, 503, "model_unavailable", "the model cannot be reached now")
             except JobEnded:
                 ended = BadRequest("the job of this key has ended", "invalid_api_key", 401)
-                return refusal_of(wire, ended.status, ended.code, str(ended))
+                return refusal_response(wire, ended.status, ended.code, str(ended))
 
         return endpoint
 
     def _refuse(self, wire: Wire, lease: Lease, refusal: BadRequest) -> "Response":
         self._note(lease, refusal, own=refusal.own)
-        return refusal_of(wire, refusal.status, refusal.code, str(refusal))
+        return refusal_response(wire, refusal.status, refusal.code, str(refusal))
 
     def _refuse_as_told(self, wire: Wire, lease: Lease, refusal: RequestRefused) -> "Response":
         """Hand on a provider's refusal: unchanged where the agent speaks the provider's protocol."""
@@ -256,7 +263,7 @@ class Gateway:
         self._note(lease, told, own=refusal.own)
         if refusal.content and wire.protocol is lease.protocol:
             return Response(refusal.content, refusal.status, {"x-should-retry": "false"}, JSON)
-        return refusal_of(wire, 400, refusal.code, str(refusal))
+        return refusal_response(wire, 400, refusal.code, str(refusal))
 
     def _note(self, lease: Lease, refusal: BadRequest, *, own: bool = True) -> None:
         lease.refuse(refusal.code, str(refusal), own=own)
@@ -269,16 +276,16 @@ class Gateway:
         from starlette.responses import JSONResponse
 
         from dgm.gateway.allowed import messages
-        from dgm.gateway.passing import estimated_input, read_body
+        from dgm.gateway.passing import estimate_input, read_body
 
-        body = read_body(await body_of(http, lease.limits.body_bytes))
+        body = read_body(await read_request_body(http, lease.limits.body_bytes))
         messages.check_count(body)
         self._answering.check_model(str(body.get("model") or "default"), lease)
         counted = None
         if lease.wire_model and lease.protocol is wire.protocol:
             counted = await lease.wire_model.count_tokens(WireRequest(wire.protocol, body))
         if counted is None:
-            estimate = {"input_tokens": estimated_input(body)}
+            estimate = {"input_tokens": estimate_input(body)}
             return JSONResponse(estimate, headers={"x-dgm-estimated": "true"})
         return JSONResponse({"input_tokens": counted})
 
@@ -288,25 +295,25 @@ class Gateway:
 
         lease = self._leases.get(token_of(http))
         if lease is None:
-            return no_key(openai_chat.WIRE)
+            return invalid_key_response(openai_chat.WIRE)
         return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
 
     async def _list_models(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
-        wire = spoken(http)
+        wire = wire_of(http)
         lease = self._leases.get(token_of(http))
         if lease is None:
-            return no_key(wire)
+            return invalid_key_response(wire)
         return Response(wire.models(self._answering.names(lease)), media_type=JSON)
 
-    async def _one_model(self, http: "HttpRequest") -> "Response":
+    async def _describe_model(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
-        wire = spoken(http)
+        wire = wire_of(http)
         lease = self._leases.get(token_of(http))
         if lease is None:
-            return no_key(wire)
+            return invalid_key_response(wire)
         name = http.path_params["name"]
         try:
             self._answering.check_model(name, lease)
@@ -314,11 +321,11 @@ class Gateway:
             return self._refuse(wire, lease, refusal)
         return Response(wire.one_model(name), media_type=JSON)
 
-    async def _nothing_here(self, http: "HttpRequest") -> "Response":
-        wire = spoken(http)
+    async def _refuse_unknown_path(self, http: "HttpRequest") -> "Response":
+        wire = wire_of(http)
         lease = self._leases.get(token_of(http))
         if lease is None:
-            return no_key(wire)
+            return invalid_key_response(wire)
         offered = ", ".join(f"/v1{wire.path}" for wire in SPOKEN)
         place = f"{http.method} {http.url.path[:80]}"
         refusal = BadRequest(f"{place} is not offered here; there are {offered}", "unknown_endpoint", 404)

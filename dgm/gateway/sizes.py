@@ -57,26 +57,30 @@ def input_bound(request: AnyRequest, before: MeasuredRequest | None = None) -> i
     answered request already contains counts as the provider counted it.
     """
     if isinstance(request, WireRequest):
-        return _wire_bound(request, before)
+        return _wire_input_bound(request, before)
     messages = tuple(request.messages)
-    if before and isinstance(before.request, Request) and _continues(request, before.request):
+    if before and isinstance(before.request, Request) and _is_continuation(request, before.request):
         new = messages[len(before.request.messages) :]
         return before.input_tokens + CALL_TOKENS + sum(map(_message_bound, new))
     tools = sum(len(f"{tool.name}{tool.description}{tool.parameters}".encode()) for tool in request.tools)
     return CALL_TOKENS + tools + sum(map(_message_bound, messages))
 
 
-def _wire_bound(request: WireRequest, before: MeasuredRequest | None) -> int:
+def _wire_input_bound(request: WireRequest, before: MeasuredRequest | None) -> int:
     key = TURNS[request.protocol]
     turns = request.body.get(key)
     if before and isinstance(before.request, WireRequest) and isinstance(turns, list):
         known = before.request.body.get(key)
-        if isinstance(known, list) and turns[: len(known)] == known and _alike(request, before.request, key):
+        if (
+            isinstance(known, list)
+            and turns[: len(known)] == known
+            and _is_same_setup(request, before.request, key)
+        ):
             return before.input_tokens + CALL_TOKENS + _json_bound(turns[len(known) :])
     return CALL_TOKENS + _json_bound(request.body)
 
 
-def _alike(request: WireRequest, before: WireRequest, turns: str) -> bool:
+def _is_same_setup(request: WireRequest, before: WireRequest, turns: str) -> bool:
     """Return whether everything but the turns that carry input is the same."""
     return all(
         request.body.get(key) == before.body.get(key)
@@ -92,7 +96,7 @@ def _json_bound(value: Mapping[str, Any] | Sequence[Any]) -> int:
     return size - sum(media) + sum(min(MEDIA_TOKENS, length) for length in media)
 
 
-def _continues(request: Request, before: Request) -> bool:
+def _is_continuation(request: Request, before: Request) -> bool:
     known = len(before.messages)
     return tuple(request.tools) == tuple(before.tools) and tuple(request.messages[:known]) == tuple(
         before.messages

@@ -61,8 +61,8 @@ class SocketServer:
         self._path.unlink(missing_ok=True)
 
     async def _listen(self) -> None:
-        server = _server(self._app)
-        listener = _bound(self._path)
+        server = _make_server(self._app)
+        listener = _bind_socket(self._path)
         task = asyncio.create_task(server.serve(sockets=[listener]), name="gateway-http")
         self._servers.append((server, task))
         while not server.started:
@@ -101,7 +101,7 @@ def open_folder(folder: Path) -> None:
         folder.chmod(0o711)
 
 
-def _bound(path: Path) -> socket.socket:
+def _bind_socket(path: Path) -> socket.socket:
     """Return a socket bound by way of the folder's descriptor: a socket's path must be shorter than 108 bytes."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -124,7 +124,7 @@ def _is_socket(path: Path) -> bool:
         return False
 
 
-def _server(app: "Starlette") -> "uvicorn.Server":
+def _make_server(app: "Starlette") -> "uvicorn.Server":
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
 

@@ -29,11 +29,11 @@ _QUOTED = 4_000
 T = TypeVar("T")
 
 
-class Unreadable(ValueError):
+class MalformedAnswer(ValueError):
     """The error for an answer in the wrong form; the message is one line for the model."""
 
 
-class Asked(Protocol):
+class CanAsk(Protocol):
     """The interface for a single question to a model, such as a workbench."""
 
     async def ask(self, request: Request, role: str) -> Reply:
@@ -46,13 +46,15 @@ class Asked(Protocol):
         ...
 
 
-async def asked(bench: Asked, request: Request, read: Callable[[str], T], retries: int, role: str) -> T:
+async def ask_until_readable(
+    bench: CanAsk, request: Request, read: Callable[[str], T], retries: int, role: str
+) -> T:
     """Ask until ``read`` accepts the answer; each new question says what was wrong before.
 
     Args:
         bench: sends the question.
         request: the question; it offers no tools.
-        read: converts the reply's text to the result, or raises ``Unreadable``.
+        read: converts the reply's text to the result, or raises ``MalformedAnswer``.
         retries: further questions after the first, 0 or more.
         role: the role that is charged, as ``Workbench.ask`` knows it.
 
@@ -72,10 +74,10 @@ async def asked(bench: Asked, request: Request, read: Callable[[str], T], retrie
             raise AgentFault("answer", f"the model was refused the question: {reply.error}: {reply.text}")
         try:
             return read(reply.text)
-        except Unreadable as error:
-            fault = _fault(reply, error)
+        except MalformedAnswer as error:
+            fault = _describe_fault(reply, error)
         # Omit the reply's calls: a provider wants each one answered, and no such tool exists.
-        said = Message(Role.ASSISTANT, _quoted(reply.text) or "(nothing)")
+        said = Message(Role.ASSISTANT, _shorten(reply.text) or "(nothing)")
         complaint = f"That cannot be used: {fault}. Answer again, in full, in the form that was asked for."
         messages = (*messages, said, Message(Role.USER, complaint))
     raise AgentFault("answer", f"no usable answer in {retries + 1} tries: {fault}")
@@ -92,7 +94,7 @@ def read_object(text: str, keys: Sequence[str]) -> Mapping[str, object]:
             a surrogate pair, or a key twice; or the text is longer than ``MAX_CHARS``.
     """
     if len(text) > MAX_CHARS:
-        raise Unreadable(f"the answer has {len(text)} characters; {MAX_CHARS} are allowed")
+        raise MalformedAnswer(f"the answer has {len(text)} characters; {MAX_CHARS} are allowed")
     pieces = list(_pieces(text))
     complete = [
         one.value for one in pieces if one.value is not None and all(key in one.value for key in keys)
@@ -101,19 +103,19 @@ def read_object(text: str, keys: Sequence[str]) -> Mapping[str, object]:
         _check(complete[-1])
         return complete[-1]
     if not pieces:
-        raise Unreadable(
+        raise MalformedAnswer(
             "there is no JSON object in it, with its keys in double quotes"
             if text.strip()
             else "the answer is empty"
         )
     longest = max(pieces, key=lambda piece: piece.chars)
     if longest.value is None:
-        raise Unreadable(longest.fault)
+        raise MalformedAnswer(longest.fault)
     missing = ", ".join(repr(key) for key in keys if key not in longest.value)
-    raise Unreadable(f"the JSON object has no {missing}")
+    raise MalformedAnswer(f"the JSON object has no {missing}")
 
 
-def a_text(answer: Mapping[str, object], key: str) -> str:
+def read_text(answer: Mapping[str, object], key: str) -> str:
     """Return a string that is more than white space, stripped.
 
     Raises:
@@ -121,11 +123,11 @@ def a_text(answer: Mapping[str, object], key: str) -> str:
     """
     value = answer.get(key)
     if not isinstance(value, str) or not value.strip():
-        raise Unreadable(f"{key!r} must be a string that is not empty")
+        raise MalformedAnswer(f"{key!r} must be a string that is not empty")
     return value.strip()
 
 
-def a_flag(answer: Mapping[str, object], key: str) -> bool:
+def read_flag(answer: Mapping[str, object], key: str) -> bool:
     """Return a boolean.
 
     Raises:
@@ -133,11 +135,11 @@ def a_flag(answer: Mapping[str, object], key: str) -> bool:
     """
     value = answer.get(key)
     if not isinstance(value, bool):
-        raise Unreadable(f"{key!r} must be true or false")
+        raise MalformedAnswer(f"{key!r} must be true or false")
     return value
 
 
-def texts(answer: Mapping[str, object], key: str) -> dict[str, str]:
+def read_texts(answer: Mapping[str, object], key: str) -> dict[str, str]:
     """Return an object whose values are all strings, such as files by path; ``{}`` if the key is missing.
 
     Raises:
@@ -145,11 +147,11 @@ def texts(answer: Mapping[str, object], key: str) -> dict[str, str]:
     """
     value = answer.get(key, {})
     if not isinstance(value, dict):
-        raise Unreadable(f"{key!r} must be an object")
+        raise MalformedAnswer(f"{key!r} must be an object")
     return _strings(value, f"in {key!r}")
 
 
-def records(answer: Mapping[str, object], key: str, fields: Sequence[str]) -> list[dict[str, str]]:
+def read_records(answer: Mapping[str, object], key: str, fields: Sequence[str]) -> list[dict[str, str]]:
     """Return a list of objects that each have the named fields, all strings; ``[]`` if the key is missing.
 
     Raises:
@@ -157,15 +159,15 @@ def records(answer: Mapping[str, object], key: str, fields: Sequence[str]) -> li
     """
     value = answer.get(key, [])
     if not isinstance(value, list):
-        raise Unreadable(f"{key!r} must be a list")
+        raise MalformedAnswer(f"{key!r} must be a list")
     rows = []
     for n, row in enumerate(value, 1):
         place = f"in number {n} of {key!r}"
         if not isinstance(row, dict):
-            raise Unreadable(f"number {n} of {key!r} must be an object")
+            raise MalformedAnswer(f"number {n} of {key!r} must be an object")
         for field in fields:
             if field not in row:
-                raise Unreadable(f"{place}, {field!r} is missing")
+                raise MalformedAnswer(f"{place}, {field!r} is missing")
         rows.append(_strings({field: row[field] for field in fields}, place))
     return rows
 
@@ -174,7 +176,7 @@ def _strings(value: Mapping[str, object], place: str) -> dict[str, str]:
     strings = {}
     for key, text in value.items():
         if not isinstance(text, str):
-            raise Unreadable(f"{place}, {key[:100]!r} must be a string")
+            raise MalformedAnswer(f"{place}, {key[:100]!r} must be a string")
         strings[key] = text
     return strings
 
@@ -210,18 +212,18 @@ def _piece(text: str, at: int) -> _Piece:
         # For a string without an end, Python reports the position of its beginning.
         chars = rest if error.msg.startswith("Unterminated") else error.pos - at
         return _Piece(chars, None, f"the JSON is wrong: {error}")
-    except Unreadable as error:
+    except MalformedAnswer as error:
         return _Piece(rest, None, str(error))
     except RecursionError:
-        raise Unreadable(f"the JSON is nested deeper than {MAX_DEPTH}") from None
+        raise MalformedAnswer(f"the JSON is nested deeper than {MAX_DEPTH}") from None
     return _Piece(end - at, value)
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _reject_duplicate_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made: dict[str, object] = {}
     for key, value in pairs:
         if key in made:
-            raise Unreadable(f"the JSON has the key {key[:100]!r} twice in one object")
+            raise MalformedAnswer(f"the JSON has the key {key[:100]!r} twice in one object")
         made[key] = value
     return made
 
@@ -230,26 +232,26 @@ def _integer(digits: str) -> int:
     try:
         return int(digits)
     except ValueError:
-        raise Unreadable(f"the JSON holds a number of {len(digits)} digits") from None
+        raise MalformedAnswer(f"the JSON holds a number of {len(digits)} digits") from None
 
 
 def _number(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise Unreadable(f"the JSON holds {digits[:40]}, which is no finite number")
+        raise MalformedAnswer(f"the JSON holds {digits[:40]}, which is no finite number")
     return value
 
 
-def _no_number(word: str) -> NoReturn:
-    raise Unreadable(f"the JSON holds {word}, which JSON does not know")
+def _reject_constant(word: str) -> NoReturn:
+    raise MalformedAnswer(f"the JSON holds {word}, which JSON does not know")
 
 
 _DECODER = json.JSONDecoder(
     strict=False,
-    object_pairs_hook=_once,
+    object_pairs_hook=_reject_duplicate_keys,
     parse_int=_integer,
     parse_float=_number,
-    parse_constant=_no_number,
+    parse_constant=_reject_constant,
 )
 
 
@@ -261,7 +263,7 @@ def _check(answer: Mapping[str, object]) -> None:
             _check_text(value)
         elif isinstance(value, dict | list):
             if depth > MAX_DEPTH:
-                raise Unreadable(f"the JSON is nested deeper than {MAX_DEPTH}")
+                raise MalformedAnswer(f"the JSON is nested deeper than {MAX_DEPTH}")
             inside = [*value, *value.values()] if isinstance(value, dict) else value
             waiting += [(item, depth + 1) for item in inside]
 
@@ -270,10 +272,12 @@ def _check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise Unreadable(f"a string holds half a surrogate pair (\\u{ord(text[error.start]):04x})") from error
+        raise MalformedAnswer(
+            f"a string holds half a surrogate pair (\\u{ord(text[error.start]):04x})"
+        ) from error
 
 
-def _fault(reply: Reply, error: Unreadable) -> str:
+def _describe_fault(reply: Reply, error: MalformedAnswer) -> str:
     """Return the message to the model: the probable cause, if it is visible, and then the fault."""
     if reply.calls:
         return f"there is no tool {reply.calls[0].name[:100]!r}, answer in text ({error})"
@@ -284,6 +288,6 @@ def _fault(reply: Reply, error: Unreadable) -> str:
     return str(error)
 
 
-def _quoted(text: str) -> str:
+def _shorten(text: str) -> str:
     plain = text.encode(errors="replace").decode()
     return plain if len(plain) <= _QUOTED else plain[:_QUOTED] + "\n[...]"

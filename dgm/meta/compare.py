@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dgm.domain import TaskId, Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
-from dgm.meta.answers import asked
-from dgm.meta.evidence import budgeted
+from dgm.meta.answers import ask_until_readable
+from dgm.meta.context import OperatorContext
+from dgm.meta.evidence import fit_to_budget
 from dgm.meta.implementing import Part, case_parts, implement, read_issue, source_part
-from dgm.meta.making import Making
 from dgm.protocols import Brief, Case, Member, Needs, Proposal, Workbench
 
 ROLE = "diagnose"
@@ -27,7 +27,7 @@ class Compare:
     name = "compare"
     needs = Needs(failures=1, relatives=RELATIVES)
 
-    def __init__(self, making: Making) -> None:
+    def __init__(self, making: OperatorContext) -> None:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
@@ -38,14 +38,14 @@ class Compare:
                 ``bench.work`` raises.
             Infrastructure: the sandbox or a model failed.
         """
-        compared = _Compared(brief)
+        compared = _Comparison(brief)
         if compared.failure is None:
             raise AgentFault("evidence", "the parent has failed at nothing that could be compared")
         agent, prompts = brief.parents[0].agent.id, self.making.prompts
         values = {
             **brief.facts,
             "agent": agent,
-            "parts": budgeted(compared.parts(), self.making.evidence.prompt_chars),
+            "parts": fit_to_budget(compared.parts(), self.making.evidence.prompt_chars),
         }
         said = prompts.fill("compare-question", values)
         question = Request((Message(Role.SYSTEM, prompts.fill("compare", {})), Message(Role.USER, said)))
@@ -53,11 +53,11 @@ class Compare:
             *(one.verdicts for one in compared.agents)
         )
         retries = self.making.settings.retries
-        issue = await asked(bench, question, lambda text: read_issue(text, tasks), retries, ROLE)
+        issue = await ask_until_readable(bench, question, lambda text: read_issue(text, tasks), retries, ROLE)
         return await implement(issue, brief, bench, self.making)
 
 
-class _Compared:
+class _Comparison:
     """A comparison of one agent with others."""
 
     def __init__(self, brief: Brief) -> None:
@@ -68,12 +68,12 @@ class _Compared:
         own = [case for case in brief.cases if case.evaluation.agent == self._me.agent.id]
         failed = [case for case in own if case.evaluation.verdict is Verdict.UNRESOLVED]
         solved = [case for case in own if case.evaluation.verdict is Verdict.RESOLVED]
-        taken = {case.evaluation.task for case in brief.cases if self._tells(case)}
+        taken = {case.evaluation.task for case in brief.cases if self._solves_failure(case)}
         by_others = [case for case in failed if case.evaluation.task in taken]
         self.failure = next(iter([*by_others, *failed]), None)
         self._success = next(iter(solved), None)
 
-    def _tells(self, case: Case) -> bool:
+    def _solves_failure(self, case: Case) -> bool:
         """Return whether the case shows another agent solving a task that this one has failed."""
         evaluation = case.evaluation
         mine = self._me.verdicts.get(evaluation.task)
@@ -87,16 +87,16 @@ class _Compared:
         """Return the parts to show: the result table, two cases of the agent, and others' solutions of its failures."""
         assert self.failure is not None
         parts: list[Part] = [
-            ("who solves what", self._table()),
+            ("who solves what", self._verdict_table()),
             *case_parts(self.failure, "failed: the agent's "),
         ]
         if self._success:
             parts += [part for part in case_parts(self._success, "solved: the agent's ") if part[1]]
-        for relative in self._telling():
-            parts += self._relative(relative)
+        for relative in self._find_solvers():
+            parts += self._relative_parts(relative)
         return [*parts, source_part(self._me.source)]
 
-    def _telling(self) -> list[Member]:
+    def _find_solvers(self) -> list[Member]:
         """Return other agents that solve this one's failures, the most such solutions first."""
         missed = [task for task, verdict in self._me.verdicts.items() if verdict is Verdict.UNRESOLVED]
 
@@ -108,14 +108,16 @@ class _Compared:
         )
         return found[:RELATIVES]
 
-    def _relative(self, one: Member) -> list[Part]:
+    def _relative_parts(self, one: Member) -> list[Part]:
         number, failure = one.agent.id, self.failure
         assert failure is not None
         said = f"{one.agent.rationale or 'not said'}\n".encode()
         parts: list[Part] = [(f"agent {number}: what was changed and why", said)]
         if one.change:
             parts.append((f"agent {number}: the change", one.change))
-        telling = [case for case in self._cases if case.evaluation.agent == number and self._tells(case)]
+        telling = [
+            case for case in self._cases if case.evaluation.agent == number and self._solves_failure(case)
+        ]
         telling.sort(key=lambda case: case.evaluation.task != failure.evaluation.task)
         for case in telling[:1]:
             task = case.evaluation.task
@@ -123,7 +125,7 @@ class _Compared:
             parts.append((f"agent {number}: its patch for {task}", case.traces["patch"]))
         return parts
 
-    def _table(self) -> bytes:
+    def _verdict_table(self) -> bytes:
         tasks: set[TaskId] = set().union(*(one.verdicts for one in self.agents))
 
         def key(task: TaskId) -> tuple[bool, bool, TaskId]:

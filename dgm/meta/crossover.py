@@ -8,12 +8,12 @@ model recombines programs: arXiv:2302.12170.
 import asyncio
 from collections.abc import Sequence
 
-from dgm.archive.merging import Clash, Conflict, Merged, three_way, unsettled
+from dgm.archive.merging import Conflict, ConflictKind, MergeResult, find_unsettled, merge_snapshots
 from dgm.archive.repository import patch
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault
+from dgm.meta.context import OperatorContext
 from dgm.meta.contract import read_contract
-from dgm.meta.making import Making
 from dgm.meta.self_edit import WORKDIR, rationale
 from dgm.protocols import Brief, Completed, Job, JobKind, Needs, Proposal, Workbench
 
@@ -22,11 +22,11 @@ FOLDER = "merged"
 _SHOWN = 2_000
 """Characters of a check's output that are shown."""
 _MEANS = {
-    Clash.LINES: "both changed the same lines",
-    Clash.BINARY: "both changed it and it is no text; the first one's stands",
-    Clash.REMOVED: "one removed what the other changed; the first one's way was taken",
-    Clash.KIND: "both changed what kind of file it is; the first one's stands",
-    Clash.FOLDER: "a file of one stands where the other has a folder; the first one's stands",
+    ConflictKind.LINES: "both changed the same lines",
+    ConflictKind.BINARY: "both changed it and it is no text; the first one's stands",
+    ConflictKind.REMOVED: "one removed what the other changed; the first one's way was taken",
+    ConflictKind.KIND: "both changed what kind of file it is; the first one's stands",
+    ConflictKind.FOLDER: "a file of one stands where the other has a folder; the first one's stands",
 }
 
 
@@ -36,7 +36,7 @@ class Crossover:
     name = "crossover"
     needs = Needs(parents=2)
 
-    def __init__(self, making: Making) -> None:
+    def __init__(self, making: OperatorContext) -> None:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
@@ -49,18 +49,18 @@ class Crossover:
         if len(brief.parents) != 2 or brief.ancestor is None:
             raise AgentFault("parents", f"a crossover has two parents; there are {len(brief.parents)}")
         first, second = (parent.source for parent in brief.parents)
-        merged = await asyncio.to_thread(three_way, brief.ancestor, first, second)
+        merged = await asyncio.to_thread(merge_snapshots, brief.ancestor, first, second)
         if merged.conflicts:
-            return await self._settled(brief, bench, merged, _open(merged.conflicts))
+            return await self._settled(brief, bench, merged, _list_conflicts(merged.conflicts))
         if merged.files in (first, second):
             # One parent is the other's ancestor, or both made the same changes: vetting reports it.
             return Proposal(merged.files, "nothing to merge")
         done = await bench.check(merged.files)
         if done.exit_code or done.timed_out:
-            return await self._settled(brief, bench, merged, _broken(done))
-        return Proposal(merged.files, _whole(brief), b"merged without a conflict\n" + done.output)
+            return await self._settled(brief, bench, merged, _describe_failure(done))
+        return Proposal(merged.files, _merge_rationale(brief), b"merged without a conflict\n" + done.output)
 
-    async def _settled(self, brief: Brief, bench: Workbench, merged: Merged, left: str) -> Proposal:
+    async def _settled(self, brief: Brief, bench: Workbench, merged: MergeResult, left: str) -> Proposal:
         work = await bench.work(
             Job(
                 kind=JobKind.IMPROVE,
@@ -70,10 +70,10 @@ class Crossover:
                 image=self.making.image,
                 workdir=WORKDIR,
                 time_limit_s=self.making.time_limit_s,
-                evidence={**brief.evidence, **await asyncio.to_thread(_changes, brief)},
+                evidence={**brief.evidence, **await asyncio.to_thread(_parent_diffs, brief)},
             )
         )
-        still = unsettled(merged.conflicts, work.workspace)
+        still = find_unsettled(merged.conflicts, work.workspace)
         if still:
             raise AgentFault("conflict", f"places in conflict were left: {', '.join(still[:5])}")
         return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
@@ -91,26 +91,26 @@ class Crossover:
         return self.making.prompts.fill("crossover", values)
 
 
-def _open(conflicts: Sequence[Conflict]) -> str:
-    return "These places are open:\n" + "\n".join(_line(conflict) for conflict in conflicts)
+def _list_conflicts(conflicts: Sequence[Conflict]) -> str:
+    return "These places are open:\n" + "\n".join(_describe_conflict(conflict) for conflict in conflicts)
 
 
-def _line(conflict: Conflict) -> str:
+def _describe_conflict(conflict: Conflict) -> str:
     line = f"- `{conflict.path}`: {_MEANS[conflict.clash]}"
-    if conflict.clash is not Clash.LINES:
+    if conflict.clash is not ConflictKind.LINES:
         return line
     begins, _, _, ends = (marker.decode() for marker in conflict.markers)
     places = "1 place" if conflict.places == 1 else f"{conflict.places} places"
     return f"{line}, in {places} between lines `{begins}` and `{ends}`; none of these lines may be left"
 
 
-def _broken(done: Completed) -> str:
+def _describe_failure(done: Completed) -> str:
     said = done.output.decode("utf-8", "replace").strip()[-_SHOWN:]
     how = "does not end in time" if done.timed_out else f"exits {done.exit_code}"
     return f"No lines are in conflict, but the merged agent's check {how}:\n\n" + (said or "(no output)")
 
 
-def _changes(brief: Brief) -> Snapshot:
+def _parent_diffs(brief: Brief) -> Snapshot:
     assert brief.ancestor is not None
     sides = zip(("first", "second"), brief.parents, strict=True)
     return {
@@ -119,7 +119,7 @@ def _changes(brief: Brief) -> Snapshot:
     }
 
 
-def _whole(brief: Brief) -> str:
+def _merge_rationale(brief: Brief) -> str:
     """Return the rationale of a merge without a model."""
     halves = [
         f"agent {parent.agent.id} ({parent.agent.rationale[:80]})"

@@ -6,11 +6,11 @@ Source: arXiv:2505.22954 (the Darwin Gödel Machine), section 3 and its program,
 from dgm.domain import Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
-from dgm.meta.answers import asked
+from dgm.meta.answers import ask_until_readable
+from dgm.meta.context import OperatorContext
 from dgm.meta.entries import ENTRIES, STOCHASTIC, UNRESOLVED
-from dgm.meta.evidence import budgeted
+from dgm.meta.evidence import fit_to_budget
 from dgm.meta.implementing import Part, case_parts, implement, read_issue, source_part
-from dgm.meta.making import Making
 from dgm.protocols import Brief, Case, Needs, Proposal, Workbench
 
 ROLE = "diagnose"
@@ -22,7 +22,7 @@ class Diagnose:
     name = "diagnose"
     needs = Needs(failures=1, aims=ENTRIES)
 
-    def __init__(self, making: Making) -> None:
+    def __init__(self, making: OperatorContext) -> None:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
@@ -40,7 +40,7 @@ class Diagnose:
         tasks = {case.evaluation.task for case in brief.cases}
         retries = self.making.settings.retries
         question = self._question(brief, own, failed)
-        issue = await asked(bench, question, lambda text: read_issue(text, tasks), retries, ROLE)
+        issue = await ask_until_readable(bench, question, lambda text: read_issue(text, tasks), retries, ROLE)
         return await implement(issue, brief, bench, self.making)
 
     def _question(self, brief: Brief, own: list[Case], failed: list[Case]) -> Request:
@@ -55,7 +55,7 @@ class Diagnose:
         values = {
             **brief.facts,
             "entry": prompts.fill(f"diagnose-{entry}", brief.facts).strip(),
-            "parts": budgeted(parts, self.making.evidence.prompt_chars),
+            "parts": fit_to_budget(parts, self.making.evidence.prompt_chars),
         }
         said = prompts.fill("diagnose-question", values)
         return Request((Message(Role.SYSTEM, prompts.fill("diagnose", {})), Message(Role.USER, said)))

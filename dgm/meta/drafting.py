@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dgm.archive.objects import storable
-from dgm.archive.snapshots import LINK, checked_name
+from dgm.archive.snapshots import LINK, check_name
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
-from dgm.meta.answers import Unreadable, a_text, read_object, records, texts
+from dgm.meta.answers import MalformedAnswer, read_object, read_records, read_text, read_texts
 from dgm.meta.contract import Contract
 
 KEYS = ("thought", "rationale")
@@ -18,7 +18,7 @@ KEYS = ("thought", "rationale")
 _QUOTED = 80
 
 
-class Unfit(ValueError):
+class InvalidAnswer(ValueError):
     """The error for an answer that cannot be applied; the message is one line for the model."""
 
 
@@ -48,19 +48,19 @@ def read_changes(text: str) -> Changes:
         Unreadable: it is not in the requested form.
     """
     answer = read_object(text, KEYS)
-    a_text(answer, "thought")
+    read_text(answer, "thought")
     removed = answer.get("removed", [])
     if not isinstance(removed, list) or not all(isinstance(path, str) for path in removed):
-        raise Unreadable("'removed' must be a list of paths")
+        raise MalformedAnswer("'removed' must be a list of paths")
     return Changes(
-        " ".join(a_text(answer, "rationale").split())[:200],
-        texts(answer, "files"),
-        records(answer, "edits", ("path", "old", "new")),
+        " ".join(read_text(answer, "rationale").split())[:200],
+        read_texts(answer, "files"),
+        read_records(answer, "edits", ("path", "old", "new")),
         removed,
     )
 
 
-def applied(source: Snapshot, changes: Changes, contract: Contract) -> Snapshot:
+def apply_changes(source: Snapshot, changes: Changes, contract: Contract) -> Snapshot:
     """Return the source after the changes: removals first, then files, then edits in their order.
 
     Raises:
@@ -69,33 +69,38 @@ def applied(source: Snapshot, changes: Changes, contract: Contract) -> Snapshot:
     """
     files = dict(source)
     for path in changes.removed:
-        _allowed(path, contract)
+        _check_path(path, contract)
         if files.pop(path, None) is None:
-            raise Unfit(f"there is no file {_short(path)} to remove")
+            raise InvalidAnswer(f"there is no file {_quote_short(path)} to remove")
     for path, text in changes.files.items():
-        _allowed(path, contract)
+        _check_path(path, contract)
         files[path] = Entry(text.encode(), _mode(files.get(path)))
     for number, edit in enumerate(changes.edits, 1):
-        _allowed(edit["path"], contract)
-        _edit(files, edit, f"number {number} of 'edits'")
-    clash = next((path for path in sorted(files) for folder in _folders(path) if folder in files), None)
+        _check_path(edit["path"], contract)
+        _apply_edit(files, edit, f"number {number} of 'edits'")
+    clash = next(
+        (path for path in sorted(files) for folder in _parent_folders(path) if folder in files), None
+    )
     if clash is not None:
-        raise Unfit(f"{_short(clash)} lies in a folder of which there is a file of the same name")
+        raise InvalidAnswer(
+            f"{_quote_short(clash)} lies in a folder of which there is a file of the same name"
+        )
     return files
 
 
-def _edit(files: dict[str, Entry], edit: Mapping[str, str], which: str) -> None:
+def _apply_edit(files: dict[str, Entry], edit: Mapping[str, str], which: str) -> None:
     path = edit["path"]
     if path not in files or files[path].mode == LINK:
-        raise Unfit(f"{which}: there is no file {_short(path)}")
+        raise InvalidAnswer(f"{which}: there is no file {_quote_short(path)}")
     try:
         text = files[path].data.decode()
     except UnicodeDecodeError as error:
-        raise Unfit(f"{which}: {_short(path)} is no text") from error
+        raise InvalidAnswer(f"{which}: {_quote_short(path)} is no text") from error
     times = text.count(edit["old"]) if edit["old"] else 0
     if times != 1:
-        raise Unfit(
-            f"{which}: its 'old' ({_short(edit['old'])}) occurs {times} times in {_short(path)}; it must occur once"
+        raise InvalidAnswer(
+            f"{which}: its 'old' ({_quote_short(edit['old'])}) occurs {times} times in {_quote_short(path)};"
+            " it must occur once"
         )
     files[path] = Entry(text.replace(edit["old"], edit["new"]).encode(), files[path].mode)
 
@@ -104,21 +109,23 @@ def _mode(before: Entry | None) -> int:
     return Entry(b"").mode if before is None or before.mode == LINK else before.mode
 
 
-def _allowed(path: str, contract: Contract) -> None:
+def _check_path(path: str, contract: Contract) -> None:
     try:
-        checked_name(path)
+        check_name(path)
     except UserError as error:
-        raise Unfit(f"{_short(path)} is not the path of a file in the agent's folder") from error
+        raise InvalidAnswer(
+            f"{_quote_short(path)} is not the path of a file in the agent's folder"
+        ) from error
     if not storable({path: Entry(b"")}):
-        raise Unfit(f"{_short(path)} is git's own; it cannot be part of an agent")
+        raise InvalidAnswer(f"{_quote_short(path)} is git's own; it cannot be part of an agent")
     if not contract.may_change(path):
-        raise Unfit(f"{_short(path)} is fixed; it may not be changed")
+        raise InvalidAnswer(f"{_quote_short(path)} is fixed; it may not be changed")
 
 
-def _folders(path: str) -> Sequence[str]:
+def _parent_folders(path: str) -> Sequence[str]:
     parts = path.split("/")
     return ["/".join(parts[:n]) for n in range(1, len(parts))]
 
 
-def _short(text: str) -> str:
+def _quote_short(text: str) -> str:
     return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "...")

@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from dgm.domain import Snapshot, TaskId
-from dgm.meta.answers import Unreadable, a_flag, a_text, read_object
+from dgm.meta.answers import MalformedAnswer, read_flag, read_object, read_text
+from dgm.meta.context import OperatorContext
 from dgm.meta.contract import read_contract
 from dgm.meta.evidence.layout import plain
-from dgm.meta.making import Making
 from dgm.meta.self_edit import WORKDIR, rationale
 from dgm.protocols import Brief, Case, Job, JobKind, Proposal, Workbench
 
@@ -45,21 +45,25 @@ def read_issue(text: str, tasks: Collection[TaskId]) -> Issue:
         Unreadable: it is not JSON with ``KEYS``, or not general.
     """
     answer = read_object(text, KEYS)
-    issue = Issue(*(a_text(answer, key) for key in KEYS[:3]))
-    if not a_flag(answer, "general"):
-        raise Unreadable("the proposal is not general; find one that helps on other problems, too")
+    issue = Issue(*(read_text(answer, key) for key in KEYS[:3]))
+    if not read_flag(answer, "general"):
+        raise MalformedAnswer("the proposal is not general; find one that helps on other problems, too")
     said = f"{issue.problem}\n{issue.proposal}"
-    named = next((task for task in sorted(tasks) if _NAME.fullmatch(task) and _names(said, task)), None)
+    named = next(
+        (task for task in sorted(tasks) if _NAME.fullmatch(task) and _mentions_task(said, task)), None
+    )
     if named is not None:
-        raise Unreadable(f"the problem or the proposal names {named!r}; both must be about the agent alone")
+        raise MalformedAnswer(
+            f"the problem or the proposal names {named!r}; both must be about the agent alone"
+        )
     return issue
 
 
-def _names(text: str, task: TaskId) -> bool:
+def _mentions_task(text: str, task: TaskId) -> bool:
     return bool(re.search(rf"(?<![\w-]){re.escape(task)}(?![\w-])", text))
 
 
-async def implement(issue: Issue, brief: Brief, bench: Workbench, making: Making) -> Proposal:
+async def implement(issue: Issue, brief: Brief, bench: Workbench, making: OperatorContext) -> Proposal:
     """Let the first parent implement an issue on its own source.
 
     Raises:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
-from dgm.meta.answers import asked
+from dgm.meta.answers import ask_until_readable
+from dgm.meta.context import OperatorContext
 from dgm.meta.contract import Contract, read_contract
-from dgm.meta.drafting import Changes, Unfit, applied, read_changes
-from dgm.meta.evidence import budgeted
+from dgm.meta.drafting import Changes, InvalidAnswer, apply_changes, read_changes
+from dgm.meta.evidence import fit_to_budget
 from dgm.meta.evidence.layout import plain
-from dgm.meta.making import Making
 from dgm.protocols import Brief, Completed, Member, Needs, Proposal, Workbench
 
 ROLE = "improve"
@@ -31,7 +31,7 @@ class Invent:
     name = "invent"
     needs = Needs(archive=4)
 
-    def __init__(self, making: Making) -> None:
+    def __init__(self, making: OperatorContext) -> None:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
@@ -44,17 +44,17 @@ class Invent:
         """
         prompts, settings = self.making.prompts, self.making.settings
         draft = _Draft(brief.parents[0].source, prompts.fill("invent", {}), bench, settings.retries)
-        await draft.go_on(self._opening(brief, draft.contract))
+        await draft.ask_next(self._opening(brief, draft.contract))
         try:
             for number in range(1, settings.reflections + 1):
-                await draft.go_on(
+                await draft.ask_next(
                     prompts.fill(f"invent-reflect-{number}", {"state": draft.trouble or _STANDS})
                 )
             for _ in range(settings.debugging):
-                trouble = draft.trouble or _broken(await bench.check(draft.source))
+                trouble = draft.trouble or _describe_failure(await bench.check(draft.source))
                 if not trouble:
                     break
-                await draft.go_on(prompts.fill("invent-debug", {"state": trouble}))
+                await draft.ask_next(prompts.fill("invent-debug", {"state": trouble}))
         except AgentFault as fault:
             if not draft.usable:
                 raise
@@ -74,7 +74,7 @@ class Invent:
         values = {
             **brief.facts,
             "members": "\n".join(_line(member) for member in everyone),
-            "parts": budgeted(parts, self.making.evidence.prompt_chars),
+            "parts": fit_to_budget(parts, self.making.evidence.prompt_chars),
             "fixed": ", ".join(f"`{pattern}`" for pattern in contract.protected),
             "check": " ".join(contract.check),
             "child_number": brief.child_number,
@@ -98,18 +98,20 @@ class _Draft:
         self._messages = [Message(Role.SYSTEM, system)]
         self._bench, self._retries = bench, retries
 
-    async def go_on(self, said: str) -> None:
+    async def ask_next(self, said: str) -> None:
         """Ask the next question, and apply the answer.
 
         Raises:
             AgentFault: stage ``answer``: there was no usable answer.
         """
         question = [*self._messages, Message(Role.USER, said)]
-        text, changes = await asked(self._bench, Request(tuple(question)), _read, self._retries, ROLE)
+        text, changes = await ask_until_readable(
+            self._bench, Request(tuple(question)), _read, self._retries, ROLE
+        )
         self._messages = [*question, Message(Role.ASSISTANT, text)]
         try:
-            self.source = applied(self.source, changes, self.contract)
-        except Unfit as error:
+            self.source = apply_changes(self.source, changes, self.contract)
+        except InvalidAnswer as error:
             self.trouble = f"Your last answer could not be applied, and changed nothing: {error}."
         else:
             self.trouble = ""
@@ -122,7 +124,7 @@ def _read(text: str) -> tuple[str, Changes]:
     return text, read_changes(text)
 
 
-def _broken(done: Completed) -> str:
+def _describe_failure(done: Completed) -> str:
     """Return the message about a failed check; empty if it passes."""
     if not done.exit_code and not done.timed_out:
         return ""

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 from dgm.messages import Message, Role
+from dgm.meta.context import OperatorContext
 from dgm.meta.contract import PARTS, Contract, read_contract
-from dgm.meta.making import Making
-from dgm.meta.parts import Place, frozen_changes, places
+from dgm.meta.parts import SourcePlace, find_frozen_changes, places
 from dgm.meta.self_edit import WORKDIR, rationale
 from dgm.protocols import Brief, Job, JobKind, Needs, Proposal, Workbench
 
@@ -35,7 +35,7 @@ class Module:
     name = "module"
     needs = Needs(aims=PARTS)
 
-    def __init__(self, making: Making) -> None:
+    def __init__(self, making: OperatorContext) -> None:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
@@ -48,7 +48,7 @@ class Module:
         source = brief.parents[0].source
         contract = read_contract(source)
         part = brief.aim or PARTS[brief.child_number % len(PARTS)]
-        may = _places(source, part, contract)
+        may = _editable_places(source, part, contract)
         work = await bench.work(
             Job(
                 kind=JobKind.IMPROVE,
@@ -62,13 +62,16 @@ class Module:
             )
         )
         proposal = Proposal(
-            work.workspace, rationale(work.conversation), work.completed.output, statement(work.conversation)
+            work.workspace,
+            rationale(work.conversation),
+            work.completed.output,
+            read_statement(work.conversation),
         )
         if work.workspace != source:
             _check(proposal, source, part, contract)
         return proposal
 
-    def _problem(self, brief: Brief, part: str, may: Sequence[Place], contract: Contract) -> str:
+    def _problem(self, brief: Brief, part: str, may: Sequence[SourcePlace], contract: Contract) -> str:
         values = {
             **brief.facts,
             "part": part,
@@ -80,14 +83,14 @@ class Module:
         return self.making.prompts.fill("module", values)
 
 
-def statement(conversation: Sequence[Message]) -> str:
+def read_statement(conversation: Sequence[Message]) -> str:
     """Return the text after the last ``General:``, in one line of at most 400 characters; empty if there is none."""
     said = [line for m in conversation if m.role is Role.ASSISTANT for line in m.text.splitlines()]
     marked = [" ".join(line.partition(GENERAL)[2].split()) for line in said if GENERAL in line]
     return marked[-1][:_STATED] if marked else ""
 
 
-def _places(source: Snapshot, part: str, contract: Contract) -> list[Place]:
+def _editable_places(source: Snapshot, part: str, contract: Contract) -> list[SourcePlace]:
     if part not in PARTS:
         raise AgentFault("part", f"there is no part {part!r} of a scaffold; there are {', '.join(PARTS)}")
     found = sorted(places(source, part, contract.parts))
@@ -98,7 +101,7 @@ def _places(source: Snapshot, part: str, contract: Contract) -> list[Place]:
 
 
 def _check(proposal: Proposal, source: Snapshot, part: str, contract: Contract) -> None:
-    foreign = frozen_changes(source, proposal.source, part, contract.parts)
+    foreign = find_frozen_changes(source, proposal.source, part, contract.parts)
     if foreign:
         named = ", ".join(map(str, foreign[:5])) + (" ..." if len(foreign) > 5 else "")
         raise AgentFault("protected", f"changed what does not belong to the part {part!r}: {named}")

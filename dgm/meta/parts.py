@@ -13,9 +13,18 @@ from fnmatch import fnmatchcase
 
 from dgm.domain import Entry, Snapshot
 from dgm.meta.contract import PARTS, Contract
-from dgm.meta.syntax_key import digest, parsed
+from dgm.meta.syntax_key import digest, parse_source
 
-__all__ = ["OTHERWISE", "PARTS", "TOP", "Declared", "Place", "frozen_changes", "parts_of", "places"]
+__all__ = [
+    "OTHERWISE",
+    "PARTS",
+    "TOP",
+    "Declared",
+    "SourcePlace",
+    "find_frozen_changes",
+    "parts_of",
+    "places",
+]
 
 OTHERWISE = "loop"
 """The part of definitions that belong to no other part."""
@@ -52,7 +61,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class SourcePlace:
     """A definition of a Python file, or another file as a whole."""
 
     path: str
@@ -63,7 +72,7 @@ class Place:
         return f"{self.path}::{self.name}" if self.name else self.path
 
 
-def places(source: Snapshot, part: str, declared: Declared | None = None) -> frozenset[Place]:
+def places(source: Snapshot, part: str, declared: Declared | None = None) -> frozenset[SourcePlace]:
     """Return the places of a source that belong to a part.
 
     With ``declared``, only its patterns count. Otherwise a place belongs to every part that its own name or its file's
@@ -72,15 +81,15 @@ def places(source: Snapshot, part: str, declared: Declared | None = None) -> fro
     return frozenset(place for place in _all_places(source) if part in parts_of(place, declared))
 
 
-def parts_of(place: Place, declared: Declared | None = None) -> frozenset[str]:
+def parts_of(place: SourcePlace, declared: Declared | None = None) -> frozenset[str]:
     """Return the parts that a place belongs to, at least one."""
-    found = _declared(place, declared) if declared else _named(place)
+    found = _declared_parts(place, declared) if declared else _parts_by_name(place)
     return frozenset(found or {OTHERWISE})
 
 
-def frozen_changes(
+def find_frozen_changes(
     before: Snapshot, after: Snapshot, part: str, declared: Declared | None = None
-) -> list[Place]:
+) -> list[SourcePlace]:
     """Return places of ``before`` outside ``part`` that ``after`` changed or lacks, sorted.
 
     Python is compared by its syntax (docstrings of definitions count, comments and layout do not), other files by
@@ -92,26 +101,28 @@ def frozen_changes(
         place
         for path, entry in before.items()
         if entry != after.get(path)
-        for place in _changes(path, entry, after.get(path))
+        for place in _changed_places(path, entry, after.get(path))
     }
     return sorted(place for place in changed if part not in parts_of(place, declared))
 
 
-def _all_places(source: Snapshot) -> Iterator[Place]:
+def _all_places(source: Snapshot) -> Iterator[SourcePlace]:
     for path, entry in source.items():
         module = _read(path, entry)
-        yield from (Place(path, name) for name in (module.definitions if module else {}) or [""])
+        yield from (SourcePlace(path, name) for name in (module.definitions if module else {}) or [""])
 
 
-def _changes(path: str, before: Entry, after: Entry | None) -> Iterator[Place]:
+def _changed_places(path: str, before: Entry, after: Entry | None) -> Iterator[SourcePlace]:
     old = _read(path, before)
     new = _read(path, after) if after is not None and after.mode == before.mode else None
     if old is None or new is None:
-        yield from (Place(path, name) for name in (old.definitions if old else {}) or [""])
+        yield from (SourcePlace(path, name) for name in (old.definitions if old else {}) or [""])
         return
     names = [*old.definitions, *(name for name in (TOP,) if name in new.definitions)]
-    yield from (Place(path, name) for name in names if old.meaning(name) != new.meaning(name))
-    yield from (Place(path, name) for name in old.imports if new.meaning(name) not in ([], old.meaning(name)))
+    yield from (SourcePlace(path, name) for name in names if old.meaning(name) != new.meaning(name))
+    yield from (
+        SourcePlace(path, name) for name in old.imports if new.meaning(name) not in ([], old.meaning(name))
+    )
 
 
 @dataclass(slots=True)
@@ -131,7 +142,7 @@ class _Module:
 
 
 def _read(path: str, entry: Entry) -> _Module | None:
-    tree = parsed(path, entry)
+    tree = parse_source(path, entry)
     if tree is None:
         return None
     module = _Module()
@@ -146,7 +157,7 @@ def _read(path: str, entry: Entry) -> _Module | None:
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass
             case _:
-                for name in _defined(node) or [TOP]:
+                for name in _defined_names(node) or [TOP]:
                     module.define(name, node)
     return module
 
@@ -166,7 +177,7 @@ def _define_class(module: _Module, node: ast.ClassDef) -> None:
         module.define(f"{node.name}.{method.name}", method)
 
 
-def _defined(node: ast.stmt) -> list[str]:
+def _defined_names(node: ast.stmt) -> list[str]:
     """Return the names that a top-level statement defines; none if it also does something else."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -184,25 +195,25 @@ def _defined(node: ast.stmt) -> list[str]:
     return names if len(names) == len(plain) else []
 
 
-def _declared(place: Place, declared: Declared) -> set[str]:
+def _declared_parts(place: SourcePlace, declared: Declared) -> set[str]:
     return {
         part for part, patterns in declared.items() if any(_covers(pattern, place) for pattern in patterns)
     }
 
 
-def _covers(pattern: str, place: Place) -> bool:
+def _covers(pattern: str, place: SourcePlace) -> bool:
     if "::" in pattern:
         return any(fnmatchcase(str(place), shape) for shape in (pattern, pattern + ".*"))
     # Match a path as the contract matches editable paths.
     return Contract((), (), editable=(pattern,), protected=()).may_change(place.path)
 
 
-def _named(place: Place) -> set[str]:
-    of_file = _speaks_of(place.path)
+def _parts_by_name(place: SourcePlace) -> set[str]:
+    of_file = _parts_in_words(place.path)
     kind, _, name = place.name.rpartition(".")
-    of_name = _speaks_of(name)
+    of_name = _parts_in_words(name)
     if not of_file and not of_name:
-        name, of_name = kind, _speaks_of(kind)
+        name, of_name = kind, _parts_in_words(kind)
     if of_file and "loop" not in of_file:
         # ``run`` in a file of tools runs a tool.
         of_name -= {"loop"}
@@ -212,7 +223,7 @@ def _named(place: Place) -> set[str]:
     return found
 
 
-def _speaks_of(name: str) -> set[str]:
+def _parts_in_words(name: str) -> set[str]:
     words = _words(name)
     return {part for part, stems in _STEMS.items() if any(word.startswith(tuple(stems)) for word in words)}
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from dgm.config import Settings
-from dgm.meta.making import Making
+from dgm.meta.context import OperatorContext
 from dgm.meta.prompts import Prompts
-from dgm.plugins import check_shape, find, make
+from dgm.plugins import check_shape, find_plugin, make_plugin
 from dgm.protocols import Needing, Needs, Operator
 
 BUILTIN = {
@@ -24,7 +24,7 @@ def open_operators(
 ) -> Mapping[str, Operator]:
     """Return the operators that the settings name, by name, for agents that run in ``image``.
 
-    A built-in one is made from a ``Making``, a plug-in from ``image`` and ``time_limit_s``.
+    A built-in one is made from an ``OperatorContext``, a plug-in from ``image`` and ``time_limit_s``.
 
     Args:
         settings: of the run.
@@ -35,8 +35,8 @@ def open_operators(
     Raises:
         UserError: there is none of that name.
     """
-    making = Making(image, settings.limits.improve_s, prompts, settings.operators, settings.evidence)
-    return {name: _opened(name, making) for name in dict.fromkeys((*settings.operator_names, *also))}
+    making = OperatorContext(image, settings.limits.improve_s, prompts, settings.operators, settings.evidence)
+    return {name: _open_operator(name, making) for name in dict.fromkeys((*settings.operator_names, *also))}
 
 
 def needs_of(operators: Mapping[str, Operator]) -> Mapping[str, Needs]:
@@ -44,10 +44,10 @@ def needs_of(operators: Mapping[str, Operator]) -> Mapping[str, Needs]:
     return {name: made.needs if isinstance(made, Needing) else Needs() for name, made in operators.items()}
 
 
-def _opened(name: str, making: Making) -> Operator:
+def _open_operator(name: str, making: OperatorContext) -> Operator:
     if name in BUILTIN:
-        return cast("Operator", find("operators", name, BUILTIN)(making))
-    find("operators", name, BUILTIN)  # the error lists the built-in names
-    made = make("operators", name, image=making.image, time_limit_s=making.time_limit_s)
+        return cast("Operator", find_plugin("operators", name, BUILTIN)(making))
+    find_plugin("operators", name, BUILTIN)  # the error lists the built-in names
+    made = make_plugin("operators", name, image=making.image, time_limit_s=making.time_limit_s)
     check_shape("operators", name, made, {"name": None, "make": 2})
     return cast("Operator", made)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from dgm.domain import Snapshot
 from dgm.messages import Message, Role
+from dgm.meta.context import OperatorContext
 from dgm.meta.contract import read_contract
-from dgm.meta.making import Making
 from dgm.meta.prompts import Prompts
 from dgm.protocols import Brief, Job, JobKind, Proposal, Workbench
 
@@ -22,7 +22,7 @@ class SelfEdit:
 
     name = "self-edit"
 
-    def __init__(self, making: Making) -> None:
+    def __init__(self, making: OperatorContext) -> None:
         self.making = making
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:

@@ -59,7 +59,7 @@ def syntax_key(source: Snapshot) -> str:
     An agent that reads its own files as text is not detected.
     """
     files = storable(source)
-    modules = {path: tree for path, entry in files.items() if (tree := parsed(path, entry)) is not None}
+    modules = {path: tree for path, entry in files.items() if (tree := parse_source(path, entry)) is not None}
     words = _reads_words(modules)
     total = sha256()
     for path in sorted(files):
@@ -69,7 +69,7 @@ def syntax_key(source: Snapshot) -> str:
     return VERSION + total.hexdigest()
 
 
-def parsed(path: str, entry: Entry) -> ast.Module | None:
+def parse_source(path: str, entry: Entry) -> ast.Module | None:
     """Return the syntax tree of an agent's Python file; ``None`` for other files and for too large or deep ones."""
     if not path.endswith(".py") or entry.mode == LINK or len(entry.data) > MAX_BYTES:
         return None
@@ -90,10 +90,10 @@ def digest(tree: ast.AST, *, words: bool) -> str:
         tree: a module, or any node of one.
         words: whether docstrings count, and the annotations of functions and variables.
     """
-    return sha256("".join(_spelled(tree, words=words)).encode()).hexdigest()
+    return sha256("".join(_spell_tree(tree, words=words)).encode()).hexdigest()
 
 
-def _spelled(tree: ast.AST, *, words: bool) -> Iterator[str]:
+def _spell_tree(tree: ast.AST, *, words: bool) -> Iterator[str]:
     """Yield the pieces of the normal form; a loop, because a deep tree must not depend on the caller's stack depth."""
     waiting: list[tuple[object, bool]] = [(tree, False)]
     while waiting:
@@ -135,7 +135,9 @@ def _fields(node: ast.AST, *, words: bool, in_class: bool) -> tuple[str, list[tu
     fields = []
     for field, value in pairs:
         if isinstance(value, list):
-            value = _acting(value, first=words and field == "body" and isinstance(node, _DOCUMENTED))
+            value = _effective_statements(
+                value, first=words and field == "body" and isinstance(node, _DOCUMENTED)
+            )
         if field not in without and not (value is None and field != "value") and value != []:
             fields.append((field, value))
     return name, fields
@@ -145,7 +147,7 @@ def _is_empty(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value == ""
 
 
-def _acting(nodes: Sequence[object], *, first: bool) -> list[object]:
+def _effective_statements(nodes: Sequence[object], *, first: bool) -> list[object]:
     """Return the statements that have an effect; ``first``: keep the first one if it is a docstring."""
     return [
         node

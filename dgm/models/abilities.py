@@ -55,7 +55,7 @@ class Abilities:
                 new = {key: one for key, one in new.items() if key != old}
                 new.setdefault(name, value)
         for path, value in self.replaced.items():
-            new = _replaced(new, path, value)
+            new = _replace_value(new, path, value)
         if any(key not in new or new[key] != value for key, value in self.settings.items()):
             new = {**new, **self.settings}
         if self.no_stream and "stream" in new:
@@ -63,7 +63,7 @@ class Abilities:
         elif self.only_stream and new.get("stream") is not True:
             new = {**new, "stream": True}
         for path in sorted(self.dropped):
-            new = cast("JsonObject", without(new, _parts(path)))
+            new = cast("JsonObject", drop_path(new, _split_path(path)))
         turns = new.get(_TURNS[protocol])
         if (self.roles or self.flat_content) and isinstance(turns, Sequence) and not isinstance(turns, str):
             new = {**new, _TURNS[protocol]: self._turns(turns)}
@@ -93,8 +93,8 @@ class Abilities:
             flat_content=self.flat_content or change.flat_content,
             no_stream=(self.no_stream or change.no_stream) and not change.only_stream,
             only_stream=self.only_stream or change.only_stream,
-            context=_least(self.context, change.context),
-            max_output=_least(self.max_output, change.max_output),
+            context=_min_known(self.context, change.context),
+            max_output=_min_known(self.max_output, change.max_output),
             tools=self.tools and change.tools,
         )
 
@@ -104,7 +104,7 @@ class Abilities:
         The result is at least 1: only the provider decides whether a prompt alone is too long.
         """
         left = None if self.context is None else max(self.context - input_tokens_bound, 1)
-        return _least(left, self.max_output)
+        return _min_known(left, self.max_output)
 
     def describe(self) -> str:
         """Return a short description for people; empty if the model accepts everything."""
@@ -113,8 +113,8 @@ class Abilities:
             names = [path.removeprefix("**.").replace("**", "") for path in sorted(self.dropped)]
             said.append(f"leaves out {', '.join([*names, *sorted(self.dropped_headers)])}")
         said += [f"sends {new} in place of {old}" for old, new in sorted(self.renamed.items())]
-        said += [_replacement(path, value) for path, value in sorted(self.replaced.items())]
-        said += [f"sends {key} {_short(value)}" for key, value in sorted(self.settings.items())]
+        said += [_describe_replacement(path, value) for path, value in sorted(self.replaced.items())]
+        said += [f"sends {key} {_short_text(value)}" for key, value in sorted(self.settings.items())]
         said += [f"sends role {new} in place of {old}" for old, new in sorted(self.roles.items())]
         said += ["sends texts as strings"] if self.flat_content else []
         said += ["does not stream"] if self.no_stream else ["always streams"] if self.only_stream else []
@@ -152,7 +152,7 @@ class Abilities:
             one = {**turn, "role": role} if role else dict(turn)
             if self.flat_content and is_text_parts(one.get("content")):
                 one["content"] = "\n".join(str(part.get("text", "")) for part in one["content"])
-            if merge and one.get("role") == "user" and _both_texts(new[-1], one):
+            if merge and one.get("role") == "user" and _both_have_text(new[-1], one):
                 one["content"] = f"{new.pop()['content']}\n\n{one['content']}"
             merge = role == "user"
             new.append(one)
@@ -174,24 +174,24 @@ def is_text_parts(content: object) -> bool:
     )
 
 
-def without(node: object, parts: Sequence[str]) -> object:
+def drop_path(node: object, parts: Sequence[str]) -> object:
     """Return JSON without the part that a path leads to; the same object if there is none.
 
     An object that becomes empty is removed too.
     """
     part, rest = parts[0], parts[1:]
     if part == "**":
-        return _everywhere(node, lambda one: without(one, rest))
+        return _change_everywhere(node, lambda one: drop_path(one, rest))
     if part == "[]":
         if not isinstance(node, Sequence) or isinstance(node, str):
             return node
-        new = [without(one, rest) for one in node]
+        new = [drop_path(one, rest) for one in node]
         return new if any(one is not old for one, old in zip(new, node, strict=True)) else node
     if not isinstance(node, Mapping) or part not in node:
         return node
     if not rest:
         return {key: one for key, one in node.items() if key != part}
-    inner = without(node[part], rest)
+    inner = drop_path(node[part], rest)
     if inner is node[part]:
         return node
     if inner == {} and "[]" not in rest and "**" not in rest:
@@ -199,20 +199,20 @@ def without(node: object, parts: Sequence[str]) -> object:
     return {**node, part: inner}
 
 
-def _everywhere(node: object, change: Callable[[object], object]) -> object:
+def _change_everywhere(node: object, change: Callable[[object], object]) -> object:
     """Return JSON with a change made in each object, but not among names that an agent chose."""
     if isinstance(node, Mapping):
         changed = change(node)
         new: dict[str, object] = {}
         for key, one in changed.items() if isinstance(changed, Mapping) else ():
             if key in _NAMES_OF_OTHERS and isinstance(one, Mapping):
-                new[key] = {name: _everywhere(inner, change) for name, inner in one.items()}
+                new[key] = {name: _change_everywhere(inner, change) for name, inner in one.items()}
             else:
-                new[key] = _everywhere(one, change)
+                new[key] = _change_everywhere(one, change)
         same = changed is node and all(new[key] is node[key] for key in new)
         return node if same else new
     if isinstance(node, Sequence) and not isinstance(node, str):
-        listed = [_everywhere(one, change) for one in node]
+        listed = [_change_everywhere(one, change) for one in node]
         return listed if any(one is not old for one, old in zip(listed, node, strict=True)) else node
     return node
 
@@ -222,7 +222,7 @@ def is_forced(choice: object) -> bool:
     return (choice.get("type") if isinstance(choice, Mapping) else choice) in FORCED
 
 
-def _replaced(body: JsonObject, path: str, value: object) -> JsonObject:
+def _replace_value(body: JsonObject, path: str, value: object) -> JsonObject:
     """Return the body with another value at a path, if the expected value is there."""
     if path == "tool_choice":
         old = body.get(path)
@@ -241,25 +241,25 @@ def _replaced(body: JsonObject, path: str, value: object) -> JsonObject:
     return body
 
 
-def _parts(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     return [part for part in re.split(r"\.|(\[\])|(\*\*)", path) if part]
 
 
-def _both_texts(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _both_have_text(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return isinstance(one.get("content"), str) and isinstance(other.get("content"), str)
 
 
-def _replacement(path: str, value: object) -> str:
+def _describe_replacement(path: str, value: object) -> str:
     where, _, old = path.partition("=")
-    return f"sends {where} {_short(value)} in place of {old or 'a forced call'}"
+    return f"sends {where} {_short_text(value)} in place of {old or 'a forced call'}"
 
 
-def _short(value: object) -> str:
+def _short_text(value: object) -> str:
     if isinstance(value, Mapping):
         return str(value.get("type", dict(value)))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _least(one: int | None, other: int | None) -> int | None:
+def _min_known(one: int | None, other: int | None) -> int | None:
     known = [size for size in (one, other) if size is not None]
     return min(known) if known else None

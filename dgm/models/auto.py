@@ -13,7 +13,7 @@ from dgm.errors import UserError
 from dgm.models.choose import AUTO, ROLES
 from dgm.models.local_servers import USUAL, LocalServer, Probe, probe
 from dgm.models.pricing import Price, Prices
-from dgm.models.providers import ANTHROPIC, COMPATIBLE, OPENAI, Provider, checked_url
+from dgm.models.providers import ANTHROPIC, COMPATIBLE, OPENAI, Provider, check_url
 
 PAID = (OPENAI, ANTHROPIC)
 """Paid providers, in the order of preference."""
@@ -35,7 +35,7 @@ Ask = Callable[[Offer], bool]
 """Question whether the user agrees. Raises ``UserError`` if nobody can be asked."""
 
 
-def settle(
+def settle_auto(
     settings: Settings, ask: Ask, environment: Mapping[str, str] = os.environ, probe: Probe = probe
 ) -> tuple[Settings, str]:
     """Return the settings with a model in place of ``auto``, and one line with the model and the reason.
@@ -51,16 +51,16 @@ def settle(
     Raises:
         UserError: only a paid provider could be used, and nobody can be asked.
     """
-    settings = _without_auto_roles(settings)
+    settings = _clear_auto_roles(settings)
     if settings.model != AUTO:
         return settings, f"{settings.model}: as the settings say"
-    if every := _named_by_all_roles(settings):
+    if every := _solver_if_all_named(settings):
         return settings.model_copy(update={"model": every}), "every role has a model of its own"
     return (
-        _configured(settings, probe)
-        or _paid(settings, ask, environment)
-        or _local(settings, probe)
-        or _offline(settings)
+        _choose_configured(settings, probe)
+        or _choose_paid(settings, ask, environment)
+        or _choose_local(settings, probe)
+        or _choose_offline(settings)
     )
 
 
@@ -69,7 +69,7 @@ def key_is_set(provider: Provider, settings: Settings, environment: Mapping[str,
     return bool(environment.get(provider.key_variable(settings.models), "").strip())
 
 
-def _without_auto_roles(settings: Settings) -> Settings:
+def _clear_auto_roles(settings: Settings) -> Settings:
     own = settings.models.model_dump(include=set(ROLES))
     asked = {role: None for role, name in own.items() if name == AUTO}
     return (
@@ -79,22 +79,22 @@ def _without_auto_roles(settings: Settings) -> Settings:
     )
 
 
-def _named_by_all_roles(settings: Settings) -> str | None:
+def _solver_if_all_named(settings: Settings) -> str | None:
     own = settings.models
     return own.solve if own.solve and own.improve and own.diagnose else None
 
 
-def _configured(settings: Settings, probe: Probe) -> tuple[Settings, str] | None:
+def _choose_configured(settings: Settings, probe: Probe) -> tuple[Settings, str] | None:
     """Return the settings for the configured endpoint, if there is one: a user who gives an address wants no other."""
     url = settings.models.compatible.base_url
     if not url:
         return None
-    where = f"models.compatible.base_url = {checked_url(url, 'models.compatible.base_url')}"
+    where = f"models.compatible.base_url = {check_url(url, 'models.compatible.base_url')}"
     prices = Prices.load(settings.models.prices, url)
     offered = probe([url]).get(url, ())
     for name in offered:
         if prices.knows(f"{COMPATIBLE.name}/{name}"):
-            return _served(settings, LocalServer("the server of the settings", url), name)
+            return _settings_for_server(settings, LocalServer("the server of the settings", url), name)
     if offered:
         some = ", ".join(offered[:3])
         raise UserError(
@@ -107,7 +107,7 @@ def _configured(settings: Settings, probe: Probe) -> tuple[Settings, str] | None
     )
 
 
-def _paid(settings: Settings, ask: Ask, environment: Mapping[str, str]) -> tuple[Settings, str] | None:
+def _choose_paid(settings: Settings, ask: Ask, environment: Mapping[str, str]) -> tuple[Settings, str] | None:
     prices = Prices.load(settings.models.prices)
     for provider in PAID:
         if not key_is_set(provider, settings, environment):
@@ -125,15 +125,15 @@ def _paid(settings: Settings, ask: Ask, environment: Mapping[str, str]) -> tuple
     return None
 
 
-def _local(settings: Settings, probe: Probe) -> tuple[Settings, str] | None:
+def _choose_local(settings: Settings, probe: Probe) -> tuple[Settings, str] | None:
     answering = probe([server.base_url for server in USUAL])
     for server in USUAL:
         if server.base_url in answering:
-            return _served(settings, server, answering[server.base_url][0])
+            return _settings_for_server(settings, server, answering[server.base_url][0])
     return None
 
 
-def _served(settings: Settings, server: LocalServer, name: str) -> tuple[Settings, str]:
+def _settings_for_server(settings: Settings, server: LocalServer, name: str) -> tuple[Settings, str]:
     model = f"{COMPATIBLE.name}/{name}"
     compatible = settings.models.compatible.model_copy(update={"base_url": server.base_url})
     models = settings.models.model_copy(update={"compatible": compatible})
@@ -143,6 +143,6 @@ def _served(settings: Settings, server: LocalServer, name: str) -> tuple[Setting
     )
 
 
-def _offline(settings: Settings) -> tuple[Settings, str]:
+def _choose_offline(settings: Settings) -> tuple[Settings, str]:
     why = "no provider's key may be used and no local server answers; name a model with --model"
     return settings.model_copy(update={"model": "offline"}), f"offline (rule-based, a demonstration): {why}"

@@ -5,7 +5,7 @@ from dgm.messages import Message, Request, Role, Tool, WireProtocol, WireReply, 
 from dgm.models.abilities import Change
 from dgm.models.connections import Connection
 from dgm.models.faults import judge_transport
-from dgm.models.listing import listed, suggestion
+from dgm.models.listing import list_models, suggest_url
 from dgm.wires import WIRES, whole_of
 
 OUTPUT_TOKENS = 16_000
@@ -32,20 +32,20 @@ def check_request(
     return WireRequest(protocol, WIRES[protocol].write_request(request, own_name))
 
 
-def words_of_check(reply: WireReply, request: WireRequest, *, tools: bool) -> list[str]:
+def check_warnings(reply: WireReply, request: WireRequest, *, tools: bool) -> list[str]:
     """Return warnings about the answer; empty if it calls the tool within its output limit."""
     wire, body = WIRES[reply.protocol], request.body
     words = []
     limit = wire.output_limit(body)
     if limit is not None and reply.usage.output_tokens > limit:
-        words.append(overrun_words(limit, reply.usage.output_tokens))
+        words.append(overrun_warning(limit, reply.usage.output_tokens))
     answer = wire.read_reply(whole_of(reply, body), body)
     if tools and not answer.calls:
         words.append(NO_TOOL_CALL)
     return words
 
 
-def overrun_words(asked: int, billed: int) -> str:
+def overrun_warning(asked: int, billed: int) -> str:
     """Return the warning about a server that returned more output than the limit."""
     return (
         f"the server gave {billed:,} output tokens where at most {asked:,} were asked for, so a budget may be overrun "
@@ -53,10 +53,10 @@ def overrun_words(asked: int, billed: int) -> str:
     )
 
 
-async def listed_sizes(connection: Connection, own_name: str) -> Change:
+async def read_listed_sizes(connection: Connection, own_name: str) -> Change:
     """Return the model's sizes from the provider's list of models; an empty change if it does not give them."""
     try:
-        rows = await listed(connection)
+        rows = await list_models(connection)
     except Exception as error:
         if judge_transport(error) is None:
             raise
@@ -65,10 +65,10 @@ async def listed_sizes(connection: Connection, own_name: str) -> Change:
     return Change(context=row.context, max_output=row.max_output) if row else Change()
 
 
-async def with_suggestion(connection: Connection, error: ProviderRefuses) -> ProviderRefuses:
+async def add_url_suggestion(connection: Connection, error: ProviderRefuses) -> ProviderRefuses:
     """Return the error with the probably intended base URL, if another one answers."""
     try:
-        meant = await suggestion(connection)
+        meant = await suggest_url(connection)
     except Exception as other:
         if judge_transport(other) is None:
             raise

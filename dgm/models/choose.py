@@ -16,7 +16,7 @@ from dgm.models.drawing import Choice, Drawing
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDERS, Provider, open_connection, provider_of
-from dgm.plugins import check_shape, find, make
+from dgm.plugins import check_shape, find_plugin, make_plugin
 from dgm.protocols import LentModel, Model
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ class _Opener:
         if provider:
             return self._hosted(provider, name)
         if name in BUILTIN:
-            return cast("Model", find("models", name, BUILTIN)())
+            return cast("Model", find_plugin("models", name, BUILTIN)())
         if any(point.name == name for point in entry_points(group="dgm.models")):
-            made = make("models", name, self._settings)
+            made = make_plugin("models", name, self._settings)
             check_shape("models", name, made, {"name": None, "reply": 1, "check": 0, "close": 0})
             return cast("Model", made)
-        raise UserError(_unknown(name, self._settings))
+        raise UserError(_unknown_model_text(name, self._settings))
 
     def _hosted(self, provider: Provider, name: str) -> LentModel:
         own = name.partition("/")[2]
@@ -137,7 +137,7 @@ class _Opener:
         return self._throttles[provider.name]
 
 
-def _unknown(name: str, settings: Settings) -> str:
+def _unknown_model_text(name: str, settings: Settings) -> str:
     plugins = [point.name for point in entry_points(group="dgm.models")]
     known = [*Prices.load(settings.models.prices).rows, *BUILTIN, *plugins]
     guess = [

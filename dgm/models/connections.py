@@ -158,7 +158,7 @@ def openai_send(client: "openai.AsyncOpenAI", *, encoded: bool = True) -> Send:
                     path, content=encode(body), cast_to=httpx2.Response, options={"headers": headers}
                 )
             return await client.post(
-                path, body=encodable(body), cast_to=httpx2.Response, options={"headers": headers}
+                path, body=replace_surrogates(body), cast_to=httpx2.Response, options={"headers": headers}
             )
         except openai.APIStatusError as error:
             return error.response
@@ -186,7 +186,9 @@ def anthropic_send(
                 return await client.get(path, cast_to=httpx2.Response, options=options)
             if encoded:
                 return await client.post(path, content=encode(body), cast_to=httpx2.Response, options=options)
-            return await client.post(path, body=encodable(body), cast_to=httpx2.Response, options=options)
+            return await client.post(
+                path, body=replace_surrogates(body), cast_to=httpx2.Response, options=options
+            )
         except anthropic.APIStatusError as error:
             return error.response
         except anthropic.APIError:
@@ -202,7 +204,7 @@ def encode(body: JsonObject) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def encodable(body: JsonObject) -> dict[str, Any]:
+def replace_surrogates(body: JsonObject) -> dict[str, Any]:
     """Return the body without half surrogate pairs; a dictionary, for clients that read it."""
     decoded: dict[str, Any] = json.loads(encode(body))
     return decoded

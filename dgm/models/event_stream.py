@@ -34,7 +34,7 @@ def as_server_sent_events(response: "httpx2.Response") -> "httpx2.Response":
         """The events of the reply, record by record."""
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for record in _records(response):
+            async for record in _iter_records(response):
                 yield record
 
         async def aclose(self) -> None:
@@ -49,7 +49,7 @@ def as_server_sent_events(response: "httpx2.Response") -> "httpx2.Response":
     )
 
 
-async def _records(response: "httpx2.Response") -> AsyncIterator[bytes]:
+async def _iter_records(response: "httpx2.Response") -> AsyncIterator[bytes]:
     import httpx2
     from botocore.eventstream import EventStreamBuffer, ParserError
 
@@ -58,19 +58,19 @@ async def _records(response: "httpx2.Response") -> AsyncIterator[bytes]:
         async for chunk in response.aiter_bytes():
             buffer.add_data(chunk)
             for frame in buffer:
-                yield _record(frame.headers, frame.payload)
+                yield _encode_record(frame.headers, frame.payload)
     except ParserError as error:
         raise httpx2.RemoteProtocolError(f"the event stream of Bedrock is broken: {error}") from error
 
 
-def _record(headers: dict[str, Any], payload: bytes) -> bytes:
+def _encode_record(headers: dict[str, Any], payload: bytes) -> bytes:
     """Return one frame as a record; empty bytes for a frame that holds no event of Messages."""
     try:
         content = json.loads(payload)
     except ValueError:
         content = {}
     if headers.get(":message-type") != "event":
-        return _error_record(headers, content)
+        return _encode_error_record(headers, content)
     try:
         event = base64.b64decode(content["bytes"])
         name = json.loads(event)["type"]
@@ -79,7 +79,7 @@ def _record(headers: dict[str, Any], payload: bytes) -> bytes:
     return f"event: {name}\ndata: ".encode() + event.replace(b"\n", b" ") + b"\n\n"
 
 
-def _error_record(headers: dict[str, Any], content: Any) -> bytes:  # noqa: ANN401  (any JSON)
+def _encode_error_record(headers: dict[str, Any], content: Any) -> bytes:  # noqa: ANN401  (any JSON)
     code = str(headers.get(":exception-type") or headers.get(":error-code") or "error")
     said = content.get("message") or content.get("Message") if isinstance(content, dict) else None
     error = {

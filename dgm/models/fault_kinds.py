@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dgm.models.abilities import Change
-from dgm.models.keys import masked
+from dgm.models.keys import mask_secrets
 
 _LONGEST_MESSAGE = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Passing:
+class TemporaryFault:
     """A temporary fault: the next try may succeed."""
 
     reason: str
@@ -21,14 +21,14 @@ class Passing:
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class MalformedOutput:
     """The model's own malformed output, reported by its server as an error: retried a few times, then returned."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AgentRequestFault:
     """The agent's own faulty request: the agent is told, and it may reach a verdict."""
 
     code: str
@@ -36,7 +36,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Single:
+class ContentRefused:
     """A refusal of the contents of this one request: the agent is told, and is not at fault."""
 
     code: str
@@ -44,7 +44,7 @@ class Single:
 
 
 @dataclass(frozen=True, slots=True)
-class Ability:
+class UnsupportedPart:
     """A part of the request that the model does not accept: retried with the change, which is learned for the run.
 
     If ``abilities.learn(change)`` equals ``abilities``, a retry would change nothing: then the agent is told.
@@ -57,7 +57,7 @@ class Ability:
 
 
 @dataclass(frozen=True, slots=True)
-class Unable:
+class UnsupportedRequest:
     """A request that the model cannot fulfil, without a possible change: the agent is told, and is not at fault."""
 
     code: str
@@ -65,7 +65,7 @@ class Unable:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class AccountFault:
     """A fault for a person: key, arrears, location, organisation, address, model, a server that accepts no tools."""
 
     message: str
@@ -73,11 +73,19 @@ class Account:
     """Whether the key is refused."""
 
 
-Fault = Passing | Sampled | Asked | Single | Ability | Unable | Account
+Fault = (
+    TemporaryFault
+    | MalformedOutput
+    | AgentRequestFault
+    | ContentRefused
+    | UnsupportedPart
+    | UnsupportedRequest
+    | AccountFault
+)
 
 
 def one_line(text: str, secrets: Iterable[str], hint: str = "") -> str:
     """Return a message as one line of at most 300 characters without keys; a hint of ours is kept whole."""
-    line = " ".join(masked(text, secrets).split())
+    line = " ".join(mask_secrets(text, secrets).split())
     longest = _LONGEST_MESSAGE - len(hint)
     return (line if len(line) <= longest else line[: longest - 1] + "…") + hint

@@ -13,7 +13,7 @@ from dgm.toml_files import read_toml
 TABLE = Path(__file__).with_name("faults.toml")
 
 
-class Meaning(StrEnum):
+class RefusalMeaning(StrEnum):
     """The meaning of a refusal."""
 
     PASSING = "passing"
@@ -63,11 +63,11 @@ STATUS_OF_WORD: Mapping[str, int] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FaultRow:
     """One kind of refusal. Patterns are regular expressions; case does not matter."""
 
     id: str
-    meaning: Meaning
+    meaning: RefusalMeaning
     seen: str
     """Visible symptoms."""
     happens: str
@@ -97,35 +97,35 @@ class Row:
         """Return whether status, codes and text match this row; its test is not evaluated here."""
         if self.statuses and status not in self.statuses and f"{status // 100}xx" not in self.statuses:
             return False
-        if self.unless and _pattern(self.unless).search(text):
+        if self.unless and _compile_pattern(self.unless).search(text):
             return False
         if not self.words and not self.says:
             return True
-        if self.words and any(_pattern(self.words).search(word) for word in words):
+        if self.words and any(_compile_pattern(self.words).search(word) for word in words):
             return True
-        return bool(self.says) and _pattern(self.says).search(text) is not None
+        return bool(self.says) and _compile_pattern(self.says).search(text) is not None
 
 
 @lru_cache(maxsize=1)
-def rows() -> tuple[Row, ...]:
+def read_fault_rows() -> tuple[FaultRow, ...]:
     """Return the table, in order of precedence."""
     table = read_toml(TABLE)
-    return tuple(_row(entry) for entry in table["row"])
+    return tuple(_parse_row(entry) for entry in table["row"])
 
 
-def rows_of(status: int, words: frozenset[str], text: str) -> Iterator[Row]:
+def matching_rows(status: int, words: frozenset[str], text: str) -> Iterator[FaultRow]:
     """Yield the rows that a refusal matches, in order of precedence."""
-    return (row for row in rows() if row.fits(status, words, text))
+    return (row for row in read_fault_rows() if row.fits(status, words, text))
 
 
-def _row(entry: Mapping[str, Any]) -> Row:
+def _parse_row(entry: Mapping[str, Any]) -> FaultRow:
     values: dict[str, Any] = {
         name: tuple(one) if isinstance(one, list) else one for name, one in entry.items()
     }
-    values["meaning"] = Meaning(entry["meaning"])
-    return Row(**values)
+    values["meaning"] = RefusalMeaning(entry["meaning"])
+    return FaultRow(**values)
 
 
 @lru_cache(maxsize=256)
-def _pattern(alternatives: tuple[str, ...]) -> re.Pattern[str]:
+def _compile_pattern(alternatives: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{one})" for one in alternatives), re.IGNORECASE)

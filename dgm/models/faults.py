@@ -1,6 +1,6 @@
 """Assignment of blame for a refusal by ``dgm.models.fault_table``: retry, tell the agent, or call a person.
 
-``judge`` is pure: it examines the refusal and the request as it was sent.
+``judge_refusal`` is pure: it examines the refusal and the request as it was sent.
 """
 
 import re
@@ -10,28 +10,49 @@ from dataclasses import dataclass
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models import lessons
 from dgm.models.abilities import Change
-from dgm.models.fault_kinds import Ability, Account, Asked, Fault, Passing, Sampled, Single, Unable, one_line
-from dgm.models.fault_table import STATUS_OF_WORD, Meaning, Row, rows_of
-from dgm.models.parameters import Fate, find_blame
-from dgm.models.refusals import Refusal, read_refusal
+from dgm.models.fault_kinds import (
+    AccountFault,
+    AgentRequestFault,
+    ContentRefused,
+    Fault,
+    MalformedOutput,
+    TemporaryFault,
+    UnsupportedPart,
+    UnsupportedRequest,
+    one_line,
+)
+from dgm.models.fault_table import STATUS_OF_WORD, FaultRow, RefusalMeaning, matching_rows
+from dgm.models.parameters import BlameMeaning, find_blame
+from dgm.models.refusals import ProviderRefusal, read_refusal
 from dgm.models.sizes import read_sizes
 from dgm.models.transport_faults import judge_transport
 from dgm.models.waits import told_wait, waiting_time
 
 __all__ = [
-    "Ability", "Account", "Asked", "Fault", "Passing", "Refusal", "Sampled", "Single", "Unable", "judge",
-    "judge_transport", "read_refusal", "waiting_time",
+    "AccountFault",
+    "AgentRequestFault",
+    "ContentRefused",
+    "Fault",
+    "MalformedOutput",
+    "ProviderRefusal",
+    "TemporaryFault",
+    "UnsupportedPart",
+    "UnsupportedRequest",
+    "judge_refusal",
+    "judge_transport",
+    "read_refusal",
+    "waiting_time",
 ]  # fmt: skip
 
 _OVERLOAD = frozenset((429, 503, 529))
 _SHORTEST_QUOTE = 6
-_NOT_BY_QUOTES = frozenset((Meaning.ACCOUNT, Meaning.SINGLE, Meaning.PASSING))
+_NOT_BY_QUOTES = frozenset((RefusalMeaning.ACCOUNT, RefusalMeaning.SINGLE, RefusalMeaning.PASSING))
 """Meanings that a provider's echo of the agent's own words must not trigger."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
-    refusal: Refusal
+class _RefusalContext:
+    refusal: ProviderRefusal
     status: int
     asked: JsonObject
     protocol: WireProtocol
@@ -39,8 +60,8 @@ class _Case:
     sent: Mapping[str, str] | None
 
 
-def judge(
-    refusal: Refusal,
+def judge_refusal(
+    refusal: ProviderRefusal,
     asked: JsonObject,
     protocol: WireProtocol,
     *,
@@ -56,44 +77,44 @@ def judge(
         sent: headers that were passed on; None: not known.
         secrets: cut out of messages.
     """
-    status = _status(refusal)
-    case = _Case(refusal, status, asked, protocol, told_wait(refusal), sent)
-    said, without_quotes = refusal.message, _without_quotes(refusal.message, asked)
-    for row in rows_of(status, refusal.words, said):
+    status = _effective_status(refusal)
+    case = _RefusalContext(refusal, status, asked, protocol, told_wait(refusal), sent)
+    said, without_quotes = refusal.message, _remove_quotes(refusal.message, asked)
+    for row in matching_rows(status, refusal.words, said):
         if row.meaning in _NOT_BY_QUOTES and not row.fits(status, refusal.words, without_quotes):
             continue
-        if (fault := _fault(row, case, secrets)) is not None:
+        if (fault := _fault_of_row(row, case, secrets)) is not None:
             return fault
-    return Account(one_line(_numbered(status, said), secrets))
+    return AccountFault(one_line(_prefix_status(status, said), secrets))
 
 
-def _fault(row: Row, case: _Case, secrets: Iterable[str]) -> Fault | None:
+def _fault_of_row(row: FaultRow, case: _RefusalContext, secrets: Iterable[str]) -> Fault | None:
     """Return the fault of a row; None if the row's test fails."""
     said = case.refusal.message
-    change, limit = _lesson(row.test, case)
-    if row.meaning is Meaning.ABILITY:
-        return Ability(change, one_line(said, secrets), limit) if change is not None else None
-    if not _holds(row.test, case):
+    change, limit = _lesson_of_test(row.test, case)
+    if row.meaning is RefusalMeaning.ABILITY:
+        return UnsupportedPart(change, one_line(said, secrets), limit) if change is not None else None
+    if not _test_holds(row.test, case):
         return None
-    numbered = _numbered(case.status, said)
+    numbered = _prefix_status(case.status, said)
     match row.meaning:
-        case Meaning.PASSING:
+        case RefusalMeaning.PASSING:
             overload = row.overload or case.status in _OVERLOAD
-            return Passing(one_line(numbered, secrets), case.wait_s, overload)
-        case Meaning.SAMPLED:
-            return Sampled(one_line(numbered, secrets))
-        case Meaning.ACCOUNT:
+            return TemporaryFault(one_line(numbered, secrets), case.wait_s, overload)
+        case RefusalMeaning.SAMPLED:
+            return MalformedOutput(one_line(numbered, secrets))
+        case RefusalMeaning.ACCOUNT:
             hint = f" ({row.hint})" if row.hint else ""
-            return Account(one_line(numbered, secrets, hint), row.key or case.status == 401)
-        case Meaning.SINGLE:
-            return Single(row.code or row.id, one_line(said, secrets))
-        case Meaning.UNABLE:
-            return Unable(row.code or _code(case.refusal, row), one_line(said, secrets))
-        case Meaning.ASKED:
-            return Asked(_code(case.refusal, row), one_line(said, secrets))
+            return AccountFault(one_line(numbered, secrets, hint), row.key or case.status == 401)
+        case RefusalMeaning.SINGLE:
+            return ContentRefused(row.code or row.id, one_line(said, secrets))
+        case RefusalMeaning.UNABLE:
+            return UnsupportedRequest(row.code or _error_code(case.refusal, row), one_line(said, secrets))
+        case RefusalMeaning.ASKED:
+            return AgentRequestFault(_error_code(case.refusal, row), one_line(said, secrets))
 
 
-def _lesson(test: str, case: _Case) -> tuple[Change | None, int | None]:
+def _lesson_of_test(test: str, case: _RefusalContext) -> tuple[Change | None, int | None]:
     """Return the lesson of a refusal by the test of a row, and the output limit that fits now."""
     refusal, asked, protocol = case.refusal, case.asked, case.protocol
     match test:
@@ -103,23 +124,23 @@ def _lesson(test: str, case: _Case) -> tuple[Change | None, int | None]:
                 return Change(context=sizes.context, max_output=sizes.max_output), sizes.fits
         case "parameter":
             blame = find_blame(refusal, asked, protocol)
-            return (blame.change if blame is not None and blame.fate is Fate.CHANGE else None), None
+            return (blame.change if blame is not None and blame.fate is BlameMeaning.CHANGE else None), None
         case "stream":
-            return lessons.stream(refusal, asked), None
+            return lessons.learn_no_stream(refusal, asked), None
         case "only stream":
-            return lessons.only_stream(refusal, asked), None
+            return lessons.learn_only_stream(refusal, asked), None
         case "beta header":
-            return lessons.beta_header(asked, case.sent), None
+            return lessons.learn_no_beta(asked, case.sent), None
         case "setting":
-            return lessons.setting(refusal, asked), None
+            return lessons.learn_setting(refusal, asked), None
         case "role":
-            return lessons.role(refusal, asked, protocol), None
+            return lessons.learn_role(refusal, asked, protocol), None
         case "flat content":
-            return lessons.flat_content(asked, protocol), None
+            return lessons.learn_flat_content(asked, protocol), None
     return None, None
 
 
-def _holds(test: str, case: _Case) -> bool:
+def _test_holds(test: str, case: _RefusalContext) -> bool:
     """Return whether a test without a lesson holds."""
     match test:
         case "no wait told":
@@ -127,18 +148,20 @@ def _holds(test: str, case: _Case) -> bool:
         case "no JSON":
             return case.refusal.page or case.refusal.plain
         case "images":
-            return lessons.images_refused(case.refusal, case.asked)
+            return lessons.refuses_images(case.refusal, case.asked)
         case "structure named":
             return lessons.names_structure(case.refusal)
         case "tool kind":
             return lessons.names_tool_kind(case.refusal)
         case "own value" | "feature":
             blame = find_blame(case.refusal, case.asked, case.protocol)
-            return blame is not None and blame.fate is (Fate.OWN if test == "own value" else Fate.UNABLE)
+            return blame is not None and blame.fate is (
+                BlameMeaning.OWN if test == "own value" else BlameMeaning.UNABLE
+            )
     return not test
 
 
-def _status(refusal: Refusal) -> int:
+def _effective_status(refusal: ProviderRefusal) -> int:
     """Return the effective status; 0 if an error within an answer does not give it."""
     if refusal.status not in (0, 200):
         return refusal.status
@@ -148,28 +171,28 @@ def _status(refusal: Refusal) -> int:
     return known[0] if known else 0
 
 
-def _without_quotes(message: str, asked: JsonObject) -> str:
+def _remove_quotes(message: str, asked: JsonObject) -> str:
     """Return the message without texts of the request: an agent's words say nothing about an account."""
-    for text in sorted(set(_texts(asked)), key=len, reverse=True):
+    for text in sorted(set(_iter_texts(asked)), key=len, reverse=True):
         if text in message:
             message = message.replace(text, "…")
     return message
 
 
-def _texts(node: object) -> Iterator[str]:
+def _iter_texts(node: object) -> Iterator[str]:
     if isinstance(node, str):
         if len(node) >= _SHORTEST_QUOTE:
             yield node
     elif isinstance(node, Mapping):
         for key, one in node.items():
             if key not in ("type", "role", "model") or (isinstance(one, str) and " " in one):
-                yield from _texts(one)
+                yield from _iter_texts(one)
     elif isinstance(node, list | tuple):
         for one in node:
-            yield from _texts(one)
+            yield from _iter_texts(one)
 
 
-def _code(refusal: Refusal, row: Row) -> str:
+def _error_code(refusal: ProviderRefusal, row: FaultRow) -> str:
     if row.code:
         return row.code
     body = refusal.body.get("error", refusal.body) if isinstance(refusal.body, Mapping) else None
@@ -177,5 +200,5 @@ def _code(refusal: Refusal, row: Row) -> str:
     return own if isinstance(own, str) and re.fullmatch(r"[a-z][\w.\-]{2,60}", own) else "invalid_request"
 
 
-def _numbered(status: int, said: str) -> str:
+def _prefix_status(status: int, said: str) -> str:
     return f"{status} {said}" if status and not said.startswith(f"{status} ") else said

@@ -18,31 +18,38 @@ from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.messages import JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
 from dgm.models.abilities import Abilities
 from dgm.models.access import Access, Retries
-from dgm.models.checking import check_request, listed_sizes, with_suggestion, words_of_check
+from dgm.models.checking import add_url_suggestion, check_request, check_warnings, read_listed_sizes
 from dgm.models.connections import Connection
 from dgm.models.extras import default_effort
 from dgm.models.faults import (
-    Ability,
-    Account,
-    Asked,
+    AccountFault,
+    AgentRequestFault,
+    ContentRefused,
     Fault,
-    Passing,
-    Sampled,
-    Single,
-    Unable,
-    judge,
+    MalformedOutput,
+    TemporaryFault,
+    UnsupportedPart,
+    UnsupportedRequest,
+    judge_refusal,
     judge_transport,
 )
-from dgm.models.keys import masked
-from dgm.models.listening import Silent, Unheard
+from dgm.models.keys import mask_secrets
+from dgm.models.listening import NullDelivery, NullListener
 from dgm.models.listing import is_unknown_path
-from dgm.models.receiving import Received, Receiving, told_whole
+from dgm.models.receiving import AnswerReceiver, ReceivedAnswer, render_whole
 from dgm.models.refusals import read_refusal
 from dgm.models.throttle import Throttle
-from dgm.models.tries import Again, Sending, estimated_input, estimated_tokens, fault_of, never_sent
+from dgm.models.tries import (
+    CallInProgress,
+    RetrySignal,
+    estimate_input,
+    estimate_tokens,
+    fault_of,
+    was_never_sent,
+)
 from dgm.protocols import Checked, Delivery, ModelListener
 from dgm.wires import WIRES
-from dgm.wires.events import ErrorInAnswer, Unreadable
+from dgm.wires.events import ErrorInAnswer, UnusableReply
 
 if TYPE_CHECKING:
     import httpx2
@@ -86,7 +93,7 @@ class HostedModel:
         self.own_name = own_name
         self.protocol: WireProtocol = connection.protocol
         self.abilities = Abilities()
-        self.listener: ModelListener = Silent()
+        self.listener: ModelListener = NullListener()
         self._connection = connection
         self._throttle = throttle
         self._retries = retries
@@ -101,22 +108,22 @@ class HostedModel:
 
     async def send(self, request: WireRequest, delivery: Delivery) -> WireReply:
         """Return one answer, however many tries it takes; see ``WireModel.send``."""
-        return await self._until_answered(Sending(request, delivery))
+        return await self._try_until_answered(CallInProgress(request, delivery))
 
     async def check(self) -> Checked:
         """Make one small real call with a tool; see ``WireModel.check``."""
         before = self.abilities
-        self.abilities = before.learn(await listed_sizes(self._connection, self.own_name))
+        self.abilities = before.learn(await read_listed_sizes(self._connection, self.own_name))
         access = self._access
         request = check_request(self.protocol, self.own_name, tools=access.tools, output=access.output_tokens)
-        sending = Sending(request, Unheard())
+        sending = CallInProgress(request, NullDelivery())
         try:
-            reply = await self._until_answered(sending)
+            reply = await self._try_until_answered(sending)
         except RequestRefused as error:
             raise ProviderRefuses(f"{self.name}: {error}") from error
         except ProviderRefuses as error:
             raise (
-                await with_suggestion(self._connection, error) if sending.unknown_path else error
+                await add_url_suggestion(self._connection, error) if sending.unknown_path else error
             ) from error
         except Infrastructure as error:
             if not sending.proxy_failed:
@@ -124,7 +131,7 @@ class HostedModel:
             # The environment names the proxy, so a person must correct it.
             raise ProviderRefuses(str(error)) from error
         words = [] if self.abilities == before else [self.abilities.describe()]
-        words += words_of_check(reply, request, tools=access.tools)
+        words += check_warnings(reply, request, tools=access.tools)
         return Checked(self.name, self.abilities.as_record(), tuple(words), reply.usage)
 
     async def count_tokens(self, request: WireRequest) -> int | None:
@@ -151,7 +158,7 @@ class HostedModel:
 
     # Tries
 
-    async def _until_answered(self, sending: Sending) -> WireReply:
+    async def _try_until_answered(self, sending: CallInProgress) -> WireReply:
         async def attempt() -> WireReply:
             return await self._try(sending)
 
@@ -164,30 +171,30 @@ class HostedModel:
             sleep=pause,
             stop=stop_after_attempt(self._retries.tries),
             wait=self._wait_s,
-            retry=retry_if_exception_type(Again),
+            retry=retry_if_exception_type(RetrySignal),
             before_sleep=self._note,
             reraise=True,
         )
         try:
             return await retrying(attempt)
-        except Again as error:
+        except RetrySignal as error:
             seconds, tries = self._retries.clock() - begun, self._retries.tries
             tried = f"{tries} tries in {seconds:.0f} s, the last" if tries > 1 else "1 try"
             raise Infrastructure(f"{self.name}: {tried}: {error.fault.reason}") from error.__cause__
 
-    async def _try(self, sending: Sending) -> WireReply:
+    async def _try(self, sending: CallInProgress) -> WireReply:
         """Send once, and once more for each change that the model's abilities require.
 
         Raises:
             Again: the next try may succeed.
         """
-        outcome: Fault = Passing("the provider asked for too many changes of one request")
+        outcome: Fault = TemporaryFault("the provider asked for too many changes of one request")
         for _ in range(CHANGES):
             self._check_wait()
             async with AsyncExitStack() as stack:
-                body, stream = self._fitted(sending)
+                body, stream = self._fit_body(sending)
                 with sending.delivery.waiting():
-                    turn = await stack.enter_async_context(self._throttle.turn(estimated_tokens(body)))
+                    turn = await stack.enter_async_context(self._throttle.turn(estimate_tokens(body)))
                 self._check_wait()
                 await sending.delivery.sending()
                 answer = await self._ask(sending, body, stream)
@@ -197,17 +204,19 @@ class HostedModel:
                     return answer
                 outcome = answer
                 self._throttle.used(turn, 0)
-                if isinstance(outcome, Passing) and outcome.overload:
-                    self._throttle.too_many(turn)
-            if not isinstance(outcome, Ability) or not self._learn(outcome, sending):
+                if isinstance(outcome, TemporaryFault) and outcome.overload:
+                    self._throttle.note_too_many(turn)
+            if not isinstance(outcome, UnsupportedPart) or not self._learn(outcome, sending):
                 break
-        raise self._raised(outcome, sending)
+        raise self._error_of_fault(outcome, sending)
 
-    async def _ask(self, sending: Sending, body: JsonObject, stream: bool) -> WireReply | Fault:
+    async def _ask(self, sending: CallInProgress, body: JsonObject, stream: bool) -> WireReply | Fault:
         """Send one request; return the answer or the fault."""
         wire = WIRES[self.protocol]
         asked = sending.request.body
-        receiving = Receiving(wire, body, asked, sending.delivery, self._access.timeout_s, self._secret_bytes)
+        receiving = AnswerReceiver(
+            wire, body, asked, sending.delivery, self._access.timeout_s, self._secret_bytes
+        )
         response: httpx2.Response | None = None
         try:
             response = await self._connection.post(
@@ -217,17 +226,19 @@ class HostedModel:
                 await response.aread()
                 sending.refused(response.status_code, self._without_secrets(response.content))
                 sending.unknown_path = is_unknown_path(response)
-                return self._judged(response.status_code, response.content, response.headers, (sending, body))
+                return self._judge_refusal(
+                    response.status_code, response.content, response.headers, (sending, body)
+                )
             received = await receiving.take(response)
         except ErrorInAnswer as error:
             sending.broke(receiving, asked_at_least=False)
             sending.refused(400, json.dumps(error.body).encode())
-            return self._judged(error.status or 0, error.body, {}, (sending, body))
-        except Unreadable as error:
-            return self._unreadable(error, sending, body)
+            return self._judge_refusal(error.status or 0, error.body, {}, (sending, body))
+        except UnusableReply as error:
+            return self._handle_unreadable(error, sending, body)
         except TimeoutError:
             sending.broke(receiving)
-            return Passing(
+            return TemporaryFault(
                 f"no progress of the answer for {self._access.timeout_s:g} s", None, overload=False
             )
         except Exception as error:
@@ -235,22 +246,28 @@ class HostedModel:
             if fault is None:
                 raise
             sending.proxy_failed = "the proxy " in str(error.__cause__ or error)
-            if response is not None or not never_sent(error):
+            if response is not None or not was_never_sent(error):
                 sending.broke(receiving)
             return fault
         finally:
             if response is not None:
                 await response.aclose()
-        return self._replied(received, body)
+        return self._make_reply(received, body)
 
-    def _judged(
-        self, status: int, content: object, headers: Mapping[str, str], asked: tuple[Sending, JsonObject]
+    def _judge_refusal(
+        self,
+        status: int,
+        content: object,
+        headers: Mapping[str, str],
+        asked: tuple[CallInProgress, JsonObject],
     ) -> Fault:
         sending, body = asked
         refusal = read_refusal(status, content, headers)
-        return judge(refusal, body, self.protocol, sent=sending.request.headers, secrets=self._access.secrets)
+        return judge_refusal(
+            refusal, body, self.protocol, sent=sending.request.headers, secrets=self._access.secrets
+        )
 
-    def _replied(self, received: Received, body: JsonObject) -> WireReply:
+    def _make_reply(self, received: ReceivedAnswer, body: JsonObject) -> WireReply:
         wire = WIRES[self.protocol]
         usage = wire.usage(received.whole, body)
         limit = wire.output_limit(body)
@@ -258,23 +275,25 @@ class HostedModel:
             self.listener.overran(self.name, limit, usage.output_tokens)
         return WireReply(self.protocol, received.content, received.stream, usage, wire.stop(received.whole))
 
-    def _unreadable(self, error: Unreadable, sending: Sending, body: JsonObject) -> WireReply | Fault:
+    def _handle_unreadable(
+        self, error: UnusableReply, sending: CallInProgress, body: JsonObject
+    ) -> WireReply | Fault:
         """Retry after an incomplete answer; accept the same form the second time, because the server means it."""
         wire = WIRES[self.protocol]
         whole = error.reply_whole
         if whole is not None:
             if sending.unreadable:
                 sending.delivery.take_back(Usage())
-                return self._replied(
-                    told_whole(wire, whole, stream=bool(sending.request.body.get("stream"))), body
+                return self._make_reply(
+                    render_whole(wire, whole, stream=bool(sending.request.body.get("stream"))), body
                 )
             sending.unreadable += 1
             sending.delivery.take_back(replace(wire.usage(whole, body), calls=0))
         else:
             sending.delivery.take_back(Usage())
-        return Passing(str(error))
+        return TemporaryFault(str(error))
 
-    def _fitted(self, sending: Sending) -> tuple[JsonObject, bool]:
+    def _fit_body(self, sending: CallInProgress) -> tuple[JsonObject, bool]:
         """Return the body to send, and whether to ask the provider to stream."""
         request, wire = sending.request, WIRES[self.protocol]
         body: dict[str, Any] = {**request.body, "model": self.own_name, **self._access.always}
@@ -289,12 +308,12 @@ class HostedModel:
         fitted = sending.known.apply(asked, self.protocol)
         wished, room = wire.output_limit(fitted), sending.room
         if room is None:
-            room = self.abilities.room(estimated_input(fitted))
+            room = self.abilities.room(estimate_input(fitted))
         if wished is not None and room is not None and room < wished:
             fitted = wire.limited(fitted, room)
         return fitted, bool(fitted.get("stream"))
 
-    def _learn(self, fault: Ability, sending: Sending) -> bool:
+    def _learn(self, fault: UnsupportedPart, sending: CallInProgress) -> bool:
         """Learn from a refusal; return whether a retry can give another result."""
         learned = self.abilities.learn(fault.change)
         # Another call may have learned the same meanwhile.
@@ -308,42 +327,44 @@ class HostedModel:
             self.listener.learned(self.name, learned.as_record(), learned.describe())
         return news or sending.room != before
 
-    def _raised(self, fault: Fault, sending: Sending) -> Exception:
+    def _error_of_fault(self, fault: Fault, sending: CallInProgress) -> Exception:
         status, content = sending.refusal
         match fault:
-            case Passing(reason, retry_after_s):
-                return self._passing(fault, reason, retry_after_s)
-            case Sampled(reason):
+            case TemporaryFault(reason, retry_after_s):
+                return self._error_of_temporary(fault, reason, retry_after_s)
+            case MalformedOutput(reason):
                 sending.samples += 1
                 if sending.samples < SAMPLES:
-                    return Again(Passing(reason, 0.0))
+                    return RetrySignal(TemporaryFault(reason, 0.0))
                 return RequestRefused("model_output_invalid", reason, status=status, content=content)
-            case Asked(code, message):
+            case AgentRequestFault(code, message):
                 return RequestRefused(code, message, status=status, content=content)
-            case Single(code, message):
+            case ContentRefused(code, message):
                 return RequestRefused(code, message, own=False, status=status, content=content)
-            case Unable(code, message):
+            case UnsupportedRequest(code, message):
                 return RequestRefused(code, message, own=False, kept=False, status=status, content=content)
-            case Ability(_, message):
+            case UnsupportedPart(_, message):
                 return RequestRefused(
                     "unsupported_parameter", message, own=False, kept=False, status=status, content=content
                 )
-            case Account(message, key) if key and self._access.key_env:
+            case AccountFault(message, key) if key and self._access.key_env:
                 return ProviderRefuses(
                     f"{self.name}: the key in {self._access.key_env} is refused: {message}"
                 )
-            case Account(message):
+            case AccountFault(message):
                 return ProviderRefuses(f"{self.name}: {message}")
 
-    def _passing(self, fault: Passing, reason: str, retry_after_s: float | None) -> Exception:
+    def _error_of_temporary(
+        self, fault: TemporaryFault, reason: str, retry_after_s: float | None
+    ) -> Exception:
         if retry_after_s is None:
-            return Again(fault)
+            return RetrySignal(fault)
         self._throttle.pause(retry_after_s, reason)
         if retry_after_s > TOLD_WAIT_S:
             self.listener.waits(self.name, reason, self._retries.now() + retry_after_s)
         if retry_after_s > LONGEST_WAIT_S:
             return self._waits()
-        return Again(fault)
+        return RetrySignal(fault)
 
     def _check_wait(self) -> None:
         """Fail a call that would wait longer than a sandbox is held open for."""
@@ -380,5 +401,5 @@ class HostedModel:
     def _without_secrets(self, content: bytes) -> bytes:
         """Return a refusal's body without keys and long fragments of them, which providers quote."""
         text = content.decode("utf-8", "surrogateescape")
-        clean = masked(text, self._access.secrets)
+        clean = mask_secrets(text, self._access.secrets)
         return content if clean == text else clean.encode("utf-8", "surrogateescape")

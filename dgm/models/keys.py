@@ -37,7 +37,7 @@ def read_key(env_name: str) -> str:
     return key
 
 
-def masked(text: str, secrets: Iterable[str] = ()) -> str:
+def mask_secrets(text: str, secrets: Iterable[str] = ()) -> str:
     """Return the text without the secrets, long fragments of them, and texts in the form of a vendor's key.
 
     The vendors are OpenAI and Anthropic. Secrets of fewer than 8 characters are placeholders and stay. Text that a
@@ -47,11 +47,11 @@ def masked(text: str, secrets: Iterable[str] = ()) -> str:
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, _MASK)
         if len(secret) >= _LONG_SECRET:
-            text = _without_fragments(text, secret)
+            text = _mask_fragments(text, secret)
     return _LIKE_A_KEY.sub(f"sk-{_MASK}", text)
 
 
-def _without_fragments(text: str, secret: str) -> str:
+def _mask_fragments(text: str, secret: str) -> str:
     fragments = {secret[start : start + _FRAGMENT] for start in range(len(secret) - _FRAGMENT + 1)}
     kept: list[str] = []
     place = done = 0
@@ -83,15 +83,15 @@ class KeyFilter(logging.Filter):
             # Logging would print the arguments of such a record to stderr unmasked.
             message = f"{record.msg} {record.args!r}"
             record.msg, record.args = message, None
-        if (clean := masked(message, self.secrets)) != message:
+        if (clean := mask_secrets(message, self.secrets)) != message:
             record.msg, record.args = clean, None
         if record.exc_info and not record.exc_text:
             record.exc_text = self._formatter.formatException(record.exc_info)
-        if record.exc_text and (clean := masked(record.exc_text, self.secrets)) != record.exc_text:
+        if record.exc_text and (clean := mask_secrets(record.exc_text, self.secrets)) != record.exc_text:
             # Handlers that render exceptions themselves would read them from here.
             record.exc_text, record.exc_info = clean, None
         if record.stack_info:
-            record.stack_info = masked(record.stack_info, self.secrets)
+            record.stack_info = mask_secrets(record.stack_info, self.secrets)
         return True
 
 
@@ -102,9 +102,9 @@ def guard_logs(secrets: Sequence[str]) -> None:
     added later are not guarded; handlers that guard these secrets already stay unchanged.
     """
     for handler in (*logging.getLogger().handlers, logging.lastResort):
-        if handler is not None and not any(_guards(known, secrets) for known in handler.filters):
+        if handler is not None and not any(_has_filter(known, secrets) for known in handler.filters):
             handler.addFilter(KeyFilter(secrets))
 
 
-def _guards(known: object, secrets: Sequence[str]) -> bool:
+def _has_filter(known: object, secrets: Sequence[str]) -> bool:
     return isinstance(known, KeyFilter) and known.secrets == tuple(secrets)

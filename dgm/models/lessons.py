@@ -7,7 +7,7 @@ from typing import Any
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models.abilities import Change, is_text_parts
 from dgm.models.parameters import says_refused
-from dgm.models.refusals import Refusal
+from dgm.models.refusals import ProviderRefusal
 
 _BETA_KEYS = ("anthropic_beta", "betas")
 _NOT_SENT_BACK = r"(?:reasoning_content|thinking).{0,80}(?:must be passed back|is missing in assistant)"
@@ -32,17 +32,17 @@ _OWN_IMAGE = re.compile(
 _IMAGES = ("image", "image_url", "input_image")
 
 
-def stream(_: Refusal, asked: JsonObject) -> Change | None:
+def learn_no_stream(_: ProviderRefusal, asked: JsonObject) -> Change | None:
     """Return that the model does not stream, if a stream was requested."""
     return Change(no_stream=True) if asked.get("stream") is True else None
 
 
-def only_stream(_: Refusal, asked: JsonObject) -> Change | None:
+def learn_only_stream(_: ProviderRefusal, asked: JsonObject) -> Change | None:
     """Return that the model only streams, if none was requested."""
     return Change(only_stream=True) if asked.get("stream") is not True else None
 
 
-def setting(refusal: Refusal, asked: JsonObject) -> Change | None:
+def learn_setting(refusal: ProviderRefusal, asked: JsonObject) -> Change | None:
     """Return a value that the refusal demands, if it was not sent."""
     for pattern, key, value in _SETTINGS:
         if re.search(pattern, refusal.message, re.IGNORECASE) and asked.get(key) != value:
@@ -52,7 +52,7 @@ def setting(refusal: Refusal, asked: JsonObject) -> Change | None:
     return Change(settings={key: value}) if key in asked and asked[key] is not value else None
 
 
-def beta_header(asked: JsonObject, sent: Mapping[str, str] | None) -> Change | None:
+def learn_no_beta(asked: JsonObject, sent: Mapping[str, str] | None) -> Change | None:
     """Return that beta flags are left out, if some were sent; ``sent`` None: the headers are not known."""
     keys = frozenset(key for key in _BETA_KEYS if key in asked)
     if keys or sent is None or any(name.lower() == "anthropic-beta" for name in sent):
@@ -60,9 +60,9 @@ def beta_header(asked: JsonObject, sent: Mapping[str, str] | None) -> Change | N
     return None
 
 
-def role(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Change | None:
+def learn_role(refusal: ProviderRefusal, asked: JsonObject, protocol: WireProtocol) -> Change | None:
     """Return the replacement for a role that the model does not have."""
-    used = {str(turn.get("role")) for turn in _turns(asked)}
+    used = {str(turn.get("role")) for turn in _iter_turns(asked)}
     if protocol is WireProtocol.MESSAGES or not _ROLE.search(refusal.message):
         return None
     named = re.search(r"developer", refusal.message, re.IGNORECASE)
@@ -83,15 +83,15 @@ def role(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Change 
     return None
 
 
-def flat_content(asked: JsonObject, protocol: WireProtocol) -> Change | None:
+def learn_flat_content(asked: JsonObject, protocol: WireProtocol) -> Change | None:
     """Return that texts are sent as strings, if a turn's content was a list of only texts."""
-    listed = [turn["content"] for turn in _turns(asked) if isinstance(turn.get("content"), list)]
+    listed = [turn["content"] for turn in _iter_turns(asked) if isinstance(turn.get("content"), list)]
     if protocol is WireProtocol.CHAT and any(is_text_parts(content) for content in listed):
         return Change(flat_content=True)
     return None
 
 
-def images_refused(refusal: Refusal, asked: JsonObject) -> bool:
+def refuses_images(refusal: ProviderRefusal, asked: JsonObject) -> bool:
     """Return whether the model takes no images at all, and the request holds one."""
     if not says_refused(refusal.message) and not re.search(
         r"at most 0|text-only|only text", refusal.message, re.I
@@ -100,7 +100,7 @@ def images_refused(refusal: Refusal, asked: JsonObject) -> bool:
     return _holds_image(asked) and not _OWN_IMAGE.search(refusal.message)
 
 
-def names_structure(refusal: Refusal) -> bool:
+def names_structure(refusal: ProviderRefusal) -> bool:
     """Return whether a field of the refusal names a place within the turns or the tools."""
     return any(
         place and place[0] in ("messages", "input", "tools", "system", "functions")
@@ -108,7 +108,7 @@ def names_structure(refusal: Refusal) -> bool:
     )
 
 
-def names_tool_kind(refusal: Refusal) -> bool:
+def names_tool_kind(refusal: ProviderRefusal) -> bool:
     """Return whether a field of the refusal names the type of a tool."""
     return any(
         place[:1] == ("tools",) and place[-1] == "type" and len(place) <= 3 for place in refusal.places
@@ -119,7 +119,7 @@ def _lists_roles(text: str) -> bool:
     return all(re.search(rf"\b{name}\b", text, re.IGNORECASE) for name in ("system", "user", "assistant"))
 
 
-def _turns(asked: JsonObject) -> Iterator[Mapping[str, Any]]:
+def _iter_turns(asked: JsonObject) -> Iterator[Mapping[str, Any]]:
     for name in ("messages", "input"):
         turns = asked.get(name)
         if isinstance(turns, Sequence) and not isinstance(turns, str):

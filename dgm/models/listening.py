@@ -7,7 +7,7 @@ from typing import Any
 from dgm.domain import Usage
 
 
-class Silent:
+class NullListener:
     """A listener that keeps nothing."""
 
     def learned(
@@ -22,7 +22,7 @@ class Silent:
         """Ignore the overrun."""
 
 
-class Unheard:
+class NullDelivery:
     """The delivery of a call that no agent waits for."""
 
     @contextmanager

@@ -40,7 +40,7 @@ class ModelRow:
     """Maximum tokens of one reply; None: not given."""
 
 
-async def listed(connection: Connection) -> tuple[ModelRow, ...] | None:
+async def list_models(connection: Connection) -> tuple[ModelRow, ...] | None:
     """Return the models that the provider lists; None if there is no list, or it cannot be read.
 
     A list may hold more or fewer models than can be used.
@@ -51,7 +51,7 @@ async def listed(connection: Connection) -> tuple[ModelRow, ...] | None:
     if not connection.list_path:
         return None
     response = await connection.get(connection.list_path)
-    rows = _rows(response)
+    rows = _parse_rows(response)
     return None if rows is None else tuple(row for one in rows if (row := read_row(one)))
 
 
@@ -59,7 +59,7 @@ def read_row(entry: object) -> ModelRow | None:
     """Return the model of one list entry; None if it names none."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("id"), str):
         return None
-    return ModelRow(entry["id"], _first(entry, _CONTEXT), _first(entry, _OUTPUT))
+    return ModelRow(entry["id"], _first_size(entry, _CONTEXT), _first_size(entry, _OUTPUT))
 
 
 def is_unknown_path(response: "httpx2.Response") -> bool:
@@ -75,20 +75,20 @@ def is_unknown_path(response: "httpx2.Response") -> bool:
     return "model" not in json.dumps(said).lower()
 
 
-async def suggestion(connection: Connection) -> str | None:
+async def suggest_url(connection: Connection) -> str | None:
     """Return the intended base URL if this one has no such path; None if no other is found.
 
     Raises:
         openai.APIConnectionError: there is no reply; as ``Connection.get``.
     """
-    for url in _candidates(connection):
+    for url in _candidate_urls(connection):
         below = "/v1/models" if connection.protocol is WireProtocol.MESSAGES else "/models"
-        if _rows(await connection.get(url + below)) is not None:
+        if _parse_rows(await connection.get(url + below)) is not None:
             return url
     return None
 
 
-def _candidates(connection: Connection) -> Sequence[str]:
+def _candidate_urls(connection: Connection) -> Sequence[str]:
     base = connection.base_url
     whole = next((end for end in _ENDPOINTS if base.endswith(end)), None)
     found = [base.removesuffix(whole)] if whole else []
@@ -103,7 +103,7 @@ def _candidates(connection: Connection) -> Sequence[str]:
     return [url for url in dict.fromkeys(found) if url != base]
 
 
-def _rows(response: "httpx2.Response") -> Sequence[object] | None:
+def _parse_rows(response: "httpx2.Response") -> Sequence[object] | None:
     if not response.is_success:
         return None
     try:
@@ -114,7 +114,7 @@ def _rows(response: "httpx2.Response") -> Sequence[object] | None:
     return rows if isinstance(rows, list) else None
 
 
-def _first(entry: JsonObject, paths: Iterable[str]) -> int | None:
+def _first_size(entry: JsonObject, paths: Iterable[str]) -> int | None:
     for path in paths:
         value: Any = entry
         for name in path.split("."):

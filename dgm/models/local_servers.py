@@ -42,7 +42,9 @@ def probe(base_urls: Sequence[str]) -> Mapping[str, Sequence[str]]:
     found: dict[str, Sequence[str]] = {}
     deadline = time.monotonic() + WAIT_S
     # Daemon threads: a server's slow answer must delay nobody, not even the program's end.
-    asking = [threading.Thread(target=_ask, args=(url, deadline, found), daemon=True) for url in base_urls]
+    asking = [
+        threading.Thread(target=_ask_server, args=(url, deadline, found), daemon=True) for url in base_urls
+    ]
     for thread in asking:
         thread.start()
     for thread in asking:
@@ -51,7 +53,7 @@ def probe(base_urls: Sequence[str]) -> Mapping[str, Sequence[str]]:
     return {url: answered[url] for url in base_urls if url in answered}
 
 
-def chat_models(answer: bytes) -> Sequence[str]:
+def parse_chat_models(answer: bytes) -> Sequence[str]:
     """Return the chat models in the answer to ``GET /v1/models``; none if it has another form."""
     try:
         document = json.loads(answer)
@@ -69,7 +71,7 @@ def chat_models(answer: bytes) -> Sequence[str]:
     )
 
 
-def _ask(url: str, deadline: float, found: dict[str, Sequence[str]]) -> None:
+def _ask_server(url: str, deadline: float, found: dict[str, Sequence[str]]) -> None:
     try:
         parts = urlsplit(url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -87,5 +89,5 @@ def _ask(url: str, deadline: float, found: dict[str, Sequence[str]]) -> None:
             connection.close()
     except (OSError, http.client.HTTPException, ValueError):
         return
-    if models := chat_models(body):
+    if models := parse_chat_models(body):
         found[url] = models

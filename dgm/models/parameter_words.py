@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 
-def _any(*alternatives: str) -> re.Pattern[str]:
+def _compile_any(*alternatives: str) -> re.Pattern[str]:
     return re.compile("|".join(alternatives), re.IGNORECASE)
 
 
@@ -70,7 +70,7 @@ PHRASES: Mapping[str, str] = {
 }
 """Other expressions by which sentences name a parameter."""
 
-REFUSED = _any(
+REFUSED = _compile_any(
     r"unsupported",
     r"(?:not|n[o'’]t|cannot be|never) (?:\w+ )?(?:be )?(?:support|permit|allow|accept|recogni[sz]|available|enabled)",
     r"(?:not|n[o'’]t|cannot be|never) (?:\w+ )?(?:be )?(?:implement|compatible|used|use\b|set\b)",
@@ -83,45 +83,47 @@ REFUSED = _any(
     r"不支持|不允许|未知|无效|参数错误|非法|不可用|不被支持",
 )
 """Pattern of a text that refuses something."""
-WRONG = _any(r"invalid|must|should|expected|only|wrong|incorrect|out of range|error|必须|范围|应")
+WRONG = _compile_any(r"invalid|must|should|expected|only|wrong|incorrect|out of range|error|必须|范围|应")
 """Pattern of a text that calls something wrong, possibly its value."""
-SURE_WORDS = _any(
+SURE_WORDS = _compile_any(
     r"unknown_(?:parameter|field|argument)", r"unrecognized_\w+", r"extra_forbidden", r"UnsupportedParamsError",
     r"wrong_api_format", r"unsupported_\w+",
 )  # fmt: skip
 """Codes that refuse the named parameter."""
-BOUNDS = _any(
+BOUNDS = _compile_any(
     r"between\s+\S+\s+and|range|(?:less|greater|smaller|larger|lower|higher|bigger) than|at (?:least|most)",
     r"(?:above|below) (?:the )?m|[<>]=?\s*-?\d|≤|≥|m(?:ax|in)imum|non-?negative|positive",
     r"[\[(]\s*-?\d[\d.]*\s*,|too (?:large|small|high|low)|exceeds",
 )
-ONE_VALUE = _any(
+ONE_VALUE = _compile_any(
     r"only (?:the )?default|only \S+ (?:is|are) (?:allowed|supported)|only supports? (?:the default|\d|temperature ?=)",
     r"may only be|or unset|omit|is fixed|deprecated|unsupported (?:parameter|value)",
     r"must be (?:exactly )?(?:set to |equal to )?1(?:\.0)?\b(?! and)",
 )
 """Pattern of a text that restricts a parameter to one value, or to none."""
-WRONG_TYPE = _any(
+WRONG_TYPE = _compile_any(
     r"invalid type|should be a valid|not of type",
     r"must be (?:an? )?(?:number|string|integer|bool\w*|object|array|list)",
     r"expected (?:an? )?(?:number|string|integer|bool\w*|object|array|decimal|float)",
 )
-TOO_LONG = _any(r"(?:array|string|list|value) (?:is )?too long|maximum length|too many \w+")
-OWN_SCHEMA = _any(r"invalid schema|schema.{0,60}(?:must|required to be|missing)|must contain the word")
-TOGETHER = _any(r"\bboth\b|together|same time|mutually|use only one|conflict|either|simultaneous")
-MANY = _any(r"(?:parameters|params|arguments|fields|properties|inputs|keys)\b.*,")
-ADVICE = _any(
+TOO_LONG = _compile_any(r"(?:array|string|list|value) (?:is )?too long|maximum length|too many \w+")
+OWN_SCHEMA = _compile_any(
+    r"invalid schema|schema.{0,60}(?:must|required to be|missing)|must contain the word"
+)
+TOGETHER = _compile_any(r"\bboth\b|together|same time|mutually|use only one|conflict|either|simultaneous")
+MANY = _compile_any(r"(?:parameters|params|arguments|fields|properties|inputs|keys)\b.*,")
+ADVICE = _compile_any(
     r"expected (?:one of|only)|did you mean|\bunless\b|\binstead\b|, (?:please )?use |to use ",
     r"(?<!un)(?:supported|allowed|permitted|available) (?:param|arg|field|propert|value|key|option)",
     r"(?<!in)valid (?:param|arg|field|propert|value|key|option)",
 )
 """Pattern after which a sentence says what would be accepted."""
-KINDS = _any(
+KINDS = _compile_any(
     r"str|int|float|bool|list|dict|string|number|integer|boolean|array|object|none|enum|literal|.*\W.*"
 )
 """Words by which validators end a place: the kind that they tried."""
-ADAPTIVE = _any(r"use.{0,9}thinking\.type\.adaptive")
-LISTED_VALUES = _any(
+ADAPTIVE = _compile_any(r"use.{0,9}thinking\.type\.adaptive")
+LISTED_VALUES = _compile_any(
     r"supported values are|expected one of|must be one of|should be|one of:?|supported:|valid values"
 )
 SENTENCES = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！])|\n|,?\s*(?=#[/:])|(?<=permitted): ")

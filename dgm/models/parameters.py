@@ -12,11 +12,11 @@ from typing import Any
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models import parameter_words as words
 from dgm.models.abilities import Change, is_forced
-from dgm.models.refusals import Place, Refusal, place_of
+from dgm.models.refusals import Place, ProviderRefusal, parse_place
 from dgm.models.sizes import OUTPUT_NAMES
 
 
-class Fate(StrEnum):
+class BlameMeaning(StrEnum):
     """The meaning of a blamed parameter."""
 
     CHANGE = "change"
@@ -28,66 +28,70 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
+class BlamedParameter:
     """A parameter of the request that a refusal names."""
 
     path: str
-    fate: Fate
+    fate: BlameMeaning
     change: Change | None = None
 
 
-def find_blame(refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Blame | None:
+def find_blame(refusal: ProviderRefusal, asked: JsonObject, protocol: WireProtocol) -> BlamedParameter | None:
     """Return the parameter that a refusal blames; None if it names none in the body."""
-    paths = list(_paths(refusal, asked))
+    paths = list(_iter_blamed_paths(refusal, asked))
     if not paths:
         return None
     first = paths[0]
     if first in words.ANSWER:
-        return Blame(first, Fate.OWN if words.OWN_SCHEMA.search(refusal.message) else Fate.UNABLE)
-    value = _value(asked, first)
+        return BlamedParameter(
+            first, BlameMeaning.OWN if words.OWN_SCHEMA.search(refusal.message) else BlameMeaning.UNABLE
+        )
+    value = _value_at(asked, first)
     if first in words.KNOWN_VALUES and isinstance(value, str) and value not in words.KNOWN_VALUES[first]:
-        return Blame(first, Fate.OWN)
+        return BlamedParameter(first, BlameMeaning.OWN)
     if words.TOO_LONG.search(refusal.message):
-        return Blame(first, Fate.OWN)
+        return BlamedParameter(first, BlameMeaning.OWN)
     one_value = words.ONE_VALUE.search(refusal.message)
     if words.WRONG_TYPE.search(refusal.message) and not one_value and first != "tool_choice":
-        return Blame(first, Fate.OWN)
+        return BlamedParameter(first, BlameMeaning.OWN)
     if _is_number(value) and words.BOUNDS.search(refusal.message) and not one_value:
         # Everybody sends the ends of the usual ranges: a server that refuses them lacks an ability.
-        fate = Fate.CHANGE if value in (0, 1, -1) and first not in OUTPUT_NAMES else Fate.OWN
-        return Blame(first, fate, Change(dropped=frozenset((first,))) if fate is Fate.CHANGE else None)
+        fate = BlameMeaning.CHANGE if value in (0, 1, -1) and first not in OUTPUT_NAMES else BlameMeaning.OWN
+        return BlamedParameter(
+            first, fate, Change(dropped=frozenset((first,))) if fate is BlameMeaning.CHANGE else None
+        )
     if len(paths) > 1 and words.TOGETHER.search(refusal.message):
         paths = ["max_tokens"] if "max_tokens" in paths and "max_completion_tokens" in paths else [paths[1]]
     change = Change()
     for path in paths:
-        one = _change(path, refusal, asked, protocol)
+        one = _change_for(path, refusal, asked, protocol)
         if one is None:
-            return Blame(path, Fate.UNABLE)
+            return BlamedParameter(path, BlameMeaning.UNABLE)
         change = change.learn(one)
-    return Blame(paths[0], Fate.CHANGE, change)
+    return BlamedParameter(paths[0], BlameMeaning.CHANGE, change)
 
 
-def _paths(refusal: Refusal, asked: JsonObject) -> Iterator[str]:
+def _iter_blamed_paths(refusal: ProviderRefusal, asked: JsonObject) -> Iterator[str]:
     """Yield the blamed paths, the most certain first: fields that name them, then the sentences of the message."""
     seen: set[str] = set()
     refused = words.REFUSED.search(refusal.message) or words.WRONG.search(refusal.message)
     if refused or any(words.SURE_WORDS.fullmatch(code) for code in refusal.words):
-        begun = [place_of(said[1]) for said in words.BEGUN_BY_PLACE.finditer(refusal.message)]
+        begun = [parse_place(said[1]) for said in words.BEGUN_BY_PLACE.finditer(refusal.message)]
         for place in (*refusal.places, *begun):
-            path = resolve(place, asked)
+            path = resolve_place(place, asked)
             if path and path not in seen:
                 seen.add(path)
                 yield path
     if seen:
         return
-    names = dict(_names(asked))
+    names = dict(_iter_names(asked))
     sentences = [one for one in words.SENTENCES.split(refusal.message) if one.strip()]
     sure = [one for one in sentences if words.REFUSED.search(one)]
     weak = refusal.status < 500 and next((one for one in sentences if words.WRONG.search(one)), "")
     for whole in sure or ([weak] if weak else []):
         sentence = words.ADVICE.split(whole)[0]
         sentence = sentence if words.REFUSED.search(sentence) or words.WRONG.search(sentence) else whole
-        said = _mentioned(sentence, names)
+        said = _find_mentioned(sentence, names)
         many = words.MANY.search(sentence) or words.TOGETHER.search(sentence)
         for path in said if many else said[:1]:
             if path not in seen:
@@ -95,7 +99,7 @@ def _paths(refusal: Refusal, asked: JsonObject) -> Iterator[str]:
                 yield path
 
 
-def _mentioned(sentence: str, names: Mapping[str, str]) -> list[str]:
+def _find_mentioned(sentence: str, names: Mapping[str, str]) -> list[str]:
     found = []
     for path, pattern in names.items():
         if said := re.search(pattern, sentence, re.IGNORECASE):
@@ -109,7 +113,7 @@ def says_refused(text: str) -> bool:
     return words.REFUSED.search(text) is not None
 
 
-def resolve(place: Place, asked: JsonObject) -> str:
+def resolve_place(place: Place, asked: JsonObject) -> str:
     """Return the path of a validator's place, without its words for kinds; empty: not to be blamed."""
     node: Any = asked
     path = ""
@@ -144,39 +148,39 @@ def _is_extra(path: str, last: str, value: object) -> bool:
     return last not in words.PARTS_OF_TURNS or (last == "tool_calls" and not value)
 
 
-def _names(asked: JsonObject) -> Iterator[tuple[str, str]]:
+def _iter_names(asked: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield each path that may be blamed, and a pattern of its name in messages."""
     for key, value in asked.items():
         if key in words.STRUCTURE:
             continue
-        yield key, _pattern(key, key)
+        yield key, _name_pattern(key, key)
         if isinstance(value, Mapping):
             for inner in value:
                 if inner in words.INNER:
-                    yield f"{key}.{inner}", _pattern(f"{key}.{inner}", inner, key)
+                    yield f"{key}.{inner}", _name_pattern(f"{key}.{inner}", inner, key)
     for key in ("messages", "input", "tools"):
         turns = asked.get(key)
         for turn in turns if isinstance(turns, Sequence) and not isinstance(turns, str) else ():
-            yield from _names_within(turn, f"{key}[]") if isinstance(turn, Mapping) else ()
-    if _holds(asked, "cache_control"):
+            yield from _iter_names_within(turn, f"{key}[]") if isinstance(turn, Mapping) else ()
+    if _has_key(asked, "cache_control"):
         yield "**.cache_control", r"cache_control|prompt caching"
     for note in sorted(words.SCHEMA_NOTES):
-        if _holds(asked.get("tools"), note):
+        if _has_key(asked.get("tools"), note):
             unknown = r"(?:unknown name|extraneous key|unsupported|property|keyword)[^.]{0,20}"
             quoted = rf"[\"'\[`]{re.escape(note)}[\"'\]`]"
             yield f"tools**.{note}", rf"{unknown}{quoted}(?=.*(?:tool|function|schema|parameter))"
 
 
-def _names_within(turn: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+def _iter_names_within(turn: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
     for key in turn:
         if _is_extra(f"{path}.{key}", key, turn[key]) and key != "cache_control":
             yield f"{path}.{key}", rf"[`'\"\[.]{re.escape(key)}[`'\"\]]|\.{re.escape(key)}\b"
     function = turn.get("function")
     if path == "tools[]" and isinstance(function, Mapping):
-        yield from _names_within(function, "tools[].function")
+        yield from _iter_names_within(function, "tools[].function")
 
 
-def _pattern(path: str, name: str, above: str = "") -> str:
+def _name_pattern(path: str, name: str, above: str = "") -> str:
     """Return a pattern of a parameter's name in messages: with underscores, with spaces, in camel case."""
     camel = re.sub(r"_(\w)", lambda one: one[1].upper(), name)
     spaced = name.replace("_", r"[ _\-]")
@@ -193,7 +197,9 @@ def _pattern(path: str, name: str, above: str = "") -> str:
     return f"{found}|{words.PHRASES[path]}" if path in words.PHRASES else found
 
 
-def _change(path: str, refusal: Refusal, asked: JsonObject, protocol: WireProtocol) -> Change | None:
+def _change_for(
+    path: str, refusal: ProviderRefusal, asked: JsonObject, protocol: WireProtocol
+) -> Change | None:
     """Return the change for a blamed parameter; None: it cannot be left out."""
     drop = Change(dropped=frozenset((path,)))
     match path:
@@ -231,9 +237,9 @@ def _other_limit(path: str, asked: JsonObject, protocol: WireProtocol) -> Change
     return Change(dropped=frozenset((path,))) if other in asked else Change(renamed={path: other})
 
 
-def _nearest_effort(path: str, refusal: Refusal, asked: JsonObject) -> Change | None:
+def _nearest_effort(path: str, refusal: ProviderRefusal, asked: JsonObject) -> Change | None:
     """Return the nearest effort that the refusal lists as supported."""
-    wished = _value(asked, path)
+    wished = _value_at(asked, path)
     listed = words.LISTED_VALUES.search(refusal.message)
     after = refusal.message[listed.end() :] if listed else ""
     known = [effort for effort in words.EFFORTS if re.search(rf"\b{effort}\b", after, re.IGNORECASE)]
@@ -244,7 +250,7 @@ def _nearest_effort(path: str, refusal: Refusal, asked: JsonObject) -> Change | 
     return Change(replaced={f"{path}={wished}": nearest})
 
 
-def _value(asked: JsonObject, path: str) -> object:
+def _value_at(asked: JsonObject, path: str) -> object:
     key, _, rest = path.partition(".")
     value = asked.get(key)
     return value.get(rest) if rest and isinstance(value, Mapping) else value
@@ -254,7 +260,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _holds(node: object, key: str) -> bool:
+def _has_key(node: object, key: str) -> bool:
     if isinstance(node, Mapping):
-        return key in node or any(_holds(one, key) for one in node.values())
-    return isinstance(node, Sequence) and not isinstance(node, str) and any(_holds(one, key) for one in node)
+        return key in node or any(_has_key(one, key) for one in node.values())
+    return (
+        isinstance(node, Sequence) and not isinstance(node, str) and any(_has_key(one, key) for one in node)
+    )

@@ -27,7 +27,7 @@ SLACK = 1 + 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class TokenRates:
     """USD per million tokens of each kind."""
 
     input: float
@@ -44,20 +44,20 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class Long:
+class LongInputPrices:
     """Prices for the whole of a call whose input, cached and written tokens included, is above a limit."""
 
     above: int
     """Limit in tokens."""
-    rates: Rates
+    rates: TokenRates
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
     """The price of one model."""
 
-    rates: Rates
-    long: tuple[Long, ...] = ()
+    rates: TokenRates
+    long: tuple[LongInputPrices, ...] = ()
     """In ascending order of ``above``."""
     max_output: int | None = None
     """Maximum tokens of one reply, reasoning included; None if it is not known."""
@@ -97,14 +97,14 @@ class Price:
         return max(self._worst(rates, input_tokens, output_tokens) for rates in reached)
 
     @staticmethod
-    def _worst(rates: Rates, input_tokens: int, output_tokens: int) -> float:
+    def _worst(rates: TokenRates, input_tokens: int, output_tokens: int) -> float:
         return (input_tokens * rates.dearest_input + output_tokens * rates.output) / MILLION * SLACK
 
-    def _at(self, input_tokens: int) -> Rates:
+    def _at(self, input_tokens: int) -> TokenRates:
         return next((tier.rates for tier in reversed(self.long) if input_tokens > tier.above), self.rates)
 
 
-FREE = Price(Rates(0.0, 0.0, 0.0, 0.0))
+FREE = Price(TokenRates(0.0, 0.0, 0.0, 0.0))
 """Price of models on this machine, for which nobody sends a bill."""
 
 
@@ -134,14 +134,16 @@ class Prices:
         """
         table = read_toml(TABLE)
         as_of = table.pop("as_of")
-        rows = {name: _price(row) for name, row in table.items()}
+        rows = {name: _parse_price(row) for name, row in table.items()}
         dated = {
             f"{name.partition('/')[0]}/{snapshot}": name
             for name, row in table.items()
             for snapshot in row.get("snapshots", ())
         }
         defaults = {name.partition("/")[0]: name for name, row in table.items() if row.get("default")}
-        rows |= {name: _users(given, rows.get(dated.get(name, name))) for name, given in user.items()}
+        rows |= {
+            name: _merge_user_price(given, rows.get(dated.get(name, name))) for name, given in user.items()
+        }
         return cls(as_of, rows, dated, defaults, is_loopback(compatible_url or ""))
 
     def of(self, model: str) -> Price:
@@ -184,25 +186,25 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def _price(row: Mapping[str, Any]) -> Price:
+def _parse_price(row: Mapping[str, Any]) -> Price:
     tiers = [row["long"]] if "long" in row else []
     return Price(
-        _rates(row),
-        tuple(Long(tier["above"], _rates(tier)) for tier in tiers),
+        _parse_rates(row),
+        tuple(LongInputPrices(tier["above"], _parse_rates(tier)) for tier in tiers),
         row.get("max_output"),
         row.get("context"),
     )
 
 
-def _rates(row: Mapping[str, Any]) -> Rates:
+def _parse_rates(row: Mapping[str, Any]) -> TokenRates:
     given = float(row["input"])
     cached, written = row.get("cached_input", given), row.get("cache_write", given)
-    return Rates(given, float(cached), float(written), float(row["output"]))
+    return TokenRates(given, float(cached), float(written), float(row["output"]))
 
 
-def _users(given: PriceSettings, shipped: Price | None) -> Price:
+def _merge_user_price(given: PriceSettings, shipped: Price | None) -> Price:
     """Apply a user's price at every input length; keep the shipped context and output limits."""
-    price = _price(given.model_dump(exclude_none=True))
+    price = _parse_price(given.model_dump(exclude_none=True))
     if shipped is None:
         return price
     return replace(price, max_output=price.max_output or shipped.max_output, context=shipped.context)

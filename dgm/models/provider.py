@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class ConnectionInputs:
     """The inputs for opening a connection to one model."""
 
     provider: "Provider"
@@ -86,7 +86,7 @@ class Provider:
     """Getter of its section of the settings."""
     protocol: Callable[[str, ModelsSettings], WireProtocol]
     """The protocol for one of its models, by the model's own name."""
-    connect: Callable[[Opening], "Connection"]
+    connect: Callable[[ConnectionInputs], "Connection"]
     """Opener of a connection; sends no request. Raises UserError if a key, an address or a package is missing."""
     key_is_optional: bool = False
     """Whether the provider also works without a key in ``key_env``."""
@@ -113,12 +113,12 @@ class Provider:
             UserError: it is no address, or it holds a password.
         """
         if url := self.settings(models).base_url:
-            return checked_url(url, f"models.{self.section}.base_url")
+            return check_url(url, f"models.{self.section}.base_url")
         url = environment.get(self.url_env, "").strip() if self.url_env else ""
-        return checked_url(url, self.url_env) if url else None
+        return check_url(url, self.url_env) if url else None
 
 
-def checked_url(url: str, where: str) -> str:
+def check_url(url: str, where: str) -> str:
     """Return the address unchanged.
 
     Raises:

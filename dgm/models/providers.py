@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dgm.config import ModelsSettings
 from dgm.config.variables import OWN_VARIABLES, SYSTEM_VARIABLES, Variable
-from dgm.models.provider import Opening, Provider, checked_url
+from dgm.models.provider import ConnectionInputs, Provider, check_url
 from dgm.models.vendors.anthropic import ANTHROPIC
 from dgm.models.vendors.azure import AZURE
 from dgm.models.vendors.bedrock import BEDROCK
@@ -24,7 +24,7 @@ __all__ = [
     "PROVIDERS",
     "Provider",
     "all_variables",
-    "checked_url",
+    "check_url",
     "open_connection",
     "provider_of",
     "without_addresses",
@@ -63,7 +63,7 @@ def open_connection(provider: Provider, models: ModelsSettings, own_name: str) -
         UserError: a key, an address, a package or a setting is missing or wrong; the message says what to do.
     """
     url = provider.base_url(models, os.environ)
-    return provider.connect(Opening(provider, own_name, models, url))
+    return provider.connect(ConnectionInputs(provider, own_name, models, url))
 
 
 def without_addresses(models: ModelsSettings) -> ModelsSettings:

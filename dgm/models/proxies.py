@@ -51,12 +51,12 @@ def find_proxy(url: str, environment: Mapping[str, str]) -> ProxyAddress | None:
     if is_loopback_host(host):
         return None
     for name in (f"{target.scheme}_proxy", "all_proxy"):
-        variable, value = _lookup(name, environment)
+        variable, value = _look_up(name, environment)
         if value:
             break
     else:
         return None
-    if _is_excluded(target, host, _lookup("no_proxy", environment)[1]):
+    if _is_excluded(target, host, _look_up("no_proxy", environment)[1]):
         return None
     return _parse_proxy(variable, value)
 
@@ -96,7 +96,7 @@ def name_proxy(transport: "httpx2.AsyncBaseTransport", proxy: ProxyAddress) -> "
     return NamedProxyTransport()
 
 
-def _lookup(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
+def _look_up(name: str, environment: Mapping[str, str]) -> tuple[str, str]:
     for variable in (name, name.upper()):
         if variable in environment:
             return variable, environment[variable].strip()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.messages import JsonObject, WireProtocol
 from dgm.protocols import Delivery
-from dgm.wires.events import Event, Unreadable
-from dgm.wires.sse import Record, records
+from dgm.wires.events import Event, UnusableReply
+from dgm.wires.sse import ServerSentEvent, read_events
 from dgm.wires.wire import StreamReader, Wire
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _ENDING = _LAST | {"message_delta"}
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedAnswer:
     """A whole answer."""
 
     content: bytes
@@ -37,7 +37,7 @@ class Received:
 
 
 @dataclass(slots=True)
-class Receiving:
+class AnswerReceiver:
     """Parameters and state for reading an answer."""
 
     wire: Wire
@@ -63,7 +63,7 @@ class Receiving:
         """Derive whether the agent wants a stream."""
         self.wanted_stream = bool(self.asked.get("stream"))
 
-    async def take(self, response: "httpx2.Response") -> Received:
+    async def take(self, response: "httpx2.Response") -> ReceivedAnswer:
         """Return the answer of a response with status 200, streamed or whole.
 
         Raises:
@@ -80,22 +80,22 @@ class Receiving:
         self.wire.check(whole)
         mended = self.wire.mended(whole, self.body)
         if self.wanted_stream or mended is not whole:
-            told = told_whole(self.wire, mended, stream=self.wanted_stream)
-            return Received(self._clean(told.content), told.stream, mended)
-        return Received(self._clean(response.content), False, whole)
+            told = render_whole(self.wire, mended, stream=self.wanted_stream)
+            return ReceivedAnswer(self._clean(told.content), told.stream, mended)
+        return ReceivedAnswer(self._clean(response.content), False, whole)
 
     def _parsed(self, content: bytes, kind: str) -> JsonObject:
         try:
             whole = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise Unreadable(
+            raise UnusableReply(
                 f"the answer is no JSON ({kind or 'of no type'}, {len(content)} bytes)"
             ) from error
         if not isinstance(whole, dict):
-            raise Unreadable(f"the answer is JSON but no object: {str(whole)[:80]!r}")
+            raise UnusableReply(f"the answer is JSON but no object: {str(whole)[:80]!r}")
         return whole
 
-    async def _stream(self, response: "httpx2.Response") -> Received:
+    async def _stream(self, response: "httpx2.Response") -> ReceivedAnswer:
         reader = self.reader = self.wire.reader(self.asked)
         done, ended = await self._read_records(response, reader)
         tail = reader.finish(done=bool(done) or ended)
@@ -106,12 +106,12 @@ class Receiving:
         self._all += self._held
         whole = reader.whole()
         if not self.wanted_stream:
-            return Received(self._clean(json.dumps(whole).encode()), False, whole)
-        return Received(bytes(self._all), True, whole)
+            return ReceivedAnswer(self._clean(json.dumps(whole).encode()), False, whole)
+        return ReceivedAnswer(bytes(self._all), True, whole)
 
     async def _read_records(self, response: "httpx2.Response", reader: StreamReader) -> tuple[bytes, bool]:
         """Return the bytes of a chat's last record, and whether the stream came to its end."""
-        stream = records(response)
+        stream = read_events(response)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self.idle_s) as patience:
@@ -132,10 +132,10 @@ class Receiving:
             if self._ending:
                 return b"", True
             raise
-        await _let_end(stream)
+        await _drain_stream(stream)
         return record.raw if record.data == DONE else b"", True
 
-    def _take(self, record: Record, reader: StreamReader) -> bool:
+    def _take(self, record: ServerSentEvent, reader: StreamReader) -> bool:
         """Read one record, and hand on its visible part for the agent; return whether it is the last one."""
         data = record.data
         event = self._event(data)
@@ -144,7 +144,7 @@ class Receiving:
         if given is None and self._only_usage(event):
             given = ()
         self._held += record.raw if given is None else b"".join(one.render() for one in given)
-        self._ending = self._ending or _ends(event)
+        self._ending = self._ending or _is_ending(event)
         if self.wanted_stream and not self._ending and (self._spoken or reader.spoken):
             self._spoken = True
             self._flush()
@@ -162,9 +162,9 @@ class Receiving:
         try:
             event = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise Unreadable(f"an event of the stream is not JSON: {data[:80]!r}") from error
+            raise UnusableReply(f"an event of the stream is not JSON: {data[:80]!r}") from error
         if not isinstance(event, dict):
-            raise Unreadable(f"an event of the stream is no JSON object but {data[:80]!r}")
+            raise UnusableReply(f"an event of the stream is no JSON object but {data[:80]!r}")
         return event
 
     def _flush(self) -> None:
@@ -179,14 +179,14 @@ class Receiving:
         return content
 
 
-def told_whole(wire: Wire, whole: JsonObject, *, stream: bool) -> Received:
+def render_whole(wire: Wire, whole: JsonObject, *, stream: bool) -> ReceivedAnswer:
     """Return a whole answer in the form that the agent wants, streamed or not."""
     if not stream:
-        return Received(json.dumps(whole).encode(), False, whole)
-    return Received(b"".join(event.render() for event in wire.split(whole)), True, whole)
+        return ReceivedAnswer(json.dumps(whole).encode(), False, whole)
+    return ReceivedAnswer(b"".join(event.render() for event in wire.split(whole)), True, whole)
 
 
-def _ends(event: Mapping[str, Any]) -> bool:
+def _is_ending(event: Mapping[str, Any]) -> bool:
     """Return whether an event tells that the model has stopped; the rest only tells how."""
     if event.get("type") in _ENDING:
         return True
@@ -196,7 +196,7 @@ def _ends(event: Mapping[str, Any]) -> bool:
     return any(isinstance(one, dict) and one.get("finish_reason") for one in choices)
 
 
-async def _let_end(stream: Any) -> None:  # noqa: ANN401  (an async generator of records)
+async def _drain_stream(stream: Any) -> None:  # noqa: ANN401  (an async generator of records)
     try:
         async with asyncio.timeout(ENDING_S):
             async for _ in stream:

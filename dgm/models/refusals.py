@@ -42,7 +42,7 @@ Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ProviderRefusal:
     """A provider's refusal in place of an answer."""
 
     status: int
@@ -70,13 +70,13 @@ class Refusal:
 
 
 @dataclass(slots=True)
-class _Found:
+class _RefusalParts:
     said: list[str] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
     places: list[Place] = field(default_factory=list)
 
 
-def read_refusal(status: int, content: object, headers: Mapping[str, str] | None = None) -> Refusal:
+def read_refusal(status: int, content: object, headers: Mapping[str, str] | None = None) -> ProviderRefusal:
     """Return a refusal in one form.
 
     Args:
@@ -88,10 +88,10 @@ def read_refusal(status: int, content: object, headers: Mapping[str, str] | None
     if isinstance(content, bytes | bytearray):
         content = bytes(content).decode("utf-8", "replace")
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
-    body = _json(content) if isinstance(content, str) else content
-    found = _Found()
+    body = _parse_or_keep(content) if isinstance(content, str) else content
+    found = _RefusalParts()
     if isinstance(body, str):
-        _collect_text(body if not body.lstrip().startswith("<") else _page(body), found, 0)
+        _collect_text(body if not body.lstrip().startswith("<") else _page_text(body), found, 0)
     else:
         _collect(body, found, 0)
     if kind := lower.get("x-amzn-errortype", ""):
@@ -99,7 +99,7 @@ def read_refusal(status: int, content: object, headers: Mapping[str, str] | None
     said = list(dict.fromkeys(one for one in found.said if not _EMPTY_PHRASES.fullmatch(one)))
     message = ": ".join(said or list(dict.fromkeys(found.said))) or text.strip() or "(the answer is empty)"
     words = frozenset(word for word in found.words if word)
-    return Refusal(
+    return ProviderRefusal(
         status,
         body,
         message[:_LONGEST_TEXT],
@@ -110,14 +110,14 @@ def read_refusal(status: int, content: object, headers: Mapping[str, str] | None
     )
 
 
-def _json(text: str) -> object:
+def _parse_or_keep(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def _collect(node: object, found: _Found, depth: int) -> None:
+def _collect(node: object, found: _RefusalParts, depth: int) -> None:
     if depth > _DEEPEST or node is None or isinstance(node, bool):
         return
     if isinstance(node, str):
@@ -129,7 +129,7 @@ def _collect(node: object, found: _Found, depth: int) -> None:
             _collect(one, found, depth + 1)
 
 
-def _collect_object(node: Mapping[str, object], found: _Found, depth: int) -> None:
+def _collect_object(node: Mapping[str, object], found: _RefusalParts, depth: int) -> None:
     where, said = node.get("loc"), node.get("msg")
     if isinstance(where, Sequence) and not isinstance(where, str) and isinstance(said, str):
         _collect_validation(tuple(part for part in where if isinstance(part, str | int)), said, found)
@@ -144,7 +144,7 @@ def _collect_object(node: Mapping[str, object], found: _Found, depth: int) -> No
     for key in ("param", "field"):
         named = node.get(key)
         if isinstance(named, str) and named and not re.search(r"\s", named):
-            found.places.append(place_of(named))
+            found.places.append(parse_place(named))
     for key in _SAID_KEYS:
         if key == "param" and not re.search(r"\s", str(node.get(key))):
             continue
@@ -152,14 +152,14 @@ def _collect_object(node: Mapping[str, object], found: _Found, depth: int) -> No
             _collect(node[key], found, depth + 1)
 
 
-def _collect_validation(where: Place, said: str, found: _Found) -> None:
+def _collect_validation(where: Place, said: str, found: _RefusalParts) -> None:
     place = where[1:] if where[:1] == ("body",) else where
     if place:
         found.places.append(place)
     found.said.append(": ".join(filter(None, (".".join(map(str, place)), said))))
 
 
-def _collect_text(text: str, found: _Found, depth: int) -> None:
+def _collect_text(text: str, found: _RefusalParts, depth: int) -> None:
     """Collect a text, or the contents of JSON or Python within it."""
     listed = list(_VALIDATOR.finditer(text))
     for one in listed:
@@ -170,8 +170,8 @@ def _collect_text(text: str, found: _Found, depth: int) -> None:
     begun = _EMBEDDED.search(text)
     if begun and depth < _DEEPEST:
         before = len(found.said)
-        for inner in _embedded(text[begun.start() :]):
-            if _is_told(inner):
+        for inner in _parse_embedded(text[begun.start() :]):
+            if _describes_error(inner):
                 _collect(inner, found, depth + 1)
             if len(found.said) > before:
                 return
@@ -179,14 +179,18 @@ def _collect_text(text: str, found: _Found, depth: int) -> None:
         found.said.append(said)
 
 
-def _is_told(node: object) -> bool:
+def _describes_error(node: object) -> bool:
     """Return whether an object within a text describes an error, and is no list of names or values."""
     if isinstance(node, Mapping):
         return any(key in node for key in (*_WORD_KEYS, *_SAID_KEYS))
-    return isinstance(node, Sequence) and not isinstance(node, str) and any(_is_told(one) for one in node)
+    return (
+        isinstance(node, Sequence)
+        and not isinstance(node, str)
+        and any(_describes_error(one) for one in node)
+    )
 
 
-def _embedded(text: str) -> Iterator[object]:
+def _parse_embedded(text: str) -> Iterator[object]:
     """Yield the object at the beginning of a text: JSON, JSON escaped once more, or Python's repr."""
     end = max(text.rfind("}"), text.rfind("]")) + 1
     for form in (text, text.replace('\\"', '"').replace('\\\\"', '\\"')):
@@ -200,13 +204,13 @@ def _embedded(text: str) -> Iterator[object]:
         return
 
 
-def place_of(named: str) -> Place:
+def parse_place(named: str) -> Place:
     """Return the parts of a dotted name: ``messages[0].role`` becomes ``("messages", 0, "role")``."""
     parts = [part for part in re.split(r"[.\[\]/]+", named.strip("'\"` #")) if part and part != "body"]
     return tuple(int(part) if part.isdigit() else part for part in parts)
 
 
-def _page(text: str) -> str:
+def _page_text(text: str) -> str:
     title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
     plain = re.sub(r"<(script|style)\b.*?</\1>|<title.*?</title>|<[^>]*>", " ", text, flags=re.I | re.S)
     words = " ".join((f"{title[1]}: " if title else "").split() + plain.split())

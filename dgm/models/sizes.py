@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dgm.messages import JsonObject
-from dgm.models.refusals import Refusal
+from dgm.models.refusals import ProviderRefusal
 
 SMALLEST_ROOM = 16
 """Minimum useful output tokens; with less, the prompt alone is too long."""
@@ -86,7 +86,7 @@ class Sizes:
     """The output limit that would be accepted now."""
 
 
-def asked_output(asked: JsonObject) -> int | None:
+def requested_output(asked: JsonObject) -> int | None:
     """Return the output limit that a request asks for, over all its names."""
     for name in OUTPUT_NAMES:
         value = asked.get(name)
@@ -95,28 +95,28 @@ def asked_output(asked: JsonObject) -> int | None:
     return None
 
 
-def read_sizes(refusal: Refusal, asked: JsonObject, status: int) -> Sizes | None:
+def read_sizes(refusal: ProviderRefusal, asked: JsonObject, status: int) -> Sizes | None:
     """Return the lesson of the refusal, if a smaller output limit would help; else None.
 
     A prompt that is too long alone, or sizes that the request respects already, give no useful lesson.
     """
-    wished = asked_output(asked)
-    text = f"{refusal.message} {_fields(refusal.body)}"
+    wished = requested_output(asked)
+    text = f"{refusal.message} {_read_size_fields(refusal.body)}"
     if wished is None or (status == 429 and not _RATE.search(text)):
         return None
-    most = None if _TOGETHER.search(text) else _first(_MOST_OUTPUT, text)
+    most = None if _TOGETHER.search(text) else _first_match(_MOST_OUTPUT, text)
     if most is not None and SMALLEST_ROOM <= most < wished:
         return Sizes(max_output=most, fits=most)
-    context = _first(_CONTEXT, text)
+    context = _first_match(_CONTEXT, text)
     if context is None:
         return (
             Sizes(max_output=wished // 2, fits=wished // 2)
             if _TOO_MUCH.search(text) and wished > 64
             else None
         )
-    output = _first(_OUTPUT, text)
-    prompt = _first(_PROMPT, text)
-    total = _first(_TOTAL, text)
+    output = _first_match(_OUTPUT, text)
+    prompt = _first_match(_PROMPT, text)
+    total = _first_match(_TOTAL, text)
     if total is not None and total != output:
         counted = total - (output if output is not None else wished)
         prompt = counted if prompt is None or counted > 0 else prompt
@@ -124,7 +124,7 @@ def read_sizes(refusal: Refusal, asked: JsonObject, status: int) -> Sizes | None
         return None
     fits = context - prompt
     if re.search(r"at least", text, re.IGNORECASE):
-        fits = _estimate(context, prompt, wished, asked)
+        fits = _estimate_limit(context, prompt, wished, asked)
     elif re.search(r"requested about", text, re.IGNORECASE):
         fits -= prompt // 50
     if not SMALLEST_ROOM <= fits < wished:
@@ -132,7 +132,7 @@ def read_sizes(refusal: Refusal, asked: JsonObject, status: int) -> Sizes | None
     return Sizes(context=context, fits=fits)
 
 
-def _estimate(context: int, prompt: int, wished: int, asked: JsonObject) -> int:
+def _estimate_limit(context: int, prompt: int, wished: int, asked: JsonObject) -> int:
     """Return an output limit if the prompt's length is only a lower bound, as in newer versions of vLLM."""
     if prompt + wished > context + 1:
         return context - prompt  # A prompt that is cut at the bound would come to one token too many.
@@ -144,18 +144,18 @@ def _estimate(context: int, prompt: int, wished: int, asked: JsonObject) -> int:
     return min(wished // 2, context - prompt)
 
 
-def _first(patterns: tuple[str, ...], text: str) -> int | None:
+def _first_match(patterns: tuple[str, ...], text: str) -> int | None:
     for pattern in patterns:
         if said := re.search(pattern, text, re.IGNORECASE):
-            return _number(said[1])
+            return _parse_number(said[1])
     return None
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text.replace(",", "").replace("_", ""))
 
 
-def _fields(body: object) -> str:
+def _read_size_fields(body: object) -> str:
     """Return sizes in fields of their own, as in llama.cpp's refusals."""
     inner = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(inner, Mapping):

@@ -20,7 +20,7 @@ _WINDOW_S = 60.0
 
 
 @dataclass(slots=True)
-class Turn:
+class SendPermit:
     """The right to send once, as the last minute's log keeps it."""
 
     tokens: int
@@ -55,7 +55,7 @@ class Throttle:
         self._epoch = 0
         self._resumes = 0.0
         self.pause_reason = ""
-        self._log: deque[Turn] = deque()
+        self._log: deque[SendPermit] = deque()
         self._logged_tokens = 0
 
     @property
@@ -64,7 +64,7 @@ class Throttle:
         return int(self._allowed)
 
     @asynccontextmanager
-    async def turn(self, tokens: int) -> AsyncIterator[Turn]:
+    async def turn(self, tokens: int) -> AsyncIterator[SendPermit]:
         """Wait until a call of about ``tokens`` may be made, and hold one place for it.
 
         A call that alone exceeds the tokens of a minute passes when no other call was made for a minute.
@@ -90,7 +90,7 @@ class Throttle:
             self._active -= 1
             self._changed.set()
 
-    def used(self, turn: Turn, tokens: int) -> None:
+    def used(self, turn: SendPermit, tokens: int) -> None:
         """Replace a call's estimate by its real tokens; call it before the turn ends."""
         if turn.logged:
             self._logged_tokens += tokens - turn.tokens
@@ -100,7 +100,7 @@ class Throttle:
         """Note that the provider answered a call; call it before the turn ends."""
         self._allowed = min(self._limits.concurrency, self._allowed + 1 / self._allowed)
 
-    def too_many(self, turn: Turn) -> None:
+    def note_too_many(self, turn: SendPermit) -> None:
         """Note that the provider refused that call as one too many."""
         # Concurrent calls are refused together: that is one answer to one limit, not several.
         if turn.epoch == self._epoch:
@@ -138,8 +138,8 @@ class Throttle:
                 wait.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
 
-    def _enter(self, tokens: int) -> Turn:
-        turn = Turn(tokens, self._clock() + _WINDOW_S, self._epoch)
+    def _enter(self, tokens: int) -> SendPermit:
+        turn = SendPermit(tokens, self._clock() + _WINDOW_S, self._epoch)
         self._log.append(turn)
         self._logged_tokens += tokens
         self._active += 1

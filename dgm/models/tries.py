@@ -8,8 +8,8 @@ from tenacity import RetryCallState
 from dgm.domain import Usage
 from dgm.messages import JsonObject, WireRequest
 from dgm.models.abilities import Abilities
-from dgm.models.faults import Passing
-from dgm.models.receiving import Receiving
+from dgm.models.faults import TemporaryFault
+from dgm.models.receiving import AnswerReceiver
 from dgm.protocols import Delivery
 from dgm.wires import WIRES
 
@@ -17,7 +17,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(slots=True)
-class Sending:
+class CallInProgress:
     """One call over all its tries."""
 
     request: WireRequest
@@ -39,7 +39,7 @@ class Sending:
         """Keep the provider's refusal."""
         self.refusal = (status, content)
 
-    def broke(self, receiving: Receiving, *, asked_at_least: bool = True) -> None:
+    def broke(self, receiving: AnswerReceiver, *, asked_at_least: bool = True) -> None:
         """Take back the bytes that were handed on, and count the received part as billed.
 
         Args:
@@ -55,15 +55,15 @@ class Sending:
         self.delivery.take_back(replace(usage, calls=0, output_tokens=usage.output_tokens if came else 0))
 
 
-class Again(Exception):
+class RetrySignal(Exception):
     """The exception that carries a temporary fault through tenacity."""
 
-    def __init__(self, fault: Passing) -> None:
+    def __init__(self, fault: TemporaryFault) -> None:
         super().__init__(fault.reason)
         self.fault = fault
 
 
-def never_sent(error: Exception) -> bool:
+def was_never_sent(error: Exception) -> bool:
     """Return whether a request did not reach the provider, so that it cannot be billed."""
     import httpx2
 
@@ -72,21 +72,21 @@ def never_sent(error: Exception) -> bool:
     return isinstance(cause, never)
 
 
-def estimated_input(body: JsonObject) -> int:
+def estimate_input(body: JsonObject) -> int:
     """Return the estimated input tokens of a request: a little over a quarter of its characters."""
     return len(json.dumps(body, ensure_ascii=False)) * 2 // 7
 
 
-def estimated_tokens(body: JsonObject) -> int:
+def estimate_tokens(body: JsonObject) -> int:
     """Return the estimated maximum tokens of a request: a quarter of its characters, and all its output."""
     wires = WIRES.values()
     output = next((limit for wire in wires if (limit := wire.output_limit(body)) is not None), 0)
     return len(json.dumps(body)) // CHARACTERS_PER_TOKEN + output
 
 
-def fault_of(state: RetryCallState) -> Passing:
+def fault_of(state: RetryCallState) -> TemporaryFault:
     """Return the temporary fault that a try ended with."""
     error = state.outcome.exception() if state.outcome else None
-    if not isinstance(error, Again):
+    if not isinstance(error, RetrySignal):
         raise TypeError(f"retried without a passing fault: {error!r}")
     return error.fault

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from dgm.models.refusals import Refusal
+from dgm.models.refusals import ProviderRefusal
 
 _TOLD = re.compile(
     r"(?:retry|try again|available again|resets?|wait)(?: after| in| for)?:?\s+(?:about )?"
@@ -37,7 +37,7 @@ def waiting_time(headers: Mapping[str, str], now: datetime | None = None) -> flo
     return max((date - (now or datetime.now(UTC))).total_seconds(), 0.0)
 
 
-def told_wait(refusal: Refusal) -> float | None:
+def told_wait(refusal: ProviderRefusal) -> float | None:
     """Return the seconds to wait by the headers, the fields or the text."""
     if (seconds := waiting_time(refusal.headers)) is not None:
         return seconds

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dgm.offline import mutations
-from dgm.offline.mutations.code import Change, Code, Surroundings, Unit, apply, parse
+from dgm.offline.mutations.code import Change, Code, NeighbourNames, Unit, apply, parse
 
 _PER_LINE = 40
 
@@ -36,7 +36,7 @@ class Candidate:
 
 
 @lru_cache(maxsize=1024)
-def candidates(unit: Unit, around: Surroundings) -> tuple[Candidate, ...]:
+def candidates(unit: Unit, around: NeighbourNames) -> tuple[Candidate, ...]:
     """Return all candidates of a unit, in descending order of prior."""
     code = parse(unit, around)
     if code is None:

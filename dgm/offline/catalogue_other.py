@@ -36,5 +36,5 @@ HARMFUL = kinds(
     ("hasty-improve", 1.5, loops.hasty_improve, "Improving should not take long.", ()),
     ("rewrite-status", 1.5, tools.misspelt_status, "Report the return code.", (_CRASH,)),
     ("evidence-key", 1, prompts.misspelt_evidence, "Name the evidence folder by its full name.", ()),
-    ("unclosed", 2.5, loops.unclosed, "Shorten the loop over the calls.", ()),
+    ("unclosed", 2.5, loops.drop_colon, "Shorten the loop over the calls.", ()),
 )

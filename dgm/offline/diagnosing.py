@@ -29,19 +29,21 @@ _REFUSED = "so a request was refused"
 def answer(request: Request) -> str:
     """Return the issue as JSON after a sentence of prose; a pure function of the request."""
     text = quoted.question(request)
-    return issue(text, quoted.parts(text), "the agent's ")
+    return issue(text, quoted.parse_parts(text), "the agent's ")
 
 
 def issue(text: str, parts: Mapping[str, str], whose: str) -> str:
     """Return the issue about the failure whose parts have titles that begin with ``whose``."""
-    found = signs(text, parts, whose)
-    weights = weighed(found, quoted.source(parts))
-    kind = quoted.drawn(weights, text)
+    found = find_signals(text, parts, whose)
+    weights = weigh_kinds(found, quoted.source(parts))
+    kind = quoted.draw_kind(weights, text)
     seen = "; ".join(_SAID[signal] for signal in found) or "nothing in its trajectory stands out"
-    return quoted.issue(f"What can be seen is this: {seen}.", f"The agent goes wrong where {seen}.", kind)
+    return quoted.write_issue(
+        f"What can be seen is this: {seen}.", f"The agent goes wrong where {seen}.", kind
+    )
 
 
-def signs(text: str, parts: Mapping[str, str], whose: str) -> list[Signal]:
+def find_signals(text: str, parts: Mapping[str, str], whose: str) -> list[Signal]:
     """Return the signals that the quoted conversation, printed output and patch show."""
     said, printed = parts.get(f"{whose}conversation", ""), parts.get(f"{whose}printed output", "")
     edits = _EDIT.findall(said)
@@ -60,13 +62,13 @@ def _too_long(text: str, told: str) -> bool:
     return _REFUSED in " ".join(text.split()) or bool(_TOO_LONG.search(told))
 
 
-def weighed(signals: list[Signal], files: Mapping[str, str]) -> dict[Kind, float]:
+def weigh_kinds(signals: list[Signal], files: Mapping[str, str]) -> dict[Kind, float]:
     """Return the applicable kinds of change with their weights.
 
     A kind that one of the signals supports weighs ``MOST_RAISED`` times as much. If no kind applies, all are
     returned.
     """
-    possible = quoted.applicable(CATALOGUE, files) or list(CATALOGUE)
+    possible = quoted.find_applicable(CATALOGUE, files) or list(CATALOGUE)
     return {
         kind: kind.weight * (MOST_RAISED if kind.raised_by.intersection(signals) else 1.0)
         for kind in possible

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dgm.offline import merging, wishes
 from dgm.offline.catalogue import CATALOGUE
 from dgm.offline.edits.kind import Kind, Signal
-from dgm.offline.edits.reading import LIST, OVERVIEW, Gap, missing, read, show
-from dgm.offline.knowledge import Conversation, Step
-from dgm.offline.moves import Decision, Edit, Run
+from dgm.offline.edits.reading import LIST, OVERVIEW, Gap, find_gaps, read, show_command
+from dgm.offline.knowledge import Conversation, ConversationStep
+from dgm.offline.moves import Decision, Edit, RunCommand
 
 MOST_RAISED = 2.5
 MAX_ROUNDS = 60
@@ -28,12 +28,12 @@ _CHECK = "python3 -m agent --check"
 
 def decide_edit(conversation: Conversation) -> Decision:
     """Return the next step of an improvement; without moves if it is finished or cannot go on."""
-    asked = wishes.read(conversation.problem)
+    asked = wishes.parse_edit_request(conversation.problem)
     files = read(conversation, asked.open)
     if not files:
         return _look(conversation)
     done = [step.move for step in conversation.steps if isinstance(step.move, Edit) and step.done]
-    wanted = missing(files)
+    wanted = find_gaps(files)
     if wanted and not done:
         return _read_on(conversation, wanted)
     if wanted:
@@ -46,26 +46,26 @@ def decide_edit(conversation: Conversation) -> Decision:
 
 def _look(conversation: Conversation) -> Decision:
     for command in (OVERVIEW, LIST):
-        if not any(step.move == Run(command) for step in conversation.steps):
-            return Decision("I look at the agent's source.", (Run(command),))
+        if not any(step.move == RunCommand(command) for step in conversation.steps):
+            return Decision("I look at the agent's source.", (RunCommand(command),))
     return Decision("DONE. Rationale: no Python source was found, so nothing was changed.")
 
 
 def _read_on(conversation: Conversation, wanted: Mapping[str, Gap]) -> Decision:
     if len(conversation.steps) >= MAX_ROUNDS:
         return Decision("DONE. Rationale: the source could not be read, so nothing was changed.")
-    move = show(wanted)
+    move = show_command(wanted)
     stuck = [step for step in conversation.steps if step.move == move]
     if len(stuck) >= 2 and len(wanted) > 1:
         # A long output may always be cut before this part: ask for one file alone.
         path = sorted(wanted)[len(conversation.steps) % len(wanted)]
-        move = show({path: wanted[path]})
+        move = show_command({path: wanted[path]})
     return Decision("I read the rest of the source.", (move,))
 
 
 def _finish_blindly(conversation: Conversation) -> Decision:
     """Check that the agent starts, after an edit whose original source is no longer visible."""
-    check = Run(_check_command(conversation))
+    check = RunCommand(_check_command(conversation))
     if any(step.move == check for step in conversation.steps):
         return Decision("DONE. Rationale: a change of which the beginning was lost from sight.")
     return Decision("I check that the agent still starts.", (check,))
@@ -73,8 +73,8 @@ def _finish_blindly(conversation: Conversation) -> Decision:
 
 def _change(conversation: Conversation, source: Mapping[str, str]) -> Decision:
     steps = [step for step in conversation.steps if _is_work(step, conversation)]
-    check = Run(_check_command(conversation))
-    for kind in ranking(conversation.problem, source)[:MAX_CHANGES]:
+    check = RunCommand(_check_command(conversation))
+    for kind in rank_kinds(conversation.problem, source)[:MAX_CHANGES]:
         hunks = kind.apply(source) or ()
         for hunk in hunks:
             if not steps:
@@ -83,8 +83,8 @@ def _change(conversation: Conversation, source: Mapping[str, str]) -> Decision:
                 return Decision("DONE. Rationale: the change could not be made with these tools.")
         if not steps:
             return Decision("I check that the agent still starts.", (check,))
-        if _passed(steps.pop(0)):
-            return Decision(f"DONE.\nRationale: {kind.rationale} ({kind.name}){_general(conversation)}")
+        if _shows_no_error(steps.pop(0)):
+            return Decision(f"DONE.\nRationale: {kind.rationale} ({kind.name}){_general_line(conversation)}")
         for hunk in reversed(hunks):
             if not steps:
                 back = Edit(hunk.path, hunk.new, hunk.old)
@@ -93,9 +93,9 @@ def _change(conversation: Conversation, source: Mapping[str, str]) -> Decision:
     return Decision("DONE. Rationale: nothing was changed, since what was tried did not start.")
 
 
-def _general(conversation: Conversation) -> str:
+def _general_line(conversation: Conversation) -> str:
     """Return the ``General:`` line that a problem asks for if only some definitions may change; else ""."""
-    if wishes.read(conversation.problem).allowed is None:
+    if wishes.parse_edit_request(conversation.problem).allowed is None:
         return ""
     return "\nGeneral: it changes how the agent works on every problem, and speaks of none."
 
@@ -117,24 +117,26 @@ def _merge(conversation: Conversation, source: Mapping[str, str]) -> Decision:
             if not steps.pop(0).done:
                 return Decision("DONE. Rationale: the two could not be made one with these tools.")
         if not steps:
-            return Decision("I check that the agent still starts.", (Run(_check_command(conversation)),))
-        if _passed(steps.pop(0)):
-            return Decision(f"DONE.\nRationale: {_united(found)}")
+            return Decision(
+                "I check that the agent still starts.", (RunCommand(_check_command(conversation)),)
+            )
+        if _shows_no_error(steps.pop(0)):
+            return Decision(f"DONE.\nRationale: {_describe_merge(found)}")
         if not edits:
             break
     return Decision("DONE. Rationale: the two halves do not go together.")
 
 
-def _united(found: Sequence[merging.Settlement]) -> str:
+def _describe_merge(found: Sequence[merging.Settlement]) -> str:
     where = ", ".join(one.path for one in found) or "no file"
     return f"Both agents' changes in one program; what was in conflict in {where} is settled."
 
 
-def _is_work(step: Step, conversation: Conversation) -> bool:
-    return isinstance(step.move, Edit) or step.move == Run(_check_command(conversation))
+def _is_work(step: ConversationStep, conversation: Conversation) -> bool:
+    return isinstance(step.move, Edit) or step.move == RunCommand(_check_command(conversation))
 
 
-def _passed(step: Step) -> bool:
+def _shows_no_error(step: ConversationStep) -> bool:
     text = step.result or ""
     return not re.search(r"Traceback|Error\b|exit status [1-9]|error:", text)
 
@@ -144,7 +146,7 @@ def _check_command(conversation: Conversation) -> str:
     return found[1] if found else _CHECK
 
 
-def ranking(problem: str, source: Mapping[str, str]) -> list[Kind]:
+def rank_kinds(problem: str, source: Mapping[str, str]) -> list[Kind]:
     """Return the applicable kinds of change in the order of a weighted draw without replacement.
 
     Kinds that the problem rules out are left out; those that it proposes come first.
@@ -158,10 +160,10 @@ def ranking(problem: str, source: Mapping[str, str]) -> list[Kind]:
     parts = [" ".join(settled.split()), *(text for item in sorted(source.items()) for text in item)]
     key = "\0".join(parts)
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-    raised = signals(problem)
+    raised = read_signals(problem)
     found = [(_turn(digest, kind, raised), kind.name, kind) for kind in _applicable(tuple(source.items()))]
     drawn = [kind for _, _, kind in sorted(found, key=lambda row: row[:2])]
-    return wishes.wanted(drawn, wishes.read(problem), source)
+    return wishes.select_kinds(drawn, wishes.parse_edit_request(problem), source)
 
 
 @functools.lru_cache(maxsize=8)
@@ -184,7 +186,7 @@ def _turn(digest: str, kind: Kind, raised: Mapping[Signal, float]) -> float:
     return -math.log((drawn + 1) / (2**48 + 1)) / weight
 
 
-def signals(text: str) -> dict[Signal, float]:
+def read_signals(text: str) -> dict[Signal, float]:
     """Return the factor by which each signal raises a weight: up to 2.5 if all failures show it."""
     found: dict[Signal, float] = {}
     for signal in Signal:

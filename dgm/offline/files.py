@@ -47,7 +47,7 @@ class FileView:
         """The known lines, joined; a hole is silently left out (see ``complete``)."""
         return "".join(self.lines[number] + "\n" for number in sorted(self.lines))
 
-    def unseen(self) -> tuple[int, int] | None:
+    def first_gap(self) -> tuple[int, int] | None:
         """Return the first gap in the known lines, as line numbers; ``None`` if there is none.
 
         The end of the gap is 0 if the file's length is not known.

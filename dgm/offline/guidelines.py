@@ -173,7 +173,7 @@ _ONLY_ONE = re.compile(
 _LIMIT = 40_000
 
 
-def recognised(system: str) -> frozenset[Concept]:
+def recognise_concepts(system: str) -> frozenset[Concept]:
     """Return the concepts that a system text asks for."""
     found: set[Concept] = set()
     for raw in _SENTENCE.split(system[:_LIMIT]):
@@ -188,7 +188,7 @@ def _asks(concept: Concept, pattern: re.Pattern[str], sentence: str) -> bool:
     match = pattern.search(sentence)
     if match is None:
         return False
-    negated = _negated(sentence, match)
+    negated = _is_negated(sentence, match)
     if concept is Concept.NO_TESTS:
         timed = re.search(
             r"\b(?:before|first|until|only|whole|all|entire|without|again|through)\b", sentence, re.I
@@ -201,7 +201,7 @@ def _asks(concept: Concept, pattern: re.Pattern[str], sentence: str) -> bool:
     return not negated
 
 
-def _negated(sentence: str, match: re.Match[str]) -> bool:
+def _is_negated(sentence: str, match: re.Match[str]) -> bool:
     """Return whether a negation stands shortly before the match or inside it."""
     before = sentence[max(0, match.start() - 45) : match.start()]
     return bool(_NOT.search(before) or _NOT.search(match[0]))

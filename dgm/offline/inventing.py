@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from dgm.messages import Request, Role
 from dgm.offline import editor, quoted, wishes
-from dgm.offline.edits.kind import Kind, applied
+from dgm.offline.edits.kind import Kind, apply_edits
 from dgm.offline.edits.source import edits
 from dgm.offline.moves import Edit
 
@@ -39,14 +39,14 @@ def answer(request: Request) -> str:
     said = [message.text for message in request.messages if message.role is Role.USER]
     asked = [text for text in said if not text.startswith(_COMPLAINT)]
     opening = asked[0] if asked else ""
-    files = _parent(quoted.parts(opening))
+    files = _parent(quoted.parse_parts(opening))
     if not files:
         return _answer("The parent's source is not shown whole.", "nothing is changed", ())
     drafts, names = [files], [""]
     for kind in _ideas(opening, files):
         found = kind.apply(drafts[-1])
         if found and len(drafts) <= _MOST + 1:
-            drafts.append(applied(drafts[-1], found))
+            drafts.append(apply_edits(drafts[-1], found))
             names.append(f"{kind.rationale} ({kind.name})")
     stands, wanted = _counts(asked, len(drafts) - 1)
     before, now = drafts[stands], drafts[wanted]
@@ -74,7 +74,7 @@ def _ideas(opening: str, files: Files) -> Sequence[Kind]:
     def known(kind: Kind) -> float:
         return max((wishes.fit(kind.rationale, line) for line in others), default=0.0)
 
-    return sorted(editor.ranking(opening, files), key=lambda kind: -known(kind))
+    return sorted(editor.rank_kinds(opening, files), key=lambda kind: -known(kind))
 
 
 def _counts(asked: Sequence[str], most: int) -> tuple[int, int]:

@@ -24,8 +24,8 @@ from dgm.messages import Message, Request, Role
 from dgm.offline import results
 from dgm.offline.capabilities import Toolbox, ToolRole, recognise
 from dgm.offline.files import FileView
-from dgm.offline.guidelines import Concept, recognised
-from dgm.offline.moves import Edit, Move, Run, View
+from dgm.offline.guidelines import Concept, recognise_concepts
+from dgm.offline.moves import Edit, Move, RunCommand, View
 from dgm.offline.performing import move_of, understand
 
 NO_MARK = "0" * 11
@@ -36,7 +36,7 @@ _WHERE = re.compile(r"\brepository is (?:in|at) (/[\w./-]{1,200}?)\.?(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ConversationStep:
     """One call of the model that the scaffold kept, and its result.
 
     Attributes:
@@ -71,7 +71,7 @@ class Conversation:
     notes: str
     toolbox: Toolbox
     guidelines: frozenset[Concept]
-    steps: tuple[Step, ...]
+    steps: tuple[ConversationStep, ...]
     files: Mapping[str, FileView]
     listing: tuple[str, ...]
     said: tuple[str, ...] = ()
@@ -117,13 +117,13 @@ class Conversation:
         """Return the known lines of a file; an empty view for a file never seen."""
         return self.files.get(path) or FileView(path)
 
-    def ran(self, command: str) -> Step | None:
+    def ran(self, command: str) -> ConversationStep | None:
         """Return the last run of exactly this command whose result is shown; ``None`` if there is none."""
         return next(
-            (s for s in reversed(self.steps) if s.move == Run(command) and s.result is not None), None
+            (s for s in reversed(self.steps) if s.move == RunCommand(command) and s.result is not None), None
         )
 
-    def viewed(self, path: str) -> int:
+    def count_views(self, path: str) -> int:
         """Return the number of answered views of a file."""
         return sum(
             isinstance(s.move, View) and s.move.path == path and s.result is not None for s in self.steps
@@ -137,8 +137,8 @@ def view_fully(conversation: Conversation, path: str) -> View | None:
     through before. The result is also ``None`` if three views in a row showed nothing new.
     """
     view = conversation.view(path)
-    gap = view.unseen()
-    if gap is None or (view.total is None and conversation.viewed(path) >= 3):
+    gap = view.first_gap()
+    if gap is None or (view.total is None and conversation.count_views(path) >= 3):
         return None
     windows = [
         step.move for step in conversation.steps if isinstance(step.move, View) and step.move.path == path
@@ -169,7 +169,7 @@ def fold(request: Request) -> Conversation:
         problem=problem,
         notes="\n".join(later),
         toolbox=toolbox,
-        guidelines=recognised(system),
+        guidelines=recognise_concepts(system),
         steps=steps,
         files=files,
         listing=_listing(problem, steps),
@@ -178,7 +178,9 @@ def fold(request: Request) -> Conversation:
     )
 
 
-def _steps(turns: Sequence[Message], toolbox: Toolbox, files: dict[str, FileView]) -> Iterator[Step]:
+def _steps(
+    turns: Sequence[Message], toolbox: Toolbox, files: dict[str, FileView]
+) -> Iterator[ConversationStep]:
     for index, message in enumerate(turns):
         if message.role is not Role.ASSISTANT:
             continue
@@ -194,7 +196,7 @@ def _steps(turns: Sequence[Message], toolbox: Toolbox, files: dict[str, FileView
             if after and number == len(message.calls) - 1:
                 result = (result or "") + "\n" + after
             done = result is not None and _take_in(role, move, slots, result, files)
-            yield Step(message.text, role, move, result, done, edits)
+            yield ConversationStep(message.text, role, move, result, done, edits)
             edits += isinstance(move, Edit)
 
 
@@ -219,12 +221,12 @@ def _take_in(
     if isinstance(move, View):
         view = files.setdefault(move.path, FileView(move.path))
         if role is ToolRole.SHELL:
-            shown, total = results.numbered(result, move.first, move.last)
+            shown, total = results.parse_view(result, move.first, move.last)
         else:
-            shown, total = results.from_viewer(result, move.first)
+            shown, total = results.parse_viewer(result, move.first)
         view.see(shown, total)
         return False
-    if not isinstance(move, Edit) or results.refused(result):
+    if not isinstance(move, Edit) or results.is_refusal(result):
         return False
     view = files.setdefault(move.path, FileView(move.path))
     if role is ToolRole.LINES and "first" in slots and "last" in slots:
@@ -235,13 +237,13 @@ def _take_in(
     return True
 
 
-def _listing(problem: str, steps: Sequence[Step]) -> tuple[str, ...]:
+def _listing(problem: str, steps: Sequence[ConversationStep]) -> tuple[str, ...]:
     """Return the paths of a listing in the first message (three or more) or from the model's own command."""
-    told = results.listed(problem)
+    told = results.parse_paths(problem)
     paths = list(told) if len(told) >= 3 else []
     for step in steps:
-        if isinstance(step.move, Run) and step.move.command.startswith("find ") and step.result:
-            paths += results.listed(step.result)
+        if isinstance(step.move, RunCommand) and step.move.command.startswith("find ") and step.result:
+            paths += results.parse_paths(step.result)
     return tuple(dict.fromkeys(paths))
 
 

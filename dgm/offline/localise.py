@@ -51,7 +51,7 @@ def gather(conversation: Conversation) -> Evidence:
 
     Failures that a failed candidate caused count no more than others.
     """
-    gathered = _Gathering(conversation)
+    gathered = _EvidenceGatherer(conversation)
     for step in conversation.steps:
         gathered.edited = gathered.edited or step.done
         if step.result is None or (isinstance(step.move, View)):
@@ -72,7 +72,7 @@ def gather(conversation: Conversation) -> Evidence:
 
 
 @dataclass
-class _Gathering:
+class _EvidenceGatherer:
     conversation: Conversation
     frames: list[Frame] = field(default_factory=list)
     tested: set[str] = field(default_factory=set)
@@ -90,7 +90,7 @@ class _Gathering:
     """Tests that failed in every run after an edit."""
 
     def take(self, text: str) -> None:
-        self.trace = self.trace or tracing.read(text)
+        self.trace = self.trace or tracing.parse_trace(text)
         run = results.test_run(text)
         self.ran |= {(match[1], int(match[2])) for match in _RAN.finditer(text)}
         if run is not None and run.passed is True and not self.edited:
@@ -105,8 +105,8 @@ class _Gathering:
             for frame in run.frames:
                 self.frame(frame)
         elif run is None and "REPRO" in text:
-            self.messages += results.raised(text)
-            for frame in results.frames(text):
+            self.messages += results.parse_error_lines(text)
+            for frame in results.parse_frames(text):
                 self.frame(frame)
 
     def settle(self) -> None:
@@ -164,7 +164,7 @@ def score_units(units: Sequence[Unit], problem: Statement, evidence: Evidence) -
                     spread[other] += weight * score
         scores, spread = spread, dict(spread)
     if evidence.trace is not None:
-        return {unit: score * _traced(unit, evidence.trace) for unit, score in scores.items()}
+        return {unit: score * _score_by_trace(unit, evidence.trace) for unit, score in scores.items()}
     if evidence.ran is not None:
         ran = evidence.ran
         for unit in units:
@@ -177,7 +177,7 @@ def score_units(units: Sequence[Unit], problem: Statement, evidence: Evidence) -
     return scores
 
 
-def _traced(unit: Unit, trace: Trace) -> float:
+def _score_by_trace(unit: Unit, trace: Trace) -> float:
     """Return the factor of a trace for a unit: small if no line of it ran, else rising with its suspicion."""
     if not unit.lines[0].lstrip().startswith(("def ", "async ", "@")):
         return 0.6
@@ -187,7 +187,7 @@ def _traced(unit: Unit, trace: Trace) -> float:
     return 0.7 + 1.3 * float(share**0.5)
 
 
-def _traced_line(unit: Unit, line: int, trace: Trace) -> float:
+def _score_line_by_trace(unit: Unit, line: int, trace: Trace) -> float:
     """Return the factor of a trace for one line of a unit.
 
     A function's head runs when the function is defined, which no trace shows.
@@ -234,7 +234,7 @@ def line_weight(unit: Unit, line: int, problem: Statement, evidence: Evidence) -
     """Return the suspicion of a line relative to the rest of its unit."""
     weight = 1.0
     if evidence.trace is not None:
-        weight *= _traced_line(unit, line, evidence.trace)
+        weight *= _score_line_by_trace(unit, line, evidence.trace)
     if any(frame.path == unit.path and frame.line == line for frame in evidence.frames):
         weight *= 2.0
     row = unit.lines[min(max(line - unit.first, 0), len(unit.lines) - 1)]

@@ -24,7 +24,7 @@ Words = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConflictSides:
     """The lines of one conflict by side, with their line ends."""
 
     ours: Words
@@ -51,14 +51,14 @@ def settlements(files: Mapping[str, str]) -> list[Settlement]:
 
 def _settlement(path: str, text: str) -> Settlement | None:
     pieces = list(_pieces(lines_of(text)))
-    marked = [n for n, piece in enumerate(pieces) if isinstance(piece, _Marked)]
+    marked = [n for n, piece in enumerate(pieces) if isinstance(piece, _Conflict)]
     if not marked:
         return None
     first, last = marked[0], marked[-1] + 1
 
     def joined(way: int) -> str:
         return "".join(
-            piece.ways[way] if isinstance(piece, _Marked) else piece for piece in pieces[first:last]
+            piece.ways[way] if isinstance(piece, _Conflict) else piece for piece in pieces[first:last]
         )
 
     head, tail = "".join(map(str, pieces[:first])), "".join(map(str, pieces[last:]))
@@ -71,7 +71,7 @@ _AS_IT_IS, _OURS, _LINES, _BOTH = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class _Marked:
+class _Conflict:
     """A conflict in four forms: unchanged, the first side, merged by lines, merged by words."""
 
     ways: tuple[str, str, str, str]
@@ -82,7 +82,7 @@ def _sound(path: str, text: str) -> bool:
     return not path.endswith(".py") or len(text) > MAX_SOURCE_CHARACTERS or parse(text) is not None
 
 
-def _pieces(lines: Words) -> Iterator[str | _Marked]:
+def _pieces(lines: Words) -> Iterator[str | _Conflict]:
     at = 0
     while at < len(lines):
         found = _place(lines, at)
@@ -92,14 +92,14 @@ def _pieces(lines: Words) -> Iterator[str | _Marked]:
             continue
         place, end = found
         ours, whole = "".join(place.ours), "".join(lines[at:end])
-        by_line = "".join(merged(place.base, place.ours, place.theirs))
-        by_word = "".join(merged(*(_words(side) for side in (place.base, place.ours, place.theirs))))
+        by_line = "".join(merge_words(place.base, place.ours, place.theirs))
+        by_word = "".join(merge_words(*(_words(side) for side in (place.base, place.ours, place.theirs))))
         whole_lines = _only_lines(place)
-        yield _Marked((whole, ours, by_line, by_line if whole_lines else by_word))
+        yield _Conflict((whole, ours, by_line, by_line if whole_lines else by_word))
         at = end
 
 
-def _only_lines(place: Place) -> bool:
+def _only_lines(place: ConflictSides) -> bool:
     """Return whether each side only adds or removes whole lines."""
     return all(
         kind in ("equal", "insert", "delete")
@@ -112,7 +112,7 @@ def _words(lines: Words) -> Words:
     return _WORD.findall("".join(lines))
 
 
-def _place(lines: Words, at: int) -> tuple[Place, int] | None:
+def _place(lines: Words, at: int) -> tuple[ConflictSides, int] | None:
     """Return the conflict that begins at a line, and the number of the line after it."""
     begins = _BEGIN.match(lines[at])
     if begins is None:
@@ -126,22 +126,22 @@ def _place(lines: Words, at: int) -> tuple[Place, int] | None:
             marks.pop(0)
             if not marks:
                 ours, base, theirs = sides
-                return Place(ours, base, theirs), number + 1
+                return ConflictSides(ours, base, theirs), number + 1
             sides.append([])
         else:
             sides[-1].append(line)
     return None
 
 
-def merged(base: Words, ours: Words, theirs: Words) -> list[str]:
+def merge_words(base: Words, ours: Words, theirs: Words) -> list[str]:
     """Merge two sequences, given their common ancestor."""
     result: list[str] = []
     for before, first, second in _chunks(base, ours, theirs):
-        result += _chosen(before, first, second, result[-1] if result else "")
+        result += _choose_side(before, first, second, result[-1] if result else "")
     return result
 
 
-def _chosen(before: Words, first: Words, second: Words, after: str) -> Words:
+def _choose_side(before: Words, first: Words, second: Words, after: str) -> Words:
     if first in (before, second):
         return second
     if second == before:
@@ -166,7 +166,7 @@ def _chunks(base: Words, ours: Words, theirs: Words) -> Iterator[tuple[Words, Wo
     """Yield stretches in which all three agree, and the stretches between them."""
     at_base = at_ours = at_theirs = 0
     for start, in_ours, in_theirs, length in [
-        *_agreed(base, ours, theirs),
+        *_find_agreements(base, ours, theirs),
         (len(base), len(ours), len(theirs), 0),
     ]:
         if start > at_base or in_ours > at_ours or in_theirs > at_theirs:
@@ -177,7 +177,7 @@ def _chunks(base: Words, ours: Words, theirs: Words) -> Iterator[tuple[Words, Wo
         at_base, at_ours, at_theirs = start + length, in_ours + length, in_theirs + length
 
 
-def _agreed(base: Words, ours: Words, theirs: Words) -> Iterator[tuple[int, int, int, int]]:
+def _find_agreements(base: Words, ours: Words, theirs: Words) -> Iterator[tuple[int, int, int, int]]:
     """Yield stretches of the base unchanged in both sides: start in the base, starts in both sides, length."""
     first = _matches(base, ours)
     second = _matches(base, theirs)

@@ -18,10 +18,10 @@ def decide(request: Request) -> Reply:
     Raises:
         RequestRefused: the request is too long or has no messages.
     """
-    wire.check(request)
+    wire.check_request(request)
     written = writing.decide(request)
     if written is not None:
-        return _finished(request, written.say)
+        return _final_reply(request, written.say)
     conversation = fold(request)
     return _reply(request, conversation, _decision(conversation))
 
@@ -80,13 +80,13 @@ def _reply(request: Request, conversation: Conversation, decision: Decision) -> 
         if call is not None:
             calls.append(call)
     if decision.moves and not calls:
-        return _finished(request, decision.say + " The tools do not allow it. DONE")
+        return _final_reply(request, decision.say + " The tools do not allow it. DONE")
     if not calls:
-        return _finished(request, decision.say)
+        return _final_reply(request, decision.say)
     output = len(decision.say) + sum(len(call.arguments) for call in calls)
-    usage = Usage(1, wire.size(request) // 4, output // 4)
+    usage = Usage(1, wire.count_characters(request) // 4, output // 4)
     return Reply(decision.say, tuple(calls), Stop.TOOL_CALLS, usage)
 
 
-def _finished(request: Request, text: str) -> Reply:
-    return Reply(text, (), Stop.END, Usage(1, wire.size(request) // 4, len(text) // 4))
+def _final_reply(request: Request, text: str) -> Reply:
+    return Reply(text, (), Stop.END, Usage(1, wire.count_characters(request) // 4, len(text) // 4))

@@ -25,7 +25,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunCommand:
     """A shell command to run in the repository."""
 
     command: str
@@ -38,7 +38,7 @@ class RunTests:
     targets: tuple[str, ...] = ()
 
 
-Move = View | Edit | Run | RunTests
+Move = View | Edit | RunCommand | RunTests
 
 
 @dataclass(frozen=True, slots=True)

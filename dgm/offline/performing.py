@@ -11,7 +11,7 @@ from shlex import quote
 from dgm.messages import ToolCall
 from dgm.offline.capabilities import Toolbox, ToolRole, Usable
 from dgm.offline.files import FileView
-from dgm.offline.moves import Edit, Move, Run, RunTests, View
+from dgm.offline.moves import Edit, Move, RunCommand, RunTests, View
 
 _TESTS = "python3 -m unittest"
 _VIEW = re.compile(r"^wc -l (\S+|'[^']+'); grep -n '' (\S+|'[^']+')(?: \| sed -n '(\d+),(\d+|\$)p')?$")
@@ -32,7 +32,7 @@ END_OF_EDIT"""
 def perform(move: Move, toolbox: Toolbox, files: Mapping[str, FileView], identifier: str) -> ToolCall | None:
     """Return the call that carries out a move, or ``None`` if the tools cannot."""
     match move:
-        case Run(command):
+        case RunCommand(command):
             return _call(identifier, toolbox.get(ToolRole.SHELL), command=command)
         case RunTests(targets):
             return _run_tests(targets, toolbox, identifier)
@@ -88,7 +88,7 @@ def _shell_move(command: str) -> Move:
     if edited:
         found = json.loads(_literal(edited[1]))
         return Edit(found["path"], found["old"], found["new"])
-    return Run(command)
+    return RunCommand(command)
 
 
 def _literal(text: str) -> str:

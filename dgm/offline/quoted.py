@@ -20,7 +20,7 @@ def question(request: Request) -> str:
     return next((message.text for message in request.messages if message.role is Role.USER), "")
 
 
-def parts(text: str) -> dict[str, str]:
+def parse_parts(text: str) -> dict[str, str]:
     """Return the quoted text by title; the first part wins if titles are equal."""
     found: dict[str, list[str]] = {}
     rows: list[str] | None = None
@@ -51,13 +51,13 @@ def python_files(shown: str) -> dict[str, str]:
     }
 
 
-def applicable(kinds: Iterable[Kind], files: Mapping[str, str]) -> list[Kind]:
+def find_applicable(kinds: Iterable[Kind], files: Mapping[str, str]) -> list[Kind]:
     """Return the kinds that find something to change; all kinds if the source is not known."""
     known = list(kinds)
     return [kind for kind in known if kind.transform(files)] if files else known
 
 
-def drawn(weights: Mapping[Kind, float], text: str) -> Kind:
+def draw_kind(weights: Mapping[Kind, float], text: str) -> Kind:
     """Draw one of the kinds in proportion to the weights: always the same for the same text.
 
     Absolute paths and decimal fractions do not count, as in ``editor.ranking``.
@@ -72,7 +72,7 @@ def drawn(weights: Mapping[Kind, float], text: str) -> Kind:
     return min(weights, key=turn)
 
 
-def issue(summary: str, problem: str, kind: Kind) -> str:
+def write_issue(summary: str, problem: str, kind: Kind) -> str:
     """Return the answer that proposes a kind of change."""
     answer = {"log_summary": summary, "problem": problem, "proposal": kind.rationale, "general": True}
     return f"I have read what the agent did.\n\n{json.dumps(answer, indent=2)}"

@@ -12,7 +12,7 @@ from dgm.offline.knowledge import Conversation
 from dgm.offline.localise import Evidence
 from dgm.offline.mutations.code import Unit
 from dgm.offline.statement import Statement
-from dgm.offline.units import surroundings, units
+from dgm.offline.units import neighbour_names, units
 
 _MOST_UNITS = 16
 _MOST = 1000
@@ -22,44 +22,48 @@ _PLACE = 1.4
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedCandidate:
     """A candidate and its score."""
 
     candidate: Candidate
     score: float
 
 
-def seen_units(conversation: Conversation) -> tuple[Unit, ...]:
+def find_seen_units(conversation: Conversation) -> tuple[Unit, ...]:
     """Return every unit seen to its end in a file that is not a test, by path and line."""
     paths = sorted(path for path in conversation.files if path.endswith(".py") and not localise.is_test(path))
     return tuple(unit for path in paths for unit in units(conversation.files[path]))
 
 
-def ranked(conversation: Conversation, problem: Statement, evidence: Evidence) -> list[Ranked]:
+def rank_candidates(
+    conversation: Conversation, problem: Statement, evidence: Evidence
+) -> list[RankedCandidate]:
     """Return all candidates, best first; ties by (path, line, operator, text)."""
-    found = seen_units(conversation)
+    found = find_seen_units(conversation)
     scores = localise.score_units(found, problem, evidence)
     words = problem.text + "\n" + "\n".join(evidence.messages[:4])
-    plain: list[Ranked] = []
+    plain: list[RankedCandidate] = []
     suspicious = sorted(found, key=lambda unit: (-scores[unit], unit.path, unit.first))[:_MOST_UNITS]
     for unit in suspicious:
         mates = tuple(other for other in found if other.path == unit.path)
         weights: dict[int, float] = {}
-        for candidate in candidates(unit, surroundings(unit, mates)):
+        for candidate in candidates(unit, neighbour_names(unit, mates)):
             line = candidate.line
             if line not in weights:
                 weights[line] = localise.line_weight(unit, line, problem, evidence)
             change = candidate.change
-            factor = symptoms.factor(words, change.operator) * _exceptional(candidate, problem, evidence)
-            plain.append(Ranked(candidate, scores[unit] ** _PLACE * weights[line] * change.prior * factor))
+            factor = symptoms.factor(words, change.operator) * _exception_factor(candidate, problem, evidence)
+            plain.append(
+                RankedCandidate(candidate, scores[unit] ** _PLACE * weights[line] * change.prior * factor)
+            )
     if len(plain) > _MOST:
         least = sorted(item.score for item in plain)[-_MOST]
         plain = [item for item in plain if item.score >= least]
     plain.sort(key=lambda item: _key(item, conversation.hot))
-    return _discounted(plain, conversation)
+    return _discount_repeats(plain, conversation)
 
 
-def _exceptional(candidate: Candidate, problem: Statement, evidence: Evidence) -> float:
+def _exception_factor(candidate: Candidate, problem: Statement, evidence: Evidence) -> float:
     """Return the factor of a change of an exception, higher if the evidence or the problem names it."""
     if candidate.change.operator != "exception":
         return 1.0
@@ -73,24 +77,24 @@ def _exceptional(candidate: Candidate, problem: Statement, evidence: Evidence) -
     return 0.6
 
 
-def _discounted(plain: Sequence[Ranked], conversation: Conversation) -> list[Ranked]:
+def _discount_repeats(plain: Sequence[RankedCandidate], conversation: Conversation) -> list[RankedCandidate]:
     """Lower the scores of further candidates of one (line, operator) and of one line; sort again."""
     wide = conversation.has(Concept.MORE_FIXES)
     same, row = (0.4, 0.85) if wide else (0.55, 0.92)
     kinds: dict[tuple[str, int, str], int] = {}
     lines: dict[tuple[str, int], int] = {}
-    found: list[Ranked] = []
+    found: list[RankedCandidate] = []
     for item in plain:
         place = (item.candidate.unit.path, item.candidate.line)
         kind = (*place, item.candidate.change.operator.split()[0])
         times, before = kinds.get(kind, 0), lines.get(place, 0)
         kinds[kind], lines[place] = times + 1, before + 1
-        found.append(Ranked(item.candidate, item.score * same**times * row**before))
+        found.append(RankedCandidate(item.candidate, item.score * same**times * row**before))
     found.sort(key=lambda item: _key(item, conversation.hot))
     return found
 
 
-def _key(item: Ranked, hot: bool) -> tuple[object, ...]:
+def _key(item: RankedCandidate, hot: bool) -> tuple[object, ...]:
     candidate = item.candidate
     change = candidate.change
     place = (candidate.unit.path, candidate.line, change.operator, change.text, change.start, change.end)

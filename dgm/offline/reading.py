@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dgm.offline import localise, statement
 from dgm.offline.knowledge import Conversation, view_fully
 from dgm.offline.localise import Evidence
-from dgm.offline.moves import Run, View
+from dgm.offline.moves import RunCommand, View
 from dgm.offline.statement import Statement
 
 LIST = "find . -type f -not -path '*/.*' -not -name '*.pyc' | sort | head -300"
@@ -16,7 +16,7 @@ _WINDOW = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class DefinitionHit:
     """A definition that a search found."""
 
     path: str
@@ -39,12 +39,12 @@ def search_command(problem: Statement, extra: frozenset[str] = frozenset()) -> s
     )
 
 
-def hits(conversation: Conversation) -> tuple[Hit, ...]:
+def find_hits(conversation: Conversation) -> tuple[DefinitionHit, ...]:
     """Return every definition that the model's searches showed."""
-    found: list[Hit] = []
+    found: list[DefinitionHit] = []
     for step in conversation.steps:
-        if isinstance(step.move, Run) and step.move.command.startswith("grep -rn") and step.result:
-            found += [Hit(m[1], int(m[2]), m[4]) for m in _HIT.finditer(step.result)]
+        if isinstance(step.move, RunCommand) and step.move.command.startswith("grep -rn") and step.result:
+            found += [DefinitionHit(m[1], int(m[2]), m[4]) for m in _HIT.finditer(step.result)]
     return tuple(dict.fromkeys(found))
 
 
@@ -53,7 +53,7 @@ def file_order(conversation: Conversation, problem: Statement, evidence: Evidenc
     scores: dict[str, float] = {
         path: 0.0 for path in conversation.listing if path.endswith(".py") and not localise.is_test(path)
     }
-    for hit in hits(conversation):
+    for hit in find_hits(conversation):
         scores[hit.path] = scores.get(hit.path, 0.0) + hit_weight(hit, problem, evidence)
     for frame in evidence.frames:
         scores[frame.path] = scores.get(frame.path, 0.0) + 3.0
@@ -74,7 +74,7 @@ def file_order(conversation: Conversation, problem: Statement, evidence: Evidenc
     return sorted(scores, key=lambda path: (-scores[path], path))
 
 
-def hit_weight(hit: Hit, problem: Statement, evidence: Evidence) -> float:
+def hit_weight(hit: DefinitionHit, problem: Statement, evidence: Evidence) -> float:
     """Return the weight of a found definition as evidence for its file."""
     weight = 0.4
     if hit.name.endswith(("Error", "Exception")):
@@ -88,7 +88,7 @@ def hit_weight(hit: Hit, problem: Statement, evidence: Evidence) -> float:
     return weight
 
 
-def windows(conversation: Conversation, path: str, problem: Statement, evidence: Evidence) -> View | None:
+def next_window(conversation: Conversation, path: str, problem: Statement, evidence: Evidence) -> View | None:
     """Return the next part to view of a file not wholly seen, or ``None``.
 
     It surrounds the most suspicious line whose function was not seen to its end.
@@ -100,7 +100,7 @@ def windows(conversation: Conversation, path: str, problem: Statement, evidence:
         step.move for step in conversation.steps if isinstance(step.move, View) and step.move.path == path
     ]
     wanted = sorted(
-        (hit for hit in hits(conversation) if hit.path == path),
+        (hit for hit in find_hits(conversation) if hit.path == path),
         key=lambda hit: (-hit_weight(hit, problem, evidence), hit.line),
     )
     lines = [(frame.line, 0) for frame in reversed(evidence.frames) if frame.path == path]
@@ -108,7 +108,7 @@ def windows(conversation: Conversation, path: str, problem: Statement, evidence:
     if evidence.trace is not None:
         lines[:0] = [(line, 0) for line in evidence.trace.suspects(path)]
     for line, _ in lines:
-        if _seen_around(view.base, line):
+        if _is_block_seen(view.base, line):
             continue
         window = View(path, max(1, line - 12), line - 12 + _WINDOW)
         if window not in asked:
@@ -116,7 +116,7 @@ def windows(conversation: Conversation, path: str, problem: Statement, evidence:
     return None
 
 
-def _seen_around(lines: Mapping[int, str], line: int) -> bool:
+def _is_block_seen(lines: Mapping[int, str], line: int) -> bool:
     """Return whether the function around a line was seen to its end."""
     if line not in lines:
         return False

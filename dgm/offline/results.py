@@ -55,7 +55,7 @@ class TestRun:
     """Last lines of tracebacks: ``AssertionError: 3 != 4``."""
 
 
-def numbered(text: str, first: int, last: int) -> tuple[dict[int, str], int | None]:
+def parse_view(text: str, first: int, last: int) -> tuple[dict[int, str], int | None]:
     """Return the lines that a view by the model's own command shows, and the file's length if shown.
 
     Args:
@@ -91,7 +91,7 @@ def numbered(text: str, first: int, last: int) -> tuple[dict[int, str], int | No
     return kept, total
 
 
-def from_viewer(text: str, first: int) -> tuple[dict[int, str], int | None]:
+def parse_viewer(text: str, first: int) -> tuple[dict[int, str], int | None]:
     """Return the lines that a scaffold's viewing tool shows, and the file's length if it is known.
 
     The tool may number lines in one of the usual ways, or print them plain.
@@ -117,7 +117,7 @@ def from_viewer(text: str, first: int) -> tuple[dict[int, str], int | None]:
     return {first + index: row for index, row in enumerate(rows)}, (None if cut else first + len(rows) - 1)
 
 
-def listed(text: str) -> tuple[str, ...]:
+def parse_paths(text: str) -> tuple[str, ...]:
     """Return the paths of files that stand alone on a line."""
     return tuple(dict.fromkeys(match[1] for match in _PATH.finditer(text[:60_000])))
 
@@ -137,25 +137,25 @@ def test_run(text: str) -> TestRun | None:
         return None
     if failing:
         verdict = False
-    return TestRun(verdict, failing, frames(text), raised(text))
+    return TestRun(verdict, failing, parse_frames(text), parse_error_lines(text))
 
 
-def frames(text: str) -> tuple[Frame, ...]:
+def parse_frames(text: str) -> tuple[Frame, ...]:
     """Return all traceback frames in a text."""
     return tuple(Frame(m[1], int(m[2]), m[3], (m[4] or "").strip()) for m in _FRAME.finditer(text))
 
 
-def raised(text: str) -> tuple[str, ...]:
+def parse_error_lines(text: str) -> tuple[str, ...]:
     """Return the last lines of tracebacks in a text."""
     return tuple(dict.fromkeys(m[0] for m in _RAISED.finditer(text)))
 
 
-def refused(text: str) -> bool:
+def is_refusal(text: str) -> bool:
     """Return whether an editing tool reports that it did nothing."""
     return bool(_REFUSED.match(text[:400]))
 
 
-def counts(run: TestRun) -> Mapping[str, int]:
+def count_file_frames(run: TestRun) -> Mapping[str, int]:
     """Count how often each file name occurs in the run's frames."""
     seen: dict[str, int] = {}
     for frame in run.frames:

@@ -9,7 +9,7 @@ from dgm.offline.guidelines import Concept
 from dgm.offline.knowledge import Conversation
 from dgm.offline.localise import Evidence
 from dgm.offline.moves import Edit, Move, RunTests
-from dgm.offline.rank import Ranked
+from dgm.offline.rank import RankedCandidate
 from dgm.offline.statement import Statement
 from dgm.offline.trial import Trial, trials
 
@@ -23,7 +23,7 @@ class Situation:
     @cached_property
     def problem(self) -> Statement:
         """The parsed statement."""
-        return statement.read(self.conversation.problem)
+        return statement.parse_statement(self.conversation.problem)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -46,12 +46,12 @@ class Situation:
         return reading.file_order(self.conversation, self.problem, self.evidence)
 
     @cached_property
-    def everything(self) -> list[Ranked]:
+    def everything(self) -> list[RankedCandidate]:
         """All candidates, best first."""
-        return rank.ranked(self.conversation, self.problem, self.evidence)
+        return rank.rank_candidates(self.conversation, self.problem, self.evidence)
 
     @cached_property
-    def left(self) -> list[Ranked]:
+    def left(self) -> list[RankedCandidate]:
         """Candidates not tried yet, best first."""
         tried = self.conversation.tried
         return [item for item in self.everything if item.candidate.mark not in tried]
@@ -61,7 +61,7 @@ class Situation:
         """All moves so far; ``None`` for a call that cannot be understood any more."""
         return [step.move for step in self.conversation.steps]
 
-    def reproduced(self) -> bool:
+    def has_reproduction(self) -> bool:
         """Return whether the example's script was run and its outcome shown."""
         return any(reproduction.outcome(step.result or "") is not None for step in self.conversation.steps)
 
@@ -74,9 +74,9 @@ class Situation:
         known = self.evidence.failing[:3]
         if known and RunTests(known) in self.moves:
             return known
-        return self.narrow() if cut or self.has(Concept.TARGETED) else ()
+        return self.relevant_tests() if cut or self.has(Concept.TARGETED) else ()
 
-    def narrow(self) -> tuple[str, ...]:
+    def relevant_tests(self) -> tuple[str, ...]:
         """Return the test modules of the known failures, or else the one that fits best."""
         edited = [s.move.path for s in self.conversation.steps if s.done and isinstance(s.move, Edit)]
         found = reading.test_modules(self.conversation, self.problem, self.evidence, edited[-1:])
@@ -87,7 +87,7 @@ class Situation:
         """Return whether the system text asks for this concept."""
         return self.conversation.has(concept)
 
-    def shell(self) -> bool:
+    def has_shell(self) -> bool:
         """Return whether commands can be run."""
         return ToolRole.SHELL in self.conversation.toolbox
 

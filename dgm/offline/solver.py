@@ -7,7 +7,7 @@ from dgm.offline import localise, rank, reading, reproduction, tracing, trying
 from dgm.offline.capabilities import ToolRole
 from dgm.offline.guidelines import Concept
 from dgm.offline.knowledge import Conversation
-from dgm.offline.moves import Decision, Move, Run, RunTests, View
+from dgm.offline.moves import Decision, Move, RunCommand, RunTests, View
 from dgm.offline.situation import Situation
 
 _EDITING = (ToolRole.REPLACE, ToolRole.LINES, ToolRole.WRITE, ToolRole.SHELL)
@@ -29,13 +29,13 @@ def decide(conversation: Conversation) -> Decision:
 def _look(now: Situation) -> Decision | None:
     """Take the steps before any reading: listing, plan, tests, reproduction, trace, search."""
     talk = now.conversation
-    search = Run(reading.search_command(now.problem))
-    if not talk.listing and now.shell() and talk.ran(reading.LIST) is None:
-        batch: tuple[Move, ...] = (Run(reading.LIST),)
+    search = RunCommand(reading.search_command(now.problem))
+    if not talk.listing and now.has_shell() and talk.ran(reading.LIST) is None:
+        batch: tuple[Move, ...] = (RunCommand(reading.LIST),)
         if now.has(Concept.SEVERAL_CALLS):
             batch += (search, *((RunTests(),) if now.has(Concept.TESTS_FIRST) else ()))
         return _unless_repeated(now, Decision("Listing the files first.", batch))
-    if now.has(Concept.PLAN_FIRST) and len(now.problem.text) > _LONG_PROBLEM and not _planned(now):
+    if now.has(Concept.PLAN_FIRST) and len(now.problem.text) > _LONG_PROBLEM and not _has_plan(now):
         return Decision("Plan: find the code that the problem speaks of, read it, change it, run the tests.")
     example = now.problem.example
     proof = now.has(Concept.REPRODUCE) or now.has(Concept.TRACE)
@@ -44,15 +44,15 @@ def _look(now: Situation) -> Decision | None:
         decision = _unless_repeated(now, Decision("Running the tests before any change.", (RunTests(),)))
         if decision:
             return decision
-    if now.has(Concept.REPRODUCE) and example is not None and now.shell() and not now.reproduced():
-        move = Run(reproduction.command(example))
+    if now.has(Concept.REPRODUCE) and example is not None and now.has_shell() and not now.has_reproduction():
+        move = RunCommand(reproduction.command(example))
         decision = _unless_repeated(now, Decision("Reproducing the problem with a script.", (move,)))
         if decision:
             return decision
     decision = _trace(now)
     if decision:
         return decision
-    if now.shell() and talk.ran(search.command) is None:
+    if now.has_shell() and talk.ran(search.command) is None:
         return _unless_repeated(now, Decision("Searching for what the problem names.", (search,)))
     return None
 
@@ -60,14 +60,14 @@ def _look(now: Situation) -> Decision | None:
 def _trace(now: Situation) -> Decision | None:
     """Trace the lines that the known failure runs through, if the guidelines ask for it."""
     failing, example = now.evidence.failing, now.problem.example
-    if not now.has(Concept.TRACE) or now.evidence.trace or not now.shell() or not (failing or example):
+    if not now.has(Concept.TRACE) or now.evidence.trace or not now.has_shell() or not (failing or example):
         return None
     beside = reading.test_modules(now.conversation, now.problem, now.evidence, now.order[:1])
-    move = Run(tracing.command(failing, example, tuple(sorted(beside[:4]))))
+    move = RunCommand(tracing.command(failing, example, tuple(sorted(beside[:4]))))
     return _unless_repeated(now, Decision("Tracing which lines the failure runs through.", (move,)))
 
 
-def _planned(now: Situation) -> bool:
+def _has_plan(now: Situation) -> bool:
     return any(text.startswith("Plan:") for text in now.conversation.said)
 
 
@@ -87,7 +87,7 @@ def _read(now: Situation) -> Decision | None:
     if move:
         return Decision("Reading the test.", (move,))
     trace = now.evidence.trace
-    wanted = now.order[: 2 if now.has(Concept.RELATED) or _planned(now) else 1]
+    wanted = now.order[: 2 if now.has(Concept.RELATED) or _has_plan(now) else 1]
     if trace is not None:
         wanted += [path for path in now.order[:3] if path not in wanted and trace.highest(path) > 0.9][:1]
     missing = [View(path) for path in wanted if path not in talk.files and _views(now, path) < 2]
@@ -96,7 +96,7 @@ def _read(now: Situation) -> Decision | None:
         return Decision(f"Reading {missing[0].path}.", tuple(missing if several else missing[:1]))
     for path in wanted:
         window = reading.next_piece(talk, path) if now.has(Concept.WHOLE_FILE) else None
-        window = window or reading.windows(talk, path, now.problem, now.evidence)
+        window = window or reading.next_window(talk, path, now.problem, now.evidence)
         if window and _views(now, path) < 8 and window not in now.moves:
             return Decision(f"Reading more of {path}.", (window,))
     return None
@@ -128,30 +128,32 @@ def _after_edit(now: Situation) -> Decision:
         return _finish(now)
     bad = trial.tests is False or trial.example is False
     if bad:
-        return trying.back(now) or _gather_more(now) or _try_next(now)
+        return trying.go_back(now) or _gather_more(now) or _try_next(now)
     if now.has(Concept.NO_TESTS):
         return _finish(now)
-    better = trying.back(now)
+    better = trying.go_back(now)
     if better:
         return better
-    if now.reproduced() and trial.example is None and now.shell():
+    if now.has_reproduction() and trial.example is None and now.has_shell():
         check = (
-            Run(f"{reproduction.RUN}; python3 -m unittest") if trial.tests is None else Run(reproduction.RUN)
+            RunCommand(f"{reproduction.RUN}; python3 -m unittest")
+            if trial.tests is None
+            else RunCommand(reproduction.RUN)
         )
         if now.conversation.steps[-1].move != check:
             return Decision("Checking the change with the script.", (check,))
     if trial.tests is None and not trial.shown:
         return Decision("Running the tests.", (RunTests(now.targets()),))
     if trial.tests is None and trial.targeted < 2:
-        narrow = now.evidence.failing[:3] if trial.targeted else now.narrow()
+        narrow = now.evidence.failing[:3] if trial.targeted else now.relevant_tests()
         if narrow and RunTests(narrow) != now.conversation.steps[-1].move:
             return Decision("The outcome was cut off. Running fewer tests.", (RunTests(narrow),))
     return _finish(now)
 
 
 def _finish(now: Situation) -> Decision:
-    diff = Run("git diff")
-    if now.has(Concept.REVIEW) and now.shell() and diff not in now.moves:
+    diff = RunCommand("git diff")
+    if now.has(Concept.REVIEW) and now.has_shell() and diff not in now.moves:
         return Decision("Reviewing the change.", (diff,))
     return Decision("The problem is fixed. DONE")
 
@@ -165,11 +167,11 @@ def _gather_more(now: Situation) -> Decision | None:
     move = _test_to_read(now)
     if move:
         return Decision("Reading the failing test.", (move,))
-    known = {hit.name for hit in reading.hits(talk)} | {unit.name for unit in rank.seen_units(talk)}
+    known = {hit.name for hit in reading.find_hits(talk)} | {unit.name for unit in rank.find_seen_units(talk)}
     unknown = frozenset(n for n in now.evidence.tested if n not in known and len(n) > 2 and n.isidentifier())
-    if unknown and now.shell():
-        search = Run(reading.search_command(now.problem, unknown))
-        searches = sum(isinstance(m, Run) and m.command.startswith("grep -rn") for m in now.moves)
+    if unknown and now.has_shell():
+        search = RunCommand(reading.search_command(now.problem, unknown))
+        searches = sum(isinstance(m, RunCommand) and m.command.startswith("grep -rn") for m in now.moves)
         if search not in now.moves and searches < 3:
             return Decision("Searching for what the failing test calls.", (search,))
     failed = sum(step.done for step in talk.steps)
@@ -177,7 +179,7 @@ def _gather_more(now: Situation) -> Decision | None:
     for path in places[:2]:
         if path not in talk.files and _views(now, path) < 2:
             return Decision(f"Reading {path}, where the error comes from.", (View(path),))
-        window = reading.windows(talk, path, now.problem, now.evidence)
+        window = reading.next_window(talk, path, now.problem, now.evidence)
         if window and _views(now, path) < 8:
             return Decision(f"Reading more of {path}.", (window,))
     best = now.order[0] if now.order else ""
@@ -203,4 +205,4 @@ def _widen(now: Situation) -> Decision | None:
 
 
 def _try_next(now: Situation) -> Decision:
-    return trying.attempt(now) or _widen(now) or Decision("I found no further change to try. DONE")
+    return trying.try_candidates(now) or _widen(now) or Decision("I found no further change to try. DONE")

@@ -71,7 +71,7 @@ class Statement:
 
 
 @lru_cache(maxsize=64)
-def read(problem: str) -> Statement:
+def parse_statement(problem: str) -> Statement:
     """Parse a problem; leave out any listing of files in it."""
     kept = [row for row in problem[:_LIMIT].split("\n") if not _is_path(row)]
     text = "\n".join(row for row in kept if not re.match(r"The repository is (?:in|at) ", row))

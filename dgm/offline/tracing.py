@@ -152,7 +152,7 @@ def command(failing: tuple[str, ...], example: Example | None, modules: tuple[st
 
 
 @lru_cache(maxsize=64)
-def read(text: str) -> Trace | None:
+def parse_trace(text: str) -> Trace | None:
     """Return the table that a run of the script printed in this output; ``None`` if no row of it is shown."""
     found: dict[str, dict[int, float]] = {}
     for path, score, ranges in _ROW.findall(text):

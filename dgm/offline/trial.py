@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dgm.offline import reproduction, results
 from dgm.offline.candidates import Candidate
 from dgm.offline.files import FileView
-from dgm.offline.knowledge import Conversation, Step
+from dgm.offline.knowledge import Conversation, ConversationStep
 from dgm.offline.moves import Edit, RunTests, View
 
 
@@ -41,7 +41,7 @@ def trials(conversation: Conversation) -> list[Trial]:
     ]
 
 
-def _trial(steps: Sequence[Step], edits: int) -> Trial:
+def _trial(steps: Sequence[ConversationStep], edits: int) -> Trial:
     """Return the outcome that the steps from an edit to the next show."""
     tests: bool | None = None
     example: bool | None = None
@@ -60,7 +60,7 @@ def _trial(steps: Sequence[Step], edits: int) -> Trial:
     return Trial(steps[0].mark, tests, shown, targeted, example, edits)
 
 
-def switch(view: FileView, candidate: Candidate | None) -> Edit | None:
+def switch_candidate(view: FileView, candidate: Candidate | None) -> Edit | None:
     """Return the one edit that turns a file into its base with this candidate (or with none) applied.
 
     ``None`` if nothing is to be done, or if the lines in question are not known.

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from dgm import syntax
 from dgm.offline.files import FileView
-from dgm.offline.mutations.code import Surroundings, Unit
+from dgm.offline.mutations.code import NeighbourNames, Unit
 
 _HEAD = re.compile(r"^(\s*)(?:async +)?(def|class) +(\w+)")
 _ASSIGNED = re.compile(r"^\s*(\w+)\s*(?::[^=]+)?=[^=]")
@@ -92,7 +92,7 @@ def _statement_end(lines: Mapping[int, str], first: int) -> int | None:
 
 
 @lru_cache(maxsize=512)
-def surroundings(unit: Unit, all_units: tuple[Unit, ...]) -> Surroundings:
+def neighbour_names(unit: Unit, all_units: tuple[Unit, ...]) -> NeighbourNames:
     """Return the names around a unit, from the seen units of its file."""
     mates = [other for other in all_units if other.owner == unit.owner and unit.owner]
     text = "\n".join(row for other in mates for row in other.lines)
@@ -106,7 +106,7 @@ def surroundings(unit: Unit, all_units: tuple[Unit, ...]) -> Surroundings:
     ]
     methods = {other.name for other in mates if other.lines[0].lstrip().startswith(("def ", "async "))}
     functions = {u.name for u in all_units if not u.owner and u.lines[0].startswith(("def ", "async "))}
-    return Surroundings(
+    return NeighbourNames(
         functions=tuple(sorted(functions)),
         methods=tuple(sorted(methods - {unit.name})),
         attributes=tuple(sorted(set(re.findall(r"\bself\.(\w+)\b(?!\()", text)))),

@@ -8,14 +8,14 @@ CONTEXT = 200_000
 """Maximum number of characters of messages and tools together; a longer request is refused."""
 
 
-def size(request: Request) -> int:
+def count_characters(request: Request) -> int:
     """Return the number of characters of a request."""
     said = sum(len(m.text) + sum(len(c.arguments) + len(c.name) for c in m.calls) for m in request.messages)
     offered = sum(len(tool.name) + len(tool.description) for tool in request.tools)
     return said + offered
 
 
-def check(request: Request) -> None:
+def check_request(request: Request) -> None:
     """Refuse a request that cannot be answered.
 
     Raises:
@@ -24,7 +24,7 @@ def check(request: Request) -> None:
     """
     if not request.messages:
         raise RequestRefused("invalid_request_error", "messages: at least one message is required")
-    length = size(request)
+    length = count_characters(request)
     if length > CONTEXT:
         raise RequestRefused(
             CONTEXT_LENGTH,

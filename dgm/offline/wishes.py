@@ -35,7 +35,7 @@ TOP = "(statements)"
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class EditRequest:
     """The wishes found in a problem."""
 
     proposed: str = ""
@@ -48,28 +48,28 @@ class Wishes:
     """Whether the result of a merge does not start."""
 
 
-def read(problem: str) -> Wishes:
+def parse_edit_request(problem: str) -> EditRequest:
     """Return the wishes in a problem's text."""
     proposed, allowed, places = (found.search(problem) for found in (_PROPOSED, _ALLOWED, _OPEN))
-    return Wishes(
+    return EditRequest(
         proposed=" ".join(proposed[1].split()) if proposed else "",
         allowed=frozenset(_QUOTED.findall(allowed[1])) if allowed else None,
-        open=_marked(places[1]) if places else (),
+        open=_parse_conflict_files(places[1]) if places else (),
         broken=bool(re.search(r"\bthe merged agent's check\b", problem)),
     )
 
 
-def _marked(listed: str) -> tuple[str, ...]:
+def _parse_conflict_files(listed: str) -> tuple[str, ...]:
     """Return the files of a list that hold markers; other entries need no writing."""
     lines = [line for line in listed.splitlines() if " between lines " in line]
     return tuple(_QUOTED.findall("\n".join(lines)))
 
 
-def wanted(kinds: Sequence[Kind], wishes: Wishes, files: Files) -> list[Kind]:
+def select_kinds(kinds: Sequence[Kind], wishes: EditRequest, files: Files) -> list[Kind]:
     """Return the permitted kinds in their given order; kinds that fit a proposal come first."""
     possible = list(kinds)
     if wishes.allowed is not None:
-        possible = list(_permitted(tuple(kinds), tuple(files.items()), wishes.allowed))
+        possible = list(_filter_allowed(tuple(kinds), tuple(files.items()), wishes.allowed))
     if not wishes.proposed:
         return possible
     return sorted(possible, key=lambda kind: -fit(kind.rationale, wishes.proposed))
@@ -77,19 +77,19 @@ def wanted(kinds: Sequence[Kind], wishes: Wishes, files: Files) -> list[Kind]:
 
 def fit(sentence: str, proposed: str) -> float:
     """Return the share of a sentence's words that a text contains; 0 if it is below ``_FITS``."""
-    mine, theirs = _said(sentence), _said(proposed)
+    mine, theirs = _word_stems(sentence), _word_stems(proposed)
     share = len(mine & theirs) / len(mine) if mine else 0.0
     return share if share >= _FITS else 0.0
 
 
-def _said(text: str) -> set[str]:
+def _word_stems(text: str) -> set[str]:
     """Return the words that carry the meaning, without their endings."""
     words = (word for word in _WORD.findall(text.lower()) if word not in _PLAIN)
     return {re.sub(r"(?:ing|ed|es|s)$", "", word) for word in words}
 
 
 @functools.lru_cache(maxsize=8)
-def _permitted(
+def _filter_allowed(
     kinds: tuple[Kind, ...], source: tuple[tuple[str, str], ...], allowed: frozenset[str]
 ) -> tuple[Kind, ...]:
     """Return the kinds that change only allowed definitions.
@@ -97,10 +97,10 @@ def _permitted(
     The result is cached: each step of a conversation asks about the same source again.
     """
     files = dict(source)
-    return tuple(kind for kind in kinds if changes(files, kind.transform(files) or {}) <= allowed)
+    return tuple(kind for kind in kinds if changed_definitions(files, kind.transform(files) or {}) <= allowed)
 
 
-def changes(before: Files, after: Files) -> set[str]:
+def changed_definitions(before: Files, after: Files) -> set[str]:
     """Return the definitions of ``before`` that ``after`` changes or lacks; a path if the old file does not parse."""
     found: set[str] = set()
     for path, text in after.items():
@@ -108,16 +108,16 @@ def changes(before: Files, after: Files) -> set[str]:
             continue
         old, new = parse(before[path]), parse(text)
         if old is None or new is None:
-            found |= {f"{path}::{name}" for name in _defined(old)} if old else {path}
+            found |= {f"{path}::{name}" for name in _dump_definitions(old)} if old else {path}
             continue
-        was, now = _defined(old), _defined(new)
+        was, now = _dump_definitions(old), _dump_definitions(new)
         found |= {f"{path}::{name}" for name in was if was[name] != now.get(name)}
         if now.get(TOP, []) != was.get(TOP, []):
             found.add(f"{path}::{TOP}")
     return found
 
 
-def _defined(module: ast.Module) -> Mapping[str, list[str]]:
+def _dump_definitions(module: ast.Module) -> Mapping[str, list[str]]:
     """Return, for each top-level name and each method, the dumped nodes that define it."""
     found: dict[str, list[str]] = {}
     for node in module.body:

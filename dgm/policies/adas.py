@@ -17,7 +17,7 @@ from random import Random
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.standings import candidates
 
 ADAS = Composition(gate="evaluate-first", parent="adas", evaluation="every-task")
@@ -26,7 +26,7 @@ ADAS = Composition(gate="evaluate-first", parent="adas", evaluation="every-task"
 class Newest:
     """The parent rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)

@@ -2,7 +2,7 @@
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.stats import lower_bounds
 
 
@@ -35,7 +35,7 @@ def best_belief(tree: Tree) -> AgentId:
 class BestBelief:
     """The recommendation of most policies."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def recommend(self, tree: Tree) -> AgentId:

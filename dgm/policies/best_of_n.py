@@ -6,7 +6,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId
 from dgm.policies.composed import Composition
 from dgm.policies.limits import fertile
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 
 BEST_OF_N = Composition(gate="hgm", parent="best-of-n", evaluation="hgm")
 
@@ -14,7 +14,7 @@ BEST_OF_N = Composition(gate="hgm", parent="best-of-n", evaluation="hgm")
 class AlwaysSeed:
     """The parent rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)

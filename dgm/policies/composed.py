@@ -10,11 +10,11 @@ from dgm.policies.limits import may_expand
 from dgm.policies.rules import (
     EvaluationRule,
     Gate,
-    Kit,
     Observer,
     OneOperator,
     OperatorRule,
     ParentRule,
+    PolicyContext,
     TaskRule,
 )
 
@@ -44,7 +44,7 @@ class Composed:
     def __init__(
         self,
         name: str,
-        kit: Kit,
+        kit: PolicyContext,
         gate: Gate,
         parent: ParentRule,
         evaluation: EvaluationRule,

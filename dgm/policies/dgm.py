@@ -30,7 +30,7 @@ from dgm.domain import SEED, AgentId
 from dgm.policies.composed import Composition
 from dgm.policies.limits import births_under_way, fertile
 from dgm.policies.outcomes import graded, scores
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.staged import FIRST_STAGE, evaluations_in_flight
 from dgm.policies.standings import being_made
 
@@ -79,7 +79,7 @@ def parent_probabilities(tree: Tree) -> NDArray[np.float64]:
 class ScoreOverChildren:
     """The parent rule of ``dgm``."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
@@ -98,7 +98,7 @@ class Latest:
     One step follows the other, like in the program: while a child is made or evaluated, no other agent has one.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)
@@ -117,7 +117,7 @@ class SeedImproves:
     of all.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)

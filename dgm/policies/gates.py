@@ -4,7 +4,7 @@ from random import Random
 
 from dgm.archive.tree import Tree
 from dgm.policies.limits import agents_begun, evaluations_begun
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 
 
 class Widening:
@@ -15,7 +15,7 @@ class Widening:
     paper does not say): parents that cannot have children must not take all of the budget.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         self._alpha = kit.alpha
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)

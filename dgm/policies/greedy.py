@@ -23,7 +23,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
 from dgm.policies.outcomes import graded, scores
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.standings import candidates
 
 GREEDY = Composition(gate="staged", parent="greedy", evaluation="staged", task="fixed-order")
@@ -32,7 +32,7 @@ GREEDY = Composition(gate="staged", parent="greedy", evaluation="staged", task="
 class BestMean:
     """The parent rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)

@@ -21,7 +21,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
 from dgm.policies.limits import evaluations_left, fertile
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.tasks import agents_with_untried
 
 HGM = Composition(gate="hgm", parent="hgm", evaluation="hgm")
@@ -30,7 +30,7 @@ HGM = Composition(gate="hgm", parent="hgm", evaluation="hgm")
 class CladeThompson:
     """The parent rule: counts are those of the clade."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
@@ -44,7 +44,7 @@ class CladeThompson:
 class OwnThompson:
     """The evaluation rule: counts are an agent's own."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:

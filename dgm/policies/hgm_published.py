@@ -34,7 +34,7 @@ from dgm.domain import AgentId, Evaluation, Expand, Verdict
 from dgm.policies.composed import Composition
 from dgm.policies.hgm import thompson
 from dgm.policies.limits import fertile
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.tasks import agents_with_untried
 
 HGM_PUBLISHED = Composition(gate="hgm", parent="hgm-published", evaluation="hgm-published")
@@ -110,7 +110,7 @@ class Lists:
 class CladeOfLists:
     """The parent rule. The start of an expansion means that the clades were read just before."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         self._lists = kit.shared(Lists)
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
@@ -131,7 +131,7 @@ class CladeOfLists:
 class OwnList:
     """The evaluation rule: draws by an agent's own list, which includes everything that readings added to it."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         self._lists = kit.shared(Lists)
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:

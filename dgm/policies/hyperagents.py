@@ -25,7 +25,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
 from dgm.policies.outcomes import scores
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.standings import candidates, draw, offspring, sigmoid, spread
 
 HYPERAGENTS = Composition(gate="staged", parent="hyperagents", evaluation="staged", task="fixed-order")
@@ -41,7 +41,7 @@ STEEPNESS = 3
 class TopRelative:
     """The parent rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:

@@ -27,7 +27,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
 from dgm.policies.outcomes import outcomes, scores
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.standings import being_made, candidates
 
 NOVELTY = Composition(gate="staged", parent="novelty", evaluation="staged", task="fixed-order")
@@ -48,7 +48,7 @@ ONE_THREAD = 2**18
 class PerformanceNovelty:
     """The parent rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:

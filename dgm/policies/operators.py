@@ -11,7 +11,7 @@ from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import Action, AgentId, Expand
 from dgm.errors import UserError
-from dgm.policies.rules import Kit, OperatorRule
+from dgm.policies.rules import OperatorRule, PolicyContext
 from dgm.protocols import Needs, Policy
 
 MatesOf = Callable[[Tree, AgentId], Sequence[AgentId]]
@@ -110,7 +110,7 @@ class Operators:
 class Choosing:
     """A whole policy whose expansions get one of several operators."""
 
-    def __init__(self, policy: Policy, kit: Kit, operators: OperatorRule) -> None:
+    def __init__(self, policy: Policy, kit: PolicyContext, operators: OperatorRule) -> None:
         """Wrap a policy.
 
         Args:
@@ -140,7 +140,7 @@ class Choosing:
             observer.observe(event)
 
 
-def operator_rule(settings: Settings, needs: Mapping[str, Needs], kit: Kit) -> OperatorRule | None:
+def operator_rule(settings: Settings, needs: Mapping[str, Needs], kit: PolicyContext) -> OperatorRule | None:
     """Return the rule that the settings ask for, its state shared in ``kit``; None where one operator needs nothing.
 
     Args:
@@ -184,7 +184,7 @@ def whole(policy: Policy, asked: str, settings: Settings, needs: Mapping[str, Ne
     Raises:
         UserError: no operator could make the first child, or no operator can always make a child.
     """
-    kit = Kit(asked, settings.policy.alpha)
+    kit = PolicyContext(asked, settings.policy.alpha)
     rule = operator_rule(settings, needs, kit)
     if rule is None:
         return policy
@@ -196,19 +196,19 @@ def whole(policy: Policy, asked: str, settings: Settings, needs: Mapping[str, Ne
     return Choosing(policy, kit, rule)
 
 
-def _aim_choice(name: str, settings: Settings, kit: Kit) -> Pick:
+def _aim_choice(name: str, settings: Settings, kit: PolicyContext) -> Pick:
     if settings.operators.parts == "bandit":
         return _bandit(partial(_aim, name), kit)
     return kit.shared(partial(Turns, name))
 
 
-def _bandit(arm: Callable[[Expand], str], kit: Kit) -> Pick:
+def _bandit(arm: Callable[[Expand], str], kit: PolicyContext) -> Pick:
     from dgm.policies.bandit import Bandit  # imported here because it loads numpy; so does _mates
 
     return kit.shared(partial(Bandit, arm))
 
 
-def _mates(kit: Kit) -> MatesOf:
+def _mates(kit: PolicyContext) -> MatesOf:
     from dgm.policies.mates import Mates
 
     return kit.shared(Mates).of

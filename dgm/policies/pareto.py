@@ -31,7 +31,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import SEED, AgentId, TaskId, Verdict
 from dgm.policies.composed import Composition
 from dgm.policies.outcomes import graded, outcomes
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.staged import evaluations_in_flight, leftover
 from dgm.policies.standings import candidates, draw
 from dgm.policies.tasks import agents_with_untried, untried
@@ -45,7 +45,7 @@ BATCH = 3
 class FrontFrequency:
     """The parent rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
@@ -56,7 +56,7 @@ class FrontFrequency:
 class BatchFirst:
     """The evaluation rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
@@ -71,7 +71,7 @@ class BatchFirst:
 class BatchTask:
     """The task rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:

@@ -8,7 +8,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
 from dgm.policies.limits import fertile
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.tasks import agents_with_untried
 
 RANDOM = Composition(gate="hgm", parent="random", evaluation="random")
@@ -17,7 +17,7 @@ RANDOM = Composition(gate="hgm", parent="random", evaluation="random")
 class AnyParent:
     """The parent rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:
@@ -29,7 +29,7 @@ class AnyParent:
 class AnyTarget:
     """The evaluation rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:

@@ -7,13 +7,21 @@ from dgm.archive.tree import Tree
 from dgm.config import PolicySettings, Settings
 from dgm.domain import AgentId
 from dgm.errors import UserError
-from dgm.plugins import check_shape, find, make
+from dgm.plugins import check_shape, find_plugin, make_plugin
 from dgm.policies.composed import Composed, Composition
 from dgm.policies.operators import operator_rule, whole
-from dgm.policies.rules import EvaluationRule, Gate, Kit, OneOperator, ParentRule, Recommendation, TaskRule
+from dgm.policies.rules import (
+    EvaluationRule,
+    Gate,
+    OneOperator,
+    ParentRule,
+    PolicyContext,
+    Recommendation,
+    TaskRule,
+)
 from dgm.policies.seed_share import FirstChildInTime
 from dgm.protocols import Needs, Policy
-from dgm.references import is_reference, lent
+from dgm.references import is_lent, is_reference
 
 POLICIES = {
     "lineage": "dgm.policies.lineage:LINEAGE",
@@ -97,7 +105,7 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
 
     A policy of parts lets the seed take no more of the budget than ``seed_share`` allows.
 
-    A plug-in is a ``Composition``, or a callable that makes a ``Policy`` from a ``Kit``.
+    A plug-in is a ``Composition``, or a callable that makes a ``Policy`` from a ``PolicyContext``.
 
     Args:
         settings: the settings of the run.
@@ -107,8 +115,8 @@ def open_policy(settings: Settings, needs: Mapping[str, Needs] = NEEDLESS) -> Po
         UserError: there is no policy or part of that name, the settings give a whole policy another part, or the
             operators cannot make the first child.
     """
-    kit = Kit("+".join(settings.operator_names), settings.policy.alpha)
-    found = find("policies", settings.policy.name, POLICIES)
+    kit = PolicyContext("+".join(settings.operator_names), settings.policy.alpha)
+    found = find_plugin("policies", settings.policy.name, POLICIES)
     if not isinstance(found, Composition):
         _refuse_parts(settings.policy)
         return whole(_whole_policy(settings.policy.name, found, kit), kit.operator, settings, needs)
@@ -133,17 +141,17 @@ def with_recommendation(policy: PolicySettings) -> PolicySettings:
     """
     if policy.recommendation or not is_reference(policy.name):
         return policy
-    found = find("policies", policy.name, POLICIES)
+    found = find_plugin("policies", policy.name, POLICIES)
     own = found if isinstance(found, Composition) else Composition("", "", "")
     return policy.model_copy(update={"recommendation": own.recommendation})
 
 
-def _whole_policy(name: str, found: Any, kit: Kit) -> Policy:  # noqa: ANN401  (whatever the plug-in names)
+def _whole_policy(name: str, found: Any, kit: PolicyContext) -> Policy:  # noqa: ANN401  (whatever the plug-in names)
     policy = found
     if is_reference(name):
-        policy = make("policies", name, kit)
+        policy = make_plugin("policies", name, kit)
     elif callable(found):
-        policy = found(kit) if name in POLICIES else make("policies", name, kit)
+        policy = found(kit) if name in POLICIES else make_plugin("policies", name, kit)
     check_shape("policies", name, policy, POLICY)
     return cast("Policy", policy)
 
@@ -162,7 +170,7 @@ def refuse_idle(policy: PolicySettings) -> None:
     """
     if policy.alpha == PolicySettings().alpha or policy.name not in POLICIES:
         return
-    names = _composition(policy, find("policies", policy.name, POLICIES))
+    names = _composition(policy, find_plugin("policies", policy.name, POLICIES))
     parts = (
         (names.gate, GATES),
         (names.parent, PARENT_RULES),
@@ -184,21 +192,21 @@ def best_agent(policy: PolicySettings, tree: Tree) -> AgentId:
         UserError: the policy, or its recommendation, is a plug-in that is not installed.
     """
     # Code that only reads a run imports nothing that the run names.
-    unknown = is_reference(policy.name) and not lent("policies", policy.name)
-    found = None if unknown else find("policies", policy.name, POLICIES)
+    unknown = is_reference(policy.name) and not is_lent("policies", policy.name)
+    found = None if unknown else find_plugin("policies", policy.name, POLICIES)
     own = found if isinstance(found, Composition) else Composition("", "", "")
     name = policy.recommendation or own.recommendation
-    rule: Recommendation = _part("recommendation", name, Kit(alpha=policy.alpha))
+    rule: Recommendation = _part("recommendation", name, PolicyContext(alpha=policy.alpha))
     return rule.recommend(tree)
 
 
-def _part(setting: str, name: str, kit: Kit) -> Any:  # noqa: ANN401  (any part)
+def _part(setting: str, name: str, kit: PolicyContext) -> Any:  # noqa: ANN401  (any part)
     """Make a part from the kit; check the shape of a plug-in's part."""
     group, builtin, shape = PARTS[setting]
     found = _find_part(setting, name)
     if name in builtin:
         return found(kit)
-    part = make(group, name, kit)
+    part = make_plugin(group, name, kit)
     check_shape(group, name, part, shape)
     return part
 
@@ -206,7 +214,7 @@ def _part(setting: str, name: str, kit: Kit) -> Any:  # noqa: ANN401  (any part)
 def _find_part(setting: str, name: str) -> Any:  # noqa: ANN401  (whatever it names)
     group, builtin, _ = PARTS[setting]
     try:
-        return find(group, name, builtin)
+        return find_plugin(group, name, builtin)
     except UserError as error:
         raise UserError(f"policy.{setting}: {error}") from error
 

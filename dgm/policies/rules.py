@@ -2,7 +2,7 @@
 
 Each is a pure function of the tree and a random stream. A part with state folds it from the events (``Observer``), so
 that decisions stay a function of the log and the seed. Parts of one policy that need the same state get it from
-``Kit.shared``.
+``PolicyContext.shared``.
 """
 
 from collections.abc import Callable, Sequence
@@ -92,7 +92,7 @@ class Observer(Protocol):
 
 
 @dataclass(slots=True)
-class Kit:
+class PolicyContext:
     """The inputs from which a part is made."""
 
     operator: str = "self-edit"

@@ -19,7 +19,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Evaluate, TaskId, Verdict
 from dgm.policies.limits import BARREN, births_under_way, evaluations_begun, may_expand
 from dgm.policies.outcomes import graded, scores
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.tasks import best_untried
 
 FIRST_STAGE = 10
@@ -97,7 +97,7 @@ def leftover(tree: Tree) -> AgentId | None:
 class StagesDone:
     """The gate: expand when nobody is owed an evaluation; those under way are not waited for."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
@@ -111,7 +111,7 @@ class ByStage:
     Where nobody is owed one and the archive cannot grow, it names ``leftover`` (the program ends there).
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)
@@ -126,7 +126,7 @@ class FixedOrder:
     The program has two fixed lists, drawn to be representative; ``fixed_order`` stands for them.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:  # noqa: ARG002  (nothing is left to chance)

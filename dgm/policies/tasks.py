@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, TaskId
 from dgm.policies.outcomes import scores
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 
 
 def agents_with_untried(tree: Tree) -> NDArray[np.int64]:
@@ -35,7 +35,7 @@ def untried(tree: Tree, agent: AgentId) -> list[TaskId]:
 class RandomTask:
     """The task rule that draws each untried task with the same chance."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:

@@ -7,14 +7,14 @@ from random import Random
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.tasks import agents_with_untried
 
 
 class EvaluateFirst:
     """The gate that never opens; where the evaluation rule names nobody, ``Composed`` expands without asking it."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is weighed)
@@ -25,7 +25,7 @@ class EvaluateFirst:
 class EveryTask:
     """The evaluation rule: every agent is evaluated on every task, the oldest first."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002  (nothing is left to chance)

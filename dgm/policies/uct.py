@@ -34,7 +34,7 @@ from dgm.domain import SEED, AgentId
 from dgm.policies.composed import Composition
 from dgm.policies.limits import fertile
 from dgm.policies.outcomes import graded
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.standings import being_made, candidates, judged, stillborn
 
 UCT = Composition(gate="staged", parent="uct", evaluation="staged", task="fixed-order")
@@ -50,7 +50,7 @@ UNIT = 10**9
 class TreeWalk:
     """The parent rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002  (nothing is left to chance)

@@ -23,7 +23,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.policies.composed import Composition
 from dgm.policies.outcomes import scores
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.standings import candidates, draw, offspring, sigmoid, spread
 
 WEIGHTED = Composition(gate="evaluate-first", parent="weighted", evaluation="every-task")
@@ -36,7 +36,7 @@ LEAST_SPREAD = 1e-6
 class MedianRelative:
     """The parent rule."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:

@@ -17,12 +17,12 @@ from dgm.protocols.model import (
 from dgm.protocols.operator import (
     Brief,
     Case,
-    Circumstances,
     Member,
     Needing,
     Needs,
     Operator,
     Parent,
+    ProgramEnd,
     Proposal,
 )
 from dgm.protocols.policy import Policy
@@ -34,7 +34,6 @@ __all__ = [
     "Brief",
     "Case",
     "Checked",
-    "Circumstances",
     "Completed",
     "Delivery",
     "Grade",
@@ -53,6 +52,7 @@ __all__ = [
     "Operator",
     "Parent",
     "Policy",
+    "ProgramEnd",
     "Proposal",
     "Sandbox",
     "SandboxEngine",

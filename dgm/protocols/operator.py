@@ -32,7 +32,7 @@ class Needing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class ProgramEnd:
     """The circumstances in which the agent's program ended."""
 
     exit_code: int = 0
@@ -53,7 +53,7 @@ class Case:
     traces: Mapping[str, bytes]
     """The traces ``patch``, ``failures`` (names and last lines of failed tests), ``log`` (of the agent's program)
     and ``conversation``."""
-    run: Circumstances
+    run: ProgramEnd
     action: ActionId = NO_ACTION
     """Id of the evaluation."""
 

@@ -40,7 +40,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PackMember:
     """One file of a pack."""
 
     name: str
@@ -60,7 +60,7 @@ class Manifest:
     counts: Mapping[str, int]
     replaced: Mapping[str, int]
     """Number of replaced places by placeholder."""
-    members: tuple[Member, ...] = field(repr=False)
+    members: tuple[PackMember, ...] = field(repr=False)
 
     def encoded(self) -> bytes:
         """Return the manifest as JSON."""
@@ -75,13 +75,13 @@ class Manifest:
         return json.dumps(body, indent=1, ensure_ascii=True).encode() + b"\n"
 
 
-def describe(folder: Path, names: list[str]) -> tuple[Member, ...]:
+def describe_files(folder: Path, names: list[str]) -> tuple[PackMember, ...]:
     """Return the named files below a folder as members."""
     members = []
     for name in sorted(names):
         with (folder / name).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        members.append(Member(name, (folder / name).stat().st_size, digest))
+        members.append(PackMember(name, (folder / name).stat().st_size, digest))
     return tuple(members)
 
 
@@ -92,13 +92,13 @@ def write_container(target: Path, folder: Path, manifest: Manifest) -> None:
         tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar,
     ):
         head = manifest.encoded()
-        tar.addfile(_header(MANIFEST, len(head)), io.BytesIO(head))
+        tar.addfile(_make_header(MANIFEST, len(head)), io.BytesIO(head))
         for member in manifest.members:
             with (folder / member.name).open("rb") as file:
-                tar.addfile(_header(member.name, member.size), file)
+                tar.addfile(_make_header(member.name, member.size), file)
 
 
-def _header(name: str, size: int) -> tarfile.TarInfo:
+def _make_header(name: str, size: int) -> tarfile.TarInfo:
     header = tarfile.TarInfo(name)
     header.size, header.mode, header.mtime = size, 0o644, 0
     return header
@@ -120,7 +120,7 @@ class ContainerReader:
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
         try:
-            self._stream = _Decompressed(path, self._file)
+            self._stream = _XzReader(path, self._file)
             self.manifest = self._read_manifest()
         except BaseException:
             self._file.close()
@@ -132,7 +132,7 @@ class ContainerReader:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def members(self) -> Iterator[tuple[Member, Iterator[bytes]]]:
+    def members(self) -> Iterator[tuple[PackMember, Iterator[bytes]]]:
         """Yield each member with its content in pieces; read them to the end before taking the next member.
 
         Raises:
@@ -144,18 +144,18 @@ class ContainerReader:
         if not self._stream.ends_with_zeros(_PADDING):
             raise self._wrong("it holds more than its manifest names")
 
-    def _content(self, member: Member) -> Iterator[bytes]:
+    def _content(self, member: PackMember) -> Iterator[bytes]:
         digest, left = hashlib.sha256(), member.size
         while left:
-            piece = self._stream.exactly(min(left, _CHUNK))
+            piece = self._stream.read_exactly(min(left, _CHUNK))
             left -= len(piece)
             digest.update(piece)
             yield piece
-        self._stream.exactly(-member.size % _BLOCK)
+        self._stream.read_exactly(-member.size % _BLOCK)
         if digest.hexdigest() != member.sha256:
             raise self._wrong(f"{member.name}: its checksum differs: the file is damaged")
 
-    def _expect(self, member: Member) -> None:
+    def _expect(self, member: PackMember) -> None:
         try:
             found = self._next_header()
         except tarfile.HeaderError as error:
@@ -164,7 +164,7 @@ class ContainerReader:
             raise self._wrong(f"{found.name!r} is not what the manifest names here ({member.name})")
 
     def _next_header(self) -> tarfile.TarInfo:
-        return tarfile.TarInfo.frombuf(self._stream.exactly(_BLOCK), "utf-8", "surrogateescape")
+        return tarfile.TarInfo.frombuf(self._stream.read_exactly(_BLOCK), "utf-8", "surrogateescape")
 
     def _read_manifest(self) -> Manifest:
         try:
@@ -175,8 +175,8 @@ class ContainerReader:
             raise UserError(f"{self._path}: not a packed run (its first member is not {MANIFEST})")
         if not 0 <= header.size <= MAX_MANIFEST:
             raise self._wrong(f"{MANIFEST}: larger than {MAX_MANIFEST} bytes")
-        data = self._stream.exactly(header.size)
-        self._stream.exactly(-header.size % _BLOCK)
+        data = self._stream.read_exactly(header.size)
+        self._stream.read_exactly(-header.size % _BLOCK)
         try:
             body = json.loads(data)
             version = int(body["format"])
@@ -184,7 +184,7 @@ class ContainerReader:
                 raise UserError(
                     f"{self._path}: made by a newer dgm (format {version}, this one reads {FORMAT}); upgrade dgm"
                 )
-            return self._checked(_manifest(body))
+            return self._checked(_parse_manifest(body))
         except (KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise self._wrong(f"{MANIFEST}: not what dgm wrote ({error!r})") from error
         except ValueError as error:
@@ -215,18 +215,18 @@ class ContainerReader:
         return ArchiveCorrupt(f"{self._path}: {what}")
 
 
-def _manifest(body: Mapping[str, Any]) -> Manifest:
+def _parse_manifest(body: Mapping[str, Any]) -> Manifest:
     return Manifest(
         str(body["dgm"]),
         str(body["run"]["name"]),
         str(body["run"]["id"]),
         {str(key): int(value) for key, value in body["counts"].items()},
         {str(key): int(value) for key, value in body["replaced"].items()},
-        tuple(Member(str(name), int(size), str(digest)) for name, size, digest in body["members"]),
+        tuple(PackMember(str(name), int(size), str(digest)) for name, size, digest in body["members"]),
     )
 
 
-class _Decompressed:
+class _XzReader:
     """An xz stream as a file. Memory is bounded, whatever size the stream claims to need."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
@@ -263,7 +263,7 @@ class _Decompressed:
             and not self._file.read(1)
         )
 
-    def exactly(self, size: int) -> bytes:
+    def read_exactly(self, size: int) -> bytes:
         """Return exactly ``size`` bytes."""
         data = self.read(size)
         if len(data) != size:

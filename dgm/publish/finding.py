@@ -37,12 +37,12 @@ def find_run(
         UserError: there is no such run (suggests the nearest name), or it is packed and to be written.
         ArchiveCorrupt: the run is packed, and the file is damaged.
     """
-    place = locate(name, here=here, environment=environment)
+    place = locate_run(name, here=here, environment=environment)
     if place.is_dir():
         return place
     if write:
         raise UserError(f"{name} is packed, and only read; unpack it first: dgm archive unpack {name}")
-    return _unpacked(place)
+    return _unpack_once(place)
 
 
 def find_packed(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
@@ -51,13 +51,13 @@ def find_packed(name: str, *, here: Path | None = None, environment: Mapping[str
     Raises:
         UserError: there is no such run, or it is not packed.
     """
-    place = locate(name, here=here, environment=environment)
+    place = locate_run(name, here=here, environment=environment)
     if place.is_dir():
         raise UserError(f"{place}: is a run, not a packed one; give the path of a {SUFFIX} file")
     return place
 
 
-def locate(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
+def locate_run(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of a run, or the file of a packed one; raises like ``find_run``."""
     folders = list(archive_folders(here, environment))
     candidates = [Path(here or Path.cwd(), name), *(folder / name for folder in folders)]
@@ -67,7 +67,7 @@ def locate(name: str, *, here: Path | None = None, environment: Mapping[str, str
     shipped = asset("archive", EXAMPLE, EXAMPLE + SUFFIX)
     if name == EXAMPLE and shipped.is_file():
         return shipped
-    known = [path.name for folder in folders for path in runs_in(folder)]
+    known = [path.name for folder in folders for path in find_runs_in(folder)]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if near:
         hint = f"did you mean {near[0]!r}?"
@@ -84,18 +84,18 @@ def archive_folders(here: Path | None = None, environment: Mapping[str, str] = o
     yield Path(here or Path.cwd(), "archive")
 
 
-def runs_in(folder: Path) -> Iterator[Path]:
+def find_runs_in(folder: Path) -> Iterator[Path]:
     """Yield the runs directly below a folder, ordered by name."""
     if folder.is_dir():
         yield from (path for path in sorted(folder.iterdir()) if (path / "run.json").is_file())
 
 
-def packed_copies() -> Path:
+def unpacked_copies_folder() -> Path:
     """Return the folder of the unpacked copies of packed runs."""
     return cache_folder("packed")
 
 
-def _unpacked(file: Path) -> Path:
+def _unpack_once(file: Path) -> Path:
     from dgm.publish.unpacking import read_manifest, unpack
 
     try:
@@ -103,7 +103,7 @@ def _unpacked(file: Path) -> Path:
             digest = hashlib.file_digest(data, "sha256").hexdigest()
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from error
-    folder = packed_copies() / digest / read_manifest(file).run
+    folder = unpacked_copies_folder() / digest / read_manifest(file).run
     folder.parent.mkdir(exist_ok=True)
     if not (folder / "run.json").is_file():
         try:

@@ -22,8 +22,8 @@ from typing import Any
 from dgm import __version__
 from dgm.archive.exchange import base_of
 from dgm.archive.git_process import GitObjects, run_git
-from dgm.archive.history import unborn
-from dgm.archive.lock import unwritable
+from dgm.archive.history import find_unborn
+from dgm.archive.lock import error_of_write
 from dgm.archive.objects import make_repository, parse_tree
 from dgm.archive.run import Run
 from dgm.archive.schema import SCHEMA
@@ -31,8 +31,8 @@ from dgm.archive.store import Row
 from dgm.archive.traces import Traces
 from dgm.domain import CommitId, Digest
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
-from dgm.publish.container import MEMBER, SUFFIX, Manifest, describe, write_container
-from dgm.publish.scrubbing import Grade, Needle, Scrubber, Surroundings
+from dgm.publish.container import MEMBER, SUFFIX, Manifest, describe_files, write_container
+from dgm.publish.scrubbing import LocalIdentity, MatchGrade, Scrubber, ScrubPattern
 
 _HOLDOUT = "holdout"
 _ASKING = ("model_called", "call_started", "call_booked")
@@ -41,7 +41,7 @@ _PACK_OBJECTS = ("pack-objects", "--stdout", "--revs", "--quiet")
 _ALWAYS_ALIKE = ("--threads=1", "--no-reuse-delta", "--no-reuse-object")
 
 
-def pack(folder: Path, file: Path, surroundings: Surroundings, *, force_agents: bool = False) -> Manifest:
+def pack(folder: Path, file: Path, surroundings: LocalIdentity, *, force_agents: bool = False) -> Manifest:
     """Pack the run in ``folder`` into the new file ``file``, which appears completely or not at all.
 
     Args:
@@ -60,14 +60,14 @@ def pack(folder: Path, file: Path, surroundings: Surroundings, *, force_agents: 
     _refuse_existing(file)
     try:
         with tempfile.TemporaryDirectory(prefix=f".{file.name}.", dir=file.parent) as scratch:
-            manifest = _draft(folder, Path(scratch, "run"), surroundings, force_agents)
+            manifest = _write_draft(folder, Path(scratch, "run"), surroundings, force_agents)
             write_container(Path(scratch, "pack"), Path(scratch, "run"), manifest)
             _refuse_existing(file)
             Path(scratch, "pack").replace(file)
     except DgmError:
         raise
     except OSError as error:
-        raise unwritable(file, error) from error
+        raise error_of_write(file, error) from error
     return manifest
 
 
@@ -76,20 +76,20 @@ def _refuse_existing(file: Path) -> None:
         raise UserError(f"{file}: already exists; choose another name or delete it")
 
 
-def _draft(folder: Path, draft: Path, surroundings: Surroundings, force_agents: bool) -> Manifest:
-    scrubber = Scrubber(surroundings.needles(_paths_of(folder), _places(folder)))
-    least = Grade.SECRET if force_agents else Grade.PERSONAL
+def _write_draft(folder: Path, draft: Path, surroundings: LocalIdentity, force_agents: bool) -> Manifest:
+    scrubber = Scrubber(surroundings.needles(_paths_of(folder), _paths_in_settings(folder)))
+    least = MatchGrade.SECRET if force_agents else MatchGrade.PERSONAL
     # The examination first: the search is read later, so it has all agents that the examination names.
     examined = (folder / _HOLDOUT / "run.json").exists()
     counts = {}
     if examined:
-        held = _Part(folder / _HOLDOUT, draft / _HOLDOUT, scrubber, least).write()
+        held = _RunCopier(folder / _HOLDOUT, draft / _HOLDOUT, scrubber, least).write()
         counts = {f"holdout_{name}": count for name, count in held.items()}
-    counts = {**_Part(folder, draft, scrubber, least).write(), **counts}
+    counts = {**_RunCopier(folder, draft, scrubber, least).write(), **counts}
     with Run.open(draft) as made:
         run_id = str(made.config.get("id", ""))
     names = [path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()]
-    members = describe(draft, [name for name in names if MEMBER.fullmatch(name)])
+    members = describe_files(draft, [name for name in names if MEMBER.fullmatch(name)])
     name = folder.resolve().name
     return Manifest(__version__, name, run_id, counts, scrubber.replaced, members)
 
@@ -98,7 +98,7 @@ def _paths_of(folder: Path) -> list[str]:
     return list(dict.fromkeys((str(folder.absolute()), str(folder.resolve()))))
 
 
-def _places(folder: Path) -> list[str]:
+def _paths_in_settings(folder: Path) -> list[str]:
     """Return the absolute paths in the settings."""
     with Run.open(folder) as run:
         every = [run.config.get("settings", {}), *(change for _, change in run.tree.changes)]
@@ -107,10 +107,10 @@ def _places(folder: Path) -> list[str]:
     return [value for value in values if isinstance(value, str) and value.startswith("/")]
 
 
-class _Part:
+class _RunCopier:
     """A run, or the examination in it, being copied into a folder that will be packed."""
 
-    def __init__(self, folder: Path, draft: Path, scrubber: Scrubber, least: Grade) -> None:
+    def __init__(self, folder: Path, draft: Path, scrubber: Scrubber, least: MatchGrade) -> None:
         self._folder = folder
         self._draft = draft
         self._scrubber = scrubber
@@ -125,7 +125,7 @@ class _Part:
         with Run.open(self._folder) as run:
             agents = [agent.commit for agent in run.tree.agents]
             named = {f"agents/{agent}": commit for agent, commit in enumerate(agents)}
-            waiting = {f"waiting/{action}": child.commit for action, child in unborn(run).items()}
+            waiting = {f"waiting/{action}": child.commit for action, child in find_unborn(run).items()}
             self._check_sources(run.name, {**named, **waiting})
             rows = itertools.islice(run.store.rows(), run.tree.seq)
             _write_log(self._draft / "events.db", (self._row(row, run.traces) for row in rows))
@@ -151,11 +151,11 @@ class _Part:
         while following and following not in self._names:
             data = traces.get(following)
             waiting.append((following, data))
-            following = _base(following, data) if chained else None
+            following = _read_base(following, data) if chained else None
         while waiting:
             name, data = waiting.pop()
             clean = self._scrubber.clean(data)
-            base = _base(name, data) if chained else None
+            base = _read_base(name, data) if chained else None
             if base:
                 # In canonical JSON, "base" is the first key.
                 clean = clean.replace(f'"{base}"'.encode(), f'"{self._names[base]}"'.encode(), 1)
@@ -180,12 +180,12 @@ class _Part:
                     if agent.isdecimal()
                     else f"the child that a person was asked about ({who})"
                 )
-                for name, data in _new_files(objects, objects.tree_of(commit), seen):
+                for name, data in _find_new_files(objects, objects.tree_of(commit), seen):
                     head = os.fsencode(name) + b"\n"
                     found = self._scrubber.first(head + data, self._least)
                     if found:
                         line = (head + data).count(b"\n", 0, found[1])
-                        raise _unpublishable(f"{run}: {where}: {name}", line, found[0])
+                        raise _cannot_publish(f"{run}: {where}: {name}", line, found[0])
 
     def _write_repository(self, named: Mapping[str, CommitId]) -> None:
         repository = self._draft / "agents.git"
@@ -221,14 +221,14 @@ def _traces_of(body: Mapping[str, Any]) -> list[tuple[str, Digest]]:
     return [(key, Digest(value)) for key, value in named if re.fullmatch(r"[0-9a-f]{64}", str(value))]
 
 
-def _base(name: Digest, data: bytes) -> Digest | None:
+def _read_base(name: Digest, data: bytes) -> Digest | None:
     try:
         return base_of(data)
     except (ValueError, AttributeError) as error:
         raise ArchiveCorrupt(f"trace {name} is not a request: {error!r}") from error
 
 
-def _new_files(objects: GitObjects, root: str, seen: set[str]) -> Iterator[tuple[str, bytes]]:
+def _find_new_files(objects: GitObjects, root: str, seen: set[str]) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a tree that are not in ``seen`` yet."""
     waiting = [("", root)]
     while waiting:
@@ -243,9 +243,9 @@ def _new_files(objects: GitObjects, root: str, seen: set[str]) -> Iterator[tuple
                 yield prefix + name, objects.get(object_, "blob")
 
 
-def _unpublishable(where: str, line: int, needle: Needle) -> UserError:
+def _cannot_publish(where: str, line: int, needle: ScrubPattern) -> UserError:
     what = f"{where}: {f'line {line}' if line else 'its name'} holds {needle.what}"
-    if needle.grade is Grade.SECRET:
+    if needle.grade is MatchGrade.SECRET:
         return UserError(
             f"{what}; such an agent cannot be published: change the secret, then unset it and pack again"
         )

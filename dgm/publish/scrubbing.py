@@ -36,7 +36,7 @@ _START_OF_PATH = rb"(?:(?<![A-Za-z0-9_./-])|%b)" % _ESCAPED
 _END = rb"(?![A-Za-z0-9_])"
 
 
-class Grade(IntEnum):
+class MatchGrade(IntEnum):
     """The consequence of a match in an agent's source, which cannot be changed."""
 
     HARMLESS = 0
@@ -47,7 +47,7 @@ class Grade(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Needle:
+class ScrubPattern:
     """A pattern to search for, and its replacement."""
 
     what: str
@@ -56,11 +56,11 @@ class Needle:
     pattern: re.Pattern[bytes]
     hint: bytes
     """Bytes that all matches contain."""
-    grade: Grade = Grade.PERSONAL
+    grade: MatchGrade = MatchGrade.PERSONAL
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LocalIdentity:
     """This machine's knowledge of its user."""
 
     home: str
@@ -85,7 +85,7 @@ class Surroundings:
         home = environment.get("HOME") or str(Path.home())
         return cls(home, user, socket.gethostname(), str(Path.cwd()), tuple(sorted(values)))
 
-    def needles(self, folders: Iterable[str], places: Iterable[str] = ()) -> Sequence[Needle]:
+    def needles(self, folders: Iterable[str], places: Iterable[str] = ()) -> Sequence[ScrubPattern]:
         """Return all patterns to search for.
 
         Args:
@@ -99,22 +99,26 @@ class Surroundings:
         paths.append((self.folder, b"<folder>", "the working folder"))
         paths.append((self.home, b"<home>", "the home folder"))
         return [
-            *(needle for value in sorted(self.secrets, key=len, reverse=True) for needle in _secret(value)),
-            *_keys(),
+            *(
+                needle
+                for value in sorted(self.secrets, key=len, reverse=True)
+                for needle in _secret_patterns(value)
+            ),
+            *_key_patterns(),
             *(
                 n
                 for path in sorted(dict.fromkeys(paths), key=lambda item: -len(item[0]))
-                for n in _path(*path)
+                for n in _path_patterns(*path)
             ),
-            *_user(self.user),
-            *_host(self.host),
+            *_user_patterns(self.user),
+            *_host_patterns(self.host),
         ]
 
 
 class Scrubber:
     """A replacer of needles that counts its replacements."""
 
-    def __init__(self, needles: Sequence[Needle]) -> None:
+    def __init__(self, needles: Sequence[ScrubPattern]) -> None:
         self._needles = needles
         self.replaced: Counter[str] = Counter()
         """Number of replaced places by placeholder."""
@@ -128,7 +132,7 @@ class Scrubber:
                     self.replaced[needle.placeholder.split(b"/", 1)[0].decode()] += count
         return data
 
-    def first(self, data: bytes, least: Grade) -> tuple[Needle, int] | None:
+    def first(self, data: bytes, least: MatchGrade) -> tuple[ScrubPattern, int] | None:
         """Return the first match of at least this grade, and its offset; None if there is no match."""
         for needle in self._needles:
             if needle.grade >= least and needle.hint in data:
@@ -138,40 +142,40 @@ class Scrubber:
         return None
 
 
-def _spellings(text: str) -> Iterator[bytes]:
+def _iter_spellings(text: str) -> Iterator[bytes]:
     once = json.dumps(text)[1:-1]
     written = (os.fsencode(text), once.encode(), json.dumps(once)[1:-1].encode())
     quoted = urllib.parse.quote(text, safe="/", errors="surrogateescape").encode()
     yield from dict.fromkeys((*written, quoted))
 
 
-def _secret(value: str) -> Iterator[Needle]:
-    for text in _spellings(value):
-        yield Needle(
-            "a secret of this environment", b"<key>", re.compile(re.escape(text)), text, Grade.SECRET
+def _secret_patterns(value: str) -> Iterator[ScrubPattern]:
+    for text in _iter_spellings(value):
+        yield ScrubPattern(
+            "a secret of this environment", b"<key>", re.compile(re.escape(text)), text, MatchGrade.SECRET
         )
 
 
-def _path(path: str, placeholder: bytes, what: str) -> Iterator[Needle]:
+def _path_patterns(path: str, placeholder: bytes, what: str) -> Iterator[ScrubPattern]:
     path = path.rstrip("/")
     shared = path in _SHARED_HOMES
     if path.count("/") < 2 and not shared:
         return
-    for text in _spellings(path):
+    for text in _iter_spellings(path):
         start = _START_OF_PATH if shared else b""
-        grade = Grade.HARMLESS if shared else Grade.PERSONAL
-        yield Needle(what, placeholder, re.compile(start + re.escape(text) + _END), text, grade)
+        grade = MatchGrade.HARMLESS if shared else MatchGrade.PERSONAL
+        yield ScrubPattern(what, placeholder, re.compile(start + re.escape(text) + _END), text, grade)
 
 
-def _user(name: str) -> Iterator[Needle]:
+def _user_patterns(name: str) -> Iterator[ScrubPattern]:
     if len(name) < 2 or _EVERYBODY.fullmatch(name):
         return
-    for text in _spellings(name):
+    for text in _iter_spellings(name):
         pattern = rb"(?<=[/\\])%b(?![A-Za-z0-9_-])" % re.escape(text)
-        yield Needle("the user's name", b"<user>", re.compile(pattern), text)
+        yield ScrubPattern("the user's name", b"<user>", re.compile(pattern), text)
 
 
-def _host(name: str) -> Iterator[Needle]:
+def _host_patterns(name: str) -> Iterator[ScrubPattern]:
     for host in dict.fromkeys((name, name.split(".", 1)[0])):
         if len(host) < 2 or _EVERYBODY.fullmatch(host):
             continue
@@ -181,14 +185,14 @@ def _host(name: str) -> Iterator[Needle]:
             pattern = _START + text + _END
         else:
             pattern = rb'(?:(?<=@)|(?<=://)|(?<="host": ")|(?<="host":"))' + text + _END
-        yield Needle("the host's name", b"<host>", re.compile(pattern), host.encode())
+        yield ScrubPattern("the host's name", b"<host>", re.compile(pattern), host.encode())
 
 
-def _keys() -> Iterator[Needle]:
+def _key_patterns() -> Iterator[ScrubPattern]:
     for hint, pattern in _KEYS:
-        yield Needle("what looks like a key", b"<key>", re.compile(_START + pattern), hint)
+        yield ScrubPattern("what looks like a key", b"<key>", re.compile(_START + pattern), hint)
     for hint, pattern in _CREDENTIALS:
-        yield Needle("what looks like credentials", b"<key>", re.compile(pattern), hint)
+        yield ScrubPattern("what looks like credentials", b"<key>", re.compile(pattern), hint)
 
 
 _KEYS = (

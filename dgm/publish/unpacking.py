@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dgm.archive.git_process import run_git
-from dgm.archive.lock import unwritable
+from dgm.archive.lock import error_of_write
 from dgm.archive.objects import make_repository
 from dgm.archive.run import Run
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
-from dgm.publish.container import MAX_IN_MEMORY, ContainerReader, Manifest, Member
+from dgm.publish.container import MAX_IN_MEMORY, ContainerReader, Manifest, PackMember
 
 _REF = re.compile(rb"[0-9a-f]{40} refs/heads/(?:agents|waiting)/[0-9]{1,9}|#[^\n]*|")
 
@@ -44,29 +44,29 @@ def unpack(file: Path, folder: Path) -> Manifest:
             for member, content in packed.members():
                 _write(file, draft, member, content)
             manifest = packed.manifest
-        _complete(file, draft)
+        _complete_run(file, draft)
         draft.replace(folder)
     except DgmError:
         raise
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise error_of_write(folder, error) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return manifest
 
 
-def _write(file: Path, draft: Path, member: Member, content: Iterator[bytes]) -> None:
+def _write(file: Path, draft: Path, member: PackMember, content: Iterator[bytes]) -> None:
     path = draft / member.name
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".z":
-        path.write_bytes(zlib.compress(_trace(file, member, b"".join(content))))
+        path.write_bytes(zlib.compress(_decompress_trace(file, member, b"".join(content))))
         return
     with path.open("xb") as target:
         for piece in content:
             target.write(piece)
 
 
-def _trace(file: Path, member: Member, stored: bytes) -> bytes:
+def _decompress_trace(file: Path, member: PackMember, stored: bytes) -> bytes:
     unzip = zlib.decompressobj()
     try:
         data = unzip.decompress(stored, MAX_IN_MEMORY)
@@ -78,7 +78,7 @@ def _trace(file: Path, member: Member, stored: bytes) -> bytes:
     return data
 
 
-def _complete(file: Path, draft: Path) -> None:
+def _complete_run(file: Path, draft: Path) -> None:
     for part in (draft, draft / "holdout"):
         if part != draft and not part.exists():
             continue

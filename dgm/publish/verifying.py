@@ -15,7 +15,7 @@ from dgm.archive.events import (
     TaskGraded,
 )
 from dgm.archive.git_process import GitObjects
-from dgm.archive.history import unborn
+from dgm.archive.history import find_unborn
 from dgm.archive.journal import read_reply, read_request
 from dgm.archive.run import Run
 from dgm.domain import AgentId, CommitId, Cost, Digest
@@ -29,9 +29,9 @@ def verify(folder: Path) -> Mapping[str, int]:
     Raises:
         ArchiveCorrupt: there is a fault; names the first one.
     """
-    counts = _verify(folder)
+    counts = _verify_folder(folder)
     if (folder / "holdout" / "run.json").exists():
-        examined = _verify(folder / "holdout")
+        examined = _verify_folder(folder / "holdout")
         return {**counts, **{f"holdout_{name}": count for name, count in examined.items()}}
     return counts
 
@@ -46,7 +46,7 @@ def verify_file(file: Path) -> Mapping[str, int]:
             raise ArchiveCorrupt(str(error).replace(str(Path(scratch, "run")), str(file))) from error
 
 
-def _verify(folder: Path) -> Mapping[str, int]:
+def _verify_folder(folder: Path) -> Mapping[str, int]:
     with Run.open(folder) as run:
         checked: set[Digest] = set()
         exchanges = 0
@@ -56,7 +56,7 @@ def _verify(folder: Path) -> Mapping[str, int]:
                 exchanges += 1
             elif isinstance(recorded.event, CallStarted | CallBooked) and recorded.event.request:
                 _check_request(run, recorded.seq, Digest(recorded.event.request))
-            for name, digest in _cost(recorded).traces.items():
+            for name, digest in _cost_of(recorded).traces.items():
                 if digest not in checked:
                     _check_trace(run, recorded, name, digest)
                     checked.add(digest)
@@ -76,7 +76,7 @@ def _verify(folder: Path) -> Mapping[str, int]:
         }
 
 
-def _cost(recorded: Recorded) -> Cost:
+def _cost_of(recorded: Recorded) -> Cost:
     match recorded.event:
         case TaskGraded(_, outcome) | AgentStillborn(_, outcome) | ChildProposed(_, outcome):
             return outcome.cost
@@ -112,11 +112,13 @@ def _check_trace(run: Run, recorded: Recorded, name: str, digest: Digest) -> Non
 def _check_descent(run: Run) -> None:
     refs = run.repository.refs()
     with GitObjects(run.folder / "agents.git") as objects:
-        for where, fault in _faults(run, refs, objects):
+        for where, fault in _find_faults(run, refs, objects):
             raise ArchiveCorrupt(f"{run.folder / 'agents.git'}: {where}: {fault}")
 
 
-def _faults(run: Run, refs: Mapping[AgentId, CommitId], objects: GitObjects) -> Iterator[tuple[str, str]]:
+def _find_faults(
+    run: Run, refs: Mapping[AgentId, CommitId], objects: GitObjects
+) -> Iterator[tuple[str, str]]:
     for agent in run.tree.agents:
         if refs.get(agent.id) != agent.commit:
             yield f"agent {agent.id}", f"its ref is {refs.get(agent.id)}, the log says {agent.commit}"
@@ -125,7 +127,7 @@ def _faults(run: Run, refs: Mapping[AgentId, CommitId], objects: GitObjects) -> 
         if found != expected:
             yield f"agent {agent.id}", f"its commit has parents {found}, the log says {expected}"
     asked = run.repository.waiting_refs()
-    for action, child in unborn(run).items():
+    for action, child in find_unborn(run).items():
         where = f"the child of action {action}"
         if asked.get(action) != child.commit:
             yield where, f"its ref is {asked.get(action)}, the log says {child.commit}"

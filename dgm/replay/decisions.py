@@ -4,15 +4,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dgm.analysis.budgets import Reason, room_for_evaluation
+from dgm.analysis.budgets import Reason, has_evaluation_room
 from dgm.archive.events import ActionStarted, Recorded, RunStopped
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import Action, ActionId
 from dgm.protocols import Needs, Policy
-from dgm.search.foreman import Foreman
 from dgm.search.loop import decision_stream
+from dgm.search.run_controller import RunController
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,16 @@ def replay_decisions(
         ArchiveCorrupt: an event cannot be read, or cannot follow what came before.
     """
     began = time.monotonic()
-    tree, foreman = Tree(), Foreman(run, settings, needs)
+    tree, controller = Tree(), RunController(run, settings, needs)
     asked = differing = 0
     first: Decision | None = None
     for recorded in run.store.read():
-        question = _question(tree, recorded)
+        question = _recorded_question(tree, recorded)
         if question is not None:
             action, did = question
-            says = _answer(tree, policy, settings, action)
+            says = _ask_policy(tree, policy, settings, action)
             if says is not None:
-                says = foreman.with_evidence(action, says, tree)
+                says = controller.with_evidence(action, says, tree)
             asked += 1
             if says != did:
                 differing += 1
@@ -77,7 +77,7 @@ def replay_decisions(
     return Decisions(asked, differing, first, time.monotonic() - began)
 
 
-def _question(tree: Tree, recorded: Recorded) -> tuple[ActionId, Action | None] | None:
+def _recorded_question(tree: Tree, recorded: Recorded) -> tuple[ActionId, Action | None] | None:
     match recorded.event:
         case ActionStarted(action, what, again=False):
             return action, what
@@ -87,8 +87,8 @@ def _question(tree: Tree, recorded: Recorded) -> tuple[ActionId, Action | None] 
             return None
 
 
-def _answer(tree: Tree, policy: Policy, settings: Settings, action: ActionId) -> Action | None:
+def _ask_policy(tree: Tree, policy: Policy, settings: Settings, action: ActionId) -> Action | None:
     """Ask the policy as ``Search`` does; None if the budget has no room for one more evaluation."""
-    if not room_for_evaluation(tree):
+    if not has_evaluation_room(tree):
         return None
     return policy.next(tree, decision_stream(settings.seed, action))

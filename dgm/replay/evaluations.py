@@ -14,8 +14,14 @@ from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.domain import ActionId, AgentId, Digest, Evaluate, Evaluation, TaskId, Verdict
 from dgm.errors import Infrastructure, UserError
-from dgm.gateway.masking import masked
-from dgm.replay.findings import Divergence, Match, differing_line, from_gateway, quoted
+from dgm.gateway.masking import mask_volatile
+from dgm.replay.findings import (
+    Divergence,
+    Match,
+    describe_differing_line,
+    divergence_of_failure,
+    quote_difference,
+)
 from dgm.search.orders import EvaluateOrder
 from dgm.worker.worker import Worker
 
@@ -52,7 +58,7 @@ class How:
     """Called with each result when it is done."""
 
 
-def graded(
+def find_graded(
     run: Run, agents: Collection[AgentId] | None = None, task: TaskId | None = None
 ) -> Sequence[tuple[ActionId, Evaluation]]:
     """Return the resolved and unresolved evaluations of a run, in the order of the log; without withdrawn verdicts.
@@ -69,7 +75,7 @@ def graded(
     found = [
         (item.event.action, item.event.outcome)
         for item in run.store.read()
-        if isinstance(item.event, TaskGraded) and item.seq not in gone and _counts(item, agents, task)
+        if isinstance(item.event, TaskGraded) and item.seq not in gone and _is_selected(item, agents, task)
     ]
     if not found:
         who = "" if agents is None else f" by agent {', '.join(map(str, sorted(agents)))}"
@@ -80,7 +86,7 @@ def graded(
     return found
 
 
-def _counts(item: Recorded, agents: Collection[AgentId] | None, task: TaskId | None) -> bool:
+def _is_selected(item: Recorded, agents: Collection[AgentId] | None, task: TaskId | None) -> bool:
     if not isinstance(item.event, TaskGraded) or item.event.outcome.verdict is Verdict.INVALID:
         return False
     outcome = item.event.outcome
@@ -94,8 +100,8 @@ async def replay_evaluations(
 
     Args:
         run: the recorded run, which is only read.
-        chosen: from ``graded``.
-        worker: from ``studio(run, …)``.
+        chosen: from ``find_graded``.
+        worker: from ``open_worker(run, …)``.
         how: grade or perform, and how many at once.
 
     Raises:
@@ -107,7 +113,7 @@ async def replay_evaluations(
     async def one(action: ActionId, recorded: Evaluation) -> EvaluationAgain:
         async with room:
             began = time.monotonic()
-            make = _performed if how.perform else _regraded
+            make = _perform_again if how.perform else _regrade_patch
             match, now, divergence = await make(run, action, recorded, worker)
             verdict, reason = (now.verdict, now.reason) if now else (None, "")
             done = EvaluationAgain(
@@ -127,7 +133,7 @@ async def replay_evaluations(
 _Found = tuple[Match, Evaluation | None, Divergence | None]
 
 
-async def _regraded(run: Run, action: ActionId, recorded: Evaluation, worker: Worker) -> _Found:
+async def _regrade_patch(run: Run, action: ActionId, recorded: Evaluation, worker: Worker) -> _Found:
     if "patch" not in recorded.cost.traces:
         return Match.NOTHING, None, None
     patch = await asyncio.to_thread(run.traces.get, recorded.cost.traces["patch"])
@@ -142,19 +148,19 @@ async def _regraded(run: Run, action: ActionId, recorded: Evaluation, worker: Wo
     if grade.verdict is Verdict.UNRESOLVED and ENDING in said and ENDING not in grade.reason:
         # The end of the agent's program belongs to its work, which is not repeated.
         said = said[: said.rindex(ENDING)]
-    what = _difference(recorded.verdict, said, now)
+    what = _describe_difference(recorded.verdict, said, now)
     return (Match.DIFFERENT, now, Divergence(action, what)) if what else (Match.SAME, now, None)
 
 
-async def _performed(run: Run, action: ActionId, recorded: Evaluation, worker: Worker) -> _Found:
+async def _perform_again(run: Run, action: ActionId, recorded: Evaluation, worker: Worker) -> _Found:
     what = Evaluate(recorded.agent, recorded.task, recorded.attempt)
     now = await worker.perform(EvaluateOrder(action, what, run.tree.agents[recorded.agent]))
     if not isinstance(now, Evaluation):
         raise TypeError(f"an evaluation has no outcome {now!r}")
-    divergence = await asyncio.to_thread(_compared, run, action, recorded, now, worker.run.traces)
+    divergence = await asyncio.to_thread(_compare_evaluations, run, action, recorded, now, worker.run.traces)
     if divergence is None:
         return Match.SAME, now, None
-    cut = await asyncio.to_thread(_cut_short, recorded, now, run.traces, worker.run.traces)
+    cut = await asyncio.to_thread(_explain_cut_short, recorded, now, run.traces, worker.run.traces)
     if cut:
         return Match.CUT_SHORT, now, Divergence(action, f"{divergence.what} ({cut})", divergence.call)
     if now.verdict is Verdict.INVALID and divergence.call is None:
@@ -162,34 +168,34 @@ async def _performed(run: Run, action: ActionId, recorded: Evaluation, worker: W
     return Match.DIFFERENT, now, divergence
 
 
-def _compared(
+def _compare_evaluations(
     run: Run, action: ActionId, recorded: Evaluation, now: Evaluation, made: Traces
 ) -> Divergence | None:
     if now.verdict is Verdict.INVALID:
-        found = from_gateway(action, now.reason)
+        found = divergence_of_failure(action, now.reason)
         return found or Divergence(action, f"the infrastructure failed: {now.reason}")
     then, again = recorded.cost.traces.get("patch"), now.cost.traces.get("patch")
     if then != again:
-        return Divergence(action, f"the patch: {_patch_difference(run.traces, then, made, again)}")
-    what = _difference(recorded.verdict, recorded.reason, now)
+        return Divergence(action, f"the patch: {_describe_patch_diff(run.traces, then, made, again)}")
+    what = _describe_difference(recorded.verdict, recorded.reason, now)
     return Divergence(action, what) if what else None
 
 
-def _patch_difference(then: Traces, recorded: Digest | None, now: Traces, made: Digest | None) -> str:
+def _describe_patch_diff(then: Traces, recorded: Digest | None, now: Traces, made: Digest | None) -> str:
     if recorded is None or made is None:
         return "there was none, now there is one" if made else "there was one, now there is none"
-    return differing_line(then.get(recorded), now.get(made))
+    return describe_differing_line(then.get(recorded), now.get(made))
 
 
-def _difference(verdict: Verdict, reason: str, now: Evaluation) -> str:
+def _describe_difference(verdict: Verdict, reason: str, now: Evaluation) -> str:
     if verdict is not now.verdict:
         return f"{verdict} then, {now.verdict} now: {now.reason}"
-    if masked(reason) != masked(now.reason):
-        return f"the reason: {quoted(reason, now.reason)}"
+    if mask_volatile(reason) != mask_volatile(now.reason):
+        return f"the reason: {quote_difference(reason, now.reason)}"
     return ""
 
 
-def _cut_short(recorded: Evaluation, now: Evaluation, then: Traces, made: Traces) -> str:
+def _explain_cut_short(recorded: Evaluation, now: Evaluation, then: Traces, made: Traces) -> str:
     for when, evaluation, traces in (("then", recorded, then), ("now", now, made)):
         kept: Mapping[str, Digest] = evaluation.cost.traces
         if "circumstances" not in kept:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dgm.domain import ActionId, Snapshot
-from dgm.gateway.masking import masked
+from dgm.gateway.masking import mask_volatile
 
 SHOWN = 70
 """Characters shown of each side of a difference."""
@@ -41,13 +41,13 @@ class Divergence:
         return f"{where}: {self.what}"
 
 
-def from_gateway(action: ActionId, message: str) -> Divergence | None:
+def divergence_of_failure(action: ActionId, message: str) -> Divergence | None:
     """Return the divergence that a replay's infrastructure failure stands for; None if it stands for none."""
     found = _CALL.search(message)
-    return Divergence(action, _line(found["what"]), int(found["call"])) if found else None
+    return Divergence(action, _format_line(found["what"]), int(found["call"])) if found else None
 
 
-def differing_files(recorded: Snapshot, again: Snapshot) -> str:
+def describe_differing_files(recorded: Snapshot, again: Snapshot) -> str:
     """Return the files in which two snapshots differ, with the first differing line, as a text."""
     paths = sorted(path for path in {*recorded, *again} if recorded.get(path) != again.get(path))
     if not paths:
@@ -59,15 +59,15 @@ def differing_files(recorded: Snapshot, again: Snapshot) -> str:
     one, other = recorded[first], again[first]
     if one.data == other.data:
         return f"{first}: mode {one.mode:o} against {other.mode:o}{more}"
-    return f"{first}: {differing_line(one.data, other.data)}{more}"
+    return f"{first}: {describe_differing_line(one.data, other.data)}{more}"
 
 
-def differing_line(recorded: bytes, again: bytes) -> str:
+def describe_differing_line(recorded: bytes, again: bytes) -> str:
     """Return the first line in which two texts differ, as a text with the recorded line first."""
     ours, theirs = (data.decode("utf-8", "replace").splitlines() for data in (recorded, again))
     for number, (one, other) in enumerate(zip(ours, theirs, strict=False), 1):
         if one != other:
-            return f"line {number}: {quoted(one, other)}"
+            return f"line {number}: {quote_difference(one, other)}"
     number = min(len(ours), len(theirs))
     longer, whose = (ours, "recorded") if len(ours) > len(theirs) else (theirs, "new")
     if len(ours) == len(theirs):
@@ -75,9 +75,9 @@ def differing_line(recorded: bytes, again: bytes) -> str:
     return f"line {number + 1}: only in the {whose} one: {longer[number][:SHOWN]!r}"
 
 
-def quoted(recorded: str, again: str) -> str:
+def quote_difference(recorded: str, again: str) -> str:
     """Quote both texts from just before their first difference, masked unless masking makes them equal."""
-    one, other = masked(recorded), masked(again)
+    one, other = mask_volatile(recorded), mask_volatile(again)
     if one == other:
         one, other = recorded, again
     parted = next(
@@ -87,5 +87,5 @@ def quoted(recorded: str, again: str) -> str:
     return f"{one[near : near + SHOWN]!r} against {other[near : near + SHOWN]!r}"
 
 
-def _line(text: str) -> str:
+def _format_line(text: str) -> str:
     return " ".join(text.split())

@@ -9,8 +9,8 @@ from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Born, CommitId, Outcome, Stillborn
 from dgm.errors import Infrastructure
-from dgm.replay.findings import Divergence, Match, differing_files, from_gateway
-from dgm.replay.recording import Orders
+from dgm.replay.findings import Divergence, Match, describe_differing_files, divergence_of_failure
+from dgm.replay.recording import RecordedOrders
 from dgm.worker.worker import Worker
 
 
@@ -42,7 +42,7 @@ async def replay_lineage(
     Args:
         run: the recorded run, which is only read.
         leaf: the last agent.
-        workers: from ``studio(run, …)``, for the action that made each agent of the lineage.
+        workers: from ``open_worker(run, …)``, for the action that made each agent of the lineage.
         on_step: hears of each step when it is done.
 
     Raises:
@@ -52,28 +52,28 @@ async def replay_lineage(
     lineage = Lineage(run.tree, leaf)
     await asyncio.to_thread(lineage.verify, run)
     # The settings that orders depend on never change in a run.
-    orders = Orders(run, workers[lineage.agents[0].action].settings)
+    orders = RecordedOrders(run, workers[lineage.agents[0].action].settings)
     steps = []
     for agent in lineage.agents:
-        step = await _again(run, agent, workers[agent.action], orders)
+        step = await _remake_agent(run, agent, workers[agent.action], orders)
         on_step(step)
         steps.append(step)
     return steps
 
 
-async def _again(run: Run, agent: Agent, worker: Worker, orders: Orders) -> StepAgain:
+async def _remake_agent(run: Run, agent: Agent, worker: Worker, orders: RecordedOrders) -> StepAgain:
     began = time.monotonic()
     outcome: Outcome | Infrastructure
     try:
-        outcome = await _made(run, agent, worker, orders)
+        outcome = await _perform_step(run, agent, worker, orders)
     except Infrastructure as error:
         outcome = error
     again = outcome.commit if isinstance(outcome, Born) else None
-    match, divergence = await asyncio.to_thread(_compared, run, agent, worker, outcome)
+    match, divergence = await asyncio.to_thread(_compare_step, run, agent, worker, outcome)
     return StepAgain(agent.id, agent.action, match, agent.commit, again, divergence, time.monotonic() - began)
 
 
-async def _made(run: Run, agent: Agent, worker: Worker, orders: Orders) -> Outcome:
+async def _perform_step(run: Run, agent: Agent, worker: Worker, orders: RecordedOrders) -> Outcome:
     if agent.action:
         return await worker.perform(orders.expansion(agent.action))
     parents = [run.tree.agents[parent].commit for parent in agent.parents]
@@ -82,13 +82,13 @@ async def _made(run: Run, agent: Agent, worker: Worker, orders: Orders) -> Outco
     return Born(agent.parents, agent.operator, commit, agent.rationale)
 
 
-def _compared(
+def _compare_step(
     run: Run, agent: Agent, worker: Worker, outcome: Outcome | Infrastructure
 ) -> tuple[Match, Divergence | None]:
     action = agent.action
     match outcome:
         case Infrastructure():
-            found = from_gateway(action, str(outcome))
+            found = divergence_of_failure(action, str(outcome))
             if found:
                 return Match.DIFFERENT, found
             return Match.NOT_PERFORMED, Divergence(action, f"the infrastructure failed: {outcome}")
@@ -96,7 +96,7 @@ def _compared(
             return Match.SAME, None
         case Born(commit=commit):
             repository = worker.run.repository
-            what = differing_files(run.repository.source(agent.commit), repository.source(commit))
+            what = describe_differing_files(run.repository.source(agent.commit), repository.source(commit))
             return Match.DIFFERENT, Divergence(action, f"another commit: {what}")
         case Stillborn(stage=stage, reason=reason):
             return Match.DIFFERENT, Divergence(action, f"born then, stillborn now ({stage}): {reason}")

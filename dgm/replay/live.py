@@ -15,26 +15,26 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Evaluation, Split, TaskId
 from dgm.errors import UserError
-from dgm.evaluation.evaluating import changed
-from dgm.evaluation.exam import candidate, enter
-from dgm.replay.evaluations import graded
+from dgm.evaluation.evaluating import apply_assignments
+from dgm.evaluation.exam import enter_agent, find_candidate
+from dgm.replay.evaluations import find_graded
 from dgm.replay.live_steps import (
     DONE,
     LiveEvaluations,
     LiveLineage,
     LiveStep,
     Pair,
-    Pairs,
-    compared,
+    PairsPolicy,
+    compare_results,
     enter_ancestors,
     live_steps,
     perform_lineage,
 )
-from dgm.replay.recorded import PLAN, usual_sandbox
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.replay.recorded import PLAN, choose_sandbox
+from dgm.search.availability import GatewayAvailability
+from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import check_models, note_checks
-from dgm.search.supply import Lent
+from dgm.search.run_controller import RunController
 from dgm.simulate import check_performed
 
 
@@ -72,10 +72,10 @@ def live_settings(
     check_performed(run)
     base = assemble.settings_of(run).model_dump(mode="json")
     base["models"] |= {"solve": None, "improve": None, "diagnose": None}
-    base |= {"sandbox": usual_sandbox(run), "model": model}
+    base |= {"sandbox": choose_sandbox(run), "model": model}
     if benchmark:
         base["benchmark"] = benchmark
-    return changed(base, assignments, ("models", "limits", "workers", "sandbox"), "a live replay")
+    return apply_assignments(base, assignments, ("models", "limits", "workers", "sandbox"), "a live replay")
 
 
 async def live_evaluations(
@@ -108,21 +108,23 @@ async def live_evaluations(
         pairs = [(agent, name) for name in tasks for agent in who]
     else:
         assemble.check_benchmark(run, parts)
-        first = [outcome for _, outcome in graded(run, agents, task) if outcome.attempt == 0]
+        first = [outcome for _, outcome in find_graded(run, agents, task) if outcome.attempt == 0]
         pairs = [(outcome.agent, outcome.task) for outcome in first]
     plan = {"what": "evaluations", "benchmark": parts.benchmark.name, "pairs": [list(pair) for pair in pairs]}
-    with await _opened(run, live, plan, parts) as made:
-        if _untried(run, made, pairs):
-            await _begin(made, live, tuple(dict.fromkeys(task for _, task in pairs)))
-            ids = {agent: enter(made, run, run.tree.agents[agent]) for agent, _ in pairs}
-            policy = Pairs([(ids[agent], task) for agent, task in pairs])
-            async with assemble.laboratory(made, live.settings, parts) as worker:
-                heard = _listener(live, {ids[agent]: agent for agent in ids})
-                around = Surroundings(heard, Lent(worker.gateway))
-                ended = await Search(Foreman(made, live.settings), policy, worker, live.settings, around).go()
+    with await _open_live_run(run, live, plan, parts) as made:
+        if _has_untried(run, made, pairs):
+            await _begin_session(made, live, tuple(dict.fromkeys(task for _, task in pairs)))
+            ids = {agent: enter_agent(made, run, run.tree.agents[agent]) for agent, _ in pairs}
+            policy = PairsPolicy([(ids[agent], task) for agent, task in pairs])
+            async with assemble.open_worker(made, live.settings, parts) as worker:
+                heard = _make_listener(live, {ids[agent]: agent for agent in ids})
+                around = LoopHooks(heard, GatewayAvailability(worker.gateway))
+                ended = await Search(
+                    RunController(made, live.settings), policy, worker, live.settings, around
+                ).go()
         else:
             ended = DONE
-        return compared(run, made, pairs, ended, other=other)
+        return compare_results(run, made, pairs, ended, other=other)
 
 
 async def live_lineage(run: Run, leaf: AgentId, live: Live) -> LiveLineage:
@@ -134,11 +136,11 @@ async def live_lineage(run: Run, leaf: AgentId, live: Live) -> LiveLineage:
     parts = assemble.parts_of(live.settings)
     assemble.check_benchmark(run, parts)
     steps = len(Lineage(run.tree, leaf).agents) - 1
-    with await _opened(run, live, {"what": "lineage", "agent": leaf}, parts) as made:
+    with await _open_live_run(run, live, {"what": "lineage", "agent": leaf}, parts) as made:
         if len(live_steps(made, run, leaf)) < steps:
-            await _begin(made, live, run.tree.tasks)
+            await _begin_session(made, live, run.tree.tasks)
             await asyncio.to_thread(enter_ancestors, made, run, leaf)
-            async with assemble.laboratory(made, live.settings, parts) as worker:
+            async with assemble.open_worker(made, live.settings, parts) as worker:
                 ended = await perform_lineage(run, made, leaf, worker, live.on_step)
         else:
             ended = DONE
@@ -146,14 +148,14 @@ async def live_lineage(run: Run, leaf: AgentId, live: Live) -> LiveLineage:
         return LiveLineage(made.folder, ended, done, steps - len(done), made.tree.spend)
 
 
-async def _opened(run: Run, live: Live, plan: Mapping[str, Any], parts: assemble.Parts) -> Run:
+async def _open_live_run(run: Run, live: Live, plan: Mapping[str, Any], parts: assemble.RunParts) -> Run:
     """Return the live run of this plan, open to write; create it if there is none."""
     settings = live.settings
     commits = {str(agent): run.tree.agents[agent].commit for agent, _ in plan.get("pairs", ())}
     frozen = settings.model_dump(mode="json", include={"model", "models", "limits"})
     version = parts.benchmark.version
     whole = {**plan, "of": run.config["id"], "version": version, "commits": commits, "settings": frozen}
-    folder = _folder(run, live, whole)
+    folder = _choose_folder(run, live, whole)
     if (folder / "run.json").exists():
         return Run.open(folder, write=True)
     checks = await check_models(settings)
@@ -162,7 +164,7 @@ async def _opened(run: Run, live: Live, plan: Mapping[str, Any], parts: assemble
     return new
 
 
-def _folder(run: Run, live: Live, plan: Mapping[str, Any]) -> Path:
+def _choose_folder(run: Run, live: Live, plan: Mapping[str, Any]) -> Path:
     if live.into:
         if (live.into / "run.json").exists():
             with Run.open(live.into) as there:
@@ -180,14 +182,14 @@ def _folder(run: Run, live: Live, plan: Mapping[str, Any]) -> Path:
     return folder
 
 
-async def _begin(made: Run, live: Live, tasks: tuple[TaskId, ...]) -> None:
+async def _begin_session(made: Run, live: Live, tasks: tuple[TaskId, ...]) -> None:
     if made.tree.agents:
         known = made.tree.model_facts.abilities
         note_checks(made, live.settings, await check_models(live.settings, known))
     made.append(RunStarted(Budget(usd=live.max_usd), tasks, resumed=bool(made.tree.agents)))
 
 
-def _listener(live: Live, recorded: Mapping[AgentId, AgentId]) -> Callable[[Recorded], None]:
+def _make_listener(live: Live, recorded: Mapping[AgentId, AgentId]) -> Callable[[Recorded], None]:
     def heard(event: Recorded) -> None:
         if isinstance(event.event, TaskGraded):
             live.on_evaluation(recorded[event.event.outcome.agent], event.event.outcome)
@@ -195,10 +197,10 @@ def _listener(live: Live, recorded: Mapping[AgentId, AgentId]) -> Callable[[Reco
     return heard
 
 
-def _untried(run: Run, made: Run, pairs: Sequence[Pair]) -> bool:
+def _has_untried(run: Run, made: Run, pairs: Sequence[Pair]) -> bool:
     """Return whether a pair has no verdict yet and was not given up."""
     for agent, task in pairs:
-        entered = candidate(made, run.tree.agents[agent])
+        entered = find_candidate(made, run.tree.agents[agent])
         if entered is None or task not in made.tree.tried(entered):
             return True
     return bool(made.tree.pending or made.tree.to_redo())

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from dgm.analysis.budgets import Ending, Reason, ending
+from dgm.analysis.budgets import Ending, Reason, find_ending
 from dgm.analysis.lineage import Lineage
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, Recorded, RunStopped
 from dgm.archive.run import Run
@@ -25,15 +25,15 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import ArchiveCorrupt, Infrastructure
-from dgm.evaluation.exam import OPERATOR, Comparison, candidate, compare, paired
-from dgm.replay.recording import Beside, Orders
+from dgm.evaluation.exam import OPERATOR, Comparison, compare_candidates, compare_verdicts, find_candidate
+from dgm.replay.recording import RecordedOrders, ReplayRun
 from dgm.worker.worker import Worker
 
 DONE = Ending(Reason.NOTHING_LEFT, "all of it was done before")
 Pair = tuple[AgentId, TaskId]
 
 
-class Pairs:
+class PairsPolicy:
     """A policy that evaluates the given pairs of agent and task, once each, in order; it never expands."""
 
     name = "pairs"
@@ -72,7 +72,9 @@ class LiveEvaluations:
     """Usage of all sessions of the live run."""
 
 
-def compared(run: Run, live: Run, pairs: Sequence[Pair], ended: Ending, *, other: bool) -> LiveEvaluations:
+def compare_results(
+    run: Run, live: Run, pairs: Sequence[Pair], ended: Ending, *, other: bool
+) -> LiveEvaluations:
     """Return the results in ``live`` of the pairs, whose agents are those of ``run``.
 
     Args:
@@ -82,7 +84,7 @@ def compared(run: Run, live: Run, pairs: Sequence[Pair], ended: Ending, *, other
         ended: how the last session of ``live`` ended.
         other: the tasks are of another benchmark, so that nothing recorded is comparable.
     """
-    stand_ins = {agent: candidate(live, run.tree.agents[agent]) for agent, _ in pairs}
+    stand_ins = {agent: find_candidate(live, run.tree.agents[agent]) for agent, _ in pairs}
 
     def now(agent: AgentId, task: TaskId) -> Verdict | None:
         stand_in = stand_ins[agent]
@@ -90,10 +92,12 @@ def compared(run: Run, live: Run, pairs: Sequence[Pair], ended: Ending, *, other
 
     rows = [(agent, task, run.tree.verdict(agent, task), now(agent, task)) for agent, task in pairs]
     record = (
-        None if other else paired((f"agent {agent} {task}", then, now) for agent, task, then, now in rows)
+        None
+        if other
+        else compare_verdicts((f"agent {agent} {task}", then, now) for agent, task, then, now in rows)
     )
     alone = {
-        agent: paired((task, then, now) for one, task, then, now in rows if one == agent)
+        agent: compare_verdicts((task, then, now) for one, task, then, now in rows if one == agent)
         for agent in stand_ins
     }
     return LiveEvaluations(
@@ -102,17 +106,19 @@ def compared(run: Run, live: Run, pairs: Sequence[Pair], ended: Ending, *, other
         missing=sum(now is None for *_, now in rows),
         against_record=record,
         agents={} if other else alone,
-        against_seed=_against_seed(live, stand_ins),
+        against_seed=_compare_with_seed(live, stand_ins),
         spend=live.tree.spend,
     )
 
 
-def _against_seed(live: Run, stand_ins: Mapping[AgentId, AgentId | None]) -> Mapping[AgentId, Comparison]:
+def _compare_with_seed(
+    live: Run, stand_ins: Mapping[AgentId, AgentId | None]
+) -> Mapping[AgentId, Comparison]:
     seed = stand_ins.get(AgentId(0))
     if seed is None:
         return {}
     others = {agent: one for agent, one in stand_ins.items() if one is not None and agent != 0}
-    found = {agent: compare(live, seed, one) for agent, one in others.items()}
+    found = {agent: compare_candidates(live, seed, one) for agent, one in others.items()}
     return {agent: comparison for agent, comparison in found.items() if comparison.first.n}
 
 
@@ -160,9 +166,9 @@ def enter_ancestors(live: Run, run: Run, leaf: AgentId) -> None:
     """
     for ancestor in sorted(run.tree.ancestors(leaf)):
         agent = run.tree.agents[ancestor]
-        if candidate(live, agent) is not None:
+        if find_candidate(live, agent) is not None:
             continue
-        parents = _stand_ins(live, run, agent)
+        parents = _find_stand_ins(live, run, agent)
         commits = [live.tree.agents[parent].commit for parent in parents]
         commit = live.repository.commit(run.repository.source(agent.commit), commits)
         if commit != agent.commit:
@@ -175,7 +181,7 @@ def enter_ancestors(live: Run, run: Run, leaf: AgentId) -> None:
 def live_steps(live: Run, run: Run, leaf: AgentId) -> list[LiveStep]:
     """Return the steps that are done."""
     children = Lineage(run.tree, leaf).agents[1:]
-    done = (_done(live, agent, ActionId(number)) for number, agent in enumerate(children, 1))
+    done = (_finished_step(live, agent, ActionId(number)) for number, agent in enumerate(children, 1))
     return [step for step in done if step is not None]
 
 
@@ -194,30 +200,30 @@ async def perform_lineage(
     """
     for action in list(live.tree.pending):
         live.append(ActionLost(action, "the process that performed it ended"))
-    worker = replace(worker, run=Beside(run, live, live.folder))
-    orders = Orders(run, worker.settings)
+    worker = replace(worker, run=ReplayRun(run, live, live.folder))
+    orders = RecordedOrders(run, worker.settings)
     over = Ending(Reason.NOTHING_LEFT, "every step is done")
     for number, agent in enumerate(Lineage(run.tree, leaf).agents[1:], 1):
         action = ActionId(number)
-        if _done(live, agent, action) is None:
-            stop = ending(live.tree, worker.gateway.ledger.exhausted) or await _perform(
+        if _finished_step(live, agent, action) is None:
+            stop = find_ending(live.tree, worker.gateway.ledger.exhausted) or await _perform_step(
                 run, live, agent, action, (worker, orders)
             )
             if stop:
                 over = stop
                 break
-        step = _done(live, agent, action)
+        step = _finished_step(live, agent, action)
         if step:
             on_step(step)
     live.append(RunStopped(over.reason.value))
     return over
 
 
-async def _perform(
-    run: Run, live: Run, agent: Agent, action: ActionId, how: tuple[Worker, Orders]
+async def _perform_step(
+    run: Run, live: Run, agent: Agent, action: ActionId, how: tuple[Worker, RecordedOrders]
 ) -> Ending | None:
     worker, orders = how
-    parents = _stand_ins(live, run, agent)
+    parents = _find_stand_ins(live, run, agent)
     recorded = orders.expansion(agent.action)
     what = Expand(parents, agent.operator, aim=recorded.action.aim)
     live.append(ActionStarted(action, what, again=live.tree.tries(action) > 0))
@@ -231,7 +237,7 @@ async def _perform(
         outcome = await worker.perform(order)
     except Infrastructure as error:
         live.append(ActionLost(action, str(error)))
-        spent = ending(live.tree, worker.gateway.ledger.exhausted)
+        spent = find_ending(live.tree, worker.gateway.ledger.exhausted)
         return spent or Ending(Reason.OUTAGE, worker.gateway.caller.refused or str(error))
     match outcome:
         case Born():
@@ -241,12 +247,12 @@ async def _perform(
     return None
 
 
-def _stand_ins(live: Run, run: Run, agent: Agent) -> tuple[AgentId, ...]:
-    found = [candidate(live, run.tree.agents[parent]) for parent in agent.parents]
+def _find_stand_ins(live: Run, run: Run, agent: Agent) -> tuple[AgentId, ...]:
+    found = [find_candidate(live, run.tree.agents[parent]) for parent in agent.parents]
     return tuple(parent for parent in found if parent is not None)
 
 
-def _done(live: Run, agent: Agent, action: ActionId) -> LiveStep | None:
+def _finished_step(live: Run, agent: Agent, action: ActionId) -> LiveStep | None:
     recorded = live.outcome(action)
     match recorded.event if recorded else None:
         case AgentBorn(commit=commit, rationale=rationale):

@@ -15,13 +15,13 @@ from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import OPERATOR
 from dgm.policies.registry import open_policy
 from dgm.protocols import Policy
+from dgm.replay.context import ReplayContext, open_worker
 from dgm.replay.decisions import Decisions, replay_decisions
-from dgm.replay.evaluations import EvaluationAgain, How, graded, replay_evaluations
+from dgm.replay.evaluations import EvaluationAgain, How, find_graded, replay_evaluations
 from dgm.replay.lineage import StepAgain, replay_lineage
-from dgm.replay.live_steps import Pairs
-from dgm.replay.studio import Means, studio
+from dgm.replay.live_steps import PairsPolicy
 from dgm.sandboxes.choose import EngineName, choose
-from dgm.search.run_settings import by_settings, now_at
+from dgm.search.run_settings import current_settings_at, group_by_settings
 from dgm.simulate import check_performed
 from dgm.worker.worker import Worker
 
@@ -43,7 +43,7 @@ def decisions(run: Run, policy: Policy | None = None, seed: int | None = None) -
     """
     settings = assemble.settings_of(run)
     if policy is None:
-        assemble.tell_of_changed_objects(run)
+        assemble.warn_changed_objects(run)
     if seed is not None:
         settings = settings.model_copy(update={"seed": seed})
     needs = assemble.needs_of(settings)
@@ -77,8 +77,8 @@ async def lineage(
     async with AsyncExitStack() as opened:
         workers = {
             action: worker
-            for until, some in by_settings(run, actions)
-            for worker in [await opened.enter_async_context(_studio_of(run, until, sandbox))]
+            for until, some in group_by_settings(run, actions)
+            for worker in [await opened.enter_async_context(_open_worker_at(run, until, sandbox))]
             for action in some
         }
         return await replay_lineage(run, agent, workers, on_step)
@@ -105,10 +105,10 @@ async def evaluations(
         ArchiveCorrupt: as for ``lineage``.
         Infrastructure: as for ``lineage``.
     """
-    chosen = dict(graded(run, agents, task))
+    chosen = dict(find_graded(run, agents, task))
     found: dict[ActionId, EvaluationAgain] = {}
-    for until, some in by_settings(run, chosen):
-        async with _studio_of(run, until, sandbox) as worker:
+    for until, some in group_by_settings(run, chosen):
+        async with _open_worker_at(run, until, sandbox) as worker:
             again = await replay_evaluations(
                 run, [(action, chosen[action]) for action in some], worker, how or How()
             )
@@ -116,12 +116,14 @@ async def evaluations(
     return [found[action] for action in chosen]
 
 
-def _studio_of(run: Run, until: int, sandbox: str | None) -> AbstractAsyncContextManager[Worker]:
-    settings = now_at(run, until)
-    return studio(run, settings, means_of(run, settings, sandbox or usual_sandbox(run, until)))
+def _open_worker_at(run: Run, until: int, sandbox: str | None) -> AbstractAsyncContextManager[Worker]:
+    settings = current_settings_at(run, until)
+    return open_worker(
+        run, settings, make_replay_context(run, settings, sandbox or choose_sandbox(run, until))
+    )
 
 
-def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
+def make_replay_context(run: Run, settings: Settings, sandbox: str | None = None) -> ReplayContext:
     """Return the parts with which things of a run are repeated.
 
     Raises:
@@ -129,10 +131,10 @@ def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
             simulated.
     """
     check_performed(run)
-    assemble.tell_of_changed_objects(run)
-    parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox or usual_sandbox(run)}))
+    assemble.warn_changed_objects(run)
+    parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox or choose_sandbox(run)}))
     assemble.check_benchmark(run, parts)
-    return Means(
+    return ReplayContext(
         engine=parts.engine,
         benchmark=parts.benchmark,
         operators=assemble.operators_of(run, settings),
@@ -141,7 +143,7 @@ def means_of(run: Run, settings: Settings, sandbox: str | None = None) -> Means:
     )
 
 
-def usual_sandbox(run: Run, until: int | None = None) -> EngineName:
+def choose_sandbox(run: Run, until: int | None = None) -> EngineName:
     """Return the run's own kind of sandbox (at event ``until``), or ``auto`` if that is not available here."""
     try:
         choose(cast("EngineName", run.sandbox(until)))
@@ -161,7 +163,9 @@ def _own_policy(run: Run, settings: Settings) -> Policy:
     plan = run.config.get(PLAN)
     if plan:
         entered = {agent.rationale: agent.id for agent in run.tree.agents}
-        return Pairs([(entered[plan["commits"][str(agent)]], TaskId(task)) for agent, task in plan["pairs"]])
+        return PairsPolicy(
+            [(entered[plan["commits"][str(agent)]], TaskId(task)) for agent, task in plan["pairs"]]
+        )
     return Examination() if examination else open_policy(settings, assemble.needs_of(settings))
 
 

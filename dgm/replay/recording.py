@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.approvals import Waiting
+from dgm.archive.approvals import WaitingChild
 from dgm.archive.events import ActionStarted, ChildProposed, Event, Recorded
-from dgm.archive.history import unborn
+from dgm.archive.history import find_unborn
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
 from dgm.archive.store import Row
@@ -21,14 +21,14 @@ from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
 from dgm.models.choose import drawing_of, names_by_role
 from dgm.models.recorded import RecordedModel
 from dgm.protocols import Model
-from dgm.search.foreman import Foreman
-from dgm.search.known import contents
+from dgm.search.duplicate_index import map_contents
 from dgm.search.orders import ExpandOrder
+from dgm.search.run_controller import RunController
 
 ROLES = ("solve", "improve", "diagnose", "probe")
 
 
-class Recording:
+class ReplayJournal:
     """The journal of a replay (``dgm.protocols.Journal``): it finds paid calls and records nothing."""
 
     def __init__(self, run: Run) -> None:
@@ -69,7 +69,7 @@ class Recording:
         """Keep nothing: the agent's refusals are in the record already."""
 
 
-def recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
+def make_recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
     """Return models that answer under the recorded models' names, by the keys of ``open_models``."""
     wanted = names_by_role(settings)
     asked: dict[str, list[str]] = {}
@@ -77,17 +77,19 @@ def recorded_models(run: Run, settings: Settings) -> Mapping[str, Model]:
         asked.setdefault(role, []).append(name)
     several = [each.model for choices in drawing_of(settings).choices.values() for each in choices]
     return {name: RecordedModel(name) for name in several} | {
-        role: RecordedModel(_one_of(asked.get(role, [settings.model]), wanted.get(role, wanted["solve"])))
+        role: RecordedModel(
+            _choose_name(asked.get(role, [settings.model]), wanted.get(role, wanted["solve"]))
+        )
         for role in {**dict.fromkeys(ROLES), **asked}
     }
 
 
-def _one_of(names: Sequence[str], wanted: str) -> str:
+def _choose_name(names: Sequence[str], wanted: str) -> str:
     """Return the name in the settings if the record has calls of it, else the last recorded name."""
     return wanted if wanted in names else names[-1]
 
 
-class Beside(Run):
+class ReplayRun(Run):
     """A recorded run for a worker that makes things again; the results lie in another folder."""
 
     def __init__(self, recorded: Run, made: Run | None, folder: Path) -> None:
@@ -102,9 +104,9 @@ class Beside(Run):
         super().__init__(owner.folder, owner.config, owner.store)
         self.tree = owner.tree
         self.repository = (
-            _Both(made.folder / "agents.git", recorded)
+            _CombinedRepository(made.folder / "agents.git", recorded)
             if made
-            else _borrowing(folder / "agents.git", recorded)
+            else _create_borrowing(folder / "agents.git", recorded)
         )
         self.traces = _Layered((made.folder if made else folder) / "traces", recorded.traces)
 
@@ -133,7 +135,7 @@ class _Layered(Traces):
         return super().get(digest) if self._path(digest).exists() else self._below.get(digest)
 
 
-class _Both(AgentRepository):
+class _CombinedRepository(AgentRepository):
     """A repository of its own that reads the recorded run's children in place, as not all have stand-ins."""
 
     def __init__(self, folder: Path, recorded: Run) -> None:
@@ -141,7 +143,7 @@ class _Both(AgentRepository):
         self._recorded = recorded.repository
         self._theirs = {
             *(agent.commit for agent in recorded.tree.agents),
-            *(child.commit for child in unborn(recorded).values()),
+            *(child.commit for child in find_unborn(recorded).values()),
         }
 
     def source(self, commit: CommitId) -> Snapshot:
@@ -152,7 +154,7 @@ class _Both(AgentRepository):
         return self._recorded.diff(before, after) if both else super().diff(before, after)
 
 
-def _borrowing(folder: Path, recorded: Run) -> AgentRepository:
+def _create_borrowing(folder: Path, recorded: Run) -> AgentRepository:
     """Create an empty repository that finds the recorded run's objects without copying them."""
     repository = AgentRepository.create(folder)
     info = folder / "objects" / "info"
@@ -162,14 +164,14 @@ def _borrowing(folder: Path, recorded: Run) -> AgentRepository:
     return repository
 
 
-class Orders:
+class RecordedOrders:
     """The orders of a run's expansions, as the worker got them."""
 
     def __init__(self, run: Run, settings: Settings) -> None:
         self._run = run
-        self._foreman = Foreman(run, settings)
+        self._controller = RunController(run, settings)
         self._births: list[int] = []
-        self._asked: list[tuple[int, ActionId, Waiting]] = []
+        self._asked: list[tuple[int, ActionId, WaitingChild]] = []
         self._decided: dict[ActionId, int] = {}
         for row in run.store.rows():
             self._note(row)
@@ -180,19 +182,21 @@ class Orders:
         Raises:
             ArchiveCorrupt: the log has no start of it.
         """
-        starts = [item for item in self._run.store.of_action(action) if isinstance(item.event, ActionStarted)]
+        starts = [
+            item for item in self._run.store.events_of_action(action) if isinstance(item.event, ActionStarted)
+        ]
         if not starts or not isinstance(starts[-1].event, ActionStarted):
             raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} was never started")
-        order = self._foreman.order(action, starts[-1].event.action)
+        order = self._controller.order(action, starts[-1].event.action)
         if not isinstance(order, ExpandOrder):
             raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} is no expansion")
         seq = starts[-1].seq
         there = sum(born < seq for born in self._births)
         return replace(
             order,
-            known=contents(self._run, self._run.tree.agents[:there]),
-            known_syntax=self._foreman.known.syntax(there) if order.known_syntax else {},
-            siblings=self._foreman.siblings(order.action, there, self._waiting(seq)),
+            known=map_contents(self._run, self._run.tree.agents[:there]),
+            known_syntax=self._controller.known.syntax(there) if order.known_syntax else {},
+            siblings=self._controller.siblings(order.action, there, self._waiting(seq)),
         )
 
     def _note(self, row: Row) -> None:
@@ -203,9 +207,9 @@ class Orders:
             self._decided[ActionId(action)] = seq
         event = self._run.store.decoded(row).event if kind == "child_proposed" else None
         if isinstance(event, ChildProposed):
-            self._asked.append((seq, event.action, Waiting(event.outcome, 0.0)))
+            self._asked.append((seq, event.action, WaitingChild(event.outcome, 0.0)))
 
-    def _waiting(self, seq: int) -> Mapping[ActionId, Waiting]:
+    def _waiting(self, seq: int) -> Mapping[ActionId, WaitingChild]:
         """Return the children that waited for a person at event ``seq``."""
         return {
             action: one

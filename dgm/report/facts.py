@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dgm.analysis.accounts import Purpose
-from dgm.analysis.failures import FailureCounts, failures
+from dgm.analysis.failures import FailureCounts, count_failures
 from dgm.analysis.operator_accounts import OperatorLine
-from dgm.analysis.summary import chosen_record, run_facts
+from dgm.analysis.summary import corrected_rate_record, run_facts
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Tally, Usage
 from dgm.report.cache_saving import cache_saving
@@ -70,7 +70,7 @@ class Report:
     """All agents."""
     best: AgentId
     chosen: Mapping[str, Any] | None
-    """The record of ``chosen_record``."""
+    """The record of ``corrected_rate_record``."""
     found: Findings | None
     verdict: Verdict
     curve: Sequence[Point]
@@ -122,7 +122,7 @@ def gather(
         tasks=len(tree.tasks),
         members=[_member(run, agent) for agent in tree.agents],
         best=best,
-        chosen=chosen_record(run, best),
+        chosen=corrected_rate_record(run, best),
         found=found,
         verdict=verdict(found, best, run.name, simulated=SIMULATION in run.config),
         curve=curve(run, limits.points),
@@ -134,7 +134,7 @@ def gather(
         saved_usd=cache_saving(run),
         by=dict(tree.spend_by),
         purposes=_purposes(run),
-        failures=failures(run),
+        failures=count_failures(run),
         unresolved=unresolved(run),
         reproduction=reproduction(run, best),
         note=note(run),

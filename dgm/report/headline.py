@@ -9,11 +9,11 @@ from enum import StrEnum
 from typing import Any
 
 from dgm.analysis.accounts import Accounts, RoleAndModel
-from dgm.analysis.summary import by_record, models_of, models_text, spend_record, tally_record
+from dgm.analysis.summary import models_of, models_text, spend_record, tally_record, usage_records
 from dgm.archive.run import Run
 from dgm.domain import Agent, AgentId, Evaluate, Tally, Usage
-from dgm.evaluation.control import ControlFindings, control_findings, control_of
-from dgm.evaluation.exam import FOLDER, OPERATOR, Comparison, candidate, compare
+from dgm.evaluation.control import ControlFindings, compute_findings, control_of
+from dgm.evaluation.exam import FOLDER, OPERATOR, Comparison, compare_candidates, find_candidate
 from dgm.report import control
 from dgm.show.safe import one_line
 from dgm.show.words import SIGNIFICANT, p_text
@@ -88,19 +88,19 @@ def findings(run: Run, agent: Agent) -> Findings | None:
     if not exists(run):
         return None
     with Run.open(run.folder / FOLDER) as exam:
-        seed, best = candidate(exam, run.tree.agents[0]), candidate(exam, agent)
+        seed, best = find_candidate(exam, run.tree.agents[0]), find_candidate(exam, agent)
         if seed is None or best is None:
             return None
         accounts = Accounts(exam)
         return Findings(
-            compare(exam, seed, best),
+            compare_candidates(exam, seed, best),
             exam.tree.spend,
             dict(exam.tree.spend_by),
             accounts.of(seed).total,
             accounts.of(best).total,
             len(exam.tree.tasks),
             sum(_missing(exam, entered) for entered in {seed, best}),
-            control_findings(exam, agent, control_of(run)),
+            compute_findings(exam, agent, control_of(run)),
             _examined(exam, seed),
             seed == best,
         )
@@ -221,7 +221,7 @@ def holdout_record(found: Findings) -> dict[str, Any]:
         "control": control.record(found.control) if found.control and not found.missing else None,
         "spend": {
             **spend_record(found.spend),
-            "by": by_record(found.by),
+            "by": usage_records(found.by),
             "seed": _cost_record(found.seed, pairs.first),
             "best": _cost_record(found.best, pairs.second),
         },

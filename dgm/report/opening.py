@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dgm.analysis.best import Best, rate_best
+from dgm.analysis.best import BestAgent, rate_best
 from dgm.archive.run import Run
 from dgm.domain import SEED, AgentId, Usage
 from dgm.report.control import examining
@@ -56,7 +56,7 @@ def _answer(run: Run, found: Findings | None, best: AgentId) -> str:
     )
 
 
-def _gain(run: Run, found: Findings | None, best: Best) -> str:
+def _gain(run: Run, found: Findings | None, best: BestAgent) -> str:
     if best.agent == SEED:
         own = f"{tally_text(best.own)} {interval_text(best.own)}".rstrip()
         tasks = f"resolves {own} of the search tasks" if best.own.n else "has no verdict yet"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dgm.analysis.summary import chosen_record, models_of
+from dgm.analysis.summary import corrected_rate_record, models_of
 from dgm.archive.run import Run
 from dgm.domain import SEED, AgentId, Tally, Usage
 from dgm.evaluation.exam import Comparison
@@ -44,7 +44,7 @@ def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
         _own(run, "seed", SEED, best),
         _own(run, "best", best, best),
     ]
-    if chosen := chosen_record(run, best):
+    if chosen := corrected_rate_record(run, best):
         lines.append(
             line(
                 f"  best agent's rate: naive {chosen['rate']:.0%}, corrected for having been chosen "

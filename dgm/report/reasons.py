@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from dgm.analysis.failures import commonest
+from dgm.analysis.failures import most_frequent
 from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 
@@ -23,4 +23,4 @@ def unresolved(run: Run) -> Sequence[tuple[str, int]]:
         graded = json.loads(body)
         if graded["verdict"] == "unresolved" and seq not in gone:
             counts[kind_of(graded["reason"])] += 1
-    return commonest(counts)
+    return most_frequent(counts)

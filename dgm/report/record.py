@@ -6,10 +6,10 @@ from typing import Any
 from dgm.analysis.summary import (
     accounts_record,
     agent_record,
-    by_record,
     models_of,
     spend_record,
     tally_record,
+    usage_records,
 )
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
@@ -35,7 +35,7 @@ def record(run: Run, report: Report, operators: list[dict[str, Any]]) -> dict[st
         "models": models_of(run),
         "spend": {
             **spend_record(report.spend),
-            "by": by_record(report.by),
+            "by": usage_records(report.by),
             "purposes": {purpose.value: spend_record(usage) for purpose, usage in report.purposes.items()},
             "agents": accounts_record(run),
         },

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgm.analysis.summary import changes_of
-from dgm.archive.changes import assignments
+from dgm.archive.changes import format_assignments
 from dgm.archive.run import Run
-from dgm.config import Settings, as_made, validated
+from dgm.config import Settings, restore_old_defaults, validate_settings
 from dgm.domain import AgentId, CommitId
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER
@@ -77,7 +77,7 @@ def reproduction(run: Run, best: AgentId) -> Reproduction:
         {agent: agents[agent].commit for agent in dict.fromkeys((agents[0].id, best))},
         str(config.get("sandbox", "")),
         run.store.query(_SESSIONS, (run.tree.seq,))[0][0],
-        assignments(changes_of(run)),
+        format_assignments(changes_of(run)),
     )
 
 
@@ -92,7 +92,7 @@ def command(config: Mapping[str, Any]) -> str:
     Raises:
         UserError: the settings are not in the form that dgm writes.
     """
-    frozen = validated(as_made(config["settings"]), {"": "run.json"})
+    frozen = validate_settings(restore_old_defaults(config["settings"]), {"": "run.json"})
     usual = Settings().model_dump(mode="json")
     words = ["dgm", "run"]
     for path, value in _leaves(frozen.model_dump(mode="json")):

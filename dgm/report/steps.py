@@ -8,7 +8,7 @@ from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Agent, AgentId, Tally
 from dgm.errors import DgmError
-from dgm.evaluation.exam import Comparison, paired
+from dgm.evaluation.exam import Comparison, compare_verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,4 +70,4 @@ def _step(run: Run, agent: Agent) -> Step:
 
 def _against(tree: Tree, parent: AgentId, child: AgentId) -> Comparison:
     before, after = tree.verdicts(parent), tree.verdicts(child)
-    return paired((task, before.get(task), verdict) for task, verdict in after.items())
+    return compare_verdicts((task, before.get(task), verdict) for task, verdict in after.items())

@@ -20,13 +20,13 @@ from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Completed, Mount, SandboxSpec
 from dgm.sandboxes import cgroups, recipes, scratch, transfer
-from dgm.sandboxes.confined import Ended, Output, memory_file, run
+from dgm.sandboxes.confined import ConfinedResult, Output, memory_file, run
 from dgm.sandboxes.confinement import Confinement, search_path
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.leftovers import reap
-from dgm.sandboxes.processor import SIGNALLED, Meter, limited, out_of_processor
+from dgm.sandboxes.processor import SIGNALLED, ProcessorMeter, limit_command, out_of_processor
 from dgm.sandboxes.seccomp import filter_program
-from dgm.sandboxes.threads import finished, owned
+from dgm.sandboxes.threads import finish_work, make_or_dispose
 
 log = logging.getLogger(__name__)
 
@@ -82,12 +82,12 @@ class BubblewrapEngine:
         if spec.filled or spec.image.startswith(IN_ENGINE):
             raise UserError(f"{spec.image}: bubblewrap has no images; start Docker and use --sandbox docker")
         recipe = recipes.load(spec.image)
-        shown = replace(spec, mounts=(*spec.mounts, *recipe.shown, *offered(recipe)))
-        sandbox = await owned(lambda: self._make(shown, recipe.user), BubblewrapSandbox.close)
+        shown = replace(spec, mounts=(*spec.mounts, *recipe.shown, *find_host_files(recipe)))
+        sandbox = await make_or_dispose(lambda: self._make(shown, recipe.user), BubblewrapSandbox.close)
         try:
             yield sandbox
         finally:
-            await finished(sandbox.close)
+            await finish_work(sandbox.close)
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """Remove every sandbox of this user that carries all of ``labels``; return their number."""
@@ -98,7 +98,7 @@ class BubblewrapEngine:
         group = cgroups.group(name) if self._grouped else None
         note = scratch.Note(spec.labels, [str(path) for path in group.folders] if group else [], os.getpid())
         inside = Confinement(
-            scratch=scratch.place(name),
+            scratch=scratch.scratch_of(name),
             mounts=spec.mounts,
             uid=uid,
             entrances=group.entrances if group else (),
@@ -111,7 +111,7 @@ class BubblewrapEngine:
         try:
             inside.scratch.create(note, spec.disk_mb, uid, bounded=self._privileged)
             if group:
-                group.create(cgroups.Limits(spec.pids + _BWRAP_PIDS, spec.memory_mb, spec.cpus))
+                group.create(cgroups.GroupLimits(spec.pids + _BWRAP_PIDS, spec.memory_mb, spec.cpus))
         except BaseException:
             sandbox.close()
             raise
@@ -122,7 +122,7 @@ class BubblewrapSandbox:
     """One sandbox: only its folders last from command to command."""
 
     def __init__(
-        self, inside: Confinement, group: cgroups.Group | None, seccomp: bytes, lifetime_s: float
+        self, inside: Confinement, group: cgroups.ControlGroup | None, seccomp: bytes, lifetime_s: float
     ) -> None:
         self._inside = inside
         self._group = group
@@ -154,8 +154,8 @@ class BubblewrapSandbox:
         limit_s = min(timeout_s, left_s)
         # The kernel ends bwrap with its parent only after its first milliseconds; the program also ends by itself.
         bounded = ["/usr/bin/timeout", "-s", "KILL", "--", f"{limit_s + _OWN_END_S:.3f}"]
-        bounded += limited(argv, processor_s)
-        meter = Meter(processor_s, self._processor_s)
+        bounded += limit_command(argv, processor_s)
+        meter = ProcessorMeter(processor_s, self._processor_s)
         await meter.begin()
 
         def command(seccomp_fd: int, status_fd: int) -> list[str]:
@@ -167,7 +167,7 @@ class BubblewrapSandbox:
             running.cancel()
 
         async with meter.watching(end):
-            over_disk = await self._watched(running)
+            over_disk = await self._watch_disk_use(running)
         seconds = time.monotonic() - started
         if over_disk:
             return Completed(_KILLED, bytes(output.kept) + _OVER_DISK, output.truncated, seconds=seconds)
@@ -180,7 +180,7 @@ class BubblewrapSandbox:
         if processor_s is not None and ended.exit_code == SIGNALLED:
             return out_of_processor(output, seconds, used_s)
         killed = self._group is not None and self._group.out_of_memory_kills() > killed_before
-        return replace(_completed(ended, output, killed=killed, seconds=seconds), processor_s=used_s)
+        return replace(_to_completed(ended, output, killed=killed, seconds=seconds), processor_s=used_s)
 
     async def put(self, files: Snapshot, target: str) -> None:
         """Write the files below ``target``, as the sandbox's user."""
@@ -238,7 +238,7 @@ class BubblewrapSandbox:
     async def _processor_s(self) -> float | None:
         return None if self._group is None else self._group.processor_s()
 
-    async def _watched(self, running: "asyncio.Future[Ended]") -> bool:
+    async def _watch_disk_use(self, running: "asyncio.Future[ConfinedResult]") -> bool:
         """Wait for the program; return whether it was killed because it had written too much."""
         bounded_by_kernel = self._inside.privileged
         try:
@@ -260,7 +260,7 @@ class BubblewrapSandbox:
         return size > bound or count * scratch.BYTES_PER_FILE > bound
 
 
-def _completed(ended: Ended, output: Output, *, killed: bool, seconds: float) -> Completed:
+def _to_completed(ended: ConfinedResult, output: Output, *, killed: bool, seconds: float) -> Completed:
     kept = bytes(output.kept)
     if ended.timed_out:
         return Completed(_TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
@@ -272,7 +272,7 @@ def _completed(ended: Ended, output: Output, *, killed: bool, seconds: float) ->
     return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
 
 
-def offered(recipe: recipes.Recipe) -> list[Mount]:
+def find_host_files(recipe: recipes.Recipe) -> list[Mount]:
     """Return the host files that the recipe needs beside ``/usr``, which every sandbox shows.
 
     Raises:

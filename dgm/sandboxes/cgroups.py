@@ -23,7 +23,7 @@ _MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class GroupLimits:
     """Limits on all processes of a group together."""
 
     pids: int
@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ControlGroup:
     """The folders of one group: one in version 2, one per controller in version 1."""
 
     folders: tuple[Path, ...]
@@ -42,7 +42,7 @@ class Group:
         """Files into which a process writes its id to join, before it forks."""
         return [folder / "cgroup.procs" for folder in self.folders]
 
-    def create(self, limits: Limits) -> None:
+    def create(self, limits: GroupLimits) -> None:
         """Create the group.
 
         Raises:
@@ -101,7 +101,7 @@ def available() -> bool:
     return os.geteuid() == 0 and _parents() is not None
 
 
-def group(name: str) -> Group:
+def group(name: str) -> ControlGroup:
     """Return the group of that name, without creating it.
 
     Raises:
@@ -110,10 +110,10 @@ def group(name: str) -> Group:
     parents = _parents()
     if parents is None:
         raise Infrastructure(f"no control groups for pids, memory and cpu can be made below {_ROOT}")
-    return Group(tuple(dict.fromkeys(parent / name for parent in parents)))
+    return ControlGroup(tuple(dict.fromkeys(parent / name for parent in parents)))
 
 
-def _limit(folder: Path, limits: Limits) -> None:
+def _limit(folder: Path, limits: GroupLimits) -> None:
     memory, quota = str(limits.memory_mb * _MIB), str(int(limits.cpus * _PERIOD_US))
     for name, value in (
         ("pids.max", str(limits.pids)),
@@ -135,11 +135,11 @@ def _parents() -> Sequence[Path] | None:
         return _unified_parent()
     parents = []
     for controller in _CONTROLLERS:
-        here = _own(controller)
+        here = _own_group(controller)
         if not os.access(here, os.W_OK) or not (here / "cgroup.procs").exists():
             return None
         parents.append(here)
-    return with_account(parents, _own(_ACCOUNT))
+    return with_account(parents, _own_group(_ACCOUNT))
 
 
 def with_account(parents: Sequence[Path], account: Path) -> Sequence[Path]:
@@ -149,7 +149,7 @@ def with_account(parents: Sequence[Path], account: Path) -> Sequence[Path]:
     return [*parents, account] if there else parents
 
 
-def _own(controller: str) -> Path:
+def _own_group(controller: str) -> Path:
     """Return this process's own group, so that its bounds include its sandboxes; else the top of the tree."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)

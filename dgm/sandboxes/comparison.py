@@ -52,7 +52,7 @@ async def patch_of(
         output_limit=limit_bytes + _NOTES_BYTES + 1,
         processor_s=_PROCESSOR_S,
     )
-    patch, left_out = _without_notes(done.output)
+    patch, left_out = _split_notes(done.output)
     if done.truncated or len(patch) > limit_bytes:
         raise AgentFault("patch", f"the patch has more than {limit_bytes} bytes, which are allowed")
     if done.timed_out and not done.out_of_processor:
@@ -72,7 +72,7 @@ async def patch_of(
     return patch, left_out
 
 
-def _without_notes(output: bytes) -> tuple[bytes, dict[str, int]]:
+def _split_notes(output: bytes) -> tuple[bytes, dict[str, int]]:
     left_out: dict[str, int] = {}
     while found := _LEFT_OUT.match(output):
         left_out[found[2].decode("utf-8", "replace")] = int(found[1])

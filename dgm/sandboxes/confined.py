@@ -35,7 +35,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ConfinedResult:
     """The result of a confined program."""
 
     exit_code: int | None
@@ -47,7 +47,9 @@ CommandLine = Callable[[int, int], Sequence[str]]
 """Builder of the command line from the descriptors of the seccomp program and of the status pipe."""
 
 
-async def run(command: CommandLine, seccomp: bytes, stdin: bytes, timeout_s: float, output: Output) -> Ended:
+async def run(
+    command: CommandLine, seccomp: bytes, stdin: bytes, timeout_s: float, output: Output
+) -> ConfinedResult:
     """Run the program to its end; ``output`` always holds the output so far.
 
     Raises:
@@ -64,8 +66,8 @@ async def run(command: CommandLine, seccomp: bytes, stdin: bytes, timeout_s: flo
         os.close(seccomp_fd)
         os.close(status_end)
     try:
-        timed_out = await _attend(process, stdin, timeout_s, output)
-        return Ended(_reported(status_fd), timed_out)
+        timed_out = await _feed_and_wait(process, stdin, timeout_s, output)
+        return ConfinedResult(_read_exit_code(status_fd), timed_out)
     finally:
         os.close(status_fd)
 
@@ -126,7 +128,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
         process.kill()
 
 
-async def _attend(
+async def _feed_and_wait(
     process: asyncio.subprocess.Process, stdin: bytes, timeout_s: float, output: Output
 ) -> bool:
     """Send input, read output and wait; return whether the time ran out. The process is gone afterwards."""
@@ -168,7 +170,7 @@ async def _listen(process: asyncio.subprocess.Process, output: Output) -> None:
         output.add(chunk)
 
 
-def _reported(status_fd: int) -> int | None:
+def _read_exit_code(status_fd: int) -> int | None:
     """Return the exit code in bubblewrap's report; it gives one only for a program that did start."""
     os.set_blocking(status_fd, False)
     with contextlib.suppress(BlockingIOError):

@@ -50,7 +50,7 @@ class Confinement:
             *self._folders(),
             "--seccomp", str(seccomp_fd), "--json-status-fd", str(status_fd),
             *(part for item in {**_environment(), **env}.items() for part in ("--setenv", *item)),
-            "--", *self._descent(), "/usr/bin/env", "-C", cwd, "--", *argv,
+            "--", *self._user_switch(), "/usr/bin/env", "-C", cwd, "--", *argv,
         ]  # fmt: skip
 
     def _identity(self) -> list[str]:
@@ -83,7 +83,7 @@ class Confinement:
         ]
         return [*writable, *shown, "--remount-ro", "/dev", "--remount-ro", "/"]
 
-    def _descent(self) -> list[str]:
+    def _user_switch(self) -> list[str]:
         """Return the arguments that switch the program to the sandbox's user, inside."""
         limits = []
         if not self.entrances:

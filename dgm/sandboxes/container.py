@@ -28,7 +28,7 @@ _OPEN_FILES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class ContainerBase:
     """The base of a container."""
 
     image: str
@@ -48,7 +48,7 @@ class Base:
         return self.user + 1
 
 
-def creation(spec: SandboxSpec, base: Base) -> dict[str, Any]:
+def creation_arguments(spec: SandboxSpec, base: ContainerBase) -> dict[str, Any]:
     """Return the arguments of ``containers.create``.
 
     The main process sleeps for the lifetime, and the engine removes the container at its end: a sandbox whose owner
@@ -87,7 +87,7 @@ def creation(spec: SandboxSpec, base: Base) -> dict[str, Any]:
     }
 
 
-def _tmpfs(spec: SandboxSpec, base: Base) -> dict[str, str]:
+def _tmpfs(spec: SandboxSpec, base: ContainerBase) -> dict[str, str]:
     room = {target: spec.disk_mb * _MIB * share // sum(SHARES.values()) for target, share in SHARES.items()}
     room |= dict.fromkeys(spec.filled, (base.copied_mb + spec.disk_mb) * _MIB)
     return {target: _options(size, base.user) for target, size in room.items()}
@@ -98,7 +98,7 @@ def _options(size: int, uid: int) -> str:
     return f"rw,exec,nosuid,nodev,{bound},mode=0755,uid={uid},gid={uid}"
 
 
-def in_engine(client: "DockerClient", reference: str) -> Base:
+def find_base(client: "DockerClient", reference: str) -> ContainerBase:
     """Return the base for an image that the engine has.
 
     Raises:
@@ -117,4 +117,4 @@ def in_engine(client: "DockerClient", reference: str) -> Base:
     variables = dict(variable.split("=", 1) for variable in config.get("Env") or ())
     path = tuple(filter(None, variables.get("PATH", "").split(":")))
     # Use the id: a name may refer to another image at any time.
-    return Base(found["Id"], reference, recipes.load(_OWN_IMAGE).user, copied_mb, path)
+    return ContainerBase(found["Id"], reference, recipes.load(_OWN_IMAGE).user, copied_mb, path)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dgm.errors import Infrastructure, UserError
 from dgm.paths import cache_folder
 from dgm.sandboxes.container import COPIED_MB
-from dgm.sandboxes.trouble import engine_trouble
+from dgm.sandboxes.trouble import convert_engine_errors
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -43,7 +43,7 @@ exec timeout -s KILL "$1" python3 -I -c "$2"
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class DerivedImage:
     """An image for sandboxes with a workspace of their own."""
 
     tag: str
@@ -51,7 +51,7 @@ class Derived:
     """Whether it was made just now."""
 
 
-def derive(client: "DockerClient", reference: str, tag: str = "") -> Derived:
+def derive_image(client: "DockerClient", reference: str, tag: str = "") -> DerivedImage:
     """Return the derived image of the image ``reference``; make it if there is none, which blocks for some seconds.
 
     Args:
@@ -64,25 +64,25 @@ def derive(client: "DockerClient", reference: str, tag: str = "") -> Derived:
         UserError: the engine has no such image, or it cannot be used; the message says why.
         Infrastructure: the engine failed.
     """
-    with engine_trouble(f"prepare the image {reference}"):
-        base = image(client, reference)
+    with convert_engine_errors(f"prepare the image {reference}"):
+        base = find_image(client, reference)
         if base is None:
             raise UserError(f"the engine has no image {reference}: fetch, pull or build it first")
         made_of = str(base["Id"])
         tag = tag or f"{REPOSITORY}:{_digest(made_of)[:16]}"
-        if _fresh(client, tag, made_of):
-            return Derived(tag, made=False)
+        if _is_fresh(client, tag, made_of):
+            return DerivedImage(tag, made=False)
         with _lock(tag):
-            if _fresh(client, tag, made_of):
-                return Derived(tag, made=False)
-            before = image(client, tag)
+            if _is_fresh(client, tag, made_of):
+                return DerivedImage(tag, made=False)
+            before = find_image(client, tag)
             _make(client, reference, made_of, tag)
             if before is not None:
                 _forget(client, str(before["Id"]))
-    return Derived(tag, made=True)
+    return DerivedImage(tag, made=True)
 
 
-def image(client: "DockerClient", reference: str) -> Mapping[str, Any] | None:
+def find_image(client: "DockerClient", reference: str) -> Mapping[str, Any] | None:
     """Return the engine's data about an image, or ``None`` if it has none of that name."""
     import docker
 
@@ -98,8 +98,8 @@ def script() -> str:
     return files("dgm.sandboxes").joinpath(_SCRIPT).read_text(encoding="utf-8")
 
 
-def _fresh(client: "DockerClient", tag: str, base_id: str) -> bool:
-    found = image(client, tag)
+def _is_fresh(client: "DockerClient", tag: str, base_id: str) -> bool:
+    found = find_image(client, tag)
     return found is not None and (found["Config"].get("Labels") or {}).get(MADE_OF) == _digest(base_id)
 
 
@@ -138,7 +138,7 @@ def _make(client: "DockerClient", reference: str, base_id: str, tag: str) -> Non
         client.api.start(ident)
         code = client.api.wait(ident, timeout=_TIMEOUT_S + 60)["StatusCode"]
         output = client.api.logs(ident, tail=20)[-_LOG_BYTES:].decode("utf-8", "replace")
-        report = _report(reference, int(code), output)
+        report = _read_report(reference, int(code), output)
         _commit(
             client,
             ident,
@@ -160,7 +160,7 @@ def _forget(client: "DockerClient", ident: str) -> None:
         log.info("keeping the image %s: %s", ident, error.explanation)
 
 
-def _report(reference: str, code: int, output: str) -> Mapping[str, Any]:
+def _read_report(reference: str, code: int, output: str) -> Mapping[str, Any]:
     lines = output.strip().splitlines()
     if code or not lines or not lines[-1].startswith("{"):
         said = lines[-1] if lines else "it said nothing"

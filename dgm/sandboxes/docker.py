@@ -19,11 +19,18 @@ from dgm.protocols import Completed, SandboxSpec
 from dgm.sandboxes import container, images, recipes, task_images, transfer
 from dgm.sandboxes.attach import attach
 from dgm.sandboxes.confined import Output
-from dgm.sandboxes.container import IN_ENGINE, Base
+from dgm.sandboxes.container import IN_ENGINE, ContainerBase
 from dgm.sandboxes.instance_images import InstanceStore
-from dgm.sandboxes.processor import SIGNALLED, TIMED_OUT, Meter, limited, out_of_processor, processor_of
-from dgm.sandboxes.threads import finished, owned
-from dgm.sandboxes.trouble import called, engine_trouble
+from dgm.sandboxes.processor import (
+    SIGNALLED,
+    TIMED_OUT,
+    ProcessorMeter,
+    limit_command,
+    out_of_processor,
+    processor_of,
+)
+from dgm.sandboxes.threads import finish_work, make_or_dispose
+from dgm.sandboxes.trouble import call_engine, convert_engine_errors
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -65,7 +72,7 @@ class DockerEngine:
         if not address.startswith("unix://"):
             raise UserError(f"DOCKER_HOST={address}: sandboxes need an engine on this machine (unix://…)")
         self._socket = address.removeprefix("unix://")
-        self._client: DockerClient = _connected()
+        self._client: DockerClient = _connect()
         self._images: set[str] = set()
         self._instances = InstanceStore(self._client)
 
@@ -81,7 +88,7 @@ class DockerEngine:
 
     def version(self) -> str:
         """Return the engine's version."""
-        with engine_trouble("ask for the version"):
+        with convert_engine_errors("ask for the version"):
             return str(self._client.version()["Version"])
 
     def build(self, recipe: str) -> str:
@@ -91,7 +98,7 @@ class DockerEngine:
             UserError: there is no such recipe, or its image can be made neither from a registry nor here.
             Infrastructure: the build failed.
         """
-        with engine_trouble("build an image"):
+        with convert_engine_errors("build an image"):
             return images.ensure(self._client, recipes.load(recipe))
 
     def build_task(self, context: Snapshot, tag: str) -> None:
@@ -101,8 +108,8 @@ class DockerEngine:
             UserError: it cannot be built here; the message quotes the builder.
             Infrastructure: the engine failed.
         """
-        with engine_trouble("build a task's image"):
-            task_images.build(self._client, context, tag)
+        with convert_engine_errors("build a task's image"):
+            task_images.build_task_image(self._client, context, tag)
 
     def hold_task(self, image: str, folder: str, tag: str) -> None:
         """Make ``tag``, the image with its ``folder`` as a workspace, unless there is such an image.
@@ -111,17 +118,17 @@ class DockerEngine:
             UserError: there is no such image or folder, or the image lacks something that sandboxes need.
             Infrastructure: the engine failed.
         """
-        with engine_trouble("prepare a task's image"):
-            task_images.hold(self._client, image, folder, tag)
+        with convert_engine_errors("prepare a task's image"):
+            task_images.hold_workspace(self._client, image, folder, tag)
 
     def images(self) -> list[str]:
         """Return the tags of all images that were built from recipes."""
-        with engine_trouble("list images"):
-            return images.present(self._client)
+        with convert_engine_errors("list images"):
+            return images.list_images(self._client)
 
     def collect(self) -> list[str]:
         """Remove images that no present recipe asks for; return their tags."""
-        with engine_trouble("remove images"):
+        with convert_engine_errors("remove images"):
             return images.collect(self._client)
 
     @contextlib.asynccontextmanager
@@ -132,22 +139,22 @@ class DockerEngine:
             UserError: there is no such recipe, or its image can be made neither from a registry nor here.
             Infrastructure: the engine failed, or has no such image.
         """
-        sandbox = await owned(lambda: self._make(spec), DockerSandbox.close)
+        sandbox = await make_or_dispose(lambda: self._make(spec), DockerSandbox.close)
         try:
             for target, source in spec.filled.items():
                 await sandbox.copy(source, target)
             yield sandbox
         finally:
-            await finished(sandbox.close)
+            await finish_work(sandbox.close)
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """Remove every sandbox of this engine that carries all of ``labels``; return their number."""
         return await asyncio.to_thread(self._reap, labels)
 
     def _make(self, spec: SandboxSpec) -> "DockerSandbox":
-        with engine_trouble("start a sandbox"):
+        with convert_engine_errors("start a sandbox"):
             base = self._base(spec.image)
-            made = self._client.containers.create(**container.creation(spec, base))
+            made = self._client.containers.create(**container.creation_arguments(spec, base))
             assert made.id is not None
             sandbox = DockerSandbox(self._client, self._socket, made.id, base)
             try:
@@ -157,18 +164,18 @@ class DockerEngine:
                 raise
         return sandbox
 
-    def _base(self, image: str) -> Base:
+    def _base(self, image: str) -> ContainerBase:
         """Return the base of a container; build the image of a recipe if necessary."""
         if image.startswith(IN_ENGINE):
-            return container.in_engine(self._client, image.removeprefix(IN_ENGINE))
+            return container.find_base(self._client, image.removeprefix(IN_ENGINE))
         recipe = recipes.load(image)
         if recipe.tag not in self._images:
             images.ensure(self._client, recipe)
             self._images.add(recipe.tag)
-        return Base(recipe.tag, recipe.name, recipe.user)
+        return ContainerBase(recipe.tag, recipe.name, recipe.user)
 
     def _reap(self, labels: Mapping[str, str]) -> int:
-        with engine_trouble("look for left sandboxes"):
+        with convert_engine_errors("look for left sandboxes"):
             wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
             found = self._client.api.containers(all=True, filters={"label": wanted})
             for each in found:
@@ -180,7 +187,7 @@ class DockerEngine:
 class DockerSandbox:
     """One running container."""
 
-    def __init__(self, client: "DockerClient", socket: str, ident: str, base: Base) -> None:
+    def __init__(self, client: "DockerClient", socket: str, ident: str, base: ContainerBase) -> None:
         self._client = client
         self._socket = socket
         self._id = ident
@@ -207,14 +214,14 @@ class DockerSandbox:
             Infrastructure: the sandbox is closed or its lifetime is over, or the engine failed.
         """
         started = time.monotonic()
-        bounded = _bounded(limited(argv, processor_s), cwd, timeout_s, fed=bool(stdin))
-        meter = Meter(processor_s, self._processor_s)
+        bounded = _bound_command(limit_command(argv, processor_s), cwd, timeout_s, fed=bool(stdin))
+        meter = ProcessorMeter(processor_s, self._processor_s)
         await meter.begin()
         for attempt in range(_KILLING_TRIES):
             output = Output(output_limit)
             async with meter.watching(self.halt):
                 exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
-            if not _crowded_out(exit_code, output):
+            if not _lacks_processes(exit_code, output):
                 break
             log.warning("the sandbox %s is full of processes: killing them", self._id[:12])
             await asyncio.sleep(0.1 * attempt)
@@ -286,7 +293,7 @@ class DockerSandbox:
         if self._closed:
             return
         self._closed = True
-        with engine_trouble("remove a sandbox"):
+        with convert_engine_errors("remove a sandbox"):
             _remove(self._client, self._id)
 
     async def _run(
@@ -308,7 +315,7 @@ class DockerSandbox:
             )
             return str(made["Id"])
 
-        ident = await called("start a program", prepare)
+        ident = await call_engine("start a program", prepare)
         try:
             async with asyncio.timeout(patience_s):
                 await attach(self._socket, f"/v{api.api_version}/exec/{ident}/start", stdin, output)
@@ -323,14 +330,14 @@ class DockerSandbox:
             found: Mapping[str, Any] = self._client.api.stats(self._id, stream=False, one_shot=True)
             return found
 
-        said = await called("ask what a sandbox has taken", asked)
+        said = await call_engine("ask what a sandbox has taken", asked)
         return processor_of(said)
 
     async def _exit_code(self, ident: str) -> int:
         """Wait for the exit code: a busy engine closes a program's output before it has noted how the program ended."""
         pause_s = 0.01
         while True:
-            state = await called("ask how a program ended", lambda: self._client.api.exec_inspect(ident))
+            state = await call_engine("ask how a program ended", lambda: self._client.api.exec_inspect(ident))
             code = state["ExitCode"]
             if code is not None:
                 return int(code)
@@ -351,7 +358,7 @@ class DockerSandbox:
         if short is not None:
             return short
         await asyncio.sleep(_SETTLES_S)
-        state = await called("look at a sandbox", lambda: self._client.api.inspect_container(self._id))
+        state = await call_engine("look at a sandbox", lambda: self._client.api.inspect_container(self._id))
         if not state["State"]["Running"]:
             raise Infrastructure("the sandbox ended while a program ran in it")
         return True
@@ -367,21 +374,21 @@ class DockerSandbox:
         return kills > before
 
 
-def _bounded(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool) -> list[str]:
+def _bound_command(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool) -> list[str]:
     feeding = ["/bin/sh", "-c", _FED, "sh"] if fed else []
     timeout = ["/usr/bin/timeout", "-s", "KILL", f"{timeout_s:.3f}"]
     return ["/bin/sh", "-c", _MERGED, "sh", *timeout, *feeding, "/usr/bin/env", "-C", cwd, "--", *argv]
 
 
-def _crowded_out(exit_code: int | None, output: Output) -> bool:
+def _lacks_processes(exit_code: int | None, output: Output) -> bool:
     """Return whether the program never started for lack of processes."""
     return exit_code in _CANNOT_START and output.kept.startswith(_NO_PROCESS_LEFT)
 
 
-def _connected() -> "DockerClient":
+def _connect() -> "DockerClient":
     import docker
 
-    with engine_trouble("find an engine"):
+    with convert_engine_errors("find an engine"):
         client = docker.from_env()
         client.ping()
     return client

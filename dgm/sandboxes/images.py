@@ -37,15 +37,15 @@ def ensure(client: "DockerClient", recipe: Recipe) -> str:
         UserError: no registry answers and this machine cannot bootstrap.
         Infrastructure: the build failed.
     """
-    if _present(client, recipe.tag):
+    if _has_image(client, recipe.tag):
         return recipe.tag
     with _lock(recipe):
-        if not _present(client, recipe.tag):
+        if not _has_image(client, recipe.tag):
             _build(client, recipe)
     return recipe.tag
 
 
-def present(client: "DockerClient") -> list[str]:
+def list_images(client: "DockerClient") -> list[str]:
     """Return the tags of all images that were built from recipes, sorted."""
     images = client.api.images(filters={"label": _LABEL})
     return sorted(
@@ -66,7 +66,7 @@ def collect(client: "DockerClient") -> list[str]:
 
     wanted = {recipes.load(name).tag for name in recipes.names()}
     removed = []
-    for tag in present(client):
+    for tag in list_images(client):
         if tag not in wanted:
             try:
                 client.images.remove(tag)
@@ -77,7 +77,7 @@ def collect(client: "DockerClient") -> list[str]:
     return removed
 
 
-def _present(client: "DockerClient", tag: str) -> bool:
+def _has_image(client: "DockerClient", tag: str) -> bool:
     import docker
 
     try:
@@ -101,7 +101,7 @@ def _build(client: "DockerClient", recipe: Recipe) -> None:
         f"dgm/{name}": ensure(client, recipes.load(name, recipe.folder.parent)) for name in recipe.stands_on
     }
     foreign = [base for base in recipe.bases if base not in below]
-    if all(_present(client, base) or offered(base) for base in foreign):
+    if all(_has_image(client, base) or is_offered(base) for base in foreign):
         _build_from_dockerfile(client, recipe, below)
     elif below:
         raise UserError(f"{recipe.folder / 'Dockerfile'}: no registry offers {', '.join(foreign)}")
@@ -112,7 +112,7 @@ def _build(client: "DockerClient", recipe: Recipe) -> None:
     log.info("built the image %s in %.0f s", recipe.tag, time.monotonic() - started)
 
 
-def offered(base: str) -> bool:
+def is_offered(base: str) -> bool:
     """Return whether a registry answers for this image, asked through the engine with its mirrors and proxies."""
     import docker
     import requests
@@ -131,7 +131,7 @@ def _build_from_dockerfile(client: "DockerClient", recipe: Recipe, below: Mappin
     log.info("building the image %s; some minutes where it has many packages", recipe.tag)
     with tempfile.TemporaryDirectory(prefix="dgm-image-") as folder:
         dockerfile = Path(folder, "Dockerfile")
-        dockerfile.write_text(resolved(recipe, below), encoding="utf-8")
+        dockerfile.write_text(resolve_bases(recipe, below), encoding="utf-8")
         steps: Iterator[dict[str, Any]] = client.api.build(
             path=str(recipe.folder),
             dockerfile=str(dockerfile),
@@ -144,10 +144,10 @@ def _build_from_dockerfile(client: "DockerClient", recipe: Recipe, below: Mappin
             forcerm=True,
             decode=True,
         )
-        _followed(steps, recipe.folder / "Dockerfile")
+        _follow_build(steps, recipe.folder / "Dockerfile")
 
 
-def _followed(steps: Iterable[Mapping[str, Any]], dockerfile: Path) -> None:
+def _follow_build(steps: Iterable[Mapping[str, Any]], dockerfile: Path) -> None:
     """Wait for the end of a build; the last output of its programs explains a failure."""
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
     for step in steps:
@@ -158,7 +158,7 @@ def _followed(steps: Iterable[Mapping[str, Any]], dockerfile: Path) -> None:
         tail += [said] if said else []
 
 
-def resolved(recipe: Recipe, below: Mapping[str, str]) -> str:
+def resolve_bases(recipe: Recipe, below: Mapping[str, str]) -> str:
     """Return the text of the Dockerfile, with its base recipes named by their tags."""
     lines = []
     for line in (recipe.folder / "Dockerfile").read_text(encoding="utf-8").splitlines():
@@ -180,5 +180,5 @@ def _import(client: "DockerClient", recipe: Recipe, archive: Path) -> None:
     client.api.import_image_from_file(
         str(archive), repository=name, tag=tag, changes=[f"LABEL {_LABEL}={recipe.name}"]
     )
-    if not _present(client, recipe.tag):
+    if not _has_image(client, recipe.tag):
         raise Infrastructure(f"the engine did not import {archive} as {recipe.tag}")

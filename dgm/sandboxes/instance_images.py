@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dgm.errors import Infrastructure
 from dgm.paths import cache_folder
 from dgm.sandboxes import derived, images, registry
-from dgm.sandboxes.trouble import engine_trouble
+from dgm.sandboxes.trouble import convert_engine_errors
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PreparedImage:
     """One prepared image, with its source image if that was pulled for it."""
 
     tag: str
@@ -51,14 +51,14 @@ class InstanceStore:
 
     def has(self, reference: str) -> bool:
         """Return whether the engine has an image of that name."""
-        with engine_trouble(f"look for the image {reference}"):
-            return derived.image(self._client, reference) is not None
+        with convert_engine_errors(f"look for the image {reference}"):
+            return derived.find_image(self._client, reference) is not None
 
     def offered(self, reference: str) -> bool:
         """Return whether a registry answers for the image; one that did not is asked again after a minute."""
         if time.monotonic() - self._refused.get(reference, -ASK_AGAIN_S) < ASK_AGAIN_S:
             return False
-        if images.offered(reference):
+        if images.is_offered(reference):
             return True
         self._refused[reference] = time.monotonic()
         return False
@@ -77,16 +77,16 @@ class InstanceStore:
         if not colon or "/" in tag:
             name, tag = reference, "latest"
         counts: dict[str, tuple[int, int]] = {}
-        with engine_trouble(f"pull the image {reference}"):
+        with convert_engine_errors(f"pull the image {reference}"):
             for step in self._client.api.pull(name, tag=tag, stream=True, decode=True):
                 if "error" in step:
                     raise Infrastructure(f"cannot pull the image {reference}: {str(step['error']).strip()}")
-                _count(step, counts)
+                _count_layer(step, counts)
                 if progress:
                     progress(
                         sum(came for came, _ in counts.values()), sum(size for _, size in counts.values())
                     )
-        _write(self._note("pulled", reference), {"image": reference})
+        _write_note(self._note("pulled", reference), {"image": reference})
 
     def prepare(self, reference: str, tag: str) -> bool:
         """Make the start image of sandboxes, if it is missing or out of date; record its use.
@@ -101,18 +101,18 @@ class InstanceStore:
             Infrastructure: the engine failed.
         """
         alone = not self.has(reference) and self.has(tag)
-        made = not alone and derived.derive(self._client, reference, tag).made
+        made = not alone and derived.derive_image(self._client, reference, tag).made
         pulled = reference if self._note("pulled", reference).exists() else ""
-        _write(self._note("used", tag), {"tag": tag, "pulled": pulled})
+        _write_note(self._note("used", tag), {"tag": tag, "pulled": pulled})
         return made
 
-    def kept(self) -> Sequence[Kept]:
+    def kept(self) -> Sequence[PreparedImage]:
         """Return all prepared images that still exist, the longest unused first."""
         found = []
         for note in (self._notes / "used").glob("*.json"):
             try:
                 said = json.loads(note.read_text(encoding="utf-8"))
-                entry = Kept(said["tag"], said["pulled"], note.stat().st_mtime)
+                entry = PreparedImage(said["tag"], said["pulled"], note.stat().st_mtime)
             except (OSError, ValueError, KeyError, TypeError):
                 log.warning("%s: not a note of an image; it is left alone", note)
                 continue
@@ -147,9 +147,9 @@ class InstanceStore:
                 del layers[entry]
         return gone
 
-    def _layers(self, entry: Kept) -> Mapping[str, int]:
-        with engine_trouble(f"look at the image {entry.tag}"):
-            found = derived.image(self._client, entry.tag)
+    def _layers(self, entry: PreparedImage) -> Mapping[str, int]:
+        with convert_engine_errors(f"look at the image {entry.tag}"):
+            found = derived.find_image(self._client, entry.tag)
             if found is None:
                 return {}
             names: list[str] = found["RootFS"].get("Layers") or []
@@ -160,7 +160,7 @@ class InstanceStore:
                 sizes = [int(found["Size"]) // max(1, len(names))] * len(names)
         return dict(zip(names, sizes, strict=True))
 
-    def _remove(self, entry: Kept) -> bool:
+    def _remove(self, entry: PreparedImage) -> bool:
         import docker
 
         for name in filter(None, (entry.tag, entry.pulled)):
@@ -180,7 +180,7 @@ class InstanceStore:
         return self._notes / kind / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
 
 
-def _count(step: Mapping[str, Any], counts: dict[str, tuple[int, int]]) -> None:
+def _count_layer(step: Mapping[str, Any], counts: dict[str, tuple[int, int]]) -> None:
     detail = step.get("progressDetail") or {}
     layer = str(step.get("id", ""))
     if step.get("status") == "Downloading" and detail.get("total"):
@@ -189,7 +189,7 @@ def _count(step: Mapping[str, Any], counts: dict[str, tuple[int, int]]) -> None:
         counts[layer] = (counts[layer][1], counts[layer][1])
 
 
-def _write(note: Path, said: Mapping[str, str]) -> None:
+def _write_note(note: Path, said: Mapping[str, str]) -> None:
     note.parent.mkdir(parents=True, exist_ok=True)
     draft = note.with_name(f"{note.name}.{os.getpid()}.{time.monotonic_ns()}")
     draft.write_text(json.dumps(said), encoding="utf-8")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dgm.sandboxes import scratch
-from dgm.sandboxes.cgroups import Group
+from dgm.sandboxes.cgroups import ControlGroup
 
 log = logging.getLogger(__name__)
 
@@ -16,11 +16,11 @@ log = logging.getLogger(__name__)
 def reap(labels: Mapping[str, str]) -> int:
     """Remove every sandbox of this user that carries all of ``labels``; return their number."""
     count = 0
-    for place, note in scratch.notes():
+    for place, note in scratch.list_sandboxes():
         if all(note.labels.get(key) == value for key, value in labels.items()):
             log.info("removing the sandbox %s that process %d left", place.name, note.pid)
             _kill(place)
-            Group(tuple(Path(folder) for folder in note.groups)).remove()
+            ControlGroup(tuple(Path(folder) for folder in note.groups)).remove()
             place.remove()
             count += 1
     return count

@@ -53,7 +53,7 @@ async def get_files(
         output_limit=bound,
     )
     if done.truncated:
-        raise tarball.too_large(limit_bytes)
+        raise tarball.size_fault(limit_bytes)
     if done.timed_out or done.exit_code > 1:
         raise AgentFault("get", f"{folder} cannot be read as the agent left it (tar exits {done.exit_code})")
     return tarball.unpack(done.output, limit_bytes)

@@ -43,10 +43,10 @@ async def packages_mount(
     version = done.output.decode("ascii", "replace").strip()
     if done.exit_code != 0:
         raise Infrastructure(f"the sandbox image {spec.image} has no python3 to install packages for")
-    return (Mount(await asyncio.to_thread(installed, tuple(requires), version), TARGET),)
+    return (Mount(await asyncio.to_thread(ensure_packages, tuple(requires), version), TARGET),)
 
 
-def installed(requires: tuple[str, ...], version: str) -> Path:
+def ensure_packages(requires: tuple[str, ...], version: str) -> Path:
     """Return the folder of the packages for that version of Python (``3.11``); install them if they are missing.
 
     Raises:

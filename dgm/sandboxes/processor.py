@@ -20,7 +20,7 @@ Taken = Callable[[], Awaitable[float | None]]
 """Processor seconds of all programs of a sandbox so far; None if unknown."""
 
 
-def limited(argv: Sequence[str], processor_s: float | None) -> list[str]:
+def limit_command(argv: Sequence[str], processor_s: float | None) -> list[str]:
     """Return the command line with a limit on each of its processes; unchanged without a limit.
 
     The limit is a second longer, so that the total count, where there is one, decides and is reported.
@@ -31,7 +31,7 @@ def limited(argv: Sequence[str], processor_s: float | None) -> list[str]:
     return ["/bin/sh", "-c", _LIMITED, "sh", str(soft), str(soft + 1), *argv]
 
 
-class Meter:
+class ProcessorMeter:
     """The processor time of one command, in a sandbox where no other command runs.
 
     Attributes:

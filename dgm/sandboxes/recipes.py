@@ -105,7 +105,9 @@ def _load(name: str, folder: Path, above: tuple[str, ...]) -> Recipe:
     if name in above:
         raise UserError(f"{here / 'Dockerfile'}: recipes stand on each other: {' → '.join([*above, name])}")
     settings = read_toml(settings_file)
-    recipe = Recipe(name, here, "", bases=_bases(here / "Dockerfile"), **_checked(settings, settings_file))
+    recipe = Recipe(
+        name, here, "", bases=_bases(here / "Dockerfile"), **_check_settings(settings, settings_file)
+    )
     below = [_load(other, folder, (*above, name)) for other in recipe.stands_on]
     own = here / _TOOLS
     tools = [own] if own.is_dir() else [other.tools for other in below if other.tools]
@@ -124,20 +126,20 @@ def _bases(dockerfile: Path) -> tuple[str, ...]:
     return found
 
 
-def _checked(settings: Mapping[str, Any], where: Path) -> dict[str, Any]:
+def _check_settings(settings: Mapping[str, Any], where: Path) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in settings.items():
         if key in _LIMITS:
-            values[key] = _limit(key, value, where)
+            values[key] = _check_limit(key, value, where)
         elif key in _LISTS:
-            values |= _names(key, value, where)
+            values |= _check_names(key, value, where)
         else:
             hint = _suggestion(key, [*_LIMITS, *_LISTS])
             raise UserError(f"{where}: unknown key {key!r}{hint}")
     return values
 
 
-def _limit(key: str, value: object, where: Path) -> float | int:
+def _check_limit(key: str, value: object, where: Path) -> float | int:
     wanted = _LIMITS[key]
     fits = isinstance(value, int | float if wanted is float else int) and not isinstance(value, bool)
     if not fits or not isinstance(value, int | float) or value <= 0:
@@ -149,7 +151,7 @@ def _limit(key: str, value: object, where: Path) -> float | int:
     return wanted(value)  # type: ignore[no-any-return]
 
 
-def _names(section: str, value: object, where: Path) -> dict[str, tuple[str, ...]]:
+def _check_names(section: str, value: object, where: Path) -> dict[str, tuple[str, ...]]:
     keys = _LISTS[section]
     if not isinstance(value, dict):
         raise UserError(f"{where}: {section} = {value!r}: expected a table with the key {keys[0]!r}")

@@ -29,13 +29,13 @@ def download_bytes(references: Sequence[str]) -> int | None:
     with requests.Session() as session:
         for reference in references:
             try:
-                layers |= _layers(session, *split(reference))
+                layers |= _layers(session, *split_reference(reference))
             except (requests.RequestException, ValueError, KeyError, TypeError, StopIteration):
                 return None
     return sum(layers.values())
 
 
-def split(reference: str) -> tuple[str, str, str]:
+def split_reference(reference: str) -> tuple[str, str, str]:
     """Return host, repository and tag (or digest) of a reference, by the engine's rules."""
     name, at, digest = reference.partition("@")
     first, slash, rest = name.partition("/")
@@ -50,29 +50,29 @@ def split(reference: str) -> tuple[str, str, str]:
 def _layers(session: "Session", host: str, repository: str, tag: str) -> Mapping[str, int]:
     local = host.partition(":")[0] in ("localhost", "127.0.0.1")
     base = f"{'http' if local else 'https'}://{host}/v2/{repository}"
-    manifest = _asked(session, f"{base}/manifests/{tag}")
+    manifest = _get_json(session, f"{base}/manifests/{tag}")
     if "manifests" in manifest:
         fits = (
             each["digest"]
             for each in manifest["manifests"]
             if all(each.get("platform", {}).get(key) == value for key, value in PLATFORM.items())
         )
-        manifest = _asked(session, f"{base}/manifests/{next(fits)}")
+        manifest = _get_json(session, f"{base}/manifests/{next(fits)}")
     return {str(layer["digest"]): int(layer["size"]) for layer in manifest["layers"]}
 
 
-def _asked(session: "Session", url: str) -> Mapping[str, Any]:
+def _get_json(session: "Session", url: str) -> Mapping[str, Any]:
     headers = {"Accept": ", ".join((*_INDEXES, *_MANIFESTS))}
     answer = session.get(url, headers=headers, timeout=ANSWERS_WITHIN_S)
     if answer.status_code == 401:
-        headers["Authorization"] = f"Bearer {_token(session, answer.headers['WWW-Authenticate'])}"
+        headers["Authorization"] = f"Bearer {_fetch_token(session, answer.headers['WWW-Authenticate'])}"
         answer = session.get(url, headers=headers, timeout=ANSWERS_WITHIN_S)
     answer.raise_for_status()
     found: Mapping[str, Any] = answer.json()
     return found
 
 
-def _token(session: "Session", challenge: str) -> str:
+def _fetch_token(session: "Session", challenge: str) -> str:
     """Return an anonymous token; images that need a login are not estimated."""
     asked = dict(_CHALLENGE.findall(challenge))
     realm = asked.pop("realm")

@@ -103,7 +103,7 @@ class Note:
     pid: int
 
 
-def base() -> Path:
+def base_folder() -> Path:
     """Return the folder of all sandboxes of this user.
 
     Raises:
@@ -122,15 +122,15 @@ def fresh_name() -> str:
     return f"dgm-{secrets.token_hex(8)}"
 
 
-def place(name: str) -> Scratch:
+def scratch_of(name: str) -> Scratch:
     """Return the folder of that name, without creating it."""
-    return Scratch(base() / name)
+    return Scratch(base_folder() / name)
 
 
-def notes() -> list[tuple[Scratch, Note]]:
+def list_sandboxes() -> list[tuple[Scratch, Note]]:
     """Return all existing sandboxes of this user; one whose note cannot be read has no labels."""
     found = []
-    for folder in base().glob("dgm-*"):
+    for folder in base_folder().glob("dgm-*"):
         with contextlib.suppress(FileNotFoundError):
             found.append((Scratch(folder), _read_note(folder / "sandbox.json")))
     return found

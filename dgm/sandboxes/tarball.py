@@ -59,18 +59,18 @@ def unpack(stream: bytes, limit_bytes: int) -> dict[str, Entry]:
         files[name] = entry
         size += len(entry.data)
         if size > limit_bytes:
-            raise too_large(limit_bytes)
+            raise size_fault(limit_bytes)
         if len(files) > MAX_FILES:
             raise AgentFault("size", f"more than {MAX_FILES:,} files")
     return files
 
 
-def too_large(limit_bytes: int) -> AgentFault:
+def size_fault(limit_bytes: int) -> AgentFault:
     """Return the error for a folder that exceeds its limit."""
     return AgentFault("size", f"more than {limit_bytes:,} bytes")
 
 
-def excluded(exclude: Iterable[str]) -> list[str]:
+def exclude_arguments(exclude: Iterable[str]) -> list[str]:
     """Return the tests with which ``find`` leaves out the entries of exactly these names."""
     literal = (re.sub(r"([*?\[\\])", r"\\\1", name) for name in exclude)
     return [word for name in literal for word in ("!", "-name", name)]

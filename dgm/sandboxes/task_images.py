@@ -34,41 +34,41 @@ RUN cp -a {folder}/. /tmp/held && rm -rf /testbed /tmp/held/.git && mv /tmp/held
 """
 
 
-def build(client: "DockerClient", context: Snapshot, tag: str) -> None:
+def build_task_image(client: "DockerClient", context: Snapshot, tag: str) -> None:
     """Build the context's ``Dockerfile`` as ``tag``, unless there is such an image.
 
     Raises:
         UserError: it cannot be built here; the message quotes the builder.
         Infrastructure: the engine failed.
     """
-    if derived.image(client, tag) is not None:
+    if derived.find_image(client, tag) is not None:
         return
     text = context["Dockerfile"].data.decode("utf-8", "replace")
-    bases = {base: _found(client, base) for base in _bases(text)}
+    bases = {base: _find_base(client, base) for base in _bases(text)}
     offered = any(not here for _, here in bases.values())
     log.info("building the image %s", tag)
-    resolved = _resolved(text, {base: name for base, (name, _) in bases.items()})
+    resolved = _replace_bases(text, {base: name for base, (name, _) in bases.items()})
     files = {**context, "Dockerfile": Entry(resolved.encode())}
-    _built(client, files, tag, network="host" if offered else "none")
+    _build_image(client, files, tag, network="host" if offered else "none")
 
 
-def hold(client: "DockerClient", image: str, folder: str, tag: str) -> None:
+def hold_workspace(client: "DockerClient", image: str, folder: str, tag: str) -> None:
     """Make ``tag``, the image with its ``folder`` as a workspace with a baseline, unless there is such an image.
 
     Raises:
         UserError: there is no such image or folder, or the image lacks something that sandboxes need.
         Infrastructure: the engine failed.
     """
-    if derived.image(client, image) is None:
+    if derived.find_image(client, image) is None:
         # The derived image does not need its source image.
-        if derived.image(client, tag) is not None:
+        if derived.find_image(client, tag) is not None:
             return
         raise UserError(f"the engine has no image {image}: pull or build it first")
     held = f"{tag}-held"
     text = _HELD.format(image=image, folder=shlex.quote(folder))
     # The builder's cache provides it, unless the name refers to another image by now.
-    _built(client, {"Dockerfile": Entry(text.encode())}, held, network="none")
-    derived.derive(client, held, tag)
+    _build_image(client, {"Dockerfile": Entry(text.encode())}, held, network="none")
+    derived.derive_image(client, held, tag)
 
 
 def _bases(text: str) -> list[str]:
@@ -86,14 +86,14 @@ def _bases(text: str) -> list[str]:
     return found
 
 
-def _found(client: "DockerClient", base: str) -> tuple[str, bool]:
+def _find_base(client: "DockerClient", base: str) -> tuple[str, bool]:
     """Return the engine's name of a base, and whether the engine has it; build a recipe's image for it."""
     recipe = base.removeprefix(RECIPE)
     if base != recipe and recipe in recipes.names():
         return images.ensure(client, recipes.load(recipe)), True
-    if derived.image(client, base) is not None:
+    if derived.find_image(client, base) is not None:
         return base, True
-    if images.offered(base):
+    if images.is_offered(base):
         return base, False
     raise UserError(
         f"a task's Dockerfile stands on {base}: the engine has no such image and no registry offers it; "
@@ -101,7 +101,7 @@ def _found(client: "DockerClient", base: str) -> tuple[str, bool]:
     )
 
 
-def _resolved(text: str, names: Mapping[str, str]) -> str:
+def _replace_bases(text: str, names: Mapping[str, str]) -> str:
     lines = []
     for line in text.splitlines():
         match = _FROM.match(line)
@@ -110,7 +110,7 @@ def _resolved(text: str, names: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _built(client: "DockerClient", files: Snapshot, tag: str, network: str) -> None:
+def _build_image(client: "DockerClient", files: Snapshot, tag: str, network: str) -> None:
     steps: Iterator[dict[str, Any]] = client.api.build(
         fileobj=io.BytesIO(to_tar(files)),
         custom_context=True,

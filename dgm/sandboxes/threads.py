@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def owned(make: Callable[[], T], dispose: Callable[[T], object]) -> T:
+async def make_or_dispose(make: Callable[[], T], dispose: Callable[[T], object]) -> T:
     """Return the result of ``make``; if the waiter is cancelled meanwhile, finish it and then dispose of it."""
     making = asyncio.ensure_future(asyncio.to_thread(make))
     try:
@@ -15,11 +15,11 @@ async def owned(make: Callable[[], T], dispose: Callable[[T], object]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([making])
         if not making.cancelled() and making.exception() is None:
-            await finished(lambda: dispose(making.result()))
+            await finish_work(lambda: dispose(making.result()))
         raise
 
 
-async def finished(work: Callable[[], object]) -> None:
+async def finish_work(work: Callable[[], object]) -> None:
     """Finish the work even if the waiter is cancelled; raise the cancellation afterwards."""
     working = asyncio.ensure_future(asyncio.to_thread(work))
     try:

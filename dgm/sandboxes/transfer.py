@@ -63,14 +63,14 @@ async def get(sandbox: Sandbox, source: str, *, limit_bytes: int, exclude: Seque
         # One byte over the limit shows that there is more; a sparse file of a terabyte must not be read to its end.
         bound = tarball.stream_limit(limit_bytes)
         done = await sandbox.exec(
-            ["sh", "-c", script, "get", source, str(bound + 1), *tarball.excluded(exclude)],
+            ["sh", "-c", script, "get", source, str(bound + 1), *tarball.exclude_arguments(exclude)],
             timeout_s=_TIMEOUT_S,
             cwd="/",
             output_limit=bound,
             processor_s=_PROCESSOR_S,
         )
         if done.truncated:
-            raise tarball.too_large(limit_bytes)
+            raise tarball.size_fault(limit_bytes)
         if done.out_of_processor:
             raise AgentFault("get", f"{source} cannot be read within {_PROCESSOR_S:.0f} s of processor time")
         if done.timed_out:

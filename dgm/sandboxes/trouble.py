@@ -10,18 +10,18 @@ from dgm.errors import Infrastructure
 T = TypeVar("T")
 
 
-async def called(purpose: str, call: Callable[[], T]) -> T:
+async def call_engine(purpose: str, call: Callable[[], T]) -> T:
     """Run a blocking call to the engine in a thread, and return its result.
 
     Raises:
         Infrastructure: the engine failed.
     """
-    with engine_trouble(purpose):
+    with convert_engine_errors(purpose):
         return await asyncio.to_thread(call)
 
 
 @contextlib.contextmanager
-def engine_trouble(purpose: str) -> Iterator[None]:
+def convert_engine_errors(purpose: str) -> Iterator[None]:
     """Convert the library's errors to ones that give the attempted operation and the remedy.
 
     Raises:

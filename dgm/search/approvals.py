@@ -7,7 +7,14 @@ durable before that event. The answer survives every crash: it is read again unt
 import logging
 from dataclasses import dataclass
 
-from dgm.archive.approvals import NoAnswer, Waiting, forget, read_answer, show, shown
+from dgm.archive.approvals import (
+    UnreadableApproval,
+    WaitingChild,
+    forget,
+    is_diff_written,
+    read_answer,
+    write_diff,
+)
 from dgm.archive.events import AgentBorn, ChildProposed
 from dgm.archive.run import Run
 from dgm.config import GateSettings
@@ -20,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class ApprovalDecision:
     """The decision about a child that waited."""
 
     action: ActionId
@@ -60,11 +67,11 @@ class Approvals:
         self._show(action, child)
         return ChildProposed(action, child)
 
-    def due(self, now: float) -> Decided | None:
+    def due(self, now: float) -> ApprovalDecision | None:
         """Return the first child that has an answer, or whose time is over at ``now`` (Unix time)."""
-        self._tidy()
+        self._repair_files()
         for action, one in self._run.tree.waiting.items():
-            decided = self._answered(action, one) or self._expired(action, one, now)
+            decided = self._answered(action, one) or self._decide_by_timeout(action, one, now)
             if decided:
                 return decided
         return None
@@ -75,18 +82,18 @@ class Approvals:
         The commit of a child that was not born stays, because an expansion ordered meanwhile may name it.
         """
         forget(self._run.folder, action)
-        kinds = {type(recorded.event) for recorded in self._run.store.of_action(action)}
+        kinds = {type(recorded.event) for recorded in self._run.store.events_of_action(action)}
         if ChildProposed not in kinds or AgentBorn in kinds:
             self._run.repository.forget_waiting(action)
 
     def _show(self, action: ActionId, child: Born) -> None:
         parent = self._run.tree.agents[child.parents[0]]
-        show(self._run.folder, action, self._run.repository.diff(parent.commit, child.commit))
+        write_diff(self._run.folder, action, self._run.repository.diff(parent.commit, child.commit))
 
-    def _answered(self, action: ActionId, one: Waiting) -> Decided | None:
+    def _answered(self, action: ActionId, one: WaitingChild) -> ApprovalDecision | None:
         try:
             answer = read_answer(self._run.folder, action)
-        except NoAnswer as fault:
+        except UnreadableApproval as fault:
             if self._told.get(action) != str(fault):
                 self._told[action] = str(fault)
                 log.warning("no answer: %s", fault)
@@ -94,16 +101,16 @@ class Approvals:
         if answer is None:
             return None
         reason = answer.reason or ("" if answer.yes else "a person said no")
-        return Decided(action, one.child, answer.yes, PERSON, reason)
+        return ApprovalDecision(action, one.child, answer.yes, PERSON, reason)
 
-    def _expired(self, action: ActionId, one: Waiting, now: float) -> Decided | None:
+    def _decide_by_timeout(self, action: ActionId, one: WaitingChild, now: float) -> ApprovalDecision | None:
         most = self._settings.approve_s
         if most is None or now - one.since < most:
             return None
         why = f"nobody answered within {most:g} s"
-        return Decided(action, one.child, self._settings.on_timeout == "accept", TIME_OUT, why)
+        return ApprovalDecision(action, one.child, self._settings.on_timeout == "accept", TIME_OUT, why)
 
-    def _tidy(self) -> None:
+    def _repair_files(self) -> None:
         """Remove the remains of a process that died between an event and ``done``.
 
         Also show the missing diffs of waiting children in an unpacked run.
@@ -117,5 +124,5 @@ class Approvals:
             if not any(action in those for those in (tree.waiting, tree.pending, tree.to_redo())):
                 self.done(action)
         for action, one in tree.waiting.items():
-            if not shown(self._run.folder, action):
+            if not is_diff_written(self._run.folder, action):
                 self._show(action, one.child)

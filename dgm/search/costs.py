@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from dgm.analysis.forecast import Try
+from dgm.analysis.forecast import EvaluationSample
 from dgm.archive.run import Run
 from dgm.benchmarks.formats import FORMATS, format_of
 from dgm.config import Settings
@@ -19,7 +19,7 @@ WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid' AND 
 """
 
 
-def priced_models(settings: Settings) -> Mapping[str, Price]:
+def find_priced_models(settings: Settings) -> Mapping[str, Price]:
     """Return the models of a run that are billed, with their prices.
 
     Raises:
@@ -29,7 +29,7 @@ def priced_models(settings: Settings) -> Mapping[str, Price]:
     return {name: prices[name] for name in all_names(settings) if prices[name].most(1, 1) > 0.0}
 
 
-def most_of_evaluation(settings: Settings, price: Price) -> float:
+def max_evaluation_usd(settings: Settings, price: Price) -> float:
     """Return the maximum cost of one evaluation in USD by the limits of the run, if the solver has this price.
 
     A call that crosses ``limits.tokens`` is still answered: its size is counted if the model's context is
@@ -48,9 +48,9 @@ def most_of_evaluation(settings: Settings, price: Price) -> float:
     return usd * max(tries, default=1)
 
 
-def most_of_run(settings: Settings, budget: Budget, spent_usd: float) -> float | None:
+def max_remaining_usd(settings: Settings, budget: Budget, spent_usd: float) -> float | None:
     """Return the USD that a session can still spend at most; None if nothing limits them."""
-    prices = priced_models(settings)
+    prices = find_priced_models(settings)
     bounds = [] if budget.usd is None else [max(0.0, budget.usd - spent_usd)]
     if budget.tokens is not None:
         bounds.append(
@@ -62,11 +62,11 @@ def most_of_run(settings: Settings, budget: Budget, spent_usd: float) -> float |
 def solver_price(settings: Settings) -> tuple[str, Price] | None:
     """Return the name and price of the model that works on tasks; None if it costs nothing."""
     name = names_by_role(settings)["solve"]
-    price = priced_models(settings).get(name)
+    price = find_priced_models(settings).get(name)
     return None if price is None else (name, price)
 
 
-def tries_of(run: Run) -> Sequence[Try]:
+def tries_of(run: Run) -> Sequence[EvaluationSample]:
     """Return the cost and time of each of the newest graded evaluations, over all its tries."""
     rows = run.store.query(_GRADED, (run.tree.seq, TRIES))
-    return [Try(run.tree.spend_of(ActionId(action)).usd, seconds) for action, seconds in rows]
+    return [EvaluationSample(run.tree.spend_of(ActionId(action)).usd, seconds) for action, seconds in rows]

@@ -14,7 +14,7 @@ from dgm.models.pricing import Price
 from dgm.search.model_checks import prices_of
 
 
-def refuse_endless(budget: Budget, settings: Settings) -> None:
+def check_budget_ends_run(budget: Budget, settings: Settings) -> None:
     """Make sure that the budget ends the run.
 
     Args:
@@ -28,18 +28,18 @@ def refuse_endless(budget: Budget, settings: Settings) -> None:
     if budget.usd is None or any(limit is not None for limit in others):
         return
     prices = prices_of(settings)
-    if not any(map(_costs, prices.values())):
+    if not any(map(_costs_money, prices.values())):
         raise UserError(
-            f"--max-usd {budget.usd:g}: never runs out, for {_who(prices)} nothing; "
+            f"--max-usd {budget.usd:g}: never runs out, for {_format_costing_models(prices)} nothing; "
             "add --max-evaluations, --max-tokens, --max-hours or --patience"
         )
 
 
-def _costs(price: Price) -> bool:
+def _costs_money(price: Price) -> bool:
     rates = (price.rates, *(tier.rates for tier in price.long))
     return any(each.dearest_input or each.output for each in rates)
 
 
-def _who(prices: Mapping[str, Price]) -> str:
+def _format_costing_models(prices: Mapping[str, Price]) -> str:
     names = sorted(prices)
     return f"the model {names[0]} costs" if len(names) == 1 else f"the models {', '.join(names)} cost"

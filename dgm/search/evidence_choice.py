@@ -59,54 +59,56 @@ def choose_evidence(
     past = {parent: evaluations_of(run, parent, before=action) for parent in what.parents}
     own = past[what.parents[0]]
     chosen = {
-        *_some(own, Verdict.UNRESOLVED, settings.evidence.failures, rng),
-        *_some(own, Verdict.RESOLVED, settings.evidence.successes, rng),
+        *_sample_evaluations(own, Verdict.UNRESOLVED, settings.evidence.failures, rng),
+        *_sample_evaluations(own, Verdict.RESOLVED, settings.evidence.successes, rng),
     }
     if settings.evidence.layout == 2:
-        what = replace(what, shown=_shown(tree, what.parents, needs, settings.evidence))
-        failed = _failed(tree, what.parents[0])
+        what = replace(what, shown=_choose_shown(tree, what.parents, needs, settings.evidence))
+        failed = _find_failed_tasks(tree, what.parents[0])
         first = {own[number].task for number in chosen} & failed
         for agent in (*what.parents[1:], *what.shown):
             theirs = past[agent] if agent in past else evaluations_of(run, agent, before=action)
-            chosen.update(_further(theirs, (first, failed), rng))
+            chosen.update(_sample_further(theirs, (first, failed), rng))
     if not what.aim and set(needs.aims) <= set(ENTRIES):
-        what = _aimed(run, what, own, needs.aims, rng)
+        what = _choose_aim(run, what, own, needs.aims, rng)
     if what.case:
         chosen.add(what.case)
-    probes = _probes(list(past.values()), settings.vetting.probes, rng)
+    probes = _choose_probes(list(past.values()), settings.vetting.probes, rng)
     return replace(what, evidence=tuple(sorted(chosen)), probes=probes)
 
 
-def _some(mine: Own, verdict: Verdict, most: int, rng: Random) -> list[ActionId]:
+def _sample_evaluations(mine: Own, verdict: Verdict, most: int, rng: Random) -> list[ActionId]:
     fitting = [action for action, evaluation in mine.items() if evaluation.verdict is verdict]
     return rng.sample(fitting, min(most, len(fitting)))
 
 
-def _shown(
+def _choose_shown(
     tree: Tree, parents: tuple[AgentId, ...], needs: Needs, settings: EvidenceSettings
 ) -> tuple[AgentId, ...]:
     """Return the nearest ancestors, the nearest first, then others."""
     line = {ancestor for parent in parents for ancestor in tree.ancestors(parent)} - {*parents}
     nearest = heapq.nlargest(settings.ancestors, line)
     known = {*parents, *nearest}
-    pool = [agent for agent in _pool(tree) if agent not in known]
+    pool = [agent for agent in _choose_pool(tree) if agent not in known]
     most = max(settings.others, needs.relatives, needs.archive)
     if needs.archive:
-        others = _best_and_farthest(tree, parents[0], pool, most)
+        others = _choose_diverse(tree, parents[0], pool, most)
     elif needs.relatives:
-        others = _best(tree, pool, most, _failed(tree, parents[0]))
+        others = _rank_agents(tree, pool, most, _find_failed_tasks(tree, parents[0]))
     else:
-        others = _best(tree, pool, most)
+        others = _rank_agents(tree, pool, most)
     return (*nearest, *others)
 
 
-def _pool(tree: Tree) -> list[AgentId]:
+def _choose_pool(tree: Tree) -> list[AgentId]:
     """Return the evaluated agents with the most resolved verdicts, the older one first among equals."""
     tried = (agent.id for agent in tree.agents if tree.own(agent.id).n)
     return heapq.nsmallest(POOL, tried, key=lambda agent: (-tree.own_resolved[agent], agent))
 
 
-def _best(tree: Tree, pool: Iterable[AgentId], most: int, wanted: Collection[TaskId] = ()) -> list[AgentId]:
+def _rank_agents(
+    tree: Tree, pool: Iterable[AgentId], most: int, wanted: Collection[TaskId] = ()
+) -> list[AgentId]:
     """Return the agents that resolved most of the wanted tasks; ties go by the lower end of their rate's interval."""
 
     def rank(agent: AgentId) -> tuple[int, float, int]:
@@ -116,23 +118,23 @@ def _best(tree: Tree, pool: Iterable[AgentId], most: int, wanted: Collection[Tas
     return heapq.nsmallest(most, pool, key=rank)
 
 
-def _best_and_farthest(tree: Tree, parent: AgentId, pool: Sequence[AgentId], most: int) -> list[AgentId]:
+def _choose_diverse(tree: Tree, parent: AgentId, pool: Sequence[AgentId], most: int) -> list[AgentId]:
     """Return half the best agents, then repeatedly the agent farthest from its nearest chosen one."""
-    chosen = _best(tree, pool, math.ceil(most / 2))
-    left = [agent for agent in _best(tree, pool, len(pool)) if agent not in chosen]
-    nearest = {agent: _distance(tree, agent, parent) for agent in left}
+    chosen = _rank_agents(tree, pool, math.ceil(most / 2))
+    left = [agent for agent in _rank_agents(tree, pool, len(pool)) if agent not in chosen]
+    nearest = {agent: _cosine_distance(tree, agent, parent) for agent in left}
     for one in chosen:
-        nearest = {agent: min(far, _distance(tree, agent, one)) for agent, far in nearest.items()}
+        nearest = {agent: min(far, _cosine_distance(tree, agent, one)) for agent, far in nearest.items()}
     while len(chosen) < most and nearest:
         # Among equally far agents take the better: the first in this order.
         one = max(nearest, key=nearest.__getitem__)
         chosen.append(one)
         del nearest[one]
-        nearest = {agent: min(far, _distance(tree, agent, one)) for agent, far in nearest.items()}
+        nearest = {agent: min(far, _cosine_distance(tree, agent, one)) for agent, far in nearest.items()}
     return chosen
 
 
-def _distance(tree: Tree, one: AgentId, other: AgentId) -> float:
+def _cosine_distance(tree: Tree, one: AgentId, other: AgentId) -> float:
     """Return 1 - the cosine of two agents' resolved tasks, over their common tasks; 1 with too few of them.
 
     A task is common if both have a verdict on it. Source: arXiv:2602.04837, section 3, as in
@@ -147,11 +149,11 @@ def _distance(tree: Tree, one: AgentId, other: AgentId) -> float:
     return 1 - len(solved & theirs) / (math.sqrt(len(solved) * len(theirs)) + EPSILON)
 
 
-def _failed(tree: Tree, agent: AgentId) -> set[TaskId]:
+def _find_failed_tasks(tree: Tree, agent: AgentId) -> set[TaskId]:
     return {task for task, verdict in tree.verdicts(agent).items() if verdict is Verdict.UNRESOLVED}
 
 
-def _further(theirs: Own, wanted: Sequence[set[TaskId]], rng: Random) -> list[ActionId]:
+def _sample_further(theirs: Own, wanted: Sequence[set[TaskId]], rng: Random) -> list[ActionId]:
     """Return cases of another agent: resolved ones of the first telling set of tasks, then any.
 
     A set of tasks is telling if the agent resolved one of its tasks.
@@ -169,7 +171,7 @@ def _further(theirs: Own, wanted: Sequence[set[TaskId]], rng: Random) -> list[Ac
     return [*found, *rng.sample(rest, min(EACH - len(found), len(rest)))]
 
 
-def _aimed(run: Run, what: Expand, own: Own, aims: Sequence[str], rng: Random) -> Expand:
+def _choose_aim(run: Run, what: Expand, own: Own, aims: Sequence[str], rng: Random) -> Expand:
     """Return the expansion with one kind of entry and its evaluation; unchanged if nothing has failed.
 
     Source: ``choose_selfimproves`` of the program of arXiv:2505.22954.
@@ -182,19 +184,19 @@ def _aimed(run: Run, what: Expand, own: Own, aims: Sequence[str], rng: Random) -
         return replace(what, aim=EMPTY, case=rng.choice(empty))
     if rng.random() < SHARE:
         return replace(what, aim=STOCHASTIC, case=NO_ACTION)
-    full = [number for number, each in failed.items() if _too_much_said(run, each)]
+    full = [number for number, each in failed.items() if _exceeded_context(run, each)]
     if full and rng.random() < SHARE:
         return replace(what, aim=CONTEXT, case=rng.choice(full))
     wrong = [number for number in failed if number not in empty]
     return replace(what, aim=UNRESOLVED, case=rng.choice(wrong or empty))
 
 
-def _too_much_said(run: Run, evaluation: Evaluation) -> bool:
+def _exceeded_context(run: Run, evaluation: Evaluation) -> bool:
     signs = evaluation.cost.traces.get("circumstances")
     return signs is not None and bool(json.loads(run.traces.get(signs)).get("context"))
 
 
-def _probes(past: Sequence[Own], most: int, rng: Random) -> tuple[TaskId, ...]:
+def _choose_probes(past: Sequence[Own], most: int, rng: Random) -> tuple[TaskId, ...]:
     """Return tasks that every parent resolved at each of its tries."""
     always = [
         {each.task for each in own.values()}

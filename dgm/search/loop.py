@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from dgm.analysis.budgets import NO_ROOM, Ending, Reason, ending, room_for, room_for_evaluation
-from dgm.analysis.dead_ends import dead_end
+from dgm.analysis.budgets import NO_ROOM, Ending, Reason, find_ending, has_evaluation_room, has_room_for
+from dgm.analysis.dead_ends import find_dead_end
 from dgm.analysis.goals import Goals
 from dgm.archive.events import (
     ActionLost,
@@ -31,16 +31,16 @@ from dgm.domain import Action, ActionId, Born, Evaluation, Outcome, Stillborn, V
 from dgm.errors import Infrastructure
 from dgm.policies.limits import fertile
 from dgm.protocols import Policy
-from dgm.search.asked import refuse_nonsense
-from dgm.search.orders import Overseer, Performer
-from dgm.search.patience import Patience
-from dgm.search.supply import ENDLESS, Supply
+from dgm.search.availability import ENDLESS, ModelAvailability
+from dgm.search.backoff import Backoff
+from dgm.search.orders import ActionExecutor, RunLog
+from dgm.search.validation import validate_action
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedTask:
     """The result of a worker's task, for the queue of the loop."""
 
     action: ActionId
@@ -48,11 +48,11 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LoopHooks:
     """The callbacks, model supply, clocks and goals of a search."""
 
     on_event: Callable[[Recorded], None] = lambda _: None
-    supply: Supply = ENDLESS
+    supply: ModelAvailability = ENDLESS
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     """Unix time, as in the log."""
@@ -62,7 +62,7 @@ class Surroundings:
     """The goals beside the budget; None: there are none."""
 
 
-NOTHING_AROUND = Surroundings()
+NO_HOOKS = LoopHooks()
 
 
 class Search:
@@ -70,25 +70,25 @@ class Search:
 
     def __init__(
         self,
-        foreman: Overseer,
+        controller: RunLog,
         policy: Policy,
-        worker: Performer,
+        worker: ActionExecutor,
         settings: Settings,
-        around: Surroundings = NOTHING_AROUND,
+        around: LoopHooks = NO_HOOKS,
     ) -> None:
-        self._foreman = foreman
+        self._controller = controller
         self._on_event = around.on_event
         self._policy = policy
         self._worker = worker
         self._settings = settings
-        self._patience = Patience(settings.limits.failures_in_a_row, settings.limits.tries, around.clock)
+        self._patience = Backoff(settings.limits.failures_in_a_row, settings.limits.tries, around.clock)
         self._supply = around.supply
         self._now, self._answers_s = around.now, around.answers_s
         self._goals = around.goals
         self._last_at = around.now()
         """Time of the last event, in Unix seconds."""
         self._running: dict[ActionId, asyncio.Task[None]] = {}
-        self._finished: asyncio.Queue[Finished | None] = asyncio.Queue()
+        self._finished: asyncio.Queue[FinishedTask | None] = asyncio.Queue()
         self._stop: Ending | None = None
         self._observed = 0
         self._cramped = False
@@ -112,7 +112,7 @@ class Search:
 
     async def go(self) -> Ending:
         """Search until a budget is spent, nothing is left, or a stop is asked for."""
-        for action in list(self._foreman.tree.pending):
+        for action in list(self._controller.tree.pending):
             self._append(ActionLost(action, "the process that performed it ended"))
         async with asyncio.TaskGroup() as group:
             while True:
@@ -144,44 +144,49 @@ class Search:
     def _fill(self, group: asyncio.TaskGroup) -> Ending | None:
         """Start every action that may start; return the session's end if none may any more."""
         while len(self._running) < self._slots:
-            over = self._over()
+            over = self._find_ending()
             if over is not None:
                 return over
             if self._at_rest or self._patience.wait_s() > 0.0:
                 return None
             chosen = self._choose()
             if chosen is None:
-                return None if self._running or self._asking else self._nothing_to_start()
+                return None if self._running or self._asking else self._ending_without_action()
             self._start(group, *chosen)
         return None
 
-    def _nothing_to_start(self) -> Ending:
+    def _ending_without_action(self) -> Ending:
         if self._cramped:
-            return Ending(Reason.GOAL, NO_ROOM.format(budget=self._foreman.tree.budget))
-        tree = self._foreman.tree
+            return Ending(Reason.GOAL, NO_ROOM.format(budget=self._controller.tree.budget))
+        tree = self._controller.tree
         if min(tree.tried_count) < len(tree.tasks):
             return Ending(Reason.NOTHING_LEFT, f"the policy {self._policy.name} names nothing more to do")
         childless = "" if fertile(tree).any() else ", and none may have a child any more"
         return Ending(Reason.NOTHING_LEFT, f"every agent has tried every task{childless}")
 
-    def _over(self) -> Ending | None:
+    def _find_ending(self) -> Ending | None:
         if self._stop is not None:
             return self._stop
         if self._supply.refused:
             return Ending(Reason.REFUSED, self._supply.refused)
-        tree = self._foreman.tree
+        tree = self._controller.tree
         reached = self._goals.ending(tree) if self._goals is not None else None
-        return reached or self._dead_end(tree) or ending(tree, self._supply.spent) or self._out_of_time()
+        return (
+            reached
+            or self._check_dead_end(tree)
+            or find_ending(tree, self._supply.spent)
+            or self._check_time_limit()
+        )
 
-    def _dead_end(self, tree: Tree) -> Ending | None:
-        stuck = dead_end(tree, self._settings.limits.stillborn_in_a_row)
+    def _check_dead_end(self, tree: Tree) -> Ending | None:
+        stuck = find_dead_end(tree, self._settings.limits.stillborn_in_a_row)
         if stuck is None:
             return None
         return Ending(Reason.CANNOT_GO_ON, f"{stuck.message}; what may help: {stuck.may_help}")
 
-    def _out_of_time(self) -> Ending | None:
+    def _check_time_limit(self) -> Ending | None:
         """Return the ending if the time limit passes while children wait; no event tells the time meanwhile."""
-        tree = self._foreman.tree
+        tree = self._controller.tree
         limit = tree.budget.seconds
         if not self._asking or limit is None or tree.wall_seconds + self._now() - self._last_at < limit:
             return None
@@ -191,11 +196,11 @@ class Search:
 
     @property
     def _asking(self) -> bool:
-        return bool(self._foreman.tree.waiting)
+        return bool(self._controller.tree.waiting)
 
     def _hear(self) -> None:
         """Record the answers about waiting children, and the children whose time is over."""
-        while (event := self._foreman.answered(self._now())) is not None:
+        while (event := self._controller.answered(self._now())) is not None:
             self._append(event)
 
     async def _pause(self) -> Ending | None:
@@ -217,7 +222,7 @@ class Search:
                 left_s -= wait_s
             if left_s <= 0.0:
                 reason, left_s = await self._outage(), self._settings.limits.pause_s
-            over = self._over()
+            over = self._find_ending()
             if over is not None:
                 return over
         self._patience.try_one()
@@ -236,7 +241,7 @@ class Search:
             await asyncio.gather(asking, stopping, return_exceptions=True)
 
     def _choose(self) -> tuple[ActionId, Action, bool] | None:
-        tree = self._foreman.tree
+        tree = self._controller.tree
         again = list(tree.to_redo().items())
         # Another action goes before the one that has just failed: this tells one action's trouble from a
         # general one.
@@ -245,26 +250,26 @@ class Search:
             return *fresh[0], True
         action = tree.next_action
         wanted, self._cramped = None, False
-        if room_for_evaluation(tree):
+        if has_evaluation_room(tree):
             self._catch_up()
             wanted = self._policy.next(tree, decision_stream(self._settings.seed, action))
             if wanted is not None:
-                refuse_nonsense(self._policy.name, tree, wanted)
-            self._cramped = wanted is not None and not room_for(tree, wanted)
+                validate_action(self._policy.name, tree, wanted)
+            self._cramped = wanted is not None and not has_room_for(tree, wanted)
         if wanted is None or self._cramped:
             return (*again[0], True) if again else None
-        return action, self._foreman.with_evidence(action, wanted, tree), False
+        return action, self._controller.with_evidence(action, wanted, tree), False
 
     def _start(self, group: asyncio.TaskGroup, action: ActionId, what: Action, again: bool) -> None:
         self._append(ActionStarted(action, what, again))
-        order = self._foreman.order(action, what)
+        order = self._controller.order(action, what)
 
         async def perform() -> None:
             try:
                 result: Outcome | Infrastructure = await self._worker.perform(order)
             except Infrastructure as error:
                 result = error
-            self._finished.put_nowait(Finished(action, result))
+            self._finished.put_nowait(FinishedTask(action, result))
 
         self._running[action] = group.create_task(perform(), name=f"action-{action}")
 
@@ -282,19 +287,19 @@ class Search:
                 return
             finished = self._finished.get_nowait()
 
-    def _record(self, finished: Finished) -> None:
+    def _record(self, finished: FinishedTask) -> None:
         action = finished.action
         match finished.result:
             case Infrastructure() as error:
                 self._append(ActionLost(action, str(error)))
             case Evaluation() as evaluation:
-                again = self._foreman.tree.withdrawals.times(action)
+                again = self._controller.tree.withdrawals.times(action)
                 self._append(TaskGraded(action, evaluation, again))
             case Born() as born:
-                self._append(self._foreman.birth(action, born))
+                self._append(self._controller.birth(action, born))
             case Stillborn() as stillborn:
                 self._append(AgentStillborn(action, stillborn))
-        failure = _failure(finished.result)
+        failure = _failure_reason(finished.result)
         if failure is None:
             self._patience.success()
         elif self._patience.hopeless(action, failure):
@@ -307,21 +312,21 @@ class Search:
             log.log(level, "action %d failed and will be performed again: %s", action, failure)
 
     def _append(self, event: Event) -> None:
-        recorded = self._foreman.append(event)
+        recorded = self._controller.append(event)
         self._last_at = recorded.at
         if self._goals is not None:
-            self._goals.passed(self._foreman.tree)
+            self._goals.passed(self._controller.tree)
         self._on_event(recorded)
 
     def _catch_up(self) -> None:
         """Show the policy the events recorded since its last look, model calls included, in the order of the log."""
         if self._policy.keeps_state:
-            for recorded in self._foreman.since(self._observed):
+            for recorded in self._controller.since(self._observed):
                 self._policy.observe(recorded)
                 self._observed = recorded.seq
 
 
-def _failure(result: Outcome | Infrastructure) -> str | None:
+def _failure_reason(result: Outcome | Infrastructure) -> str | None:
     match result:
         case Infrastructure():
             return str(result)

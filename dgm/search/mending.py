@@ -5,7 +5,7 @@ Everything else decides the meaning of the run's decisions, and stays frozen.
 
 from collections.abc import Sequence
 
-from dgm.archive.changes import difference
+from dgm.archive.changes import diff_tables
 from dgm.archive.events import (
     CallBooked,
     CallRefused,
@@ -29,13 +29,13 @@ OF_ONE_REQUEST = (CONTEXT_LENGTH, "content_filter", CUT_SHORT, SPENT)
 _REFUSED = "SELECT DISTINCT action FROM events WHERE kind = 'call_refused' AND seq <= ? ORDER BY action"
 
 
-def change(before: Settings, after: Settings) -> RunChanged | None:
+def change_event(before: Settings, after: Settings) -> RunChanged | None:
     """Return the event that turns ``before`` into ``after``; None if they are the same."""
-    found = difference(before.model_dump(mode="json"), after.model_dump(mode="json"))
+    found = diff_tables(before.model_dump(mode="json"), after.model_dump(mode="json"))
     return RunChanged(found) if found else None
 
 
-def graded_after_refusals(run: Run) -> Sequence[VerdictWithdrawn]:
+def withdraw_refused_verdicts(run: Run) -> Sequence[VerdictWithdrawn]:
     """Find the verdicts on agents that were refused their model for no fault of theirs, and withdraw them.
 
     Such an evaluation is unresolved. The provider refused one of its calls for another reason than
@@ -47,12 +47,14 @@ def graded_after_refusals(run: Run) -> Sequence[VerdictWithdrawn]:
     Raises:
         ArchiveCorrupt: a recorded reply is missing or damaged.
     """
-    found = (_withdrawn(run, ActionId(action)) for (action,) in run.store.query(_REFUSED, (run.tree.seq,)))
+    found = (
+        _withdrawal_of(run, ActionId(action)) for (action,) in run.store.query(_REFUSED, (run.tree.seq,))
+    )
     return [event for event in found if event is not None]
 
 
-def _withdrawn(run: Run, action: ActionId) -> VerdictWithdrawn | None:
-    events = run.store.of_action(action)
+def _withdrawal_of(run: Run, action: ActionId) -> VerdictWithdrawn | None:
+    events = run.store.events_of_action(action)
     last = max((item.seq for item in events if isinstance(item.event, VerdictWithdrawn)), default=0)
     graded = [item for item in events if isinstance(item.event, TaskGraded) and item.seq > last]
     if not graded or not isinstance(graded[-1].event, TaskGraded):
@@ -60,7 +62,7 @@ def _withdrawn(run: Run, action: ActionId) -> VerdictWithdrawn | None:
     outcome = graded[-1].event.outcome
     if outcome.verdict is not Verdict.UNRESOLVED:
         return None
-    refused = _void_calls(run, [item for item in events if item.seq > last])
+    refused = _find_void_calls(run, [item for item in events if item.seq > last])
     if refused is None:
         return None
     void, why = refused
@@ -68,7 +70,7 @@ def _withdrawn(run: Run, action: ActionId) -> VerdictWithdrawn | None:
     return VerdictWithdrawn(action, graded[-1].seq, what, outcome.verdict, why, tuple(void))
 
 
-def _void_calls(run: Run, events: Sequence[Recorded]) -> tuple[list[int], str] | None:
+def _find_void_calls(run: Run, events: Sequence[Recorded]) -> tuple[list[int], str] | None:
     """Return the numbers of recorded refusals and the last reason; None if none came after the last answer.
 
     A refusal that a change of the settings may end is not recorded as an answer: its call is booked at nothing.

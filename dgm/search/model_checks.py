@@ -6,14 +6,14 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from dgm.archive.begun_checks import earlier_checks, end_checks
+from dgm.archive.begun_checks import end_checks, read_earlier_checks
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Usage
 from dgm.errors import ProviderRefuses, UserError
 from dgm.gateway.journal import RunJournal
 from dgm.models.choose import all_names, open_models
-from dgm.models.listening import Silent
+from dgm.models.listening import NullListener
 from dgm.models.pricing import FREE_MODELS, Price, Prices
 from dgm.protocols import Checked, WireModel
 
@@ -53,7 +53,7 @@ async def check_models(
         prices_of(settings)
         for model in models:
             if isinstance(model, WireModel):
-                model.adopt(Silent(), known.get(model.name))
+                model.adopt(NullListener(), known.get(model.name))
         checked = await asyncio.gather(*(model.check() for model in models))
     except ProviderRefuses as error:
         raise UserError(str(error)) from error
@@ -79,7 +79,7 @@ def note_checks(run: Run, settings: Settings, checks: Sequence[Checked]) -> None
     """
     prices = prices_of(settings)
     journal = RunJournal(run)
-    for model, most in earlier_checks(run.folder):
+    for model, most in read_earlier_checks(run.folder):
         journal.learned(model, run.tree.model_facts.abilities.get(model, {}), CUT_CHECK, most)
     for one in checks:
         usage = replace(one.usage, usd=prices[one.model].cost(one.usage))

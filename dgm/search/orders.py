@@ -30,7 +30,7 @@ class EvaluateOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ParentState:
     """An agent's state when an expansion was first started."""
 
     agent: Agent
@@ -53,7 +53,7 @@ class ExpandOrder:
     evidence: tuple[Evaluation, ...]
     known: Mapping[str, str]
     """Git tree id of every existing agent → its name."""
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[ParentState, ...] = ()
     """States of the parents, then of ``action.shown``; simulated orders have none."""
     ancestor: CommitId | None = None
     """Commit of the youngest common ancestor of two parents, which may be one of them; else None."""
@@ -66,7 +66,7 @@ class ExpandOrder:
 Order = EvaluateOrder | ExpandOrder
 
 
-class Overseer(Protocol):
+class RunLog(Protocol):
     """The loop's view of a run: its log, the tree folded from it, and the evidence of a decision."""
 
     @property
@@ -99,7 +99,7 @@ class Overseer(Protocol):
         ...
 
 
-class Performer(Protocol):
+class ActionExecutor(Protocol):
     """The executor of the loop's orders."""
 
     async def perform(self, order: Order) -> Outcome:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dgm.archive.events import ActionStarted
 from dgm.archive.run import Run
-from dgm.config import Settings, as_made, validated
+from dgm.config import Settings, restore_old_defaults, validate_settings
 from dgm.domain import ActionId
 from dgm.models.providers import without_addresses
-from dgm.publish.finding import packed_copies
+from dgm.publish.finding import unpacked_copies_folder
 
 
 def settings_of(run: Run, until: int | None = None) -> Settings:
@@ -19,13 +19,15 @@ def settings_of(run: Run, until: int | None = None) -> Settings:
         run: the run.
         until: number of the last event whose changes count; None for all that the run's tree has read.
     """
-    settings = validated(as_made(run.settings(until)), {"": str(run.folder / "run.json")})
-    if not run.folder.resolve().is_relative_to(packed_copies().resolve()):
+    settings = validate_settings(
+        restore_old_defaults(run.settings(until)), {"": str(run.folder / "run.json")}
+    )
+    if not run.folder.resolve().is_relative_to(unpacked_copies_folder().resolve()):
         return settings
     return settings.model_copy(update={"models": without_addresses(settings.models)})
 
 
-def by_settings(run: Run, actions: Iterable[ActionId]) -> Sequence[tuple[int, Sequence[ActionId]]]:
+def group_by_settings(run: Run, actions: Iterable[ActionId]) -> Sequence[tuple[int, Sequence[ActionId]]]:
     """Group actions by the settings that they were performed with.
 
     Returns:
@@ -36,14 +38,16 @@ def by_settings(run: Run, actions: Iterable[ActionId]) -> Sequence[tuple[int, Se
         return [(run.tree.seq, list(actions))]
     groups: dict[int, list[ActionId]] = {}
     for action in actions:
-        started = [item.seq for item in run.store.of_action(action) if isinstance(item.event, ActionStarted)]
+        started = [
+            item.seq for item in run.store.events_of_action(action) if isinstance(item.event, ActionStarted)
+        ]
         # The last change before the last start; 0: before all of them.
         change = max((seq for seq, _ in run.tree.changes if started and seq < started[-1]), default=0)
         groups.setdefault(change, []).append(action)
     return sorted(groups.items())
 
 
-def now_at(run: Run, until: int) -> Settings:
+def current_settings_at(run: Run, until: int) -> Settings:
     """Return the settings at event ``until``, with the present place of the benchmark."""
     place: Mapping[str, str] = {"benchmark": run.settings()["benchmark"]}
     return settings_of(run, until).model_copy(update=place)

@@ -3,18 +3,18 @@
 import re
 from typing import Any
 
-from dgm.archive.approvals import NoAnswer, Waiting, read_answer
+from dgm.archive.approvals import UnreadableApproval, WaitingChild, read_answer
 from dgm.archive.run import Run
 from dgm.domain import ActionId
 from dgm.show.safe import one_line
 
 
-def diff_of(run: Run, one: Waiting) -> bytes:
+def diff_of(run: Run, one: WaitingChild) -> bytes:
     """Return the child's change against its first parent."""
     return run.repository.diff(run.tree.agents[one.child.parents[0]].commit, one.child.commit)
 
 
-def child_record(run: Run, action: ActionId, one: Waiting) -> dict[str, Any]:
+def child_record(run: Run, action: ActionId, one: WaitingChild) -> dict[str, Any]:
     """Return a waiting child as a record, with an answer that the search has not read yet."""
     lines = diff_of(run, one).split(b"\n")
     child, most = one.child, run.config["settings"]["gates"]["approve_s"]
@@ -35,7 +35,7 @@ def child_record(run: Run, action: ActionId, one: Waiting) -> dict[str, Any]:
     }
     try:
         answer = read_answer(run.folder, action)
-    except NoAnswer as fault:
+    except UnreadableApproval as fault:
         return {**record, "fault": str(fault)}
     return {**record, "answer": "yes" if answer.yes else "no", "reason": answer.reason} if answer else record
 

@@ -1,6 +1,6 @@
 """The recommended agent in words: the meaning of ★, and the lower bound beside it."""
 
-from dgm.analysis.best import Best
+from dgm.analysis.best import BestAgent
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Tally
 from dgm.show.safe import one_line
@@ -20,12 +20,12 @@ def bound_text(tally: Tally) -> str:
     return f"lower bound {lower_bound(tally):.2f}" if tally.n else "lower bound –"
 
 
-def best_text(best: Best) -> str:
+def best_text(best: BestAgent) -> str:
     """Return ``agent 7: 8/21 38% 21–59%, lower bound 0.18``."""
     return f"agent {best.agent}: {_tallies(best.own)}, {bound_text(best.own)}"
 
 
-def best_lines(tree: Tree, best: Best) -> list[Line]:
+def best_lines(tree: Tree, best: BestAgent) -> list[Line]:
     """Return the lines about the best agent for below a tree.
 
     They give its bound, the aim it was made for, and the meaning of both.
@@ -37,7 +37,7 @@ def best_lines(tree: Tree, best: Best) -> list[Line]:
     ]
 
 
-def highest_text(tree: Tree, best: Best) -> str:
+def highest_text(tree: Tree, best: BestAgent) -> str:
     """Return the agent with the highest plain rate, and why it is not the best; empty where it is the best itself.
 
     Ties go to the agent with more verdicts, then to the older one.
@@ -49,7 +49,7 @@ def highest_text(tree: Tree, best: Best) -> str:
     top = max(rated, key=lambda number: (tallies[number].rate, tallies[number].n, -number))
     if top == best.agent or tallies[top].rate <= best.own.rate:
         return ""
-    return f"{best_text(Best(AgentId(top), tallies[top], lower_bound(tallies[top])))}; not recommended"
+    return f"{best_text(BestAgent(AgentId(top), tallies[top], lower_bound(tallies[top])))}; not recommended"
 
 
 def _tallies(tally: Tally) -> str:

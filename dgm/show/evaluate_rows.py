@@ -8,7 +8,7 @@ from typing import Any
 from dgm.analysis.budgets import Ending
 from dgm.analysis.summary import spend_record, tally_record
 from dgm.domain import Task, Usage
-from dgm.evaluation.evaluating import Result, comparison
+from dgm.evaluation.evaluating import AgentResult, compare_first_attempts
 from dgm.protocols import Benchmark
 from dgm.show.safe import neutral, one_line
 from dgm.show.words import interval_text, mcnemar_text, tally_text, usage_text
@@ -27,7 +27,7 @@ class Report:
     """Name of the model; empty if none was called."""
     names: Sequence[str]
     """Names of the agents, for people."""
-    results: Sequence[Result]
+    results: Sequence[AgentResult]
     """In the order of ``names``."""
     tasks: Sequence[Task]
     attempts: int
@@ -55,7 +55,7 @@ def report_record(found: Report) -> dict[str, Any]:
     }
 
 
-def _agent_record(found: Report, name: str, result: Result) -> dict[str, Any]:
+def _agent_record(found: Report, name: str, result: AgentResult) -> dict[str, Any]:
     each = _usd_each(result)
     record = {
         "name": name,
@@ -78,7 +78,7 @@ def _agent_record(found: Report, name: str, result: Result) -> dict[str, Any]:
 def _comparison_record(found: Report) -> dict[str, Any] | None:
     if len(found.results) != 2:
         return None
-    pairs = comparison(*found.results)
+    pairs = compare_first_attempts(*found.results)
     return {
         "first": tally_record(pairs.first),
         "second": tally_record(pairs.second),
@@ -103,7 +103,7 @@ def report_lines(found: Report, *, verbose: bool) -> Iterator[str]:
             yield f"  {'':<{width}}  {_attempts(found, result)}"
     yield from _tags(found, width)
     if len(found.results) == 2:
-        pairs = comparison(*found.results)
+        pairs = compare_first_attempts(*found.results)
         yield (
             f"  {found.names[1]} against {found.names[0]}: {len(pairs.gained)} gained, {len(pairs.lost)} lost "
             f"on {pairs.first.n} tasks; {mcnemar_text(pairs.p, pairs.mid_p)}"
@@ -113,11 +113,11 @@ def report_lines(found: Report, *, verbose: bool) -> Iterator[str]:
     yield f"recorded in {found.folder}" + (f"; {usage_text(spend)}" if spend.calls else "")
 
 
-def _numbers(result: Result) -> str:
+def _numbers(result: AgentResult) -> str:
     return f"{tally_text(result.tally):<12} {interval_text(result.tally):<8}"
 
 
-def _cost(found: Report, result: Result) -> str:
+def _cost(found: Report, result: AgentResult) -> str:
     if not found.model:
         return ""
     each = _usd_each(result)
@@ -127,7 +127,7 @@ def _cost(found: Report, result: Result) -> str:
     )
 
 
-def _attempts(found: Report, result: Result) -> str:
+def _attempts(found: Report, result: AgentResult) -> str:
     every, some = result.attempts, result.any
     return (
         f"above: first attempts; all {found.attempts} attempts {tally_text(every)}; "
@@ -164,7 +164,7 @@ def _unresolved(found: Report, *, verbose: bool) -> Iterator[str]:
                 yield f"  {neutral(name)} {word} {neutral(task)}: {one_line(reason, REASON_WIDTH)}"
 
 
-def _usd_each(result: Result) -> float | None:
+def _usd_each(result: AgentResult) -> float | None:
     resolved = result.attempts.resolved
     return result.spend.usd / resolved if resolved else None
 

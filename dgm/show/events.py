@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from dgm.archive.changes import assignments
+from dgm.archive.changes import format_assignments
 from dgm.archive.codec import encode
 from dgm.archive.events import (
     ActionLost,
@@ -91,7 +91,7 @@ def event_line(
         case RunChanged(settings):
             return line(
                 Span("settings are changed", Tone.WARN),
-                f": {one_line(', '.join(assignments(settings)), 200)}",
+                f": {one_line(', '.join(format_assignments(settings)), 200)}",
             )
         case ActionLost() | RunPaused():
             return _halted_line(event)

@@ -59,12 +59,12 @@ def _fact(name: str, text: str) -> Line:
 
 
 def _birth(run: Run, agent: Agent) -> Cost:
-    events = [item.event for item in run.store.of_action(agent.action)] if agent.parents else []
+    events = [item.event for item in run.store.events_of_action(agent.action)] if agent.parents else []
     return next((event.cost for event in events if isinstance(event, AgentBorn)), Cost())
 
 
 def _order(run: Run, agent: Agent) -> Expand | None:
-    events = [item.event for item in run.store.of_action(agent.action)] if agent.parents else []
+    events = [item.event for item in run.store.events_of_action(agent.action)] if agent.parents else []
     found = (event.action for event in events if isinstance(event, ActionStarted))
     return next((what for what in found if isinstance(what, Expand)), None)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from dgm.analysis.operator_accounts import Gain, OperatorLine, StageTime
+from dgm.analysis.operator_accounts import MeanGain, OperatorLine, StageTime
 from dgm.analysis.summary import spend_record
 from dgm.show.safe import Side, cells, fit, one_line
 from dgm.show.spans import Line, Span, Tone, line
@@ -89,7 +89,7 @@ def _took(line: OperatorLine) -> str:
     return f"spend {_spend_text(line, 1)}{better}" + (f", {line.seconds / ended:.1f} s each" if ended else "")
 
 
-def gain_text(gain: Gain | None) -> str:
+def gain_text(gain: MeanGain | None) -> str:
     """Return ``+3.1 [-2.0, +8.2]``, in points; a dash without a gain."""
     if gain is None:
         return "–"
@@ -131,7 +131,7 @@ def _record(line: OperatorLine) -> dict[str, Any]:
     }
 
 
-def _gain_record(gain: Gain | None) -> dict[str, Any] | None:
+def _gain_record(gain: MeanGain | None) -> dict[str, Any] | None:
     if gain is None:
         return None
     ends = [round(end, 6) for end in (gain.low, gain.high) if end is not None]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dgm.analysis.budget_use import BudgetUse, nearest
+from dgm.analysis.budget_use import BudgetUse, nearest_limit
 from dgm.analysis.run_list import RunRow
 from dgm.archive.history import LIVING
 from dgm.show.safe import Side, cells, fit, one_line
@@ -78,7 +78,7 @@ def _cells(row: RunRow, now: float) -> list[str]:
     size = "" if row.size_bytes is None else size_text(row.size_bytes)
     if seen is None:
         return [name, state, *[""] * 6, size]
-    use = nearest(row.budget)
+    use = nearest_limit(row.budget)
     return [
         name,
         state,

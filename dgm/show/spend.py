@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Sequence
 
-from dgm.analysis.accounts import Account, Purpose, Refusal
-from dgm.analysis.summary import cached_share
+from dgm.analysis.accounts import AgentAccount, Purpose, RefusedRequest
+from dgm.analysis.summary import cached_input_share
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, Usage
 from dgm.show.safe import one_line
@@ -31,7 +31,7 @@ def spend_lines(tree: Tree) -> Sequence[Line]:
     return [line(Span(f"{'spend':<13}", Tone.KEY), total), *finer]
 
 
-def account_lines(account: Account, clade: Usage | None = None) -> Sequence[Line]:
+def account_lines(account: AgentAccount, clade: Usage | None = None) -> Sequence[Line]:
     """Return the spend of an agent by purpose.
 
     Args:
@@ -48,7 +48,7 @@ def account_lines(account: Account, clade: Usage | None = None) -> Sequence[Line
     ]
 
 
-def refusal_lines(refusals: Sequence[Refusal], most: int | None = REFUSALS) -> Sequence[Line]:
+def refusal_lines(refusals: Sequence[RefusedRequest], most: int | None = REFUSALS) -> Sequence[Line]:
     """Return the refusals of the gateway, the most frequent first; empty where it refused nothing."""
     shown = [
         line(
@@ -62,7 +62,7 @@ def refusal_lines(refusals: Sequence[Refusal], most: int | None = REFUSALS) -> S
     return [*heading, *shown, *([line(f"  and {left} more")] if left else [])]
 
 
-def fruitless_lines(account: Account, evaluations: Collection[ActionId]) -> Sequence[Line]:
+def fruitless_lines(account: AgentAccount, evaluations: Collection[ActionId]) -> Sequence[Line]:
     """Return the payments for actions that gave neither the agent nor a verdict on it; empty without any."""
     lines = [
         line(f"  action {each.action:<6} {each.purpose:<10}  {usage_text(each.usage)}")
@@ -73,4 +73,4 @@ def fruitless_lines(account: Account, evaluations: Collection[ActionId]) -> Sequ
 
 
 def _cached(usage: Usage) -> str:
-    return f" ({cached_share(usage):.0%} of the input was cached)" if usage.cached_tokens else ""
+    return f" ({cached_input_share(usage):.0%} of the input was cached)" if usage.cached_tokens else ""

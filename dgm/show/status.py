@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.analysis.best import rate_best
-from dgm.analysis.budgets import budget_taken
+from dgm.analysis.budgets import describe_budget_use
 from dgm.analysis.summary import run_summary
 from dgm.archive.deaths import CANNOT_GO_ON
 from dgm.archive.history import LIVING
@@ -137,7 +137,7 @@ def _counts(run: Run, facts: Mapping[str, Any]) -> Sequence[Line]:
     goal = f" of {budget['evaluations']}" if budget["evaluations"] else ""
     dead = ", ".join(f"{n} {one_line(stage, 40)}" for stage, n in facts["stillborn"].items())
     verdicts = ", ".join(f"{graded[name]} {name}" for name in ("resolved", "unresolved", "invalid"))
-    taken = budget_taken(run.tree)
+    taken = describe_budget_use(run.tree)
     return [
         fact("agents", f"{facts['agents']}" + (f"; stillborn: {dead}" if dead else "")),
         fact("evaluations", f"{graded['graded']}{goal}: {verdicts}"),

@@ -5,25 +5,25 @@ from typing import Any
 
 from dgm.domain import Tally
 from dgm.experiments.performing import Sweep
-from dgm.experiments.standing import OVER, Stage, Standing
+from dgm.experiments.run_state import OVER, RunStage, SweepRunState
 from dgm.experiments.sweep_plan import PlannedRun
 from dgm.show.safe import Side, fit, one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import BEST, counted, tally_text, usd_text
 
 _TONES = {
-    Stage.FINISHED: Tone.GOOD,
-    Stage.SPENT: Tone.WARN,
-    Stage.INTERRUPTED: Tone.WARN,
-    Stage.DAMAGED: Tone.BAD,
-    Stage.TO_COME: Tone.DIM,
+    RunStage.FINISHED: Tone.GOOD,
+    RunStage.SPENT: Tone.WARN,
+    RunStage.INTERRUPTED: Tone.WARN,
+    RunStage.DAMAGED: Tone.BAD,
+    RunStage.TO_COME: Tone.DIM,
 }
 _FAILED = "failed"
 _STATE, _NUMBER, _BEST = 14, 11, 24
 
 
 def sweep_lines(
-    runs: Sequence[PlannedRun], standings: Mapping[str, Standing], failures: Mapping[str, str]
+    runs: Sequence[PlannedRun], standings: Mapping[str, SweepRunState], failures: Mapping[str, str]
 ) -> Iterator[Line]:
     """Yield a head, a line for each run, and one more for each failure."""
     width = max(len(run.name) for run in runs)
@@ -38,7 +38,7 @@ def sweep_lines(
         yield line(Span(f"{one_line(name, 100)} failed: {one_line(why, 400)}", Tone.BAD))
 
 
-def run_line(run: PlannedRun, standing: Standing, width: int, *, failed: bool) -> Line:
+def run_line(run: PlannedRun, standing: SweepRunState, width: int, *, failed: bool) -> Line:
     """Return a run's name, state, counts, best agent with its lower bound, and spend."""
     state = _FAILED if failed else standing.stage.value
     tone = Tone.BAD if failed else _TONES.get(standing.stage, Tone.PLAIN)
@@ -71,7 +71,7 @@ def usd_said(facts: Mapping[str, Any]) -> str:
     return f"{usd:.4f}" if usd < 100 else f"{usd:.0f}"
 
 
-def ended_text(run: PlannedRun, standing: Standing, failure: str) -> str:
+def ended_text(run: PlannedRun, standing: SweepRunState, failure: str) -> str:
     """Return one line about a run whose process has ended."""
     facts = standing.facts
     how = f"failed ({one_line(failure, 300)})" if failure else one_line(standing.words, 200) or "not begun"

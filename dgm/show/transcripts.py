@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgm.archive.events import ModelCalled
-from dgm.archive.journal import newly_said
+from dgm.archive.journal import read_new_messages
 from dgm.archive.traces import Traces
 from dgm.messages import Message, Reply, Role, ToolCall
 
@@ -29,7 +29,7 @@ def exchanges(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Exchange
     """
     before: Reply | None = None
     for call in calls:
-        asked, reply = newly_said(traces, call)
+        asked, reply = read_new_messages(traces, call)
         fresh = [message for message in asked if before is None or not _repeats(message, before)]
         yield Exchange(call, fresh, reply)
         before = reply

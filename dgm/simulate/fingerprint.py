@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dgm.config import PolicySettings
-from dgm.plugins import find, installed
+from dgm.plugins import find_installed, find_plugin
 from dgm.policies import registry
 from dgm.policies.composed import Composition
 from dgm.policies.seed_share import SEED_SHARE
@@ -82,7 +82,7 @@ def fingerprint(policy: str, family: str, budget: int) -> str:
 def _modules_of(settings: PolicySettings) -> Iterator[str]:
     """Yield the modules that put the policy together, and those that name or define it and its parts."""
     yield _COMPOSED
-    found = find("policies", settings.name, registry.POLICIES)
+    found = find_plugin("policies", settings.name, registry.POLICIES)
     yield _entry("policies", settings.name, registry.POLICIES)
     own = found
     if not isinstance(found, Composition):
@@ -98,12 +98,12 @@ def _modules_of(settings: PolicySettings) -> Iterator[str]:
         name = getattr(settings, field) or getattr(own, field)
         if name:
             yield _entry(group, name, builtin)
-            yield find(group, name, builtin).__module__
+            yield find_plugin(group, name, builtin).__module__
 
 
 def _entry(group: str, name: str, builtin: Mapping[str, str]) -> str:
     """Return the module that the registry, or a plug-in's entry point, names."""
-    return builtin[name].partition(":")[0] if name in builtin else installed(group)[name].module
+    return builtin[name].partition(":")[0] if name in builtin else find_installed(group)[name].module
 
 
 def _reached(modules: Iterable[str]) -> set[str]:

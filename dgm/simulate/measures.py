@@ -48,7 +48,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FamilyResult:
     """The measures of one policy in a family, or in the mean of families."""
 
     policy: str
@@ -102,7 +102,7 @@ Group = Mapping[int, Sequence[Result]]
 
 def standings(
     study: Study, cell: Cell, results: Mapping[Trial, Result], reference: str
-) -> Sequence[Standing]:
+) -> Sequence[FamilyResult]:
     """Return the standing of every policy in every family, then in the mean of families where there are several.
 
     Policies without a seed in common with the reference are left out.
@@ -110,7 +110,7 @@ def standings(
     groups: list[tuple[str, tuple[str, ...]]] = [(family, (family,)) for family in study.families]
     if len(study.families) > 1:
         groups.append((MEAN, study.families))
-    found: list[Standing] = []
+    found: list[FamilyResult] = []
     for name, families in groups:
         by_policy = {
             policy: _group(study, cell, results, policy, families)
@@ -142,7 +142,7 @@ Rows = Sequence[Sequence[Result]]
 """Per seed: the results in each of the group's families."""
 
 
-def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle: Rows) -> Standing:
+def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle: Rows) -> FamilyResult:
     mine, theirs, best = _all(own), _all(other), _all(oracle)
     final = fmean(result.final for result in mine)
     slowest, fastest = _speed_interval(own, other, budget)
@@ -151,7 +151,7 @@ def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle
         [_won(a.final - b.final) for a, b in zip(*rows, strict=True)] for rows in zip(own, other, strict=True)
     ]
     share, counts = _difference([fmean(row) for row in won]), Counter(chain.from_iterable(won))
-    return Standing(
+    return FamilyResult(
         policy=name[0],
         family=name[1],
         seeds=len(own),

@@ -1,4 +1,4 @@
-"""A run that is kept nowhere: the overseer of a simulated search, for as long as its process lives."""
+"""A run that is kept nowhere: the log of a simulated search, for as long as its process lives."""
 
 from collections.abc import Callable, Iterable
 
@@ -9,7 +9,7 @@ from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
 
 
 class Memory:
-    """The counterpart of ``Foreman`` without a run on disk; it has no evidence, since simulated operators read none."""
+    """The counterpart of ``RunController`` without a run on disk; without evidence, which no simulated operator reads."""
 
     def __init__(self, clock: Callable[[], float], *, keep: bool) -> None:
         """Begin an empty log.

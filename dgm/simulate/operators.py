@@ -21,7 +21,7 @@ from dgm.simulate.durations import log_normal
 from dgm.simulate.dynamics import Dynamics
 from dgm.simulate.families import OPERATORS as FAMILY
 from dgm.simulate.families import draw_dynamics
-from dgm.simulate.worker import FAILURE, Natures, SimulatedWorker, key_as_commit
+from dgm.simulate.worker import FAILURE, LatentTable, SimulatedWorker, key_as_commit
 from dgm.simulate.world import Grown, Latent
 
 NEEDS: Mapping[str, Needs] = {
@@ -60,7 +60,7 @@ class OperatorLaw:
     """What an expansion takes, relative to the trial's expansion cost."""
 
 
-class Equipped(Grown):
+class OperatorWorld(Grown):
     """A world with several operators; a child's key includes the name of the operator that made it."""
 
     def __init__(self, seed: int, dynamics: Dynamics) -> None:
@@ -91,10 +91,10 @@ class Equipped(Grown):
         return world
 
 
-class EquippedNatures(Natures):
-    """The ``Natures`` of a world with several operators."""
+class OperatorLatentTable(LatentTable):
+    """The ``LatentTable`` of a world with several operators."""
 
-    def __init__(self, world: Equipped, tree: Tree) -> None:
+    def __init__(self, world: OperatorWorld, tree: Tree) -> None:
         super().__init__(world, tree)
         self._equipped = world
 
@@ -105,16 +105,16 @@ class EquippedNatures(Natures):
         return self._equipped.bred(agent.operator, parents, self._tree.child_number(agent.action))
 
 
-class EquippedWorker(SimulatedWorker):
+class OperatorWorker(SimulatedWorker):
     """The ``SimulatedWorker`` of a world with several operators."""
 
-    def __init__(self, world: Equipped, tree: Tree, wait: Callable[[float], Awaitable[None]]) -> None:
+    def __init__(self, world: OperatorWorld, tree: Tree, wait: Callable[[float], Awaitable[None]]) -> None:
         super().__init__(world, tree, wait)
-        self.natures = EquippedNatures(world, tree)
+        self.natures = OperatorLatentTable(world, tree)
         self._equipped = world
 
     async def perform(self, order: Order) -> Outcome:
-        """Perform an order, like ``Performer``.
+        """Perform an order, like ``ActionExecutor``.
 
         Raises:
             Infrastructure: the world's infrastructure fails this try.
@@ -137,7 +137,7 @@ class EquippedWorker(SimulatedWorker):
         return Born(what.parents, what.operator, commit, "", cost)
 
 
-def equipped(seed: int, expansion_cost: float, failures: float) -> Equipped:
+def operator_world(seed: int, expansion_cost: float, failures: float) -> OperatorWorld:
     """Return the world with this seed.
 
     Args:
@@ -146,7 +146,7 @@ def equipped(seed: int, expansion_cost: float, failures: float) -> Equipped:
         failures: the chance that the infrastructure fails a step.
     """
     laws = draw_dynamics(FAMILY, seed, {"failures": failures})
-    return Equipped(seed, replace(laws, expand_seconds=expansion_cost * laws.evaluate_seconds))
+    return OperatorWorld(seed, replace(laws, expand_seconds=expansion_cost * laws.evaluate_seconds))
 
 
 def spend_budget(evaluations: int) -> Budget:

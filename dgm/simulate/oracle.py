@@ -12,10 +12,10 @@ from dgm.domain import AgentId
 from dgm.policies.composed import Composed
 from dgm.policies.limits import evaluations_begun, evaluations_left
 from dgm.policies.random import AnyTarget
-from dgm.policies.rules import Gate, Kit
+from dgm.policies.rules import Gate, PolicyContext
 from dgm.policies.tasks import RandomTask
 from dgm.simulate.potential import EFFORT, HORIZON
-from dgm.simulate.worker import Natures
+from dgm.simulate.worker import LatentTable
 from dgm.simulate.world import World
 
 STAGES = (1, 2, 4, 8, 16)
@@ -41,7 +41,7 @@ class MostPotential:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._natures: tuple[Tree, Natures] | None = None
+        self._natures: tuple[Tree, LatentTable] | None = None
         self._prospects: list[tuple[int, int, float]] = []
         """Per agent: its expansions and the effort when its prospect was asked for last, and that prospect."""
 
@@ -60,7 +60,7 @@ class MostPotential:
         )
         return (AgentId(chosen),)
 
-    def _look(self, tree: Tree, natures: Natures, effort: int) -> None:
+    def _look(self, tree: Tree, natures: LatentTable, effort: int) -> None:
         for agent in tree.agents:
             births = tree.expansions[agent.id]
             if agent.id == len(self._prospects):
@@ -69,9 +69,9 @@ class MostPotential:
                 value = self._world.prospect(natures.of(agent), births, min(effort, HORIZON))
                 self._prospects[agent.id] = births, effort, value
 
-    def _natures_of(self, tree: Tree) -> Natures:
+    def _natures_of(self, tree: Tree) -> LatentTable:
         if self._natures is None or self._natures[0] is not tree:
-            self._natures = tree, Natures(self._world, tree)
+            self._natures = tree, LatentTable(self._world, tree)
             self._prospects = []
         return self._natures[1]
 
@@ -87,11 +87,11 @@ def _effort(tree: Tree) -> int:
 
 def oracle(world: World, gate: Gate | None = None) -> Composed:
     """Return the policy; ``gate`` decides how often it expands (by default as often as it evaluates)."""
-    kit = Kit()
+    kit = PolicyContext()
     return Composed("oracle", kit, gate or OneEach(), MostPotential(world), AnyTarget(kit), RandomTask(kit))
 
 
 def truly_best(world: World, tree: Tree) -> AgentId:
     """Return the oracle's recommendation: the agent of the highest true score, the oldest of equals."""
-    natures = Natures(world, tree)
+    natures = LatentTable(world, tree)
     return max(tree.agents, key=lambda agent: (world.true_score(natures.of(agent)), -agent.id)).id

@@ -1,6 +1,6 @@
 """A simulated search that is written down as an ordinary run, so that every command that reads a run reads it.
 
-The loop, its foreman and the log are those of a real search; only the worker is simulated. An agent's source is one
+The loop, its controller and the log are those of a real search; only the worker is simulated. An agent's source is one
 file with the agent's true nature. Recording a trial again continues the run of a killed session.
 """
 
@@ -22,8 +22,8 @@ from dgm.config import Settings
 from dgm.domain import ActionId, Agent, Born, CommitId, Entry, Snapshot
 from dgm.errors import UserError
 from dgm.policies.registry import open_policy
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.run_controller import RunController
 from dgm.simulate import PLAN, clockwork
 from dgm.simulate.contenders import ORACLE, policy_settings
 from dgm.simulate.families import OPERATORS
@@ -90,8 +90,8 @@ def record(run: Run, trial: Trial, on_event: Callable[[Recorded], None] = lambda
 
     async def session() -> None:
         worker = SimulatedWorker(world, run.tree, asyncio.sleep, store)
-        around = Surroundings(on_event, clock=clockwork.clock)
-        await Search(Foreman(run, settings), open_policy(settings), worker, settings, around).go()
+        around = LoopHooks(on_event, clock=clockwork.clock)
+        await Search(RunController(run, settings), open_policy(settings), worker, settings, around).go()
 
     clockwork.run(session())
 

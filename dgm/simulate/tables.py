@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dgm.simulate.measures import MEAN, Difference, Standing
+from dgm.simulate.measures import MEAN, Difference, FamilyResult
 
 HEADER = (
     "policy",
@@ -40,7 +40,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def tables(standings: Sequence[Standing]) -> list[Table]:
+def tables(standings: Sequence[FamilyResult]) -> list[Table]:
     """Return a table for the mean of families (or the only family), and one of all families' final scores."""
     families = list(dict.fromkeys(standing.family for standing in standings))
     if not families:
@@ -52,13 +52,13 @@ def tables(standings: Sequence[Standing]) -> list[Table]:
     return found
 
 
-def family_tables(standings: Sequence[Standing]) -> list[Table]:
+def family_tables(standings: Sequence[FamilyResult]) -> list[Table]:
     """Return one table of all measures for each family."""
     families = dict.fromkeys(standing.family for standing in standings if standing.family != MEAN)
     return [family_table(standings, family) for family in families]
 
 
-def family_table(standings: Iterable[Standing], family: str) -> Table:
+def family_table(standings: Iterable[FamilyResult], family: str) -> Table:
     """Return all measures of one family, the highest final score first."""
     rows = sorted((s for s in standings if s.family == family), key=lambda s: (-s.final, s.policy))
     seeds = sorted({standing.seeds for standing in rows})
@@ -66,7 +66,7 @@ def family_table(standings: Iterable[Standing], family: str) -> Table:
     return Table(f"{family} ({count})", HEADER, tuple(map(_row, rows)))
 
 
-def warning(standings: Sequence[Standing]) -> str:
+def warning(standings: Sequence[FamilyResult]) -> str:
     """Return one line with each policy's share of trials that were cut short; empty where none was."""
     families = list(dict.fromkeys(standing.family for standing in standings))
     cut = {s.policy: s.cut_short for s in standings if s.family == families[-1] and s.cut_short}
@@ -76,7 +76,7 @@ def warning(standings: Sequence[Standing]) -> str:
     return f"Warning: trials that infrastructure failures cut short count like full ones, of {shares}."
 
 
-def caution(standings: Iterable[Standing]) -> str:
+def caution(standings: Iterable[FamilyResult]) -> str:
     """Return one line of warning where differences rest on fewer than ``FEW`` seeds; empty elsewhere."""
     compared = list(standings)
     fewest = min((standing.seeds for standing in compared), default=FEW)
@@ -114,7 +114,7 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _row(s: Standing) -> tuple[str, ...]:
+def _row(s: FamilyResult) -> tuple[str, ...]:
     return (
         s.policy,
         f"{s.final:.3f}",
@@ -130,7 +130,7 @@ def _row(s: Standing) -> tuple[str, ...]:
     )
 
 
-def _finals(standings: Sequence[Standing], families: Sequence[str]) -> Table:
+def _finals(standings: Sequence[FamilyResult], families: Sequence[str]) -> Table:
     final = {(s.policy, s.family): s.final for s in standings}
     policies = sorted(
         dict.fromkeys(s.policy for s in standings), key=lambda policy: -final.get((policy, families[-1]), 0.0)

@@ -12,13 +12,19 @@ from dgm.archive.tree import Tree
 from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, Action, ActionId, AgentId, Born, Budget
 from dgm.protocols import Policy
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
 from dgm.simulate import clockwork
 from dgm.simulate.contenders import contender
 from dgm.simulate.families import OPERATORS
 from dgm.simulate.memory import Memory
-from dgm.simulate.operators import Equipped, EquippedWorker, equipped, mean_evaluation_s, spend_budget
-from dgm.simulate.worker import Natures, SimulatedWorker, key_as_commit
+from dgm.simulate.operators import (
+    OperatorWorker,
+    OperatorWorld,
+    mean_evaluation_s,
+    operator_world,
+    spend_budget,
+)
+from dgm.simulate.worker import LatentTable, SimulatedWorker, key_as_commit
 from dgm.simulate.world import World, open_world
 
 SHARES = (1 / 64, 1 / 32, *(n / 16 for n in range(1, 17)))
@@ -173,8 +179,8 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
         memory = Memory(clockwork.clock, keep=timed.keeps_state)
         tree = memory.tree
         worker = (
-            EquippedWorker(world, tree, wait)
-            if isinstance(world, Equipped)
+            OperatorWorker(world, tree, wait)
+            if isinstance(world, OperatorWorld)
             else SimulatedWorker(world, tree, wait)
         )
         memory.append(RunStarted(budget_of(trial), world.tasks))
@@ -182,7 +188,7 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
         memory.append(memory.birth(ActionId(0), born))
         judge = _Judge(tree, worker.natures, world, lambda: named.recommend(tree))
         watcher = Watcher(tree, judge.recommended_score, trial)
-        around = Surroundings(watcher, clock=clockwork.clock)
+        around = LoopHooks(watcher, clock=clockwork.clock)
         start = clockwork.clock()
         over = await Search(memory, timed, worker, settings, around).go()
         hours = (clockwork.clock() - start) / 3600
@@ -195,7 +201,7 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
 def world_of(trial: Trial) -> World:
     """Return the world in which the trial happens."""
     if trial.family == OPERATORS:
-        return equipped(trial.seed, trial.expansion_cost, trial.failures)
+        return operator_world(trial.seed, trial.expansion_cost, trial.failures)
     return open_world(trial.family, trial.seed, failures=trial.failures)
 
 
@@ -209,7 +215,9 @@ def budget_of(trial: Trial) -> Budget:
 class _Judge:
     """The true scores of agents, which no policy may know."""
 
-    def __init__(self, tree: Tree, natures: Natures, world: World, recommend: Callable[[], AgentId]) -> None:
+    def __init__(
+        self, tree: Tree, natures: LatentTable, world: World, recommend: Callable[[], AgentId]
+    ) -> None:
         self.tree = tree
         self.recommend = recommend
         self._natures = natures

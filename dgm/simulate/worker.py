@@ -20,7 +20,7 @@ def key_as_commit(latent: Latent, parents: Sequence[Agent]) -> CommitId:  # noqa
     return CommitId(latent.key.hex())
 
 
-class Natures:
+class LatentTable:
     """The true nature of each agent of a tree; it follows from the tree and the world, so nothing need be stored."""
 
     def __init__(self, world: World, tree: Tree) -> None:
@@ -60,14 +60,14 @@ class SimulatedWorker:
         wait: Callable[[float], Awaitable[None]],
         store: Store = key_as_commit,
     ) -> None:
-        self.natures = Natures(world, tree)
+        self.natures = LatentTable(world, tree)
         self._world = world
         self._tree = tree
         self._wait = wait
         self._store = store
 
     async def perform(self, order: Order) -> Outcome:
-        """Perform an order, like ``Performer``.
+        """Perform an order, like ``ActionExecutor``.
 
         Raises:
             Infrastructure: the world's infrastructure fails this try.

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Self, TypeVar
 
-from dgm.analysis.lookups import births
+from dgm.analysis.lookups import read_births
 from dgm.analysis.outline import Members, Outline, has_indices
 from dgm.archive.events import AgentBorn, Recorded, RunStopped
 from dgm.archive.history import LIVING, writer
@@ -137,7 +137,7 @@ class Reader:
             return {agent: members[agent] for agent in agents if 0 <= agent < len(members)}
         unknown = [agent for agent in agents if agent not in self._births and agent not in self._damaged]
         try:
-            self._births.update(births(self._store, unknown))
+            self._births.update(read_births(self._store, unknown))
         except DgmError:
             self._births.update(self._born_apart(unknown))
         found = {agent: self._births[agent] for agent in agents if agent in self._births}
@@ -150,7 +150,7 @@ class Reader:
         found: dict[AgentId, AgentBorn] = {}
         for agent in agents:
             try:
-                found.update(births(self._store, [agent]))
+                found.update(read_births(self._store, [agent]))
             except DgmError:
                 self._damaged.add(agent)
         return found

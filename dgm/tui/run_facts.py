@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dgm.analysis.budgets import evaluations_spent
+from dgm.analysis.budgets import sum_evaluations_spent
 from dgm.analysis.failures import FailureCounts
 from dgm.analysis.summary import run_facts
 from dgm.archive.events import Recorded
@@ -71,7 +71,7 @@ def _budgets(tree: Tree, width: int) -> Iterator[Line]:
     """Yield a bar for each limit that there is."""
     budget = tree.budget
     limits = (
-        ("goal", evaluations_spent(tree), budget.evaluations, "{:,.0f} of {:,.0f} evaluations"),
+        ("goal", sum_evaluations_spent(tree), budget.evaluations, "{:,.0f} of {:,.0f} evaluations"),
         ("most agents", float(len(tree.agents)), budget.agents, "{:,.0f} of {:,.0f} agents"),
         ("most money", tree.spend.usd, budget.usd, "{:,.4f} of {:,.2f} USD"),
         ("most tokens", float(tree.spend.tokens), budget.tokens, "{:,.0f} of {:,.0f} tokens"),

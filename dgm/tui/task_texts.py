@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from dgm.analysis.lookups import Try, tasks_tried, tried_by
+from dgm.analysis.lookups import TaskVerdict, find_verdicts, tally_tasks
 from dgm.analysis.outline import has_indices
 from dgm.archive.events import TaskGraded
 from dgm.archive.run import Run
@@ -40,7 +40,7 @@ def load_tallies(reader: Reader) -> tuple[int, Mapping[TaskId, Tally]]:
     until = reader.until
 
     def count(store: EventStore) -> Mapping[TaskId, Tally] | None:
-        return tasks_tried(store, until) if has_indices(store) else None
+        return tally_tasks(store, until) if has_indices(store) else None
 
     found = reader.ask(count)
     return reader.ask_tree(_first_attempts) if found is None else (until, found)
@@ -87,12 +87,12 @@ def _row(task: TaskId, tally: Tally, width: int) -> Line:
     )
 
 
-def load_tries(reader: Reader, task: TaskId) -> Sequence[Try]:
+def load_tries(reader: Reader, task: TaskId) -> Sequence[TaskVerdict]:
     """Return every verdict on a task. For a thread beside."""
-    return reader.ask(lambda store: tried_by(store, task, reader.until))
+    return reader.ask(lambda store: find_verdicts(store, task, reader.until))
 
 
-def statement_body(reader: Reader, task: TaskId, tries: Sequence[Try]) -> Body:
+def statement_body(reader: Reader, task: TaskId, tries: Sequence[TaskVerdict]) -> Body:
     """Return the statement of a task: from the benchmark, else from an agent's conversation. For a thread beside."""
     if not tries and (reader.run is None or task not in offered(reader.run.tree)):
         return Missing(f"task {task}", "there is no such task in this run, or nobody has tried it yet")
@@ -114,18 +114,18 @@ def _of_benchmark(reader: Reader, task: TaskId) -> str | None:
     if reader.run is None:
         return None
     # This module knows all parts of a run, and takes long to import.
-    from dgm.assemble import statement
+    from dgm.assemble import read_statement
 
     try:
-        return statement(reader.run, task)
+        return read_statement(reader.run, task)
     except (DgmError, ValueError, LookupError, TypeError):
         return None
 
 
-def _of_conversations(reader: Reader, tries: Sequence[Try]) -> str | None:
+def _of_conversations(reader: Reader, tries: Sequence[TaskVerdict]) -> str | None:
     traces = Traces(reader.folder / "traces")
     for one in tries[:3]:
-        for item in reader.ask(lambda store, one=one: store.of_action(one.action)):  # type: ignore[misc]
+        for item in reader.ask(lambda store, one=one: store.events_of_action(one.action)):  # type: ignore[misc]
             if not isinstance(item.event, TaskGraded):
                 continue
             digest = item.event.outcome.cost.traces.get("conversation")

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from dgm.messages import JsonObject, WireProtocol, WireReply
 from dgm.wires.chat import CHAT
 from dgm.wires.messages import MESSAGES
-from dgm.wires.recorded import parsed_answer
+from dgm.wires.recorded import parse_answer
 from dgm.wires.responses import RESPONSES
 from dgm.wires.wire import Wire
 
@@ -20,4 +20,4 @@ def whole_of(reply: WireReply, request: JsonObject) -> JsonObject:
 
     Unreadable bytes, a refusal's among them, become as much of an answer as they hold.
     """
-    return parsed_answer(reply, WIRES[reply.protocol].reader(request))
+    return parse_answer(reply, WIRES[reply.protocol].reader(request))

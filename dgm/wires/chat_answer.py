@@ -6,7 +6,7 @@ from typing import Any
 from dgm.domain import Usage
 from dgm.messages import JsonObject, Stop
 from dgm.wires.counts import openai_usage
-from dgm.wires.events import DONE, ErrorInAnswer, Event, Unreadable, status_of
+from dgm.wires.events import DONE, ErrorInAnswer, Event, UnusableReply, status_of
 from dgm.wires.values import Ids, arguments_text, characters, mend_halves, records
 
 CALLED = ("tool_calls", "function_call")
@@ -45,7 +45,7 @@ def tool_names(request: JsonObject) -> frozenset[str]:
     return frozenset(name for name in names if isinstance(name, str))
 
 
-def message_said(message: JsonObject) -> int:
+def count_message_chars(message: JsonObject) -> int:
     """Return the number of characters in a message or a delta, calls not counted."""
     return sum(_length(message[name]) for name in _SAID if name in message)
 
@@ -72,7 +72,7 @@ def error_of_chunk(event: JsonObject, name: str) -> None:
             )
         return
     for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, dict) and (choice.get("error") or _went_wrong(choice.get("finish_reason"))):
+        if isinstance(choice, dict) and (choice.get("error") or _is_failure(choice.get("finish_reason"))):
             raise ErrorInAnswer(*_choice_error(choice))
 
 
@@ -88,28 +88,28 @@ def check(whole: JsonObject) -> None:
     if not isinstance(choices, list) or not choices:
         if any(isinstance(whole.get(name), str) and whole[name] for name in _TOLD):
             raise ErrorInAnswer(whole, status_of(whole))
-        raise Unreadable("the answer holds no choice")
+        raise UnusableReply("the answer holds no choice")
     for choice in choices:
         message = _message_of(choice)
         if message is None:
-            raise Unreadable("a choice of the answer holds no message")
+            raise UnusableReply("a choice of the answer holds no message")
         calls = message.get("tool_calls") or []
         for call in calls if isinstance(calls, list) else [calls]:
             inner = (call.get("function") or call.get("custom")) if isinstance(call, dict) else None
             if not isinstance(inner, dict) or not isinstance(inner.get("name"), str) or not inner["name"]:
-                raise Unreadable("a tool call of the answer names no function")
+                raise UnusableReply("a tool call of the answer names no function")
         if choice.get("finish_reason") in CALLED and not calls and not message.get("function_call"):
-            raise Unreadable("the answer ends in a call of a tool, but holds none", whole)
+            raise UnusableReply("the answer ends in a call of a tool, but holds none", whole)
 
 
-def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
+def mend_answer(whole: JsonObject, request: JsonObject) -> JsonObject:
     """Return the answer in a form that the vendor's client can read; see ``Wire.mended``."""
     whole = mend_halves(whole)
     choices = whole.get("choices")
     if not isinstance(choices, list):
         return whole
     ids = call_ids(request)
-    read = [_mended_choice(choice, place, ids) for place, choice in enumerate(choices)]
+    read = [_mend_choice(choice, place, ids) for place, choice in enumerate(choices)]
     if all(new is old for new, old in zip(read, choices, strict=True)):
         return whole
     return {**whole, "choices": read}
@@ -147,7 +147,7 @@ def usage(whole: JsonObject, request: JsonObject) -> Usage:
     """Return the usage of the call; see ``Wire.usage``."""
     messages = [choice.get("message") for choice in records(whole.get("choices"))]
     said = sum(
-        message_said(message) + characters(message.get("tool_calls"))
+        count_message_chars(message) + characters(message.get("tool_calls"))
         for message in messages
         if isinstance(message, Mapping)
     )
@@ -182,7 +182,7 @@ def _length(value: object) -> int:
     return len(value) if isinstance(value, str) else characters(value) if value else 0
 
 
-def _went_wrong(reason: object) -> bool:
+def _is_failure(reason: object) -> bool:
     return isinstance(reason, str) and (reason in _WENT_WRONG or _MALFORMED in reason.lower())
 
 
@@ -200,11 +200,11 @@ def _message_of(choice: object) -> JsonObject | None:
     return message if isinstance(message, dict) else None
 
 
-def _mended_choice(choice: Any, place: int, ids: Ids) -> Any:  # noqa: ANN401  (any JSON)
+def _mend_choice(choice: Any, place: int, ids: Ids) -> Any:  # noqa: ANN401  (any JSON)
     message = _message_of(choice)
     if message is None:
         return choice
-    read = _mended_message(message, ids)
+    read = _mend_message(message, ids)
     reason = choice.get("finish_reason")
     known = isinstance(reason, str) and reason
     if read is choice.get("message") and known and type(choice.get("index")) is int:
@@ -215,7 +215,7 @@ def _mended_choice(choice: Any, place: int, ids: Ids) -> Any:  # noqa: ANN401  (
     return {**rest, "index": index, "message": read, "finish_reason": end}
 
 
-def _mended_message(message: JsonObject, ids: Ids) -> JsonObject:
+def _mend_message(message: JsonObject, ids: Ids) -> JsonObject:
     given = message.get("tool_calls")
     calls: Any = [given] if isinstance(given, dict) else given
     if calls is not None and not isinstance(calls, list):
@@ -224,7 +224,7 @@ def _mended_message(message: JsonObject, ids: Ids) -> JsonObject:
         ids.reserve(
             call.get("id") for call in calls if isinstance(call, dict) and isinstance(call.get("id"), str)
         )
-        read = [_mended_call(call, ids) for call in calls]
+        read = [_mend_call(call, ids) for call in calls]
         if not isinstance(given, list) or any(new is not old for new, old in zip(read, given, strict=True)):
             calls = read
     if calls is given and message.get("role") and "content" in message:
@@ -233,7 +233,7 @@ def _mended_message(message: JsonObject, ids: Ids) -> JsonObject:
     return {**message, **fixed, **({"tool_calls": calls} if given is not None else {})}
 
 
-def _mended_call(call: Any, ids: Ids) -> Any:  # noqa: ANN401  (any JSON)
+def _mend_call(call: Any, ids: Ids) -> Any:  # noqa: ANN401  (any JSON)
     if not isinstance(call, dict):
         return call
     kind = "custom" if isinstance(call.get("custom"), dict) else "function"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dgm.messages import JsonObject
-from dgm.wires.gather import Gathered
+from dgm.wires.gather import MessageFields
 from dgm.wires.values import Ids, arguments_text, is_json, mend_text
 
 _OWN = ("index", "id", "function", "custom")
@@ -26,9 +26,9 @@ class Call:
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     """Pieces of the arguments."""
-    more: Gathered = field(default_factory=Gathered)
+    more: MessageFields = field(default_factory=MessageFields)
     """Further fields of the call, such as a thought's signature."""
-    inner: Gathered = field(default_factory=Gathered)
+    inner: MessageFields = field(default_factory=MessageFields)
     """Further fields beside the name."""
 
     @property

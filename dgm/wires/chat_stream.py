@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.messages import JsonObject
-from dgm.wires.chat_answer import call_ids, error_of_chunk, message_said, tool_names, usage_record
+from dgm.wires.chat_answer import call_ids, count_message_chars, error_of_chunk, tool_names, usage_record
 from dgm.wires.chat_calls import Calls
-from dgm.wires.events import Event, Unreadable
-from dgm.wires.gather import Gathered, merged
-from dgm.wires.values import REPLACEMENT, Halves, Ids, has_half, mend_halves
+from dgm.wires.events import Event, UnusableReply
+from dgm.wires.gather import MessageFields, merge_values
+from dgm.wires.values import REPLACEMENT, Ids, SurrogateBuffer, has_half, mend_halves
 
 _ONCE = ("role", "id", "type", "name", "object", "finish_reason")
 """String fields that the next delta does not continue."""
@@ -23,7 +23,7 @@ class ChatReader:
         self._top: dict[str, Any] = {}
         self._usage: Mapping[str, Any] | None = None
         self._choices: dict[int, _Choice] = {}
-        self._halves = Halves()
+        self._halves = SurrogateBuffer()
         self._made: Ids | None = None
         self._names = tool_names(request)
 
@@ -42,7 +42,7 @@ class ChatReader:
         for index, choice in self._choices.items():
             delta: dict[str, Any] = {}
             for key in self._halves.left(index):
-                delta = _with(delta, key[1:], REPLACEMENT)
+                delta = _append_text(delta, key[1:], REPLACEMENT)
             reason = "" if choice.finish else choice.end()
             if reason:
                 choice.finish = reason
@@ -123,21 +123,23 @@ class ChatReader:
 
     def _check_end(self, done: bool) -> None:
         if not self._choices:
-            raise Unreadable("the stream holds no choice")
+            raise UnusableReply("the stream holds no choice")
         ended = all(choice.finish for choice in self._choices.values())
         if not ended and not self.spoken:
-            raise Unreadable("the stream ended before the model said anything")
+            raise UnusableReply("the stream ended before the model said anything")
         for choice in self._choices.values():
             if not all(call.name for call in choice.calls.calls):
-                raise Unreadable("a tool call of the answer names no function")
+                raise UnusableReply("a tool call of the answer names no function")
             if not choice.finish and not all(call.is_whole for call in choice.calls.calls):
-                raise Unreadable("the stream ended within the arguments of a tool call")
+                raise UnusableReply("the stream ended within the arguments of a tool call")
         if not ended and not done:
-            raise Unreadable("the stream ended without a finish_reason", self._accepted())
+            raise UnusableReply("the stream ended without a finish_reason", self._fill_finish_reasons())
         if any(choice.lacks_calls for choice in self._choices.values()):
-            raise Unreadable("the answer ends in a call of a tool, but holds none", self._accepted())
+            raise UnusableReply(
+                "the answer ends in a call of a tool, but holds none", self._fill_finish_reasons()
+            )
 
-    def _accepted(self) -> JsonObject:
+    def _fill_finish_reasons(self) -> JsonObject:
         whole = self.whole()
         for entry in whole["choices"]:
             choice = self._choices[entry["index"]]
@@ -161,21 +163,21 @@ class ChatReader:
                 read.append(mend_halves(choice))
                 continue
             index = choice["index"] if type(choice.get("index")) is int else place
-            delta = self._joined((index,), choice["delta"])
+            delta = self._join_halves((index,), choice["delta"])
             if choice.get("finish_reason"):
                 for key in self._halves.left(index):
-                    delta = _with(delta, key[1:], REPLACEMENT)
+                    delta = _append_text(delta, key[1:], REPLACEMENT)
             read.append({**mend_halves({**choice, "delta": None}), "delta": delta})
         return {**event, **rest, "choices": read}
 
-    def _joined(self, key: tuple[object, ...], value: Any) -> Any:  # noqa: ANN401  (any JSON)
+    def _join_halves(self, key: tuple[object, ...], value: Any) -> Any:  # noqa: ANN401  (any JSON)
         match value:
             case str():
                 return mend_halves(value) if key[-1] in _ONCE else self._halves.join(key, value)
             case dict():
-                return {name: self._joined((*key, name), inner) for name, inner in value.items()}
+                return {name: self._join_halves((*key, name), inner) for name, inner in value.items()}
             case list():
-                return [self._joined((*key, _place(one, at)), one) for at, one in enumerate(value)]
+                return [self._join_halves((*key, _entry_key(one, at)), one) for at, one in enumerate(value)]
             case _:
                 return value
 
@@ -187,7 +189,7 @@ class _Choice:
         self.calls = calls
         self.finish = ""
         self.is_spoken = False
-        self._message = Gathered()
+        self._message = MessageFields()
         self._more: dict[str, Any] = {}
 
     def take(self, choice: JsonObject, delta: JsonObject) -> JsonObject:
@@ -204,11 +206,11 @@ class _Choice:
         pieces = delta.get("tool_calls")
         if pieces is None:
             self._message.add(delta)
-            self.is_spoken = self.is_spoken or message_said(delta) > 0
+            self.is_spoken = self.is_spoken or count_message_chars(delta) > 0
             return delta
         self._message.add(delta, ("tool_calls",))
         calls = self.calls.take(pieces)
-        self.is_spoken = self.is_spoken or bool(self.calls.calls) or message_said(delta) > 0
+        self.is_spoken = self.is_spoken or bool(self.calls.calls) or count_message_chars(delta) > 0
         return delta if calls is None else {**delta, "tool_calls": calls}
 
     def _add_more(self, choice: JsonObject) -> None:
@@ -217,7 +219,9 @@ class _Choice:
             if value is None or name in ("index", "delta", "message", "finish_reason"):
                 continue
             goes_on = isinstance(value, list) or name == "logprobs"
-            self._more[name] = merged(self._more[name], value) if goes_on and name in self._more else value
+            self._more[name] = (
+                merge_values(self._more[name], value) if goes_on and name in self._more else value
+            )
 
     @property
     def lacks_calls(self) -> bool:
@@ -238,12 +242,12 @@ class _Choice:
         return {**fields, **self._more}
 
 
-def _place(entry: object, at: int) -> object:
+def _entry_key(entry: object, at: int) -> object:
     index = entry.get("index") if isinstance(entry, dict) else None
     return ("index", index) if type(index) is int else ("at", at)
 
 
-def _with(delta: JsonObject, path: tuple[object, ...], text: str) -> dict[str, Any]:
+def _append_text(delta: JsonObject, path: tuple[object, ...], text: str) -> dict[str, Any]:
     """Return the delta with a text added at the end of the field at ``path``."""
     name, *rest = path
     name = str(name)
@@ -252,10 +256,10 @@ def _with(delta: JsonObject, path: tuple[object, ...], text: str) -> dict[str, A
     if isinstance(rest[0], tuple):
         kind, at = rest[0]
         entries = list(delta.get(name) or [])
-        number = next((n for n, entry in enumerate(entries) if _place(entry, n) == rest[0]), len(entries))
+        number = next((n for n, entry in enumerate(entries) if _entry_key(entry, n) == rest[0]), len(entries))
         if number == len(entries):
             entries.append({"index": at} if kind == "index" else {})
         if len(rest) > 1:
-            entries[number] = _with(entries[number], tuple(rest[1:]), text)
+            entries[number] = _append_text(entries[number], tuple(rest[1:]), text)
         return {**delta, name: entries}
-    return {**delta, name: _with(delta.get(name) or {}, tuple(rest), text)}
+    return {**delta, name: _append_text(delta.get(name) or {}, tuple(rest), text)}

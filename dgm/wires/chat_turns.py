@@ -17,7 +17,7 @@ from dgm.wires.neutral import (
     tool_of,
     whole_number,
 )
-from dgm.wires.values import arguments_text, mend_each, mend_halves, mended_arguments, records, texts
+from dgm.wires.values import arguments_text, mend_arguments, mend_each, mend_halves, records, texts
 
 VENDOR = "openai-chat"
 LIMITS = ("max_completion_tokens", "max_tokens")
@@ -33,7 +33,7 @@ def output_limit(body: JsonObject) -> int | None:
     return max(asked, default=None)
 
 
-def limited(body: JsonObject, tokens: int) -> JsonObject:
+def set_output_limit(body: JsonObject, tokens: int) -> JsonObject:
     """Return the body with an output limit; under ``max_tokens`` if it has none, because no server ignores that key."""
     names = [name for name in LIMITS if body.get(name) is not None] or ["max_tokens"]
     return {**body, **dict.fromkeys(names, tokens)}
@@ -44,9 +44,9 @@ def choices(body: JsonObject) -> int:
     return max(1, whole_number(body.get("n")) or 1)
 
 
-def mended_request(body: JsonObject) -> JsonObject:
+def mend_request(body: JsonObject) -> JsonObject:
     """Return the body without broken JSON in earlier calls; see ``Wire.mended_request``."""
-    return mend_each(mend_halves(body), "messages", _mended_turn)
+    return mend_each(mend_halves(body), "messages", _mend_turn)
 
 
 def read_request(body: JsonObject) -> Request:
@@ -67,7 +67,7 @@ def read_request(body: JsonObject) -> Request:
 
 def read_reply(whole: JsonObject, request: JsonObject) -> Reply:
     """Return the answer's first choice in neutral form; never raises."""
-    mended = chat_answer.mended(whole, request)
+    mended = chat_answer.mend_answer(whole, request)
     choice = next(iter(records(mended.get("choices"))), {})
     message = choice.get("message")
     message = message if isinstance(message, Mapping) else {}
@@ -106,15 +106,15 @@ def write_request(request: Request, model: str) -> JsonObject:
     return body
 
 
-def _mended_turn(turn: Any) -> Any:  # noqa: ANN401  (any JSON)
-    return mend_each(turn, "tool_calls", _mended_call) if isinstance(turn, dict) else turn
+def _mend_turn(turn: Any) -> Any:  # noqa: ANN401  (any JSON)
+    return mend_each(turn, "tool_calls", _mend_call) if isinstance(turn, dict) else turn
 
 
-def _mended_call(call: Any) -> Any:  # noqa: ANN401  (any JSON)
+def _mend_call(call: Any) -> Any:  # noqa: ANN401  (any JSON)
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         return call
-    arguments = mended_arguments(function.get("arguments"))
+    arguments = mend_arguments(function.get("arguments"))
     if arguments is function.get("arguments"):
         return call
     return {**call, "function": {**function, "arguments": arguments}}

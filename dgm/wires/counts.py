@@ -10,7 +10,7 @@ from dgm.wires.values import characters, count_of, estimate
 _NOT_READ = ("model", "stream", "stream_options", "metadata", "user")
 
 
-def asked_characters(request: JsonObject) -> int:
+def count_request_chars(request: JsonObject) -> int:
     """Return the approximate number of characters of a request that the model reads."""
     return characters({name: value for name, value in request.items() if name not in _NOT_READ})
 
@@ -41,7 +41,7 @@ def openai_usage(whole: JsonObject, request: JsonObject, said: int, read: str, w
         out = max(out, total - into)
     elif reasoning > out:
         out += reasoning
-    into = into or estimate(asked_characters(request))
+    into = into or estimate(count_request_chars(request))
     out = out or estimate(said)
     cached = max(
         count_of(details, "cached_tokens"),

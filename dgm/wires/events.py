@@ -25,7 +25,7 @@ class Event:
         return f"{name}data: {data}\n\n".encode("utf-8", "backslashreplace")
 
 
-class Unreadable(Exception):
+class UnusableReply(Exception):
     """The error for an unusable answer: not JSON, cut off, or without a choice. The next try may succeed.
 
     Attributes:

@@ -10,7 +10,7 @@ _SET = frozenset(("role", "id", "type", "name", "index", "format", "signature", 
 """Fields whose new value replaces the old one."""
 
 
-class Gathered:
+class MessageFields:
     """The fields of one message: strings grow, lists grow, records are merged, the rest is replaced."""
 
     def __init__(self) -> None:
@@ -50,35 +50,35 @@ class Gathered:
             old = [{"type": "text", "text": "".join(self._strings.pop(name))}]
         if isinstance(old, list) and isinstance(value, str):
             value = [{"type": "text", "text": value}]
-        self._others[name] = value if name in _SET or old is None else merged(old, value)
+        self._others[name] = value if name in _SET or old is None else merge_values(old, value)
         if old is None and isinstance(value, list):
-            self._others[name] = _extended([], value)
+            self._others[name] = _extend_list([], value)
 
 
-def merged(old: Any, new: Any) -> Any:  # noqa: ANN401  (any JSON)
+def merge_values(old: Any, new: Any) -> Any:  # noqa: ANN401  (any JSON)
     """Return ``old`` continued by ``new``."""
     if isinstance(old, str) and isinstance(new, str):
         return old + new
     if isinstance(old, list) and isinstance(new, list):
-        return _extended(old, new)
+        return _extend_list(old, new)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         both = dict(old)
         for name, value in new.items():
             if value is None:
                 continue
             known = both.get(name)
-            both[name] = value if known is None or name in _SET else merged(known, value)
+            both[name] = value if known is None or name in _SET else merge_values(known, value)
         return both
     return new
 
 
-def _extended(old: list[Any], new: list[Any]) -> list[Any]:
+def _extend_list(old: list[Any], new: list[Any]) -> list[Any]:
     """Return a list continued; a record with the last one's index and type, or plain text after text, joins it."""
     extended = list(old)
     for entry in new:
         last = extended[-1] if extended else None
         if isinstance(entry, Mapping) and isinstance(last, Mapping) and _continues(last, entry):
-            extended[-1] = merged(last, entry)
+            extended[-1] = merge_values(last, entry)
         else:
             extended.append(entry)
     return extended

@@ -6,8 +6,8 @@ from typing import Any
 
 from dgm.domain import Usage
 from dgm.messages import JsonObject, Stop
-from dgm.wires.counts import asked_characters
-from dgm.wires.events import ErrorInAnswer, Event, Unreadable, status_of
+from dgm.wires.counts import count_request_chars
+from dgm.wires.events import ErrorInAnswer, Event, UnusableReply, status_of
 from dgm.wires.values import Ids, arguments_of, characters, count_of, estimate, mend_halves, records
 
 CALL = "tool_use"
@@ -65,17 +65,17 @@ def check(whole: JsonObject) -> None:
     if not isinstance(content, list):
         if any(isinstance(whole.get(name), str) and whole[name] for name in ("message", "detail", "msg")):
             raise ErrorInAnswer(whole, status_of(whole))
-        raise Unreadable("the answer holds no content")
+        raise UnusableReply("the answer holds no content")
     calls = [block for block in records(content) if block.get("type") == CALL]
     if not all(isinstance(call.get("name"), str) and call["name"] for call in calls):
-        raise Unreadable("a tool call of the answer names no tool")
+        raise UnusableReply("a tool call of the answer names no tool")
     if reason == "tool_use" and not calls:
-        raise Unreadable("the answer ends in a call of a tool, but holds none", whole)
+        raise UnusableReply("the answer ends in a call of a tool, but holds none", whole)
     if not content and _STOPS.get(str(reason)) not in (Stop.LENGTH, Stop.REFUSAL):
-        raise Unreadable("the answer is empty", whole)
+        raise UnusableReply("the answer is empty", whole)
 
 
-def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
+def mend_answer(whole: JsonObject, request: JsonObject) -> JsonObject:
     """Return the answer in a form that the vendor's client can read; see ``Wire.mended``."""
     whole = mend_halves(whole)
     content = whole.get("content")
@@ -85,7 +85,7 @@ def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
         return whole
     ids = call_ids(request)
     ids.reserve(block["id"] for block in records(content) if isinstance(block.get("id"), str))
-    read = [mended_block(block, ids) if isinstance(block, dict) else block for block in content]
+    read = [mend_block(block, ids) if isinstance(block, dict) else block for block in content]
     fixed: dict[str, Any] = {}
     if content is not whole["content"] or any(new is not old for new, old in zip(read, content, strict=True)):
         fixed["content"] = read
@@ -94,13 +94,13 @@ def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
     fixed |= {
         name: value for name, value in (("type", "message"), ("role", "assistant")) if not whole.get(name)
     }
-    counts = mended_counts(whole, request)
+    counts = mend_counts(whole, request)
     if counts is not whole.get("usage"):
         fixed["usage"] = counts
     return {**whole, **fixed} if fixed else whole
 
 
-def mended_block(block: JsonObject, ids: Ids) -> JsonObject:
+def mend_block(block: JsonObject, ids: Ids) -> JsonObject:
     """Return a block with the fields that the vendor's client requires; the same one if it has them."""
     fixed: dict[str, Any] = {}
     kind = block.get("type")
@@ -119,7 +119,7 @@ def mended_block(block: JsonObject, ids: Ids) -> JsonObject:
     return {**block, **fixed} if fixed else block
 
 
-def mended_counts(whole: JsonObject, request: JsonObject) -> JsonObject:
+def mend_counts(whole: JsonObject, request: JsonObject) -> JsonObject:
     """Return a message's token counts, estimated where the client requires missing ones."""
     counts = whole.get("usage")
     given: JsonObject = counts if isinstance(counts, dict) else {}
@@ -171,11 +171,11 @@ def usage(whole: JsonObject, request: JsonObject) -> Usage:
         count_of(kept, str(name)) for name in kept
     )
     into = count_of(given, "input_tokens") + cached + written
-    out = count_of(given, "output_tokens") or estimate(said_characters(whole.get("content")))
+    out = count_of(given, "output_tokens") or estimate(count_content_chars(whole.get("content")))
     thought = count_of(given.get("output_tokens_details"), "thinking_tokens", "reasoning_tokens")
     return Usage(
         calls=1,
-        input_tokens=into or estimate(asked_characters(request)),
+        input_tokens=into or estimate(count_request_chars(request)),
         output_tokens=out,
         cached_tokens=cached,
         written_tokens=written,
@@ -183,7 +183,7 @@ def usage(whole: JsonObject, request: JsonObject) -> Usage:
     )
 
 
-def said_characters(content: object) -> int:
+def count_content_chars(content: object) -> int:
     """Return the number of characters in a content."""
     if isinstance(content, str):
         return len(content)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dgm.messages import JsonObject
-from dgm.wires.gather import merged
-from dgm.wires.messages_answer import CALL, mended_block
+from dgm.wires.gather import merge_values
+from dgm.wires.messages_answer import CALL, mend_block
 from dgm.wires.values import Ids, arguments_of, is_json, mend_text
 
 GROWING = {"text_delta": ("text", "text"), "thinking_delta": ("thinking", "thinking")}
@@ -49,7 +49,7 @@ class Block:
         else:
             for name, value in delta.items():
                 if name != "type" and value is not None:
-                    self.block[name] = merged(self.block.get(name), value)
+                    self.block[name] = merge_values(self.block.get(name), value)
 
     def final(self) -> JsonObject:
         """Return the block in the form of a whole answer."""
@@ -80,7 +80,7 @@ class Blocks:
         """Add a block."""
         if self._made is None:
             self._made = self._ids()
-        block = Block(len(self.blocks), mended_block(given if isinstance(given, dict) else {}, self._made))
+        block = Block(len(self.blocks), mend_block(given if isinstance(given, dict) else {}, self._made))
         self.blocks.append(block)
         if isinstance(index, int):
             self._slots[index] = block
@@ -92,7 +92,7 @@ class Blocks:
             return self._slots.get(index)
         return self.blocks[-1] if self.blocks else None
 
-    def fitting(self, index: object, kind: str) -> Block | None:
+    def find_for_delta(self, index: object, kind: str) -> Block | None:
         """Return the block of a delta; None if the delta must begin a new one.
 
         Some proxies number text and calls wrongly; their text would be lost in a block of another type.

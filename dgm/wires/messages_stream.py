@@ -4,19 +4,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from dgm.messages import JsonObject, Stop
-from dgm.wires.events import Event, Unreadable
+from dgm.wires.events import Event, UnusableReply
 from dgm.wires.messages_answer import (
     CALL,
     call_ids,
+    count_content_chars,
     end_of,
-    mended_counts,
+    mend_counts,
     raise_error,
-    said_characters,
     stop,
     usage,
 )
 from dgm.wires.messages_blocks import GROWING, JSON_DELTA, Block, Blocks
-from dgm.wires.values import REPLACEMENT, Halves, arguments_text, count_of, estimate, has_half, mend_halves
+from dgm.wires.values import (
+    REPLACEMENT,
+    SurrogateBuffer,
+    arguments_text,
+    count_of,
+    estimate,
+    has_half,
+    mend_halves,
+)
 
 _KNOWN = (
     "message_start",
@@ -37,7 +45,7 @@ class MessagesReader:
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._out = Blocks(lambda: call_ids(request))
-        self._halves = Halves()
+        self._halves = SurrogateBuffer()
         self._stopped = False
         self._spoken = False
 
@@ -65,22 +73,22 @@ class MessagesReader:
     def finish(self, *, done: bool) -> Sequence[Event]:
         """Return the missing last events; see ``StreamReader.finish``."""
         if not self._message:
-            raise Unreadable("the stream ended before it began")
+            raise UnusableReply("the stream ended before it began")
         reason, blocks = self._message.get("stop_reason"), self._out.blocks
         if not all(block.block.get("name") for block in blocks if block.kind == CALL):
-            raise Unreadable("a tool call of the answer names no tool")
+            raise UnusableReply("a tool call of the answer names no tool")
         if not (self._stopped or reason):
             if not self._spoken:
-                raise Unreadable("the stream ended before the model said anything")
+                raise UnusableReply("the stream ended before the model said anything")
             if not all(block.is_whole for block in blocks):
-                raise Unreadable("the stream ended within the input of a tool call")
+                raise UnusableReply("the stream ended within the input of a tool call")
             if not done:
                 accepted = {**self.whole(), "stop_reason": end_of(self._out.content)}
-                raise Unreadable("the stream ended without a stop_reason", accepted)
+                raise UnusableReply("the stream ended without a stop_reason", accepted)
         if reason == "tool_use" and not any(block.kind == CALL for block in blocks):
-            raise Unreadable("the answer ends in a call of a tool, but holds none", self.whole())
+            raise UnusableReply("the answer ends in a call of a tool, but holds none", self.whole())
         if not blocks and stop(self._message) not in (Stop.LENGTH, Stop.REFUSAL):
-            raise Unreadable("the answer is empty", self.whole())
+            raise UnusableReply("the answer is empty", self.whole())
         if self._stopped:
             return []
         events: list[Event] = []
@@ -96,7 +104,7 @@ class MessagesReader:
     def whole(self) -> JsonObject:
         """Return the message so far."""
         whole = {**self._message, "content": self._out.content, "usage": self._usage}
-        mended: JsonObject = mend_halves({**whole, "usage": mended_counts(whole, self._request)})
+        mended: JsonObject = mend_halves({**whole, "usage": mend_counts(whole, self._request)})
         return mended
 
     def _take(self, event: JsonObject, kind: str, before: list[Event]) -> JsonObject | None:
@@ -158,7 +166,7 @@ class MessagesReader:
     def _block_start(self, event: JsonObject) -> JsonObject:
         given, index = event.get("content_block"), event.get("index")
         block = self._out.begin(given, index)
-        self._spoken = self._spoken or block.kind == CALL or said_characters([block.block]) > 0
+        self._spoken = self._spoken or block.kind == CALL or count_content_chars([block.block]) > 0
         if index == block.at and type(index) is int and block.block == given:
             return event
         return {**event, "index": block.at, "content_block": dict(block.block)}
@@ -176,13 +184,13 @@ class MessagesReader:
                 if "thinking" in given
                 else "text_delta"
             )
-        block = self._out.fitting(index, kind)
+        block = self._out.find_for_delta(index, kind)
         if block is None:
             begun = {"type": GROWING[kind][0] if kind in GROWING else "text"}
             block = self._out.begin(begun, index)
             first = {"index": block.at, "content_block": dict(block.block)}
             before.append(_event({"type": "content_block_start", **first}))
-        delta = _mended_delta(given, kind)
+        delta = _mend_delta(given, kind)
         block.extend(delta)
         self._spoken = True
         if delta is given and index == block.at and type(index) is int:
@@ -194,7 +202,7 @@ class MessagesReader:
         if block is None or block.stopped:
             return None
         block.stopped = True
-        before += self._flushed(block)
+        before += self._flush_halves(block)
         return event if event.get("index") == block.at else {**event, "index": block.at}
 
     def _message_delta(self, event: JsonObject, before: list[Event]) -> JsonObject:
@@ -222,7 +230,7 @@ class MessagesReader:
 
     def _output_tokens(self) -> int:
         told = count_of(self._usage, "output_tokens")
-        return told or estimate(said_characters(self._out.content))
+        return told or estimate(count_content_chars(self._out.content))
 
     def _count(self, counts: object) -> None:
         if isinstance(counts, dict):
@@ -232,7 +240,7 @@ class MessagesReader:
         for block in self._out.blocks:
             if not block.stopped:
                 block.stopped = True
-                events += self._flushed(block)
+                events += self._flush_halves(block)
                 events.append(_event({"type": "content_block_stop", "index": block.at}))
 
     def _close(self, events: list[Event]) -> None:
@@ -255,7 +263,7 @@ class MessagesReader:
         text = self._halves.join((event["index"], delta["type"]), delta[name])
         return {**event, "delta": {**mend_halves({**delta, name: ""}), name: text}}
 
-    def _flushed(self, block: Block) -> list[Event]:
+    def _flush_halves(self, block: Block) -> list[Event]:
         """Return the end of a text whose trailing half surrogate pair was never completed."""
         deltas = [{"type": kind, _field(str(kind)): REPLACEMENT} for _, kind in self._halves.left(block.at)]
         return [
@@ -263,7 +271,7 @@ class MessagesReader:
         ]
 
 
-def _mended_delta(delta: JsonObject, kind: str) -> JsonObject:
+def _mend_delta(delta: JsonObject, kind: str) -> JsonObject:
     name = _field(kind)
     if not name or (isinstance(delta.get(name), str) and delta.get("type") == kind):
         return delta

@@ -20,7 +20,7 @@ def output_limit(body: JsonObject) -> int | None:
     return whole_number(body.get("max_tokens"))
 
 
-def limited(body: JsonObject, tokens: int) -> JsonObject:
+def set_output_limit(body: JsonObject, tokens: int) -> JsonObject:
     """Return the body with an output limit, and with a thinking budget below it, as the protocol requires."""
     thinking = body.get("thinking")
     budget = whole_number(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
@@ -35,9 +35,9 @@ def choices(body: JsonObject) -> int:
     return 1
 
 
-def mended_request(body: JsonObject) -> JsonObject:
+def mend_request(body: JsonObject) -> JsonObject:
     """Return the body without earlier calls whose input is no object; see ``Wire.mended_request``."""
-    return mend_each(mend_halves(body), "messages", _mended_turn)
+    return mend_each(mend_halves(body), "messages", _mend_turn)
 
 
 def read_request(body: JsonObject) -> Request:
@@ -69,7 +69,7 @@ def read_request(body: JsonObject) -> Request:
 
 def read_reply(whole: JsonObject, request: JsonObject) -> Reply:
     """Return the answer in neutral form; never raises."""
-    mended = messages_answer.mended(whole, request)
+    mended = messages_answer.mend_answer(whole, request)
     content = records(mended.get("content"))
     stop, text = messages_answer.stop(mended), _text(content)
     used = messages_answer.usage(mended, request)
@@ -86,11 +86,11 @@ def _below(tokens: int) -> int:
     return max(_LEAST_THINKING, tokens - 1)
 
 
-def _mended_turn(turn: Any) -> Any:  # noqa: ANN401  (any JSON)
-    return mend_each(turn, "content", _mended_block) if isinstance(turn, dict) else turn
+def _mend_turn(turn: Any) -> Any:  # noqa: ANN401  (any JSON)
+    return mend_each(turn, "content", _mend_block) if isinstance(turn, dict) else turn
 
 
-def _mended_block(block: Any) -> Any:  # noqa: ANN401  (any JSON)
+def _mend_block(block: Any) -> Any:  # noqa: ANN401  (any JSON)
     if not isinstance(block, dict) or block.get("type") != "tool_use" or isinstance(block.get("input"), dict):
         return block
     return {**block, "input": arguments_of(block.get("input"))}

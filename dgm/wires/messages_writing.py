@@ -60,7 +60,7 @@ def write_request(request: Request, model: str) -> JsonObject:
     if request.effort == "none":
         arguments["thinking"] = {"type": "disabled"}
     elif request.effort:
-        arguments["output_config"] = {"effort": _effort(request.effort)}
+        arguments["output_config"] = {"effort": _map_effort(request.effort)}
     return arguments
 
 
@@ -69,7 +69,7 @@ def text_of(content: Iterable[Mapping[str, Any]]) -> str:
     return "".join(block["text"] for block in content if block["type"] == "text")
 
 
-def _effort(wanted: str) -> str:
+def _map_effort(wanted: str) -> str:
     if wanted not in _EFFORTS:
         known = ", ".join(("none", *_EFFORTS))
         raise RequestRefused("invalid_request", f"effort '{wanted}' is none of {known}")
@@ -148,7 +148,7 @@ def _result(message: Message) -> Block:
 def _assistant(message: Message) -> list[Block]:
     own = [*_texts(message.text), *map(_call, message.calls)]
     native = _native(message)
-    if native and _unchanged(message, native):
+    if native and _is_unchanged(message, native):
         blocks = [block for block in native if block["type"] != "text" or block["text"].strip()]
     else:
         blocks = [*(block for block in native if block["type"] in REASONING), *own]
@@ -165,7 +165,7 @@ def _native(message: Message) -> Sequence[Block]:
     return content
 
 
-def _unchanged(message: Message, native: Sequence[Block]) -> bool:
+def _is_unchanged(message: Message, native: Sequence[Block]) -> bool:
     calls = [(block["id"], block["name"], block["input"]) for block in native if block["type"] == "tool_use"]
     ours = [(call.id, call.name, arguments_of(call.arguments)) for call in message.calls]
     return message.text == text_of(native) and ours == calls

@@ -11,13 +11,13 @@ from dgm.wires.wire import StreamReader
 _LINE = re.compile(r"\r\n|\n|\r")
 
 
-def parsed_answer(reply: WireReply, reader: StreamReader) -> JsonObject:
+def parse_answer(reply: WireReply, reader: StreamReader) -> JsonObject:
     """Return the answer as JSON; for a stream that holds an error or is cut off, the part before."""
     text = reply.content.decode("utf-8", "replace")
     if not reply.stream or reply.error or text.lstrip().startswith("{"):
-        return _object(text)
-    for name, data in _events(text):
-        event = _object(data)
+        return _parse_object(text)
+    for name, data in _parse_events(text):
+        event = _parse_object(data)
         if not event:
             continue
         try:
@@ -27,7 +27,7 @@ def parsed_answer(reply: WireReply, reader: StreamReader) -> JsonObject:
     return reader.whole()
 
 
-def _events(text: str) -> Iterator[tuple[str, str]]:
+def _parse_events(text: str) -> Iterator[tuple[str, str]]:
     name, data = "", list[str]()
     for line in [*_LINE.split(text), ""]:
         if line.startswith("data:"):
@@ -40,7 +40,7 @@ def _events(text: str) -> Iterator[tuple[str, str]]:
             name, data = "", []
 
 
-def _object(text: str) -> JsonObject:
+def _parse_object(text: str) -> JsonObject:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -6,8 +6,8 @@ from typing import Any
 from dgm.domain import Usage
 from dgm.messages import JsonObject, Stop
 from dgm.wires.counts import openai_usage
-from dgm.wires.events import ErrorInAnswer, Event, Unreadable, status_of
-from dgm.wires.responses_items import CALLS, Item, Names, mended_item, new_part
+from dgm.wires.events import ErrorInAnswer, Event, UnusableReply, status_of
+from dgm.wires.responses_items import CALLS, Item, Names, mend_item, new_part
 from dgm.wires.values import characters, mend_halves, records, texts
 
 _NOT_SAID = ("id", "type", "status", "role", "call_id", "encrypted_content")
@@ -23,7 +23,7 @@ def error_of_event(event: JsonObject, kind: str) -> None:
     """
     if kind in ("response.failed", "response.cancelled"):
         response = event.get("response")
-        fail(
+        raise_failure(
             {"status": "failed", **(response if isinstance(response, dict) else {}), "object": "response"},
             failed=True,
         )
@@ -33,7 +33,7 @@ def error_of_event(event: JsonObject, kind: str) -> None:
         raise ErrorInAnswer({"type": "error", "error": told}, status_of(told) or status_of(event))
 
 
-def fail(response: JsonObject, *, failed: bool = False) -> None:
+def raise_failure(response: JsonObject, *, failed: bool = False) -> None:
     """Raise the error of a response that failed.
 
     Raises:
@@ -55,22 +55,22 @@ def check(whole: JsonObject) -> None:
     """
     if whole.get("type") == "error":
         error_of_event(whole, "error")
-    fail(whole)
+    raise_failure(whole)
     status, output = whole.get("status") or "completed", whole.get("output")
     if not isinstance(output, list):
         if any(isinstance(whole.get(name), str) and whole[name] for name in _TOLD):
             raise ErrorInAnswer(whole, status_of(whole))
-        raise Unreadable("the response holds no output")
+        raise UnusableReply("the response holds no output")
     if status not in ("completed", "incomplete"):
-        raise Unreadable(f"the response is {status}")
+        raise UnusableReply(f"the response is {status}")
     for item in records(output):
         if str(item.get("type")) in CALLS and not (isinstance(item.get("name"), str) and item["name"]):
-            raise Unreadable("a tool call of the response names no function")
+            raise UnusableReply("a tool call of the response names no function")
     if not output and status == "completed":
-        raise Unreadable("the response holds no output", whole)
+        raise UnusableReply("the response holds no output", whole)
 
 
-def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
+def mend_answer(whole: JsonObject, request: JsonObject) -> JsonObject:
     """Return the answer in a form that the vendor's client can read; see ``Wire.mended``."""
     whole = mend_halves(whole)
     output = whole.get("output")
@@ -79,7 +79,7 @@ def mended(whole: JsonObject, request: JsonObject) -> JsonObject:
     names = Names(request)
     names.reserve(records(output))
     seen: set[str] = set()
-    read = [_mended_item(item, names, seen) for item in output]
+    read = [_mend_item(item, names, seen) for item in output]
     fixed: dict[str, Any] = {}
     if any(new is not old for new, old in zip(read, output, strict=True)):
         fixed["output"] = read
@@ -123,7 +123,7 @@ def split(whole: JsonObject) -> Sequence[Event]:
     return events
 
 
-def begun_response(given: object, request: JsonObject) -> dict[str, Any]:
+def make_initial_response(given: object, request: JsonObject) -> dict[str, Any]:
     """Return the response at the beginning of a stream, made from its last form if the first is missing."""
     known: JsonObject = given if isinstance(given, dict) else {}
     return {
@@ -141,7 +141,7 @@ def begun_response(given: object, request: JsonObject) -> dict[str, Any]:
 
 def usage(whole: JsonObject, request: JsonObject) -> Usage:
     """Return the usage of the call; see ``Wire.usage``."""
-    return openai_usage(whole, request, said_characters(records(whole.get("output"))), "input", "output")
+    return openai_usage(whole, request, count_item_chars(records(whole.get("output"))), "input", "output")
 
 
 def usage_record(whole: JsonObject, request: JsonObject) -> Mapping[str, Any]:
@@ -156,7 +156,7 @@ def usage_record(whole: JsonObject, request: JsonObject) -> Mapping[str, Any]:
     }
 
 
-def said_characters(items: Sequence[JsonObject]) -> int:
+def count_item_chars(items: Sequence[JsonObject]) -> int:
     """Return the number of characters in the items."""
     said = [value for item in items for name, value in item.items() if name not in _NOT_SAID]
     return sum(len(value) if isinstance(value, str) else _length(value) for value in said)
@@ -182,13 +182,13 @@ def _length(value: object) -> int:
     return len(texts(value, "text", "refusal"))
 
 
-def _mended_item(item: object, names: Names, seen: set[str]) -> object:
+def _mend_item(item: object, names: Names, seen: set[str]) -> object:
     if not isinstance(item, dict):
         return item
     own = item.get("id")
     item_id = own if isinstance(own, str) and own and own not in seen else names.item_id(item.get("type"))
     seen.add(item_id)
-    read = mended_item(item, item_id, names.call_id)
+    read = mend_item(item, item_id, names.call_id)
     return Item(0, read, own).final() if read.get("type") == "function_call" else read
 
 

@@ -61,7 +61,7 @@ class Names:
         self._calls.reserve(item["call_id"] for item in items if isinstance(item.get("call_id"), str))
 
 
-def mended_item(item: JsonObject, item_id: str, call_id: Callable[[object], str]) -> JsonObject:
+def mend_item(item: JsonObject, item_id: str, call_id: Callable[[object], str]) -> JsonObject:
     """Return an item in a form that the vendor's client can read; the same one if nothing changed."""
     kind = item.get("type")
     fixed: dict[str, Any] = {}
@@ -120,7 +120,7 @@ class Item:
     def mended(self, entry: JsonObject) -> JsonObject:
         """Return a later form of the item under the ids that were sent first."""
         call_id = str(self.item.get("call_id"))
-        return mended_item(entry, str(self.item.get("id") or ""), lambda _: call_id)
+        return mend_item(entry, str(self.item.get("id") or ""), lambda _: call_id)
 
     def extend(self, kind: str, index: int, text: str) -> None:
         """Add a piece to a part."""

@@ -1,8 +1,8 @@
 """The items of a streamed response, and the assignment of events to them."""
 
 from dgm.messages import JsonObject
-from dgm.wires.responses_answer import said_characters
-from dgm.wires.responses_items import CALLS, Item, Names, mended_item
+from dgm.wires.responses_answer import count_item_chars
+from dgm.wires.responses_items import CALLS, Item, Names, mend_item
 
 
 class Output:
@@ -22,7 +22,7 @@ class Output:
 
     def is_said(self, item: JsonObject) -> bool:
         """Note whether an item has content; return whether any item so far had content."""
-        self.spoken = self.spoken or str(item.get("type")) in CALLS or bool(said_characters([item]))
+        self.spoken = self.spoken or str(item.get("type")) in CALLS or bool(count_item_chars([item]))
         return self.spoken
 
     def new(self, given: JsonObject, index: object) -> Item:
@@ -34,7 +34,7 @@ class Output:
             if isinstance(own, str) and own and own not in taken
             else self._names.item_id(given.get("type"))
         )
-        read = mended_item(given, item_id, self._names.call_id)
+        read = mend_item(given, item_id, self._names.call_id)
         item = Item(len(self.items), read, own)
         self.items.append(item)
         if isinstance(index, int):
@@ -82,5 +82,5 @@ class Output:
                 read[place] = same.final()
             else:
                 item_id = entry.get("id") or self._names.item_id(entry.get("type"))
-                read[place] = mended_item(entry, str(item_id), self._names.call_id)
+                read[place] = mend_item(entry, str(item_id), self._names.call_id)
         return given if all(new is old for new, old in zip(read, given, strict=True)) else read

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from dgm.messages import JsonObject
-from dgm.wires.events import Event, Unreadable
-from dgm.wires.responses_answer import begun_response, error_of_event, fail, usage_record
+from dgm.wires.events import Event, UnusableReply
+from dgm.wires.responses_answer import error_of_event, make_initial_response, raise_failure, usage_record
 from dgm.wires.responses_items import CALLS, Item, new_part, part_text
 from dgm.wires.responses_output import Output
-from dgm.wires.values import REPLACEMENT, Halves, arguments_text, has_half, mend_halves
+from dgm.wires.values import REPLACEMENT, SurrogateBuffer, arguments_text, has_half, mend_halves
 
 _BEGINS = ("response.created", "response.queued", "response.in_progress")
 _ENDS = ("response.completed", "response.incomplete", "response.done")
@@ -36,7 +36,7 @@ class ResponsesReader:
         self._ended = ""
         self._spoken = False
         self._sequence = 0
-        self._halves = Halves()
+        self._halves = SurrogateBuffer()
         self._last: dict[tuple[object, ...], JsonObject] = {}
         """Text with a held half surrogate pair → its last event."""
 
@@ -57,7 +57,7 @@ class ResponsesReader:
         if kind in _DELTAS:
             read: JsonObject | None = self._take_delta(event, kind, before, plain)
         else:
-            before += self._flushed() if self._halves and kind.endswith((".done", *_ENDS)) else []
+            before += self._flush_halves() if self._halves and kind.endswith((".done", *_ENDS)) else []
             taken = self._take(event, kind, before)
             read = taken if plain or taken is None else mend_halves(taken)
         if kind != event.get("type") and read is not None:
@@ -70,21 +70,21 @@ class ResponsesReader:
         """Return the missing last events; see ``StreamReader.finish``."""
         if self._ended:
             if not self._output() and self._ended != "response.incomplete":
-                raise Unreadable("the response holds no output", self.whole())
+                raise UnusableReply("the response holds no output", self.whole())
             return []
         if not self._out.items:
-            raise Unreadable("the stream ended before the model said anything")
+            raise UnusableReply("the stream ended before the model said anything")
         for item in self._out.items:
             if item.kind in CALLS and not item.item.get("name"):
-                raise Unreadable("a tool call of the response names no function")
+                raise UnusableReply("a tool call of the response names no function")
             if not item.is_whole:
-                raise Unreadable("the stream ended within the arguments of a tool call")
+                raise UnusableReply("the stream ended within the arguments of a tool call")
         ended = {**self._response, "status": "completed", "output": self._output()}
         # A call may be missing after a completed text, and the agent would take the text as its last word.
         called = self._out.items[-1].kind in CALLS and all(item.done for item in self._out.items)
         if not (done or called):
-            raise Unreadable("the stream ended without a final response", ended)
-        events: list[Event] = self._flushed()
+            raise UnusableReply("the stream ended without a final response", ended)
+        events: list[Event] = self._flush_halves()
         event = {"type": "response.completed", "response": ended, "sequence_number": self._sequence}
         read = self._take(event, "response.completed", events)
         return [*events, Event(mend_halves(read), "response.completed")]
@@ -105,13 +105,13 @@ class ResponsesReader:
 
     def _begin(self, event: JsonObject) -> list[Event]:
         """Return the beginning that a stream lacks: without it the vendor's client reads nothing."""
-        self._response = begun_response(event.get("response"), self._request)
+        self._response = make_initial_response(event.get("response"), self._request)
         return [self._event("response.created", {"response": self._response})]
 
     def _take(self, event: JsonObject, kind: str, before: list[Event]) -> JsonObject | None:
         match kind:
             case "response.output_item.added":
-                return self._added(event)
+                return self._take_item_added(event)
             case "response.output_item.done":
                 return self._item_done(event)
             case "response.content_part.added" | "response.content_part.done":
@@ -121,7 +121,7 @@ class ResponsesReader:
                 if item is not None:
                     index = _number(event.get("content_index"))
                     item.annotations.setdefault(index, []).append(event.get("annotation"))
-                return event if item is None else self._placed(event, item)
+                return event if item is None else self._fix_place(event, item)
             case _ if kind in _DONES:
                 return self._text_done(event, kind, before)
             case _ if kind in _BEGINS:
@@ -130,7 +130,7 @@ class ResponsesReader:
                 return self._end(event, kind, before)
             case _:
                 item = self._out.at(event.get("output_index"))
-                return event if item is None or "item_id" not in event else self._placed(event, item)
+                return event if item is None or "item_id" not in event else self._fix_place(event, item)
 
     def _lifecycle(self, event: JsonObject) -> JsonObject:
         given = event.get("response")
@@ -144,7 +144,7 @@ class ResponsesReader:
         known = self._response.get("id") or response.get("id") or "resp_dgm_0"
         return {} if response.get("id") == known else {"id": known}
 
-    def _added(self, event: JsonObject) -> JsonObject | None:
+    def _take_item_added(self, event: JsonObject) -> JsonObject | None:
         given = event.get("item")
         if not isinstance(given, dict):
             return event
@@ -172,7 +172,7 @@ class ResponsesReader:
             before.append(self._event("response.output_item.added", begun))
         return item
 
-    def _placed(self, event: JsonObject, item: Item, **more: object) -> JsonObject:
+    def _fix_place(self, event: JsonObject, item: Item, **more: object) -> JsonObject:
         fixed: dict[str, Any] = {name: value for name, value in more.items() if event.get(name) != value}
         if event.get("output_index") != item.at:
             fixed["output_index"] = item.at
@@ -180,7 +180,7 @@ class ResponsesReader:
             fixed["item_id"] = item.item["id"]
         return {**event, **fixed} if fixed else event
 
-    def _opened(self, item: Item, part: str, index: int, before: list[Event]) -> None:
+    def _open_part(self, item: Item, part: str, index: int, before: list[Event]) -> None:
         """Announce a part of a message that was never announced."""
         if item.kind != "message" or (part, index) in item.parts:
             return
@@ -192,7 +192,7 @@ class ResponsesReader:
         item_kind, part, index_name, _ = _DELTAS[kind]
         item = self._found(event, item_kind, before)
         index = _number(event.get(index_name)) if index_name else 0
-        self._opened(item, part, index, before)
+        self._open_part(item, part, index, before)
         given = event.get("delta")
         delta = given if isinstance(given, str) else "" if given is None else arguments_text(given)
         item.extend(part, index, delta)
@@ -201,16 +201,16 @@ class ResponsesReader:
         if self._halves or (not plain and has_half(event)):
             key = (kind, item.at, index)
             delta = self._halves.join(key, delta)
-            read = {**mend_halves(self._placed(event, item, **more)), "delta": delta}
+            read = {**mend_halves(self._fix_place(event, item, **more)), "delta": delta}
             self._last[key] = read
             return read
-        return self._placed(event, item, delta=delta, **more)
+        return self._fix_place(event, item, delta=delta, **more)
 
     def _text_done(self, event: JsonObject, kind: str, before: list[Event]) -> JsonObject:
         item_kind, part, index_name, whole = _DONES[kind]
         item = self._found(event, item_kind, before)
         index = _number(event.get(index_name)) if index_name else 0
-        self._opened(item, part, index, before)
+        self._open_part(item, part, index, before)
         more: dict[str, object] = {index_name: index} if index_name else {}
         text = event.get(whole)
         if text is None:
@@ -218,19 +218,19 @@ class ResponsesReader:
         text = arguments_text(text)
         if text and not item.text(part, index):
             # Send the text as a delta, because nothing told it before: agents that read only deltas would miss it.
-            place = self._placed({**more, "delta": text}, item)
+            place = self._fix_place({**more, "delta": text}, item)
             before.append(self._event(kind.removesuffix(".done") + ".delta", place))
         if text:
             item.parts[part, index] = [text]
             self._spoken = True
-        return self._placed(event, item, **{whole: text}, **more)
+        return self._fix_place(event, item, **{whole: text}, **more)
 
     def _part(self, event: JsonObject, kind: str, before: list[Event]) -> JsonObject:
         given = event.get("part")
         part: JsonObject = given if isinstance(given, dict) else {}
         if part.get("type") == "reasoning_text":
             item = self._found(event, "reasoning", before)
-            return self._placed(event, item)
+            return self._fix_place(event, item)
         item = self._found(event, "message", before)
         index, name = _number(event.get("content_index")), str(part.get("type") or "output_text")
         read = part if part.get("type") and part_text([part]) is not None else {**new_part(name), **part}
@@ -239,10 +239,10 @@ class ResponsesReader:
         if kind.endswith("added"):
             item.parts.setdefault((name, index), [text] if (text := part_text(part)) else [])
         else:
-            self._opened(item, name, index, before)
+            self._open_part(item, name, index, before)
             if text := part_text(part):
                 item.parts[name, index] = [text]
-        return self._placed(event, item, content_index=index, part=read)
+        return self._fix_place(event, item, content_index=index, part=read)
 
     def _item_done(self, event: JsonObject) -> JsonObject:
         given = event.get("item")
@@ -261,7 +261,7 @@ class ResponsesReader:
     def _end(self, event: JsonObject, kind: str, before: list[Event]) -> JsonObject:
         given = event.get("response")
         response: JsonObject = given if isinstance(given, dict) else {}
-        fail(response)
+        raise_failure(response)
         fixed = self._identity(response)
         self._ended = "response.completed" if kind == "response.done" else kind
         status = self._ended.removeprefix("response.")
@@ -290,7 +290,7 @@ class ResponsesReader:
                 )
         return events
 
-    def _flushed(self) -> list[Event]:
+    def _flush_halves(self) -> list[Event]:
         """Return the ends of texts whose trailing half surrogate pair was never completed."""
         keys = self._halves.left()
         return [Event({**self._last[key], "delta": REPLACEMENT}, str(key[0])) for key in keys]

@@ -16,7 +16,7 @@ from dgm.wires.neutral import (
     tool_of,
     whole_number,
 )
-from dgm.wires.values import arguments_text, mend_each, mend_halves, mended_arguments, records, texts
+from dgm.wires.values import arguments_text, mend_arguments, mend_each, mend_halves, records, texts
 
 VENDOR = "openai-responses"
 ENCRYPTED = "reasoning.encrypted_content"
@@ -30,7 +30,7 @@ def output_limit(body: JsonObject) -> int | None:
     return whole_number(body.get("max_output_tokens"))
 
 
-def limited(body: JsonObject, tokens: int) -> JsonObject:
+def set_output_limit(body: JsonObject, tokens: int) -> JsonObject:
     """Return the body with an output limit."""
     return {**body, "max_output_tokens": tokens}
 
@@ -41,9 +41,9 @@ def choices(body: JsonObject) -> int:
     return 1
 
 
-def mended_request(body: JsonObject) -> JsonObject:
+def mend_request(body: JsonObject) -> JsonObject:
     """Return the body without broken JSON in earlier calls; see ``Wire.mended_request``."""
-    return mend_each(mend_halves(body), "input", _mended_item)
+    return mend_each(mend_halves(body), "input", _mend_item)
 
 
 def read_request(body: JsonObject) -> Request:
@@ -72,9 +72,9 @@ def read_request(body: JsonObject) -> Request:
 
 def read_reply(whole: JsonObject, request: JsonObject) -> Reply:
     """Return the answer in neutral form; never raises."""
-    mended = responses_answer.mended(whole, request)
+    mended = responses_answer.mend_answer(whole, request)
     items = records(mended.get("output"))
-    thoughts = [_thought(item) for item in items if item.get("type") == "reasoning"]
+    thoughts = [_reasoning_of(item) for item in items if item.get("type") == "reasoning"]
     return Reply(
         _text(items),
         _calls(items),
@@ -97,7 +97,7 @@ def write_request(request: Request, model: str) -> JsonObject:
         )
     messages = list(request.messages)
     leading = next((at for at, turn in enumerate(messages) if turn.role is not Role.SYSTEM), len(messages))
-    items = [item for message in messages[leading:] for item in _items(message)]
+    items = [item for message in messages[leading:] for item in _write_items(message)]
     body: dict[str, Any] = {"model": model, "input": items, "store": False, "include": [ENCRYPTED]}
     if leading:
         body["instructions"] = "\n\n".join(message.text for message in messages[:leading])
@@ -119,10 +119,10 @@ def write_request(request: Request, model: str) -> JsonObject:
     return body
 
 
-def _mended_item(item: Any) -> Any:  # noqa: ANN401  (any JSON)
+def _mend_item(item: Any) -> Any:  # noqa: ANN401  (any JSON)
     if not isinstance(item, dict) or item.get("type") != "function_call":
         return item
-    arguments = mended_arguments(item.get("arguments"))
+    arguments = mend_arguments(item.get("arguments"))
     return item if arguments is item.get("arguments") else {**item, "arguments": arguments}
 
 
@@ -131,7 +131,7 @@ def _read_items(items: Sequence[JsonObject]) -> list[Message]:
     turns: list[Message] = []
     said: list[JsonObject] = []
     for item in items:
-        if _is_said(item):
+        if _is_model_item(item):
             said.append(item)
             continue
         turns += _assistant_turn(said)
@@ -140,7 +140,7 @@ def _read_items(items: Sequence[JsonObject]) -> list[Message]:
     return turns + _assistant_turn(said)
 
 
-def _is_said(item: JsonObject) -> bool:
+def _is_model_item(item: JsonObject) -> bool:
     kind = str(item.get("type") or "message")
     return item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
 
@@ -179,27 +179,29 @@ def _read_call(item: JsonObject) -> ToolCall:
     return ToolCall(str(item["call_id"]), str(name), text if text.strip() else "{}")
 
 
-def _thought(item: JsonObject) -> str:
+def _reasoning_of(item: JsonObject) -> str:
     return texts(item.get("summary"), "text") or texts(item.get("content"), "text")
 
 
 def _native(items: Sequence[JsonObject]) -> Native | None:
     """Return the output to send back, without unencrypted reasoning, which the provider would look up in vain."""
     kept = [
-        _returned(item) for item in items if item.get("type") != "reasoning" or item.get("encrypted_content")
+        _clean_item(item)
+        for item in items
+        if item.get("type") != "reasoning" or item.get("encrypted_content")
     ]
     if not any(item.get("type") == "reasoning" for item in kept):
         return None
     return Native(VENDOR, json.dumps(kept))
 
 
-def _returned(item: JsonObject) -> JsonObject:
+def _clean_item(item: JsonObject) -> JsonObject:
     """Return an item in a form that the provider accepts: without nulls of its own and the status of reasoning."""
     dropped = "status" if item.get("type") == "reasoning" else ""
     return {name: value for name, value in item.items() if value is not None and name != dropped}
 
 
-def _items(message: Message) -> list[JsonObject]:
+def _write_items(message: Message) -> list[JsonObject]:
     match message.role:
         case Role.ASSISTANT:
             return _assistant(message)
@@ -223,12 +225,12 @@ def _assistant(message: Message) -> list[JsonObject]:
         return theirs
     items = [item for item in theirs if item.get("type") == "reasoning"]
     if message.text:
-        items.append(_said(message.text, theirs))
+        items.append(_write_text(message.text, theirs))
     ids = {item["call_id"]: item["id"] for item in theirs if "call_id" in item and "id" in item}
     return items + [_call(call, ids.get(call.id)) for call in message.calls]
 
 
-def _said(text: str, theirs: Sequence[JsonObject]) -> JsonObject:
+def _write_text(text: str, theirs: Sequence[JsonObject]) -> JsonObject:
     """Return our text; after reasoning under the id of the resulting message, which pairs them."""
     paired = next((item["id"] for item in theirs if item.get("type") == "message" and "id" in item), None)
     if paired is None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dgm.wires.events import DONE, Event, Unreadable
+from dgm.wires.events import DONE, Event, UnusableReply
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,7 +28,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ServerSentEvent:
     """One server-sent event that holds data."""
 
     raw: bytes
@@ -38,7 +38,7 @@ class Record:
     data: str
 
 
-async def records(response: "httpx2.Response") -> AsyncIterator[Record]:
+async def read_events(response: "httpx2.Response") -> AsyncIterator[ServerSentEvent]:
     """Yield the events of a response that hold data; comments and events without data are dropped.
 
     If single line ends separate events, their JSON would be unreadable for clients; such data becomes several events. A
@@ -60,11 +60,11 @@ async def records(response: "httpx2.Response") -> AsyncIterator[Record]:
         for name, data in found:
             if not data or data.lower() in _NOISE:
                 continue
-            if "\n" in data and (apart := _apart(data)):
+            if "\n" in data and (apart := _split_events(data)):
                 for one in apart:
-                    yield Record(Event(one, name).render(), name, one)
+                    yield ServerSentEvent(Event(one, name).render(), name, one)
                 continue
-            yield Record(raw, name, DONE if data.startswith(DONE) else data)
+            yield ServerSentEvent(raw, name, DONE if data.startswith(DONE) else data)
 
 
 async def _read(block: bytes) -> AsyncIterator[tuple[str, str]]:
@@ -94,22 +94,22 @@ async def _blocks(response: "httpx2.Response") -> AsyncIterator[tuple[bytes, byt
         while found := _BLANK_LINE.search(held, max(start, seen - 3)):
             raw = bytes(held[start : found.end()])
             start, seen = found.end(), 0
-            yield raw, _unix(raw)
+            yield raw, _normalise_line_ends(raw)
         del held[:start]
         seen = len(held)
         if seen > MAX_EVENT_BYTES:
-            raise Unreadable(f"an event of the stream is larger than {MAX_EVENT_BYTES} bytes")
-    if _is_whole(rest := _unix(bytes(held))):
+            raise UnusableReply(f"an event of the stream is larger than {MAX_EVENT_BYTES} bytes")
+    if _is_whole(rest := _normalise_line_ends(bytes(held))):
         yield bytes(held) + b"\n\n", rest + b"\n\n"
 
 
-def _apart(data: str) -> list[str]:
+def _split_events(data: str) -> list[str]:
     """Return the lines of an event's data if each is an event of its own; none if they are one event."""
     lines = [line for line in data.split("\n") if line.strip()]
     return lines if len(lines) > 1 and all(_is_whole(b"data:" + line.encode()) for line in lines) else []
 
 
-def _unix(block: bytes) -> bytes:
+def _normalise_line_ends(block: bytes) -> bytes:
     return _LINE_END.sub(b"\n", block) if b"\r" in block else block
 
 

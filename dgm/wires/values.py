@@ -99,7 +99,7 @@ def mend_halves(value: Any) -> Any:  # noqa: ANN401  (any JSON)
             return [mend_halves(inner) for inner in value]
 
 
-class Halves:
+class SurrogateBuffer:
     """A buffer that holds the first half of a surrogate pair back until its text continues."""
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ def arguments_of(text: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {INVALID_JSON: text}
 
 
-def mended_arguments(arguments: object) -> object:
+def mend_arguments(arguments: object) -> object:
     """Return arguments of an earlier call in a form that strict providers accept: the text of a JSON object."""
     if isinstance(arguments, str) and arguments.lstrip().startswith("{") and is_json(arguments):
         return arguments

@@ -5,13 +5,13 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 
 from dgm.domain import Digest, Snapshot, TaskId, Verdict
-from dgm.meta.evidence import circumstances, conversation_text
+from dgm.meta.evidence import conversation_text, program_end_of
 from dgm.plugins import check_answer
 from dgm.protocols import Completed, Grade, InImage, Job, JobKind, Work, Workbench
-from dgm.worker.equipment import Equipment
-from dgm.worker.leaving import fitting, left_out_note
+from dgm.worker.context import WorkerContext
+from dgm.worker.leaving import fit_patch, format_left_out
 
-EACH_TRY = ("patch", "log", "conversation", "circumstances", "tests", "failures")
+EACH_TRY = ("patch", "log", "conversation", "program_end_of", "tests", "failures")
 """Traces of a try; those of tries before the last one are kept under the try's number (``patch-1`` …)."""
 
 
@@ -19,7 +19,7 @@ EACH_TRY = ("patch", "log", "conversation", "circumstances", "tests", "failures"
 class Attempt:
     """One attempt of an agent at a task; its traces are in ``traces``, whatever the result."""
 
-    by: Equipment
+    by: WorkerContext
     bench: Workbench
     task: TaskId
     traces: dict[str, Digest] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Attempt:
             if tried > 1 and not isinstance(start, InImage):
                 # The grade is for all changes, not only those of the last try.
                 most = self.by.settings.limits.patch_bytes
-                whole = await asyncio.to_thread(fitting, start, work.workspace, most)
+                whole = await asyncio.to_thread(fit_patch, start, work.workspace, most)
                 work = replace(work, patch=whole.patch, left_out={**work.left_out, **whole.left_out})
             await asyncio.to_thread(self._keep_work, work)
             grade = await benchmark.grade(task.id, work.patch, self.by.spec.labels)
@@ -56,14 +56,14 @@ class Attempt:
                 break
             traces.update({f"{name}-{tried}": traces[name] for name in EACH_TRY})
             workspace = work.workspace
-        ending = _bad_end(work.completed) if grade.verdict is Verdict.UNRESOLVED else ""
-        notes = [f"the agent {ending}" if ending else "", left_out_note(work.left_out)]
+        ending = _describe_bad_end(work.completed) if grade.verdict is Verdict.UNRESOLVED else ""
+        notes = [f"the agent {ending}" if ending else "", format_left_out(work.left_out)]
         said = "; ".join(filter(None, notes))
         return Grade(grade.verdict, f"{grade.reason} ({said})", grade.score) if said else grade
 
     def _keep_work(self, work: Work) -> None:
         done, keep = work.completed, self.by.keep
-        signs = circumstances(done.exit_code, done.timed_out, done.output, work.conversation, work.refused)
+        signs = program_end_of(done.exit_code, done.timed_out, done.output, work.conversation, work.refused)
         said = conversation_text(work.conversation).encode("utf-8", "replace")
         self.traces["patch"] = keep(work.patch)
         self.traces["log"] = keep(done.output)
@@ -71,7 +71,7 @@ class Attempt:
         self.traces["circumstances"] = self.by.keep_whole(json.dumps(asdict(signs)).encode())
 
 
-def _bad_end(completed: Completed) -> str:
+def _describe_bad_end(completed: Completed) -> str:
     """Return how an agent's program ended, if that explains a missing result; else an empty text."""
     if completed.timed_out:
         return "ran out of time"

@@ -6,20 +6,27 @@ from dataclasses import dataclass
 
 from dgm.archive.journal import read_reply, read_request
 from dgm.domain import ActionId, Digest, Evaluation, Snapshot, Tally
-from dgm.meta.evidence import Subject, facts, folder, manifest, reading, whole
-from dgm.protocols import Brief, Case, Circumstances, Member
-from dgm.search.orders import ExpandOrder, Standing
-from dgm.worker.equipment import Equipment
+from dgm.meta.evidence import (
+    EvidenceContents,
+    count_problems,
+    evidence_folder,
+    folder,
+    manifest,
+    record_reading,
+)
+from dgm.protocols import Brief, Case, Member, ProgramEnd
+from dgm.search.orders import ExpandOrder, ParentState
+from dgm.worker.context import WorkerContext
 
 SHOWN = ("patch", "failures", "log", "conversation")
 """Traces of an evaluation that become evidence."""
 
 
 @dataclass(frozen=True, slots=True)
-class Briefing:
+class BriefBuilder:
     """The part of a worker that collects the chosen material of an expansion."""
 
-    by: Equipment
+    by: WorkerContext
 
     def brief(self, order: ExpandOrder) -> Brief:
         """Return the brief; it names agents as when the order was first given, also in a replay by another model.
@@ -35,8 +42,8 @@ class Briefing:
         own = [case for case in cases if case.evaluation.agent == parents[0].agent.id]
         return Brief(
             parents=parents,
-            evidence=self._folder(Subject(parents, shown, cases), own),
-            facts=facts(order.tally, own),
+            evidence=self._folder(EvidenceContents(parents, shown, cases), own),
+            facts=count_problems(order.tally, own),
             child_number=order.child_number,
             members=shown,
             cases=cases,
@@ -67,15 +74,15 @@ class Briefing:
         heard_calls = [call for call in run.store.calls(action) if call.number in heard]
         answered = [call for call in heard_calls if not read_reply(run, call.reply).error]
         said = [read_request(run, call.request) for call in answered]
-        return {"reading": self.by.keep_whole(reading(brief.evidence, brief.parents[0].source, said))}
+        return {"reading": self.by.keep_whole(record_reading(brief.evidence, brief.parents[0].source, said))}
 
-    def _folder(self, about: Subject, own: list[Case]) -> Snapshot:
+    def _folder(self, about: EvidenceContents, own: list[Case]) -> Snapshot:
         settings = self.by.settings.evidence
         if settings.layout == 2:
-            return whole(about, settings.folder_bytes)
+            return evidence_folder(about, settings.folder_bytes)
         return folder(own, settings.transcript_bytes) if own else {}
 
-    def _member(self, standing: Standing) -> Member:
+    def _member(self, standing: ParentState) -> Member:
         repository = self.by.run.repository
         first = {each.task: each.verdict for each in standing.evaluations if each.attempt == 0}
         return Member(
@@ -89,8 +96,8 @@ class Briefing:
     def _case(self, action: ActionId, evaluation: Evaluation) -> Case:
         kept = evaluation.cost.traces
         traces = {name: self.by.run.traces.get(kept[name]) if name in kept else b"" for name in SHOWN}
-        signs = Circumstances()
+        signs = ProgramEnd()
         if "circumstances" in kept:
-            signs = Circumstances(**json.loads(self.by.run.traces.get(kept["circumstances"])))
+            signs = ProgramEnd(**json.loads(self.by.run.traces.get(kept["circumstances"])))
         problem = self.by.benchmark.task(evaluation.task).prompt
         return Case(evaluation, problem, traces, signs, action)

@@ -14,16 +14,16 @@ from dgm.plugins import check_answer
 from dgm.protocols import Proposal
 from dgm.search.orders import ExpandOrder
 from dgm.worker.allowance import Allowance
-from dgm.worker.briefing import Briefing
-from dgm.worker.equipment import Equipment
-from dgm.worker.vetting import Vetting
+from dgm.worker.briefing import BriefBuilder
+from dgm.worker.context import WorkerContext
+from dgm.worker.vetting import ChildVetting
 
 
 @dataclass(frozen=True, slots=True)
-class Expanding:
+class ExpansionRunner:
     """The part of a worker that performs expansions."""
 
-    by: Equipment
+    by: WorkerContext
 
     async def expand(self, order: ExpandOrder) -> Born | Stillborn:
         """Perform one expansion.
@@ -35,7 +35,7 @@ class Expanding:
         traces: dict[str, Digest] = {}
         what = order.action
         try:
-            proposal, syntax = await self._vetted(order, traces)
+            proposal, syntax = await self._make_and_vet(order, traces)
             parents = [parent.commit for parent in order.parents]
             commit = await asyncio.to_thread(self.by.run.repository.commit, proposal.source, parents)
         except AgentFault as fault:
@@ -46,8 +46,8 @@ class Expanding:
         cost = Cost(self.by.usage(order.id), time.monotonic() - began, traces)
         return Born(what.parents, what.operator, commit, proposal.rationale, cost, syntax)
 
-    async def _vetted(self, order: ExpandOrder, traces: dict[str, Digest]) -> tuple[Proposal, str]:
-        briefing = Briefing(self.by)
+    async def _make_and_vet(self, order: ExpandOrder, traces: dict[str, Digest]) -> tuple[Proposal, str]:
+        briefing = BriefBuilder(self.by)
         brief = await asyncio.to_thread(briefing.brief, order)
         traces |= await asyncio.to_thread(briefing.shown, brief)
         operator = self.by.operators[order.action.operator]
@@ -62,4 +62,4 @@ class Expanding:
         traces["log"] = await asyncio.to_thread(self.by.keep, proposal.log)
         if proposal.stated:
             traces["statement"] = await asyncio.to_thread(self.by.keep, proposal.stated.encode())
-        return proposal, await Vetting(self.by, order, bench).passed(proposal, brief, traces)
+        return proposal, await ChildVetting(self.by, order, bench).passed(proposal, brief, traces)

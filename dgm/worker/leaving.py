@@ -12,7 +12,7 @@ The largest new files are left out, with a note, so that a fix is not lost to th
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dgm.archive.ignoring import RULES, ignored
+from dgm.archive.ignoring import RULES, find_ignored
 from dgm.archive.repository import patch
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
@@ -29,7 +29,7 @@ NAME_LIMIT = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class FolderChange:
     """A folder after an agent's work, and its difference from the folder before."""
 
     files: Snapshot
@@ -38,15 +38,15 @@ class Left:
     """New files that were too large → their bytes."""
 
 
-def committed(before: Snapshot, after: Snapshot, litter: Sequence[str] = ()) -> Snapshot:
+def drop_ignored_files(before: Snapshot, after: Snapshot, litter: Sequence[str] = ()) -> Snapshot:
     """Return ``after`` without new files that a person would not commit.
 
     Args:
         before: the folder as it was put in; all its files count as tracked.
         after: the folder as the agent left it.
-        litter: patterns of the agent's contract (``ignored``).
+        litter: patterns of the agent's contract (``find_ignored``).
     """
-    dropped = ignored(after, after.keys() - before.keys(), litter)
+    dropped = find_ignored(after, after.keys() - before.keys(), litter)
     return {name: entry for name, entry in after.items() if name not in dropped} if dropped else after
 
 
@@ -68,8 +68,8 @@ async def read_large(
     written = await get_files(sandbox, folder, rules, limit_bytes)
     tracked = [name for name in sizes if name in before]
     new = sizes.keys() - before.keys()
-    new -= ignored(written, new, litter)
-    chosen = _smallest(
+    new -= find_ignored(written, new, litter)
+    chosen = _choose_smallest(
         {name: sizes[name] for name in new},
         limit_bytes - sum(sizes[name] for name in tracked),
         MAX_FILES - len(tracked),
@@ -78,7 +78,7 @@ async def read_large(
     return dict(sorted(files.items())), {name: sizes[name] for name in sorted(new - set(chosen))}
 
 
-def fitting(before: Snapshot, after: Snapshot, limit_bytes: int, *, cut: bool = True) -> Left:
+def fit_patch(before: Snapshot, after: Snapshot, limit_bytes: int, *, cut: bool = True) -> FolderChange:
     """Return the patch between two folders, without the largest new files if it would be too long with them.
 
     Args:
@@ -93,44 +93,44 @@ def fitting(before: Snapshot, after: Snapshot, limit_bytes: int, *, cut: bool = 
     new = {name: len(entry.data) for name, entry in after.items() if name not in before}
     diff = patch(before, after)
     if len(diff) <= limit_bytes and (not cut or sum(new.values()) <= NEW_BYTES):
-        return Left(after, diff)
+        return FolderChange(after, diff)
     if not cut:
-        raise _too_long(diff, limit_bytes)
+        raise _patch_too_long(diff, limit_bytes)
     tracked = {name: entry for name, entry in after.items() if name in before}
     base = patch(before, tracked)
     if len(base) > limit_bytes:
-        raise _too_long(base, limit_bytes)
+        raise _patch_too_long(base, limit_bytes)
     # Base85 takes five bytes for four, and every file has a header.
     costs = {name: size * 4 // 3 + 400 for name, size in new.items()}
-    chosen = set(_smallest(costs, min(NEW_BYTES, limit_bytes - len(base)), len(costs)))
+    chosen = set(_choose_smallest(costs, min(NEW_BYTES, limit_bytes - len(base)), len(costs)))
     files = {name: entry for name, entry in after.items() if name in before or name in chosen}
     diff = patch(before, files)
     if len(diff) > limit_bytes:
         files, diff, chosen = tracked, base, set()
-    return Left(files, diff, {name: size for name, size in new.items() if name not in chosen})
+    return FolderChange(files, diff, {name: size for name, size in new.items() if name not in chosen})
 
 
-def left_out_note(left_out: Mapping[str, int]) -> str:
+def format_left_out(left_out: Mapping[str, int]) -> str:
     """Return one clause on new files that were too large, naming the largest; empty if there are none."""
     if not left_out:
         return ""
     largest = sorted(left_out, key=lambda name: -left_out[name])
-    names = ", ".join(_printable(name[-NAME_LIMIT:]) for name in largest[:NAMED]) + (
+    names = ", ".join(_make_printable(name[-NAME_LIMIT:]) for name in largest[:NAMED]) + (
         " …" if len(largest) > NAMED else ""
     )
     files = "1 new file" if len(largest) == 1 else f"{len(largest)} new files"
     return f"left out of the patch: {files} of {sum(left_out.values()):,} bytes ({names})"
 
 
-def _printable(name: str) -> str:
+def _make_printable(name: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in name)
 
 
-def _too_long(diff: bytes, limit_bytes: int) -> AgentFault:
+def _patch_too_long(diff: bytes, limit_bytes: int) -> AgentFault:
     return AgentFault("patch", f"the patch has {len(diff)} bytes; {limit_bytes} are allowed")
 
 
-def _smallest(sizes: Mapping[str, int], room: int, count: int) -> list[str]:
+def _choose_smallest(sizes: Mapping[str, int], room: int, count: int) -> list[str]:
     chosen: list[str] = []
     for name in sorted(sizes, key=lambda name: (sizes[name], name))[: max(0, count)]:
         room -= sizes[name]

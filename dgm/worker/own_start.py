@@ -33,7 +33,7 @@ def clock_bounds(processor_s: float) -> tuple[float, float]:
     return first, MORE * first
 
 
-async def unhurried(
+async def start_with_second_try(
     attempt: Callable[[float], Awaitable[Done]],
     ended: Callable[[Done], Completed],
     processor_s: float,
@@ -55,14 +55,14 @@ async def unhurried(
     """
     first, second = clock_bounds(processor_s)
     done = await attempt(first)
-    if _by_clock(ended(done)):
+    if _is_clock_timeout(ended(done)):
         done = await attempt(second)
-    if _by_clock(ended(done)):
+    if _is_clock_timeout(ended(done)):
         await check_machine()
     return done
 
 
-def _by_clock(completed: Completed) -> bool:
+def _is_clock_timeout(completed: Completed) -> bool:
     return completed.timed_out and not completed.out_of_processor
 
 

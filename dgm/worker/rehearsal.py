@@ -26,7 +26,7 @@ from dgm.models.dry_run import DryRun
 from dgm.protocols import Grade, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.packages import packages_mount
-from dgm.worker.solving import IMAGE, Sum
+from dgm.worker.solving import IMAGE, UsageJournal
 from dgm.worker.workbench import SandboxWorkbench
 
 
@@ -71,7 +71,7 @@ async def _workbench(
     try:
         # Calls of the dry run are neither journaled nor priced.
         ledger = Ledger({}, Usage, Budget)
-        async with Gateway(folder, Sum(), {DRY_RUN: DryRun()}, ledger) as gateway:
+        async with Gateway(folder, UsageJournal(), {DRY_RUN: DryRun()}, ledger) as gateway:
             yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits, DRY_RUN)
     finally:
         await engine.reap(labels)

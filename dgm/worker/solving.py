@@ -26,7 +26,7 @@ from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
 from dgm.sandboxes.choose import EngineName, choose
 from dgm.sandboxes.packages import packages_mount
-from dgm.worker.user_repository import LIMIT_BYTES, ignored_around
+from dgm.worker.user_repository import LIMIT_BYTES, find_ignored_around
 from dgm.worker.workbench import SandboxWorkbench
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ WORKDIR = "/work/repo"
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SolveContext:
     """The settings, sandbox and time of an agent at work."""
 
     settings: Settings
@@ -45,7 +45,7 @@ class Means:
     time_limit_s: float
 
 
-class Sum:
+class UsageJournal:
     """A journal for work that is not part of a run: it adds up usage and keeps nothing."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolveResult:
     """The agent's work, its usage and the changed files."""
 
     work: Work
@@ -105,8 +105,8 @@ class Solved:
 
 
 async def solve(
-    source: Snapshot, repo: Path, before: Snapshot, problem: str, means: Means, spent: Sum
-) -> Solved:
+    source: Snapshot, repo: Path, before: Snapshot, problem: str, means: SolveContext, spent: UsageJournal
+) -> SolveResult:
     """Let the agent work on a copy in a sandbox.
 
     Args:
@@ -127,25 +127,25 @@ async def solve(
         IMAGE, {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}, disk_mb=1024
     )
     spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
-    async with _bench(engine, spec, means, spent) as bench:
+    async with _open_bench(engine, spec, means, spent) as bench:
         work = await bench.work(job)
-    return await asyncio.to_thread(_as_committed, work, repo, before, spent.usage)
+    return await asyncio.to_thread(_drop_ignored_files, work, repo, before, spent.usage)
 
 
-def _as_committed(work: Work, repo: Path, before: Snapshot, usage: Usage) -> Solved:
+def _drop_ignored_files(work: Work, repo: Path, before: Snapshot, usage: Usage) -> SolveResult:
     """Drop files that the person's own git ignores; the workbench has applied the repository's own rules."""
     after = work.workspace
-    dropped = ignored_around(repo, [name for name in after if name not in before])
+    dropped = find_ignored_around(repo, [name for name in after if name not in before])
     if dropped:
         after = {name: entry for name, entry in after.items() if name not in dropped}
         work = replace(work, workspace=after, patch=patch(before, after))
     changed = (name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    return Solved(work, usage, tuple(sorted(changed)))
+    return SolveResult(work, usage, tuple(sorted(changed)))
 
 
 @asynccontextmanager
-async def _bench(
-    engine: SandboxEngine, spec: SandboxSpec, means: Means, spent: Sum
+async def _open_bench(
+    engine: SandboxEngine, spec: SandboxSpec, means: SolveContext, spent: UsageJournal
 ) -> AsyncIterator[SandboxWorkbench]:
     limits = means.settings.limits.model_copy(
         update={"workspace_bytes": 2 * LIMIT_BYTES, "patch_bytes": LIMIT_BYTES}

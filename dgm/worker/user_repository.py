@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.archive.repository import applied
+from dgm.archive.repository import apply_patch
 from dgm.archive.snapshots import from_folder, from_names, write_folder
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, ArchiveCorrupt, Infrastructure, UserError
@@ -40,9 +40,9 @@ def user_files(repo: Path) -> UserFiles:
         UserError: it is too large to be copied, or git refuses to read it.
     """
     try:
-        if _git_says(repo, "rev-parse", "--is-inside-work-tree") != b"true\n":
+        if _run_git(repo, "rev-parse", "--is-inside-work-tree") != b"true\n":
             return UserFiles(from_folder(repo, limit_bytes=LIMIT_BYTES))
-        names, absent = _names(repo)
+        names, absent = _list_files(repo)
         if not names:
             return UserFiles(from_folder(repo, limit_bytes=LIMIT_BYTES))
         return UserFiles(from_names(repo, names, limit_bytes=LIMIT_BYTES), tuple(absent))
@@ -52,23 +52,23 @@ def user_files(repo: Path) -> UserFiles:
         raise UserError(f"{repo}: cannot be read: {error}") from error
 
 
-def ignored_around(repo: Path, names: Iterable[str]) -> frozenset[str]:
+def find_ignored_around(repo: Path, names: Iterable[str]) -> frozenset[str]:
     """Return those of ``names`` that rules outside of the folder ignore.
 
     These are ``.git/info/exclude``, the person's own excludes file, and ``.gitignore`` files of the folders
     around. The rules of the folder's own files are applied elsewhere, to the files as the agent left them.
     """
     # Git stops when it is asked about a file of a submodule.
-    asked = [name for name in sorted(names) if not _in_submodule(repo, name)]
+    asked = [name for name in sorted(names) if not _is_in_submodule(repo, name)]
     given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in asked)
     words = ["check-ignore", "--no-index", "--verbose", "-z", "--stdin"]
     done = subprocess.run(
-        [_git(), *words], cwd=repo, env=_environment(), input=given, capture_output=True, check=False
+        [_find_git(), *words], cwd=repo, env=_environment(), input=given, capture_output=True, check=False
     )
     fields = done.stdout.split(b"\0")[:-1]
     rows = zip(fields[::4], fields[2::4], fields[3::4], strict=True)
     top = repo.resolve()
-    base = Path(os.fsdecode(_git_says(repo, "rev-parse", "--show-toplevel").rstrip(b"\n")) or repo)
+    base = Path(os.fsdecode(_run_git(repo, "rev-parse", "--show-toplevel").rstrip(b"\n")) or repo)
     found = set()
     for source, pattern, name in rows:
         place = (base / os.fsdecode(source)).resolve()
@@ -92,7 +92,7 @@ def write_back(repo: Path, patch: bytes, names: Iterable[str]) -> None:
     touched = sorted(set(names))
     try:
         before = from_names(repo, touched)
-        after = applied(before, patch)
+        after = apply_patch(before, patch)
     except ArchiveCorrupt as error:
         raise UserError(f"{repo}: the change does not apply any more ({error})") from error
     except AgentFault as error:
@@ -109,14 +109,14 @@ def write_back(repo: Path, patch: bytes, names: Iterable[str]) -> None:
         raise UserError(f"{repo}: the change cannot be written: {error}") from error
 
 
-def how_to_apply(repo: Path, file: Path) -> str:
+def apply_command(repo: Path, file: Path) -> str:
     """Return the command that applies a patch file to the folder."""
     import shlex
 
-    prefix = os.fsdecode(_git_says(repo, "rev-parse", "--show-prefix").strip())
+    prefix = os.fsdecode(_run_git(repo, "rev-parse", "--show-prefix").strip())
     if not prefix:
         return shlex.join(["git", "-C", str(repo), "apply", str(file)])
-    top = os.fsdecode(_git_says(repo, "rev-parse", "--show-toplevel").rstrip(b"\n"))
+    top = os.fsdecode(_run_git(repo, "rev-parse", "--show-toplevel").rstrip(b"\n"))
     return shlex.join(["git", "-C", top, "apply", f"--directory={prefix}", str(file)])
 
 
@@ -135,11 +135,13 @@ def _replace(repo: Path, written: Snapshot, removed: Sequence[str], modes: dict[
             (repo / name).chmod((mode & 0o666) | executable)
 
 
-def _names(repo: Path) -> tuple[list[str], list[str]]:
+def _list_files(repo: Path) -> tuple[list[str], list[str]]:
     """Return the files below a work tree as git lists them, and sentences on the parts left out."""
-    listed = _git_or_refuse(repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
+    listed = _run_git_or_raise(
+        repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."
+    )
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
-    staged = _git_or_refuse(repo, "ls-files", "-z", "--stage", "--", ".").split(b"\0")
+    staged = _run_git_or_raise(repo, "ls-files", "-z", "--stage", "--", ".").split(b"\0")
     modules = sorted({os.fsdecode(row.partition(b"\t")[2]) for row in staged if row.startswith(_SUBMODULE)})
     absent = [
         f"{name} is a repository of its own: the agent does not see it"
@@ -148,7 +150,7 @@ def _names(repo: Path) -> tuple[list[str], list[str]]:
     ]
     for module in modules:
         if (repo / module / ".git").exists():
-            below, more = _names(repo / module)
+            below, more = _list_files(repo / module)
             names += [f"{module}/{name}" for name in below]
             absent += [f"{module}/{one}" for one in more]
         else:
@@ -156,18 +158,20 @@ def _names(repo: Path) -> tuple[list[str], list[str]]:
     return [name for name in names if not name.endswith("/") and name not in modules], absent
 
 
-def _in_submodule(repo: Path, name: str) -> bool:
+def _is_in_submodule(repo: Path, name: str) -> bool:
     folders = Path(name).parents
     return any((repo / folder / ".git").exists() for folder in folders if folder != Path())
 
 
-def _git_says(repo: Path, *words: str) -> bytes:
+def _run_git(repo: Path, *words: str) -> bytes:
     """Return git's output; empty if this is no repository.
 
     Raises:
         UserError: there is a repository that git refuses to read.
     """
-    done = subprocess.run([_git(), *words], cwd=repo, env=_environment(), capture_output=True, check=False)
+    done = subprocess.run(
+        [_find_git(), *words], cwd=repo, env=_environment(), capture_output=True, check=False
+    )
     said = done.stderr.decode("utf-8", "replace").strip()
     if done.returncode and "not a git repository" not in said and "must be run in a work tree" not in said:
         raise UserError(
@@ -176,8 +180,10 @@ def _git_says(repo: Path, *words: str) -> bytes:
     return b"" if done.returncode else done.stdout
 
 
-def _git_or_refuse(repo: Path, *words: str) -> bytes:
-    done = subprocess.run([_git(), *words], cwd=repo, env=_environment(), capture_output=True, check=False)
+def _run_git_or_raise(repo: Path, *words: str) -> bytes:
+    done = subprocess.run(
+        [_find_git(), *words], cwd=repo, env=_environment(), capture_output=True, check=False
+    )
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise UserError(f"{repo}: git cannot list its files: {said[0] if said else 'no reason given'}")
@@ -200,7 +206,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _git() -> str:
+def _find_git() -> str:
     found = shutil.which("git")
     if found is None:
         raise UserError("git is not installed; dgm needs it (for example: apt-get install git)")

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from dgm.archive.repository import tree_id
 from dgm.domain import CommitId, Digest, Snapshot, TaskId
 from dgm.gateway.performing import DRY_RUN
-from dgm.meta.prompts import frozen
-from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
+from dgm.meta.prompts import load_frozen
+from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, VettingTrace, vet
 from dgm.protocols import Brief, Grade, Proposal
 from dgm.search.orders import ExpandOrder
 from dgm.worker.allowance import Allowance
 from dgm.worker.attempt import Attempt
-from dgm.worker.equipment import Equipment
+from dgm.worker.context import WorkerContext
 from dgm.worker.workbench import SandboxWorkbench
 
 PROBE = "probe"
@@ -21,13 +21,13 @@ PROBE = "probe"
 
 
 @dataclass(frozen=True, slots=True)
-class Vetting:
+class ChildVetting:
     """The vetting of one child.
 
     Its judge and each of its probes have the limits of one action, whatever the cost of making the child.
     """
 
-    by: Equipment
+    by: WorkerContext
     order: ExpandOrder
     bench: SandboxWorkbench
     """The operator's workbench: no reply that the operator had is served again."""
@@ -44,7 +44,7 @@ class Vetting:
         bench = replace(self.bench, allowance=Allowance.of_vetting(limits))
         probes = _Probes(self.by, replace(bench, role=PROBE), traces)
         rooms = Stages(dry, self.by.spec.image, limits.check_s, self.order.action.probes, probes)
-        subject = Subject(
+        subject = VettingReference(
             parent=brief.parents[0].source,
             known=self._twin,
             syntax=lambda: dict(self.order.known_syntax),
@@ -54,7 +54,7 @@ class Vetting:
             gates=settings.gates,
             judge=self._judge(bench) if settings.gates.novelty == "model" else None,
         )
-        record = Record()
+        record = VettingTrace()
         try:
             return await vet(proposal, subject, rooms, record)
         finally:
@@ -65,11 +65,13 @@ class Vetting:
 
     def _judge(self, bench: SandboxWorkbench) -> Judge:
         settings = self.by.settings
-        prompts = frozen(self.by.run.config, str(self.by.run.folder / "run.json"))
+        prompts = load_frozen(self.by.run.config, str(self.by.run.folder / "run.json"))
         return Judge(bench, prompts, settings.operators.retries, settings.evidence.prompt_chars)
 
 
-def edits_before(order: ExpandOrder, brief: Brief, diff: Callable[[CommitId, CommitId], bytes]) -> list[Edit]:
+def edits_before(
+    order: ExpandOrder, brief: Brief, diff: Callable[[CommitId, CommitId], bytes]
+) -> list[AgentEdit]:
     """Return the edits with which the child's edit of its first parent is compared: see the gate ``novelty``.
 
     For a child of several parents, return the siblings' edits only. Its changes from the other parents and from
@@ -82,18 +84,18 @@ def edits_before(order: ExpandOrder, brief: Brief, diff: Callable[[CommitId, Com
     """
     parents = {parent.commit for parent in order.parents}
     made = [
-        Edit(name, diff(order.parents[0].commit, commit))
+        AgentEdit(name, diff(order.parents[0].commit, commit))
         for name, commit in order.siblings.items()
         if commit not in parents
     ]
     shown = [] if len(parents) > 1 else [*brief.parents, *brief.members]
-    return made + [Edit(f"agent {member.agent.id}", member.change) for member in shown if member.change]
+    return made + [AgentEdit(f"agent {member.agent.id}", member.change) for member in shown if member.change]
 
 
 class _Probes:
     """Tries of one child, numbered in their traces (``probe-1-patch`` …)."""
 
-    def __init__(self, by: Equipment, bench: SandboxWorkbench, traces: dict[str, Digest]) -> None:
+    def __init__(self, by: WorkerContext, bench: SandboxWorkbench, traces: dict[str, Digest]) -> None:
         self._by = by
         self._bench = bench
         self._traces = traces

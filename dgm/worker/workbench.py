@@ -25,8 +25,8 @@ from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, 
 from dgm.sandboxes import recipes
 from dgm.sandboxes.comparison import patch_of
 from dgm.worker.allowance import Allowance
-from dgm.worker.leaving import Left, committed, fitting, read_large
-from dgm.worker.own_start import check_responds, unhurried
+from dgm.worker.leaving import FolderChange, drop_ignored_files, fit_patch, read_large
+from dgm.worker.own_start import check_responds, start_with_second_try
 
 GATEWAY_FOLDER = "/run/dgm"
 EVIDENCE_FOLDER = "/run/evidence"
@@ -87,7 +87,9 @@ class SandboxWorkbench:
             def attempt(clock_s: float) -> Awaitable[Work]:
                 return self._work(replace(job, time_limit_s=clock_s))
 
-            return await unhurried(attempt, lambda work: work.completed, job.processor_s, self._check_machine)
+            return await start_with_second_try(
+                attempt, lambda work: work.completed, job.processor_s, self._check_machine
+            )
         work = await self._work(job)
         if work.completed.timed_out:
             await self._check_machine()
@@ -95,11 +97,11 @@ class SandboxWorkbench:
 
     async def _work(self, job: Job) -> Work:
         contract = read_contract(job.source)
-        async with self._lent(self.role or job.kind.value) as lease:
+        async with self._lend_model(self.role or job.kind.value) as lease:
             if self.allowance:
                 job = replace(job, time_limit_s=self.allowance.seconds(job.time_limit_s))
             try:
-                completed, left = await self._in_sandbox(job, contract, lease)
+                completed, left = await self._run_in_sandbox(job, contract, lease)
             except AgentFault as fault:
                 # An agent whose model fails is not to blame for its result.
                 if lease.failure is not None:
@@ -107,7 +109,7 @@ class SandboxWorkbench:
                 raise
             if completed.timed_out or completed.exit_code:
                 # An agent that ends well says that it is done, even if calls are still open.
-                await lease.outlive(job.time_limit_s)
+                await lease.wait_for_calls(job.time_limit_s)
         if lease.failure is not None:
             raise lease.failure
         if lease.blameless:
@@ -125,13 +127,13 @@ class SandboxWorkbench:
                 (``action_limit_exceeded``).
             Infrastructure: the model failed.
         """
-        async with self._lent(role) as lease:
+        async with self._lend_model(role) as lease:
             if self.allowance and self.allowance.late:
                 raise RequestRefused(SPENT, self.allowance.late)
             return await self.gateway.ask(lease, request)
 
     @asynccontextmanager
-    async def _lent(self, role: str) -> AsyncIterator[Lease]:
+    async def _lend_model(self, role: str) -> AsyncIterator[Lease]:
         if self.allowance is None:
             with self.gateway.lend(self.action, role, heard=self.heard) as lease:
                 yield lease
@@ -166,7 +168,7 @@ class SandboxWorkbench:
                     processor_s=check_s,
                 )
 
-        return await unhurried(attempt, lambda done: done, check_s, self._check_machine)
+        return await start_with_second_try(attempt, lambda done: done, check_s, self._check_machine)
 
     async def _check_machine(self) -> None:
         await check_responds(self.open_sandbox, replace(self.spec, mounts=()))
@@ -175,10 +177,12 @@ class SandboxWorkbench:
     def _packages(self) -> str:
         return ":".join(mount.target for mount in self.spec.mounts)
 
-    async def _in_sandbox(self, job: Job, contract: Contract, lease: Lease) -> tuple[Completed, Left]:
+    async def _run_in_sandbox(
+        self, job: Job, contract: Contract, lease: Lease
+    ) -> tuple[Completed, FolderChange]:
         """Return how the agent ended, and its result: only the patch if the workspace is in the image."""
         async with self._evidence(job) as shown, self.open_sandbox(self._spec(job, shown)) as sandbox:
-            await _fill(sandbox, job, shown)
+            await _put_files(sandbox, job, shown)
             running = sandbox.exec(
                 ["python3", "-I", "/" + LAUNCHER],
                 timeout_s=job.time_limit_s + MOST_LOST_S + GRACE_S,
@@ -187,9 +191,11 @@ class SandboxWorkbench:
                 output_limit=self.limits.log_bytes,
                 processor_s=job.processor_s,
             )
-            completed = await _within(sandbox, running, job.time_limit_s, lease)
+            completed = await _run_within_limit(sandbox, running, job.time_limit_s, lease)
             try:
-                return _in_time(completed, job.time_limit_s), await self._left(sandbox, job, contract.ignored)
+                return _mark_timeout(completed, job.time_limit_s), await self._left(
+                    sandbox, job, contract.ignored
+                )
             except AgentFault as fault:
                 fault.output = completed.output
                 raise
@@ -205,19 +211,19 @@ class SandboxWorkbench:
         folder = Path(await asyncio.to_thread(mkdtemp, prefix=f"{beside.name}-evidence-", dir=beside.parent))
         try:
             try:
-                await asyncio.to_thread(_laid_out, job.evidence, folder)
+                await asyncio.to_thread(_write_evidence, job.evidence, folder)
             except UserError as error:
                 raise AgentFault("evidence", str(error)) from error
             yield (Mount(folder, EVIDENCE_FOLDER),)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, True)
 
-    async def _left(self, sandbox: Sandbox, job: Job, litter: Sequence[str]) -> Left:
+    async def _left(self, sandbox: Sandbox, job: Job, litter: Sequence[str]) -> FolderChange:
         most = self.limits.patch_bytes
         if isinstance(job.workspace, InImage):
             patterns = (*NEVER_COMMITTED, *litter)
             diff, left_out = await patch_of(sandbox, job.workdir, job.workspace.baseline, most, patterns)
-            return Left({}, diff, left_out)
+            return FolderChange({}, diff, left_out)
         before = job.workspace
         large: Mapping[str, int] = {}
         try:
@@ -232,8 +238,8 @@ class SandboxWorkbench:
             if large and job.kind is JobKind.IMPROVE:
                 # A child without a part of its parent's output would be another child.
                 raise
-        after = await asyncio.to_thread(committed, before, after, litter)
-        left = await asyncio.to_thread(fitting, before, after, most, cut=job.kind is JobKind.SOLVE)
+        after = await asyncio.to_thread(drop_ignored_files, before, after, litter)
+        left = await asyncio.to_thread(fit_patch, before, after, most, cut=job.kind is JobKind.SOLVE)
         return replace(left, left_out={**large, **left.left_out})
 
     def _launch(self, job: Job, contract: Contract, token: str) -> bytes:
@@ -267,23 +273,23 @@ class SandboxWorkbench:
         )
 
 
-def _laid_out(evidence: Snapshot, folder: Path) -> None:
+def _write_evidence(evidence: Snapshot, folder: Path) -> None:
     """Write evidence readable by any user: a sandbox's user is not the host's."""
     write_folder(evidence, folder)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-async def _fill(sandbox: Sandbox, job: Job, shown: Sequence[Mount]) -> None:
+async def _put_files(sandbox: Sandbox, job: Job, shown: Sequence[Mount]) -> None:
     try:
-        await sandbox.put(_files(job, EVIDENCE_FOLDER if shown else EVIDENCE_PUT), "/")
+        await sandbox.put(_job_files(job, EVIDENCE_FOLDER if shown else EVIDENCE_PUT), "/")
     except AgentFault as fault:
         if job.kind is JobKind.IMPROVE:
             raise
         raise Infrastructure(f"the task's files do not go into a sandbox: {fault}") from fault
 
 
-async def _within(
+async def _run_within_limit(
     sandbox: Sandbox, running: Coroutine[Any, Any, Completed], limit_s: float, lease: Lease
 ) -> Completed:
     """Wait for an agent's program, and end it when its time and the time it lost by waiting are over.
@@ -307,13 +313,13 @@ async def _within(
             await asyncio.gather(task, return_exceptions=True)
 
 
-def _in_time(completed: Completed, limit_s: float) -> Completed:
+def _mark_timeout(completed: Completed, limit_s: float) -> Completed:
     """Set ``timed_out`` if the launcher's exit status says so and the time limit has passed."""
     late = completed.exit_code == TIMED_OUT and completed.seconds >= limit_s
     return replace(completed, timed_out=completed.timed_out or late)
 
 
-def _files(job: Job, evidence: str) -> Snapshot:
+def _job_files(job: Job, evidence: str) -> Snapshot:
     record = {
         "kind": job.kind.value,
         "problem": job.problem,

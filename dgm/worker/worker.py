@@ -14,12 +14,12 @@ from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Grade
 from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
 from dgm.worker.attempt import Attempt
-from dgm.worker.equipment import Equipment
-from dgm.worker.expanding import Expanding
+from dgm.worker.context import WorkerContext
+from dgm.worker.expanding import ExpansionRunner
 
 
 @dataclass(frozen=True, slots=True)
-class Worker(Equipment):
+class Worker(WorkerContext):
     """A worker that performs any order."""
 
     async def perform(self, order: Order) -> Outcome:
@@ -32,7 +32,7 @@ class Worker(Equipment):
             case EvaluateOrder():
                 return await self._evaluate(order)
             case ExpandOrder():
-                return await Expanding(self).expand(order)
+                return await ExpansionRunner(self).expand(order)
 
     async def _evaluate(self, order: EvaluateOrder) -> Evaluation:
         began = time.monotonic()
@@ -50,7 +50,7 @@ class Worker(Equipment):
         return Evaluation(what.agent, what.task, what.attempt, grade.verdict, grade.reason, grade.score, cost)
 
 
-def seed_birth(run: Run, source: Snapshot) -> Born:
+def commit_seed(run: Run, source: Snapshot) -> Born:
     """Commit agent 0, and return its birth."""
     clean: dict[str, Entry] = {path: entry for path, entry in source.items() if "__pycache__" not in path}
     return Born((), "seed", run.repository.commit(clean, ()), "the agent that the search starts from")

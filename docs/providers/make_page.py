@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dgm.archive.durable import write_durably
-from dgm.models.fault_table import Meaning, Row, rows
+from dgm.models.fault_table import FaultRow, RefusalMeaning, read_fault_rows
 
 PAGE = Path(__file__).parent.parent / "providers.md"
 HEAD = """\
@@ -20,16 +20,16 @@ This page is made by `docs/providers/make_page.py`; what is tried again and how 
 ABILITIES = "Asked again with the change. It is remembered for the run, once a model; `dgm status` shows it."
 UNABLE = "The agent is told: left out, it would make another answer. That is not the agent's fault."
 TITLES = {
-    Meaning.ABILITY: ("What a model does not take", ABILITIES),
-    Meaning.ACCOUNT: ("Account and configuration", "A person has to act. Nothing is graded."),
-    Meaning.SINGLE: (
+    RefusalMeaning.ABILITY: ("What a model does not take", ABILITIES),
+    RefusalMeaning.ACCOUNT: ("Account and configuration", "A person has to act. Nothing is graded."),
+    RefusalMeaning.SINGLE: (
         "A single request refused",
         "The agent is told; others go on. That is not the agent's fault.",
     ),
-    Meaning.PASSING: ("What passes", "Waited for and asked again."),
-    Meaning.SAMPLED: ("The model's own malformed output", "Another sample may do."),
-    Meaning.UNABLE: ("What a model cannot do", UNABLE),
-    Meaning.ASKED: ("The agent's own request", "The only kind that may reach a verdict."),
+    RefusalMeaning.PASSING: ("What passes", "Waited for and asked again."),
+    RefusalMeaning.SAMPLED: ("The model's own malformed output", "Another sample may do."),
+    RefusalMeaning.UNABLE: ("What a model cannot do", UNABLE),
+    RefusalMeaning.ASKED: ("The agent's own request", "The only kind that may reach a verdict."),
 }
 
 
@@ -42,7 +42,7 @@ def page() -> str:
     """Return the page."""
     parts = [HEAD]
     for meaning, (title, said) in TITLES.items():
-        lines = [line(row) for row in rows() if row.meaning is meaning]
+        lines = [line(row) for row in read_fault_rows() if row.meaning is meaning]
         table = [
             "| kind | what is seen | what happens | what the person reads |",
             "|---|---|---|---|",
@@ -52,7 +52,7 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def line(row: Row) -> str:
+def line(row: FaultRow) -> str:
     """Return a row of the page."""
     seen = f"{row.seen} The hint: {row.hint}." if row.hint else row.seen
     return f"| `{row.id}` | {seen} | {row.happens} | {row.reads} |"

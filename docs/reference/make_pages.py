@@ -10,7 +10,7 @@ import click
 
 from dgm.archive.durable import write_durably
 from dgm.cli.commands import COMMANDS
-from dgm.config.listing import Listed, listed_sections
+from dgm.config.listing import ListedSetting, list_sections
 from dgm.models.providers import all_variables
 
 DOCS = Path(__file__).parent.parent
@@ -35,7 +35,7 @@ def _settings() -> Iterator[str]:
     yield "A setting stands in a TOML file under its section, or on the command line as `--set NAME=VALUE`."
     yield 'In Python it is an entry of `settings={"NAME": VALUE}`. `dgm settings PATTERN` prints the same for'
     yield "a part. This page is made by `docs/reference/make_pages.py`."
-    for section in listed_sections():
+    for section in list_sections():
         yield ""
         yield f"## `[{section.name}]`" if section.name else "## At the top"
         if section.meaning:
@@ -53,7 +53,7 @@ def _settings() -> Iterator[str]:
     yield ""
 
 
-def _default(setting: Listed) -> str:
+def _default(setting: ListedSetting) -> str:
     if setting.required:
         return "must be given"
     if setting.default is None:

@@ -30,11 +30,11 @@ def environment(agent: str) -> Mapping[str, str]:
 
 def folder(agent: str) -> Path:
     """Where an agent's packages are for the Python that runs this; installed if they are not there."""
-    from dgm.sandboxes.packages import installed
+    from dgm.sandboxes.packages import ensure_packages
 
     requires = tomllib.loads((AGENTS / agent / "agent.toml").read_text())["agent"]["requires"]
     with patch.dict(os.environ, environment(agent)):
-        return installed(tuple(requires), "{}.{}".format(*sys.version_info[:2]))
+        return ensure_packages(tuple(requires), "{}.{}".format(*sys.version_info[:2]))
 
 
 def main(agents: list[str]) -> int:

@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 
 from dgm.config import Settings
-from dgm.models.listing import listed
+from dgm.models.listing import list_models
 from dgm.models.providers import COMPATIBLE, open_connection
 from tests.agents.environments import environment
 from tests.wire_server import Echo, WireServer
@@ -136,7 +136,7 @@ def test_stream_comes_through(connect, model):
 def test_list_and_refusals_come_through(connect, monkeypatch):
     async def listing():
         connection = connect(MODELS[0])
-        rows = await listed(connection)
+        rows = await list_models(connection)
         await connection.close()
         return rows
 

@@ -155,7 +155,7 @@ def test_no_process_is_left(played):
 
 def test_no_sandbox_and_no_temporary_file_is_left(played):
     label = played.run.config["id"]
-    assert [path for path in played.scratch.rglob("*") if path.name != scratch.base().name] == []
+    assert [path for path in played.scratch.rglob("*") if path.name != scratch.base_folder().name] == []
     # Other tests' groups come and go meanwhile, which a glob would stumble over.
     groups = {name for _, folders, _ in os.walk("/sys/fs/cgroup") for name in folders}
     assert not groups & played.sandboxes

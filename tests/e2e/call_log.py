@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled, ModelLearned
-from dgm.archive.journal import recorded_request
+from dgm.archive.journal import read_recorded_request
 from dgm.archive.run import Run
 from dgm.messages import WireRequest
 from tests.e2e.streaming_provider import conversation
@@ -52,5 +52,5 @@ class Log:
 
 
 def _asked(run: Run, digest: str) -> str:
-    request = recorded_request(run, digest)
+    request = read_recorded_request(run, digest)
     return conversation(request.body) if isinstance(request, WireRequest) else str(request)

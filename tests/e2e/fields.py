@@ -7,10 +7,10 @@ packages to the table, in the same place, and a change of its own elsewhere.
 
 import json
 
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.domain import Entry
 from dgm.offline.catalogue import CATALOGUE
-from dgm.offline.edits.kind import applied
+from dgm.offline.edits.kind import apply_edits
 
 STRONGER = (
     "more-steps",
@@ -45,10 +45,10 @@ DECLINES = """    if job["kind"] == "solve" and not fields.known(job["workdir"])
 
 def ancestor():
     """Solves nothing, and could solve much."""
-    files = {path: entry.data.decode() for path, entry in seed_source(None).items()}
+    files = {path: entry.data.decode() for path, entry in read_seed(None).items()}
     for name in STRONGER:
         kind = next(kind for kind in CATALOGUE if kind.name == name)
-        files = applied(files, kind.apply(files))
+        files = apply_edits(files, kind.apply(files))
     start = files["agent/__main__.py"]
     assert start.count(ASKED) == 1
     start = start.replace(ASKED, ASKED + DECLINES).replace("import loop", "import fields, loop")
@@ -63,5 +63,5 @@ def specialist(fields, *changes):
     files["agent/fields.py"] = files["agent/fields.py"].replace("FIELDS = [\n", "FIELDS = [\n" + rows)
     for name in changes:
         kind = next(kind for kind in CATALOGUE if kind.name == name)
-        files = applied(files, kind.apply(files))
+        files = apply_edits(files, kind.apply(files))
     return {path: Entry(text.encode()) for path, text in files.items()}

@@ -127,7 +127,7 @@ def leftovers(folder: Path) -> list[str]:
     """Containers and sandboxes with the run's label, and processes of a sandbox whose folder is gone."""
     run_id = json.loads((folder / "run.json").read_text())["config"]["id"]
     found = [line for line in _containers(run_id).splitlines() if line]
-    found += [place.name for place, note in scratch.notes() if note.labels.get("dgm.run") == run_id]
+    found += [place.name for place, note in scratch.list_sandboxes() if note.labels.get("dgm.run") == run_id]
     for process in Path("/proc").iterdir():
         place = re.search(r"/tmp/dgm-sandboxes-\d+/dgm-[0-9a-f]{16}", _command(process))
         # Read once more: a sandbox of another test may end between the two looks, its processes first.

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dgm.archive.events import ActionStarted
-from dgm.assemble import create, laboratory, operators_of, parts_of
+from dgm.assemble import create, open_worker, operators_of, parts_of
 from dgm.config import Settings
 from dgm.domain import SEED, Action, Born, Evaluate, Expand, Snapshot
 from dgm.meta.registry import needs_of
 from dgm.paths import asset
-from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
+from dgm.search.run_controller import RunController
 
 PATIENT = ("limits.improve_s=900", "limits.check_s=60")
 """Settings with which nothing is cut off on a machine that is busy with other things."""
@@ -68,8 +68,8 @@ def performed(run, settings: Settings, rounds: Sequence[Sequence[Action]]) -> No
     """Goes through the rounds in sandboxes."""
 
     async def go():
-        async with laboratory(run, settings, parts_of(settings)) as worker:
+        async with open_worker(run, settings, parts_of(settings)) as worker:
             needs = needs_of(operators_of(run, settings))
-            await Search(Foreman(run, settings, needs), Plan(rounds), worker, settings).go()
+            await Search(RunController(run, settings, needs), Plan(rounds), worker, settings).go()
 
     asyncio.run(go())

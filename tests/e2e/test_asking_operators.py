@@ -18,8 +18,8 @@ from dgm.domain import AgentId, Evaluate, Expand
 from dgm.meta.registry import needs_of
 from dgm.replay import lineage
 from dgm.replay.findings import Match
-from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
+from dgm.search.run_controller import RunController
 from tests.e2e import marked
 from tests.e2e.hosted import KEY, PROVIDERS, read_exchanges
 from tests.e2e.test_markers import Steps, expansions
@@ -47,9 +47,9 @@ def searched(folder, **model):
     steps += [Expand((AgentId(0),), operator) for operator in OPERATORS]
 
     async def search(run):
-        async with assemble.laboratory(run, settings, parts) as worker:
+        async with assemble.open_worker(run, settings, parts) as worker:
             await Search(
-                Foreman(run, settings, needs_of(worker.operators)), Steps(steps), worker, settings
+                RunController(run, settings, needs_of(worker.operators)), Steps(steps), worker, settings
             ).go()
 
     run = assemble.create(folder / "run", settings, parts)

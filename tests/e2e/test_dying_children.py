@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from dgm.archive.snapshots import write_folder
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.domain import Entry
 
 pytestmark = pytest.mark.sandbox
@@ -23,7 +23,7 @@ if pathlib.Path("sum.txt").read_text() not in ("", found):
 
 def frozen_seed(folder):
     """The shipped seed, with a self-check that no changed agent passes."""
-    seed = seed_source(None)
+    seed = read_seed(None)
     toml = seed["agent.toml"].data.replace(
         b'check = ["python3", "-m", "agent", "--check"]', b'check = ["python3", "check.py"]'
     )

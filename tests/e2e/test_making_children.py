@@ -13,7 +13,7 @@ from dgm.archive.snapshots import write_folder
 from dgm.config import resolve
 from dgm.domain import AgentId, Evaluate, Expand, TaskId
 from dgm.meta.contract import PARTS, read_contract
-from dgm.meta.parts import frozen_changes
+from dgm.meta.parts import find_frozen_changes
 from tests.e2e.fields import ancestor, specialist
 from tests.e2e.hosted import KEY, PROVIDERS, read_exchanges
 from tests.e2e.planned import PATIENT, begun, performed
@@ -129,7 +129,7 @@ def test_module(by):
     child, source, asked = the_child(run)
     parent = run.repository.source(run.tree.agents[1].commit)
     declared = read_contract(parent).parts
-    assert frozen_changes(parent, source, "context", declared) == []
-    assert any(frozen_changes(parent, source, part, declared) for part in PARTS if part != "context")
+    assert find_frozen_changes(parent, source, "context", declared) == []
+    assert any(find_frozen_changes(parent, source, part, declared) for part in PARTS if part != "context")
     assert "speaks of none" in trace(run, child, "statement")
     assert slipped(asked) == by.talks

@@ -13,10 +13,10 @@ from dgm.archive.run import Run
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import ActionId, AgentId, Born, Entry, Evaluate, Expand, Verdict
 from dgm.meta.registry import BUILTIN, needs_of
-from dgm.replay.recording import Orders
-from dgm.search.foreman import Foreman
+from dgm.replay.recording import RecordedOrders
 from dgm.search.loop import Search
-from dgm.worker.briefing import Briefing
+from dgm.search.run_controller import RunController
+from dgm.worker.briefing import BriefBuilder
 from tests.e2e import marked
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
@@ -60,12 +60,12 @@ def enter_children(run):
 
 async def search(run, settings, parts):
     """Performs all steps; what each expansion was told."""
-    async with assemble.laboratory(run, settings, parts) as worker:
-        foreman = Foreman(run, settings, needs_of(worker.operators))
-        await Search(foreman, Steps(list(steps())), worker, settings).go()
-        orders = Orders(run, settings)
+    async with assemble.open_worker(run, settings, parts) as worker:
+        controller = RunController(run, settings, needs_of(worker.operators))
+        await Search(controller, Steps(list(steps())), worker, settings).go()
+        orders = RecordedOrders(run, settings)
         return {
-            what.operator: Briefing(worker).brief(orders.expansion(action))
+            what.operator: BriefBuilder(worker).brief(orders.expansion(action))
             for action, what in expansions(run)
         }
 

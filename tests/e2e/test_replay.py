@@ -43,7 +43,7 @@ def change(folder, seq, **fields):
 
 def first_call_with_tools(run, action):
     """The first model call of an action whose reply runs a tool, with its event's number."""
-    for recorded in run.store.of_action(action):
+    for recorded in run.store.events_of_action(action):
         if type(recorded.event).__name__ == "ModelCalled":
             reply = decode_reply(run.traces.get(recorded.event.reply))
             if reply.calls:

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from dgm.archive.snapshots import write_folder
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.domain import Entry
 from tests.e2e.hosted import KEY, PROVIDERS
 from tests.wire_server import WireServer
 
 pytestmark = pytest.mark.sandbox
-SEED = seed_source(None)
+SEED = read_seed(None)
 PROVIDER = PROVIDERS["openai-chat"]
 
 

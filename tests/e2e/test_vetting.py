@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from dgm.archive.events import ActionStarted, AgentStillborn
-from dgm.assemble import create, laboratory, parts_of, seed_source
+from dgm.assemble import create, open_worker, parts_of, read_seed
 from dgm.config import resolve
 from dgm.domain import SEED, Born, Entry, Expand, Stillborn, TaskId
 from dgm.protocols import Proposal
-from dgm.search.foreman import Foreman
+from dgm.search.run_controller import RunController
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
@@ -22,7 +22,7 @@ STAGES = [
     *("patch", "unchanged", "protected", "size", "duplicate", "syntax"),
     *("contract", "novelty", "check", "improve", "probe"),
 ]
-PARENT = seed_source(None)
+PARENT = read_seed(None)
 
 
 def changed(path, old, new):
@@ -78,22 +78,22 @@ def test_each_child_is_stopped_where_it_fails_and_a_good_one_passes(tmp_path):
     parts, operator = parts_of(settings), ByHand()
     told = {}
 
-    async def expanded(run, foreman, worker, child):
+    async def expanded(run, controller, worker, child):
         operator.child = child
         action, what = run.tree.next_action, Expand((SEED,), operator.name, probes=SOLVED)
         run.append(ActionStarted(action, what))
-        outcome = await worker.perform(foreman.order(action, what))
+        outcome = await worker.perform(controller.order(action, what))
         born = isinstance(outcome, Born)
-        run.append(foreman.birth(action, outcome) if born else AgentStillborn(action, outcome))
+        run.append(controller.birth(action, outcome) if born else AgentStillborn(action, outcome))
         return outcome, json.loads(run.traces.get(outcome.cost.traces["vetting"]))["stages"]
 
     async def go(run):
-        foreman = Foreman(run, settings)
-        async with laboratory(run, settings, parts) as worker:
+        controller = RunController(run, settings)
+        async with open_worker(run, settings, parts) as worker:
             worker = replace(worker, operators={operator.name: operator})
-            told["born"] = await expanded(run, foreman, worker, GOOD)
+            told["born"] = await expanded(run, controller, worker, GOOD)
             for child, stage in [(GOOD, "duplicate"), *BAD]:
-                told[stage] = await expanded(run, foreman, worker, child)
+                told[stage] = await expanded(run, controller, worker, child)
 
     with create(tmp_path / "run", settings, parts) as run:
         asyncio.run(go(run))

@@ -133,12 +133,12 @@ async def measure(sandbox: str, rounds: int, folder: Path) -> tuple[list[float],
     """Seconds of evaluations by dgm and by hand, in turn."""
     settings = Settings(model="offline", sandbox=sandbox)
     recorder = Recorder(choose(sandbox))
-    parts = assemble.Parts(recorder, assemble.open_suite(settings.benchmark, recorder))
+    parts = assemble.RunParts(recorder, assemble.open_suite(settings.benchmark, recorder))
     by_hand = docker_by_hand if sandbox == "docker" else bubblewrap_by_hand
     ours, theirs = [], []
     with assemble.create(folder, settings, parts) as run:
         tasks = parts.benchmark.tasks(Split.SEARCH)
-        async with assemble.laboratory(run, settings, parts) as worker:
+        async with assemble.open_worker(run, settings, parts) as worker:
             for n in range(rounds + 1):
                 recorder.sessions.clear()
                 action = Evaluate(run.tree.agents[0].id, tasks[n].id)

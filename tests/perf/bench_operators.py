@@ -31,10 +31,10 @@ from dgm.config import Settings
 from dgm.domain import Action, AgentId, Evaluate, Expand, Split, TaskId
 from dgm.policies.limits import fertile
 from dgm.policies.operators import operator_rule
-from dgm.policies.rules import Kit, OneOperator
+from dgm.policies.rules import OneOperator, PolicyContext
 from dgm.protocols import Needs
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.run_controller import RunController
 from dgm.show.operators import gain_text, operator_lines, vetting_text
 from dgm.show.spans import plain
 
@@ -55,7 +55,7 @@ class EveryChild:
     def __init__(
         self, settings: Settings, needs: Mapping[str, Needs], wanted: int, tasks: tuple[TaskId, ...]
     ):
-        self._kit = Kit(settings.operator)
+        self._kit = PolicyContext(settings.operator)
         self._operators = operator_rule(settings, needs, self._kit) or OneOperator(settings.operator)
         self._operator = settings.operator_names[-1]
         self._wanted = wanted
@@ -111,13 +111,13 @@ def settings_for(operator: str, workers: int, seed: int) -> Settings:
     )
 
 
-def chosen_tasks(parts: assemble.Parts, count: int, seed: int) -> tuple[TaskId, ...]:
+def chosen_tasks(parts: assemble.RunParts, count: int, seed: int) -> tuple[TaskId, ...]:
     """The same for every operator."""
     tasks = sorted(task.id for task in parts.benchmark.tasks(Split.SEARCH))
     return tuple(Random(f"bench-operators/{seed}").sample(tasks, min(count, len(tasks))))
 
 
-async def perform(run: Run, settings: Settings, parts: assemble.Parts, policy: EveryChild) -> None:
+async def perform(run: Run, settings: Settings, parts: assemble.RunParts, policy: EveryChild) -> None:
     """Searches until the policy is content."""
     began = time.monotonic()
 
@@ -125,9 +125,9 @@ async def perform(run: Run, settings: Settings, parts: assemble.Parts, policy: E
         if isinstance(recorded.event, AgentBorn | AgentStillborn | TaskGraded):
             print(f"{time.monotonic() - began:7.0f} s  {type(recorded.event).__name__}", file=sys.stderr)
 
-    async with assemble.laboratory(run, settings, parts) as worker:
-        foreman = Foreman(run, settings, assemble.needs_of(settings))
-        over = await Search(foreman, policy, worker, settings, Surroundings(told)).go()
+    async with assemble.open_worker(run, settings, parts) as worker:
+        controller = RunController(run, settings, assemble.needs_of(settings))
+        over = await Search(controller, policy, worker, settings, LoopHooks(told)).go()
     print(over.message, file=sys.stderr)
 
 
@@ -172,7 +172,7 @@ def main() -> None:
         with run:
             if before:
                 settings = assemble.settings_of(run)
-                assemble.reopen(run, run.tree.budget, parts)
+                assemble.record_resume(run, run.tree.budget, parts)
             tasks = chosen_tasks(parts, given.evaluations, given.seed)
             policy = EveryChild(settings, assemble.needs_of(settings), given.expansions, tasks)
             asyncio.run(perform(run, settings, parts, policy))

@@ -27,9 +27,9 @@ from dgm.config import Settings  # noqa: E402
 from dgm.domain import ActionId, Born, Budget, Cost, Entry, Evaluation, TaskId, Usage, Verdict  # noqa: E402
 from dgm.policies.registry import open_policy  # noqa: E402
 from dgm.publish.unpacking import unpack  # noqa: E402
-from dgm.search.foreman import Foreman  # noqa: E402
 from dgm.search.loop import Search  # noqa: E402
 from dgm.search.orders import EvaluateOrder, ExpandOrder  # noqa: E402
+from dgm.search.run_controller import RunController  # noqa: E402
 
 EXAMPLE = REPOSITORY / "archive" / "example" / "example.dgm"
 TASKS = tuple(TaskId(f"made-up/task-{n:04}") for n in range(500))
@@ -64,7 +64,7 @@ def make(folder: Path, events: int, settings: Settings) -> None:
         commit = run.repository.commit({"agent.py": Entry(b"seed")}, ())
         run.append(run.birth(Born((), "seed", commit, ""), ActionId(0)))
         worker = Fates(run)
-        search = Search(Foreman(run, settings), open_policy(settings), worker, settings)
+        search = Search(RunController(run, settings), open_policy(settings), worker, settings)
 
         async def until_long() -> None:
             searching = asyncio.create_task(search.go())

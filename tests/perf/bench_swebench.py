@@ -173,11 +173,11 @@ async def measure(rounds: int, folder: Path, waited_s: int) -> None:
         (seed / path).write_text(text, encoding="utf-8")
     name = f"swebench:{folder / 'instances.jsonl'}"
     settings = Settings(model="offline", sandbox="docker", benchmark=name, seed_agent=str(seed))
-    parts = assemble.Parts(recorder, assemble.open_suite(name, recorder, settings.benchmarks))
+    parts = assemble.RunParts(recorder, assemble.open_suite(name, recorder, settings.benchmarks))
     task = parts.benchmark.tasks(Split.SEARCH)[0].id
     ours, inside, steps, once = [], [], [], []
     with assemble.create(folder / "run", settings, parts) as run:
-        async with assemble.laboratory(run, settings, parts) as worker:
+        async with assemble.open_worker(run, settings, parts) as worker:
             for n in range(rounds + 1):
                 recorder.seconds = 0.0
                 order = EvaluateOrder(

@@ -14,9 +14,9 @@ from dgm.archive.events import RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Born, Budget, Cost, Entry, Evaluation, TaskId, Usage, Verdict
-from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
 from dgm.search.orders import EvaluateOrder
+from dgm.search.run_controller import RunController
 from tests.unit.worlds import named
 
 WORKERS, EVALUATIONS = 4, 200
@@ -55,7 +55,7 @@ def main() -> None:
         run.append(run.birth(Born((), "seed", seed, ""), ActionId(0)))
         sleeper = Sleeper(run)
         search = Search(
-            Foreman(run, Settings(workers=WORKERS)), named("hgm"), sleeper, Settings(workers=WORKERS)
+            RunController(run, Settings(workers=WORKERS)), named("hgm"), sleeper, Settings(workers=WORKERS)
         )
         began = time.monotonic()
         asyncio.run(search.go())

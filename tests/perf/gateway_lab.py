@@ -29,7 +29,7 @@ from dgm.gateway.ledger import Ledger  # noqa: E402
 from dgm.gateway.server import Gateway  # noqa: E402
 from dgm.messages import Reply, Request  # noqa: E402
 from dgm.models.choose import open_model  # noqa: E402
-from dgm.models.pricing import Price, Rates  # noqa: E402
+from dgm.models.pricing import Price, TokenRates  # noqa: E402
 from dgm.protocols import LentModel  # noqa: E402
 
 KEY = "test-key"
@@ -83,7 +83,9 @@ async def serve(given: argparse.Namespace) -> None:
     with Run.create(given.folder, {}) as run:
         run.append(RunStarted(Budget(usd=1e9), (TaskId("t"),)))
         ledger = Ledger(
-            {model.name: Price(Rates(1.0, 0.1, 1.0, 10.0))}, lambda: run.tree.spend, lambda: run.tree.budget
+            {model.name: Price(TokenRates(1.0, 0.1, 1.0, 10.0))},
+            lambda: run.tree.spend,
+            lambda: run.tree.budget,
         )
         gateway = Gateway(given.folder / "gateway", RunJournal(run), {"solve": model}, ledger, LIMITS)
         async with gateway:

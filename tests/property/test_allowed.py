@@ -58,7 +58,7 @@ def places(value, below=False):
 def told(path, written):
     """The words of a refusal, none where the request passes; anything else is raised."""
     try:
-        CHECKS[path](parsing.document(written))
+        CHECKS[path](parsing.parse_document(written))
     except BadRequest as refusal:
         return str(refusal)
     return ""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dgm.messages import Message, Request, Role, WireProtocol
 from dgm.wires import WIRES
-from dgm.wires.events import DONE, ErrorInAnswer, Unreadable
+from dgm.wires.events import DONE, ErrorInAnswer, UnusableReply
 
 USER = Message(Role.USER, "Go.")
 TURN_OF_USER = {"role": "user", "content": "Go."}
@@ -142,7 +142,7 @@ def accept(protocol, whole):
 def test_any_whole_answer_is_one_or_none(drawn):
     protocol, whole = drawn
     if isinstance(whole, dict):
-        with contextlib.suppress(Unreadable, ErrorInAnswer):
+        with contextlib.suppress(UnusableReply, ErrorInAnswer):
             WIRES[protocol].check(whole)
             accept(protocol, whole)
 
@@ -160,7 +160,7 @@ def read_stream(protocol, events):
 @settings(max_examples=200, deadline=None)
 @given(spoiled(CHUNKS))
 def test_any_stream_of_completions_is_an_answer_or_none(chunks):
-    with contextlib.suppress(Unreadable, ErrorInAnswer):
+    with contextlib.suppress(UnusableReply, ErrorInAnswer):
         accept(WireProtocol.CHAT, read_stream(WireProtocol.CHAT, chunks if isinstance(chunks, list) else []))
 
 
@@ -173,7 +173,7 @@ def test_any_stream_of_completions_is_an_answer_or_none(chunks):
 )
 def test_any_stream_of_events_is_an_answer_or_none(drawn):
     protocol, events = drawn
-    with contextlib.suppress(Unreadable, ErrorInAnswer):
+    with contextlib.suppress(UnusableReply, ErrorInAnswer):
         accept(protocol, read_stream(protocol, events if isinstance(events, list) else []))
 
 

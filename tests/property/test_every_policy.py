@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.analysis.budgets import room_for, room_for_evaluation
+from dgm.analysis.budgets import has_evaluation_room, has_room_for
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -86,7 +86,7 @@ def search(name, world, workers, most):
             world.start(*next(iter(again.items())), again=True)
             continue
         action = None
-        if len(world.running) < workers and room_for_evaluation(tree):
+        if len(world.running) < workers and has_evaluation_room(tree):
             for event in log.events[seen:]:
                 made.observe(event)
             seen = len(log.events)
@@ -130,7 +130,7 @@ def test_no_task_twice_and_no_budget_exceeded_whatever_happens(name, world, work
             assert action.attempt == 0
             assert action.task not in world.log.tree.tried(action.agent)
         if action is not None:
-            assert room_for(world.log.tree, action)
+            assert has_room_for(world.log.tree, action)
     limit = world.log.tree.budget.agents
     assert limit is None or len(world.log.tree.agents) <= limit
 
@@ -167,10 +167,10 @@ def test_a_search_with_room_goes_on(name, seed, workers):
 def test_a_search_ends_only_when_nothing_is_left_to_spend_or_to_try(name, world, workers):
     world.log.born()
     for action in search(name, world, workers, 3000):
-        if action is not None and not room_for(world.log.tree, action):
+        if action is not None and not has_room_for(world.log.tree, action):
             break
     tree = world.log.tree
-    assert not room_for_evaluation(tree) or (not world.running and min(tree.tried_count) == len(tree.tasks))
+    assert not has_evaluation_room(tree) or (not world.running and min(tree.tried_count) == len(tree.tasks))
 
 
 @pytest.mark.slow

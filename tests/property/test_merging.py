@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dgm.archive.merging import Clash, three_way, unsettled
+from dgm.archive.merging import ConflictKind, find_unsettled, merge_snapshots
 from dgm.archive.repository import tree_id
 from dgm.archive.snapshots import FILE, LINK, PROGRAM
 from dgm.domain import Entry, Snapshot
@@ -32,7 +32,7 @@ snapshots = st.dictionaries(st.sampled_from(NAMES), entries).map(a_tree)
 @given(snapshots, snapshots)
 def test_one_side_alone_is_what_comes_out(base, other):
     for ours, theirs in ((base, other), (other, base), (other, other)):
-        merged = three_way(base, ours, theirs)
+        merged = merge_snapshots(base, ours, theirs)
         assert (merged.files, merged.conflicts) == (other, ())
         assert list(merged.files) == sorted(merged.files)
 
@@ -40,13 +40,13 @@ def test_one_side_alone_is_what_comes_out(base, other):
 @settings(max_examples=60, deadline=None)
 @given(snapshots, snapshots, snapshots)
 def test_any_three_trees_give_a_tree_and_name_what_is_unsettled(base, ours, theirs):
-    merged = three_way(base, ours, theirs)
+    merged = merge_snapshots(base, ours, theirs)
     tree_id(merged.files)
-    lines = {conflict.path for conflict in merged.conflicts if conflict.clash is Clash.LINES}
-    assert set(unsettled(merged.conflicts, merged.files)) == lines
-    assert unsettled(merged.conflicts, ours) == []
+    lines = {conflict.path for conflict in merged.conflicts if conflict.clash is ConflictKind.LINES}
+    assert set(find_unsettled(merged.conflicts, merged.files)) == lines
+    assert find_unsettled(merged.conflicts, ours) == []
     for conflict in merged.conflicts:
-        if conflict.clash is not Clash.LINES and conflict.path in ours:
+        if conflict.clash is not ConflictKind.LINES and conflict.path in ours:
             kept, first = merged.files[conflict.path], ours[conflict.path]
             assert kept.data == first.data
     untouched = {conflict.path for conflict in merged.conflicts}
@@ -58,7 +58,7 @@ def test_any_three_trees_give_a_tree_and_name_what_is_unsettled(base, ours, thei
 @given(snapshots, snapshots, snapshots)
 @example({"a/b": Entry(b"1\n")}, {"a": Entry(b"")}, {"a/b": Entry(b"")})
 def test_the_order_of_the_sides_does_not_matter_where_nothing_conflicts(base, ours, theirs):
-    merged, turned = three_way(base, ours, theirs), three_way(base, theirs, ours)
+    merged, turned = merge_snapshots(base, ours, theirs), merge_snapshots(base, theirs, ours)
     assert {c.path for c in merged.conflicts} == {c.path for c in turned.conflicts}
     if not merged.conflicts:
         assert merged.files == turned.files
@@ -74,6 +74,6 @@ def test_edits_of_lines_that_are_apart_are_all_made(whose):
         )
 
     base, ours, theirs = text(), text("ours"), text("theirs")
-    merged = three_way({"f": Entry(base)}, {"f": Entry(ours)}, {"f": Entry(theirs)})
+    merged = merge_snapshots({"f": Entry(base)}, {"f": Entry(ours)}, {"f": Entry(theirs)})
     assert merged.conflicts == ()
     assert merged.files["f"].data == text("ours", "theirs")

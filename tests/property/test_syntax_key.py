@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.domain import Entry
 from dgm.meta.syntax_key import syntax_key
 
-SEED = seed_source(None)
+SEED = read_seed(None)
 KEY = syntax_key(SEED)
 FILES = sorted(path for path in SEED if path.endswith(".py"))
 OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {

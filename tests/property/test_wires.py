@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dgm.domain import Usage
 from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
-from dgm.gateway.translation.wire import Answer, BadRequest, Call
+from dgm.gateway.translation.wire import BadRequest, ParsedCall, WireAnswer
 from dgm.messages import Reply, Stop, ToolCall
 
 pytestmark = pytest.mark.slow
@@ -171,7 +171,7 @@ def parsed_or_refused(wire, body):
 def test_whatever_arrives_is_parsed_or_refused_in_one_line(wire, data):
     written = (nearly(WELL_FORMED[wire.path]) | JSON).map(lambda value: json.dumps(value).encode())
     found = parsed_or_refused(wire, data.draw(written | st.binary()))
-    if isinstance(found, Call):
+    if isinstance(found, ParsedCall):
         told = "".join(message.text for message in found.request.messages)
         assert told.encode().decode() == told
     else:
@@ -187,7 +187,7 @@ def test_well_formed_request_is_parsed(wire):
 @settings(max_examples=60, deadline=None)
 @given(reply=REPLIES, thinking=st.sampled_from(["", "summarized", "omitted"]))
 def test_whatever_a_model_says_is_told_in_whole_events(wire, reply, thinking):
-    answer = Answer(
+    answer = WireAnswer(
         reply, wire.prefix + "1", "m", 1, {"thinking": thinking} if wire.path == "/messages" else {}
     )
     assert json.loads(wire.render(answer))

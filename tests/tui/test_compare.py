@@ -10,7 +10,7 @@ from dgm.analysis.best import best_of
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Verdict
-from dgm.evaluation.exam import Comparison, paired
+from dgm.evaluation.exam import Comparison, compare_verdicts
 from dgm.show.diffs import Patch
 from dgm.show.words import interval_text, mcnemar_text, tally_text
 from dgm.tui.app import Browser
@@ -24,7 +24,7 @@ __all__ = ["opened"]
 
 def pairs(run: Run, first: AgentId, second: AgentId) -> Comparison:
     one, two = run.tree.verdicts(first), run.tree.verdicts(second)
-    return paired([(task, one.get(task), two.get(task)) for task in run.tree.tasks])
+    return compare_verdicts([(task, one.get(task), two.get(task)) for task in run.tree.tasks])
 
 
 def a_gain(run: Run) -> tuple[AgentId, AgentId]:
@@ -92,8 +92,8 @@ def test_a_task_and_a_file_can_be_opened(example: Path, opened: Run) -> None:
 def test_no_difference_is_called_none() -> None:
     """Five gained and none lost are not enough for an exact test at 5 %."""
     one, two = AgentId(1), AgentId(2)
-    few = paired([(str(n), *_verdicts(n < 5)) for n in range(20)])
-    many = paired([(str(n), *_verdicts(n < 6)) for n in range(20)])
+    few = compare_verdicts([(str(n), *_verdicts(n < 5)) for n in range(20)])
+    many = compare_verdicts([(str(n), *_verdicts(n < 6)) for n in range(20)])
     assert _said(few, one, two).text == "not shown to be different"
     assert _said(many, one, two).text.startswith("agent 2 resolves more")
 

@@ -209,7 +209,7 @@ def test_verdicts_that_come_while_tasks_are_counted_are_counted(
     growing = Growing(tmp_path / "run")
     growing.graded(0, 0, good=True)
     asked, go_on = threading.Event(), threading.Event()
-    tried = task_texts.tasks_tried
+    tried = task_texts.tally_tasks
 
     def slow(store: EventStore, until: int) -> Mapping[TaskId, Tally]:
         found = tried(store, until)

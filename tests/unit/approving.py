@@ -7,9 +7,9 @@ from dgm.archive.events import AgentStillborn, ChildProposed, RunStarted, TaskGr
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Verdict
-from dgm.publish.scrubbing import Surroundings as Published
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.publish.scrubbing import LocalIdentity as Published
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.run_controller import RunController
 from tests.unit.worlds import TASKS
 
 NOBODY = Published("/home/nobody-here", "nobody-here", "no-such-host", "/home/nobody-here/work")
@@ -67,8 +67,8 @@ def settings(**gates):
 def searched(run, children=1, on_event=lambda _: None, numbers=(), now=None, maker=Maker, **gates):
     """One session: how it ended, and the worker."""
     worker = maker(run, numbers)
-    around = Surroundings(on_event, answers_s=0.001, **({"now": now} if now else {}))
-    made = Search(Foreman(run, settings(**gates)), Plan(children), worker, settings(**gates), around)
+    around = LoopHooks(on_event, answers_s=0.001, **({"now": now} if now else {}))
+    made = Search(RunController(run, settings(**gates)), Plan(children), worker, settings(**gates), around)
 
     async def go():
         return await asyncio.wait_for(made.go(), 60)
@@ -129,7 +129,7 @@ def killed_at(run, moment, monkeypatch):
         case "after the diff":
             monkeypatch.setattr("dgm.search.approvals.ChildProposed", die)
         case "before the answer is recorded":
-            monkeypatch.setattr(Foreman, "append", die)
+            monkeypatch.setattr(RunController, "append", die)
         case "after the agent's ref":
             die_after("name", run.repository)
         case "before it is tidied":

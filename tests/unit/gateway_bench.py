@@ -10,7 +10,7 @@ from dgm.domain import ActionId, Budget, Usage
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
 from dgm.messages import CallKey, Exchange, Message, PaidCall, Reply, Request, Role
-from dgm.models.pricing import Price, Rates
+from dgm.models.pricing import Price, TokenRates
 
 ACTION = ActionId(7)
 
@@ -113,7 +113,7 @@ class Slow(Script):
 
 
 ENDLESS = Budget()
-PRICE = Price(Rates(1.0, 0.1, 1.0, 10.0))
+PRICE = Price(TokenRates(1.0, 0.1, 1.0, 10.0))
 
 
 @asynccontextmanager

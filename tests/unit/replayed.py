@@ -7,8 +7,8 @@ from random import Random
 from dgm.archive.events import RunStarted
 from dgm.domain import ActionId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
 from dgm.errors import Infrastructure
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.run_controller import RunController
 
 TASKS = tuple(TaskId(f"task-{n}") for n in range(8))
 
@@ -51,8 +51,8 @@ def session(run, policy, settings, worker, **budget):
         commit = run.repository.commit({"agent.py": Entry(b"seed")}, ())
         run.append(run.birth(Born((), "seed", commit, ""), ActionId(0)))
     ticks = itertools.count(step=100.0)
-    around = Surroundings(clock=lambda: float(next(ticks)))
-    return asyncio.run(Search(Foreman(run, settings), policy, worker, settings, around).go())
+    around = LoopHooks(clock=lambda: float(next(ticks)))
+    return asyncio.run(Search(RunController(run, settings), policy, worker, settings, around).go())
 
 
 def killed_session(run, policy, settings, worker, after):
@@ -71,7 +71,7 @@ def killed_session(run, policy, settings, worker, after):
 
     worker.__class__ = Dying
     try:
-        asyncio.run(Search(Foreman(run, settings), policy, settings=settings, worker=worker).go())
+        asyncio.run(Search(RunController(run, settings), policy, settings=settings, worker=worker).go())
     except BaseExceptionGroup:
         return
     raise AssertionError("it ended before it was killed")

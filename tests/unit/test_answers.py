@@ -10,13 +10,13 @@ from dgm.messages import Message, Reply, Request, RequestRefused, Role, Stop, To
 from dgm.meta.answers import (
     MAX_CHARS,
     MAX_DEPTH,
-    Unreadable,
-    a_flag,
-    a_text,
-    asked,
+    MalformedAnswer,
+    ask_until_readable,
+    read_flag,
     read_object,
-    records,
-    texts,
+    read_records,
+    read_text,
+    read_texts,
 )
 
 GOOD = {"problem": "p", "proposal": "do {this}"}
@@ -80,7 +80,7 @@ def test_line_breaks_inside_strings_are_taken_as_meant():
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(text, why):
-    with pytest.raises(Unreadable, match=why):
+    with pytest.raises(MalformedAnswer, match=why):
         read_object(text, KEYS)
 
 
@@ -105,7 +105,7 @@ def test_nesting_up_to_the_limit_and_whole_pairs_are_fine():
 )
 @pytest.mark.timeout(120)  # Reading each beginning to the end would take hours.
 def test_texts_that_are_made_to_be_read_slowly_are_given_up(text):
-    with pytest.raises(Unreadable):
+    with pytest.raises(MalformedAnswer):
         read_object(text, KEYS)
 
 
@@ -119,23 +119,23 @@ def test_fields_are_read_strictly():
         "l": [{"p": "1", "q": "2", "z": 3}],
         "w": {"a": 1},
     }
-    assert (a_text(answer, "t"), a_flag(answer, "f")) == ("x", False)
-    assert (texts(answer, "m"), texts(answer, "none")) == ({"a": ""}, {})
-    assert records(answer, "l", ["p", "q"]) == [{"p": "1", "q": "2"}]
-    assert records(answer, "none", ["p"]) == []
+    assert (read_text(answer, "t"), read_flag(answer, "f")) == ("x", False)
+    assert (read_texts(answer, "m"), read_texts(answer, "none")) == ({"a": ""}, {})
+    assert read_records(answer, "l", ["p", "q"]) == [{"p": "1", "q": "2"}]
+    assert read_records(answer, "none", ["p"]) == []
     for read, why in (
-        (lambda: a_text(answer, "e"), "'e' must be a string that is not empty"),
-        (lambda: a_text(answer, "n"), "'n' must be a string that is not empty"),
-        (lambda: a_text(answer, "none"), "'none' must be a string"),
-        (lambda: a_flag(answer, "n"), "'n' must be true or false"),
-        (lambda: texts(answer, "l"), "'l' must be an object"),
-        (lambda: texts(answer, "w"), "in 'w', 'a' must be a string"),
-        (lambda: records(answer, "m", ["p"]), "'m' must be a list"),
-        (lambda: records({"l": ["x"]}, "l", ["p"]), "number 1 of 'l' must be an object"),
-        (lambda: records(answer, "l", ["x"]), "in number 1 of 'l', 'x' is missing"),
-        (lambda: records(answer, "l", ["z"]), "in number 1 of 'l', 'z' must be a string"),
+        (lambda: read_text(answer, "e"), "'e' must be a string that is not empty"),
+        (lambda: read_text(answer, "n"), "'n' must be a string that is not empty"),
+        (lambda: read_text(answer, "none"), "'none' must be a string"),
+        (lambda: read_flag(answer, "n"), "'n' must be true or false"),
+        (lambda: read_texts(answer, "l"), "'l' must be an object"),
+        (lambda: read_texts(answer, "w"), "in 'w', 'a' must be a string"),
+        (lambda: read_records(answer, "m", ["p"]), "'m' must be a list"),
+        (lambda: read_records({"l": ["x"]}, "l", ["p"]), "number 1 of 'l' must be an object"),
+        (lambda: read_records(answer, "l", ["x"]), "in number 1 of 'l', 'x' is missing"),
+        (lambda: read_records(answer, "l", ["z"]), "in number 1 of 'l', 'z' must be a string"),
     ):
-        with pytest.raises(Unreadable, match=why):
+        with pytest.raises(MalformedAnswer, match=why):
             read()
 
 
@@ -157,7 +157,9 @@ class Bench:
 
 
 def ask(bench, retries=2):
-    return asyncio.run(asked(bench, QUESTION, lambda text: read_object(text, KEYS), retries, "diagnose"))
+    return asyncio.run(
+        ask_until_readable(bench, QUESTION, lambda text: read_object(text, KEYS), retries, "diagnose")
+    )
 
 
 def test_a_good_answer_takes_one_question():

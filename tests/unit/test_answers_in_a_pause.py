@@ -5,13 +5,13 @@ import asyncio
 import pytest
 
 from dgm.analysis.budgets import Reason
-from dgm.archive.approvals import Answer, put_answer
+from dgm.archive.approvals import ApprovalAnswer, put_answer
 from dgm.archive.events import RunPaused
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Evaluate
 from dgm.errors import Infrastructure
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.run_controller import RunController
 from tests.unit.approving import Maker, Plan, founded, settings
 
 pytestmark = pytest.mark.starts_processes
@@ -51,12 +51,12 @@ def test_a_paused_run_takes_answers_and_sees_that_time_is_over(tmp_path, answer,
                 assert list(run.tree.waiting) == [1]
                 late.append(seconds)
                 if answer is not None:
-                    put_answer(run.folder, ActionId(1), Answer(answer))
+                    put_answer(run.folder, ActionId(1), ApprovalAnswer(answer))
             elif late and not run.tree.waiting:
                 made.ask_to_stop("as asked")
 
-        around = Surroundings(hear, away, now=lambda: run.tree._watch._last + sum(late), answers_s=0.001)
-        made = Search(Foreman(run, asking), Plan(1), Failing(run), asking, around)
+        around = LoopHooks(hear, away, now=lambda: run.tree._watch._last + sum(late), answers_s=0.001)
+        made = Search(RunController(run, asking), Plan(1), Failing(run), asking, around)
         return await asyncio.wait_for(made.go(), 30)
 
     with founded(tmp_path / "run") as run:

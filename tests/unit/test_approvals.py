@@ -6,7 +6,14 @@ import logging
 import pytest
 
 from dgm.analysis.budgets import Reason
-from dgm.archive.approvals import FOLDER, MOST_BYTES, Answer, NoAnswer, put_answer, read_answer
+from dgm.archive.approvals import (
+    FOLDER,
+    MOST_BYTES,
+    ApprovalAnswer,
+    UnreadableApproval,
+    put_answer,
+    read_answer,
+)
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry
@@ -14,8 +21,8 @@ from dgm.errors import ArchiveCorrupt
 from dgm.publish.packing import pack
 from dgm.publish.unpacking import unpack
 from dgm.publish.verifying import verify, verify_file
-from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
+from dgm.search.run_controller import RunController
 from tests.unit.approving import (
     NOBODY,
     Killed,
@@ -41,7 +48,7 @@ def run(tmp_path):
 
 
 def test_the_search_goes_on_while_children_wait_and_each_answer_does_what_it_says(run):
-    answers = {ActionId(1): Answer(True), ActionId(2): Answer(False, "it only renames")}
+    answers = {ActionId(1): ApprovalAnswer(True), ActionId(2): ApprovalAnswer(False, "it only renames")}
     over, worker = searched(run, 2, answering(run, answers))
     assert over.reason is Reason.GOAL
     asked = [n for n, e in enumerate(run.store.read()) if isinstance(e.event, ChildProposed)]
@@ -69,7 +76,7 @@ def test_what_is_asked_about_lies_in_the_runs_folder(run):
             diff = (run.folder / FOLDER / "1.diff").read_bytes()
             assert b"-seed\n+1\n" in diff
             assert run.repository.waiting_refs() == {1: recorded.event.outcome.commit}
-            put_answer(run.folder, ActionId(1), Answer(True))
+            put_answer(run.folder, ActionId(1), ApprovalAnswer(True))
 
     searched(run, 1, look)
     assert len(run.tree.agents) == 2
@@ -99,7 +106,7 @@ def test_a_child_that_nobody_answers_for_in_time(run, on_timeout, agents):
 def test_an_answer_in_time_counts_though_it_is_read_late(run):
     def hear(recorded):
         if isinstance(recorded.event, ChildProposed):
-            put_answer(run.folder, ActionId(1), Answer(True))
+            put_answer(run.folder, ActionId(1), ApprovalAnswer(True))
 
     searched(run, 1, hear, now=lambda: 1e12, approve_s=1.0)
     assert events(run, AgentBorn)[-1].decided == "a person"
@@ -112,7 +119,7 @@ def test_a_search_with_nothing_else_to_do_waits_for_the_answer(run):
     def now():
         asked.append(1)
         if len(asked) == 40:
-            put_answer(run.folder, ActionId(1), Answer(False))
+            put_answer(run.folder, ActionId(1), ApprovalAnswer(False))
         return 0.0
 
     over, _ = searched(run, 1, now=now)
@@ -135,7 +142,7 @@ def test_a_search_that_waits_ends_when_its_time_is_over(run):
 
 def test_asked_to_stop_it_leaves_the_children_waiting_for_the_next_session(run):
     async def stopped():
-        made = Search(Foreman(run, settings()), Plan(1), Maker(run), settings())
+        made = Search(RunController(run, settings()), Plan(1), Maker(run), settings())
         run.append(RunStarted(Budget(evaluations=100), TASKS))
         going = asyncio.create_task(made.go())
         while run.tree.evaluations < len(TASKS):
@@ -144,7 +151,7 @@ def test_asked_to_stop_it_leaves_the_children_waiting_for_the_next_session(run):
         return await asyncio.wait_for(going, 300)
 
     assert asyncio.run(stopped()).reason is Reason.STOPPED
-    put_answer(run.folder, ActionId(1), Answer(True))
+    put_answer(run.folder, ActionId(1), ApprovalAnswer(True))
     searched(run, 1)
     assert len(run.tree.agents) == 2
     assert not run.tree.waiting
@@ -170,7 +177,7 @@ def test_nothing_is_lost_or_done_twice_whenever_the_process_dies(run, moment, ye
 
     def hear(recorded):
         if isinstance(recorded.event, ChildProposed):
-            put_answer(folder, ActionId(1), Answer(yes, "said once"))
+            put_answer(folder, ActionId(1), ApprovalAnswer(yes, "said once"))
             killed_at(run, moment, patched)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -186,7 +193,7 @@ def test_nothing_is_lost_or_done_twice_whenever_the_process_dies(run, moment, ye
     with Run.open(folder, write=True) as again:
         if asks:
             assert list(again.tree.pending) == [1]
-            put_answer(folder, ActionId(1), Answer(yes, "said once"))
+            put_answer(folder, ActionId(1), ApprovalAnswer(yes, "said once"))
         over, _ = searched(again, 1)
         assert over.reason in (Reason.GOAL, Reason.NOTHING_LEFT)
         ends = [e for e in events(again, AgentBorn, AgentStillborn) if e.action]
@@ -203,14 +210,14 @@ def test_an_answer_from_before_a_crash_is_only_taken_for_the_child_that_it_was_f
         with pytest.raises(BaseExceptionGroup):
             searched(run, 1)
     run.append(RunStarted(Budget(evaluations=3), TASKS))
-    put_answer(run.folder, ActionId(1), Answer(True))
+    put_answer(run.folder, ActionId(1), ApprovalAnswer(True))
     searched(run, 1, numbers=numbers)
     assert [agent.rationale for agent in run.tree.agents[1:]] == (["child 1"] if born else [])
     assert list(run.tree.waiting) == ([] if born else [1])
 
 
 def test_of_two_twins_that_were_made_at_once_the_second_is_not_even_asked_about(run):
-    searched(run, 2, answering(run, {ActionId(1): Answer(True)}), numbers=[7, 7])
+    searched(run, 2, answering(run, {ActionId(1): ApprovalAnswer(True)}), numbers=[7, 7])
     dead = events(run, AgentStillborn)[0].outcome
     assert (dead.stage, dead.reason) == (
         "duplicate",
@@ -220,7 +227,7 @@ def test_of_two_twins_that_were_made_at_once_the_second_is_not_even_asked_about(
 
 
 def test_a_twin_that_was_born_meanwhile_is_not_born_again(run):
-    answers = {ActionId(1): Answer(True), ActionId(2): Answer(True)}
+    answers = {ActionId(1): ApprovalAnswer(True), ActionId(2): ApprovalAnswer(True)}
 
     def hear(recorded):
         answering(run, answers, 0)(recorded)
@@ -251,23 +258,23 @@ def test_a_file_that_is_no_answer_is_said_once_and_changes_nothing(run, text, ca
 def test_answers_are_read_whatever_way_a_person_writes_them(tmp_path):
     (tmp_path / FOLDER).mkdir()
     for text, answer in {
-        "yes": Answer(True),
-        "YES, it is\ngood\n": Answer(True, "it is good"),
-        "no. Why?": Answer(False, "Why?"),
+        "yes": ApprovalAnswer(True),
+        "YES, it is\ngood\n": ApprovalAnswer(True, "it is good"),
+        "no. Why?": ApprovalAnswer(False, "Why?"),
     }.items():
         (tmp_path / FOLDER / "3").write_text(text)
         assert read_answer(tmp_path, ActionId(3)) == answer
     assert read_answer(tmp_path, ActionId(4)) is None
     (tmp_path / FOLDER / "5").mkdir()
-    with pytest.raises(NoAnswer, match="not a file"):
+    with pytest.raises(UnreadableApproval, match="not a file"):
         read_answer(tmp_path, ActionId(5))
-    put_answer(tmp_path, ActionId(6), Answer(False, "two\nlines \udcff"))
-    assert read_answer(tmp_path, ActionId(6)) == Answer(False, "two lines ?")
+    put_answer(tmp_path, ActionId(6), ApprovalAnswer(False, "two\nlines \udcff"))
+    assert read_answer(tmp_path, ActionId(6)) == ApprovalAnswer(False, "two lines ?")
 
 
 def test_a_reason_of_any_length_is_taken(tmp_path):
-    put_answer(tmp_path, ActionId(1), Answer(True, "very " * MOST_BYTES + "good"))
-    assert read_answer(tmp_path, ActionId(1)) == Answer(True, ("very " * 60)[:299])
+    put_answer(tmp_path, ActionId(1), ApprovalAnswer(True, "very " * MOST_BYTES + "good"))
+    assert read_answer(tmp_path, ActionId(1)) == ApprovalAnswer(True, ("very " * 60)[:299])
 
 
 def stopped_with_one_waiting(run):
@@ -283,9 +290,9 @@ def test_a_run_is_packed_and_unpacked_with_its_waiting_children(tmp_path, run):
     unpack(tmp_path / "a.dgm", tmp_path / "back")
     with Run.open(tmp_path / "back", write=True) as back:
         assert dict(back.tree.waiting) == dict(run.tree.waiting)
-        assert Foreman(back, settings()).answered(0.0) is None
+        assert RunController(back, settings()).answered(0.0) is None
         assert (back.folder / FOLDER / "1.diff").read_bytes() == (run.folder / FOLDER / "1.diff").read_bytes()
-        put_answer(back.folder, ActionId(1), Answer(True))
+        put_answer(back.folder, ActionId(1), ApprovalAnswer(True))
         back.append(RunStarted(Budget(evaluations=5), TASKS))
         searched(back, 1)
         assert len(back.tree.agents) == 2

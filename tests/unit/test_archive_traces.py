@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.traces import Traces, shortened
+from dgm.archive.traces import Traces, shorten_data
 from dgm.domain import Digest
 from dgm.errors import ArchiveCorrupt
 
@@ -33,7 +33,7 @@ def test_long_trace_is_cut_in_the_middle_and_says_so(traces: Traces) -> None:
 
 
 def test_trace_of_exactly_the_limit_is_whole() -> None:
-    assert shortened(b"x" * 400, 400) == b"x" * 400
+    assert shorten_data(b"x" * 400, 400) == b"x" * 400
 
 
 @pytest.mark.parametrize("at", [0, 5, -1])

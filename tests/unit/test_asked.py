@@ -13,8 +13,8 @@ from dgm.domain import AgentId, Evaluate, Expand, TaskId
 from dgm.errors import UserError
 from dgm.policies.registry import open_policy
 from dgm.protocols import Needs
-from dgm.search.foreman import Foreman
 from dgm.search.loop import Search
+from dgm.search.run_controller import RunController
 from tests.unit.test_search_loop import FakeWorker, events, run, start  # noqa: F401  (``run`` is a fixture)
 from tests.unit.worlds import TASKS
 
@@ -37,8 +37,8 @@ class Answers:
 
 def asked(run, *answers):  # noqa: F811
     start(run, 50)
-    settings, foreman = Settings(workers=1), Foreman(run, Settings(), {"self-edit": Needs()})
-    return asyncio.run(Search(foreman, Answers(*answers), FakeWorker(run), settings).go())
+    settings, controller = Settings(workers=1), RunController(run, Settings(), {"self-edit": Needs()})
+    return asyncio.run(Search(controller, Answers(*answers), FakeWorker(run), settings).go())
 
 
 @pytest.mark.starts_processes

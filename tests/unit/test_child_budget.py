@@ -10,9 +10,9 @@ from dgm.config import LimitSettings
 from dgm.domain import Entry, Usage
 from dgm.errors import AgentFault
 from dgm.messages import Reply
+from dgm.meta.context import OperatorContext
 from dgm.meta.diagnose import Diagnose
-from dgm.meta.making import Making
-from dgm.meta.prompts import Prompts, shipped
+from dgm.meta.prompts import Prompts, load_shipped
 from dgm.protocols import Completed, SandboxSpec
 from dgm.worker.allowance import Allowance
 from dgm.worker.workbench import SandboxWorkbench
@@ -73,7 +73,7 @@ def made(folder, journal, script, limits, call_s=0.0):
             bench = SandboxWorkbench(
                 place.open, opened, ACTION, SandboxSpec("python"), limits, None, allowance
             )
-            operator = Diagnose(Making("python", 60.0, Prompts(shipped())))
+            operator = Diagnose(OperatorContext("python", 60.0, Prompts(load_shipped())))
             return await operator.make(brief([FAILED]), bench), place
 
     return asyncio.run(asyncio.wait_for(scenario(), 60))

@@ -8,8 +8,8 @@ import pytest
 from dgm.domain import ActionId, Agent, AgentId, Entry, Tally, TaskId, Verdict
 from dgm.errors import AgentFault
 from dgm.meta.compare import ROWS, Compare
-from dgm.meta.making import Making
-from dgm.meta.prompts import Prompts, shipped
+from dgm.meta.context import OperatorContext
+from dgm.meta.prompts import Prompts, load_shipped
 from dgm.offline.catalogue import CATALOGUE
 from dgm.offline.model import decide
 from dgm.protocols import Brief, Member
@@ -40,7 +40,7 @@ CASES = [
 
 def make(bench, cases=tuple(CASES), members=(BAD, GOOD), me=ME):
     told = Brief([me], {"README.md": Entry(b"")}, FACTS, 2, cases=cases, members=members)
-    return asyncio.run(Compare(Making("python", 60.0, Prompts(shipped()))).make(told, bench))
+    return asyncio.run(Compare(OperatorContext("python", 60.0, Prompts(load_shipped()))).make(told, bench))
 
 
 def test_what_a_relative_solves_and_the_agent_does_not_is_shown_side_by_side():

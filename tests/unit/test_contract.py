@@ -16,9 +16,9 @@ def source(text=GOOD, **files):
 
 
 def test_the_shipped_seed_keeps_the_contract():
-    from dgm.assemble import seed_source
+    from dgm.assemble import read_seed
 
-    contract = read_contract(seed_source(None))
+    contract = read_contract(read_seed(None))
     assert contract.command == ("python3", "-m", "agent")
     assert not contract.may_change("agent.toml")
 

@@ -16,11 +16,18 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Digest, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
 from dgm.errors import Infrastructure
-from dgm.evaluation.control import OPERATOR, Examination, Unit, attempts_missing, control_findings, control_of
-from dgm.evaluation.exam import compare, enter
+from dgm.evaluation.control import (
+    OPERATOR,
+    Examination,
+    Unit,
+    compute_findings,
+    control_of,
+    count_missing_attempts,
+)
+from dgm.evaluation.exam import compare_candidates, enter_agent
 from dgm.report.headline import findings
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.run_controller import RunController
 from tests.unit.paid_run import small
 
 pytestmark = pytest.mark.starts_processes
@@ -89,14 +96,14 @@ def exam(search):
 
 def session(exam, search, control, *, usd=None, workers=1, worker=None, stop_after=None):
     """One session of the examination, as ``assemble.examine`` has it; how it ended, and who worked."""
-    parts = assemble.Parts(None, Held())
+    parts = assemble.RunParts(None, Held())
     both = (search.tree.agents[0], search.tree.agents[2])
     assemble.begin_exam(exam, search, both, usd, parts, control)
     settings = Settings(model="offline", workers=workers, limits={"tries": 2})
     worker = worker or Worker(exam)
     ticks = itertools.count(step=100.0)
-    around = Surroundings(lambda _: hear(), clock=lambda: float(next(ticks)))
-    going = Search(Foreman(exam, settings), Examination(), worker, settings, around)
+    around = LoopHooks(lambda _: hear(), clock=lambda: float(next(ticks)))
+    going = Search(RunController(exam, settings), Examination(), worker, settings, around)
 
     def hear():
         if stop_after is not None and len(worker.done) >= stop_after:
@@ -118,7 +125,7 @@ def best(search):
 
 
 def said(exam, search):
-    return control_findings(exam, best(search), control_of(search))
+    return compute_findings(exam, best(search), control_of(search))
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -148,9 +155,9 @@ def test_pairs_come_first_and_are_what_they_were(search, exam) -> None:
     session(exam, search, None)
     assert attempts(exam) == []
     assert said(exam, search) is None
-    before, account = compare(exam, AgentId(0), AgentId(1)), Accounts(exam).of(AgentId(0)).total
+    before, account = compare_candidates(exam, AgentId(0), AgentId(1)), Accounts(exam).of(AgentId(0)).total
     session(exam, search, control_of(search))
-    assert compare(exam, AgentId(0), AgentId(1)) == before
+    assert compare_candidates(exam, AgentId(0), AgentId(1)) == before
     assert Accounts(exam).of(AgentId(0)).total == account
     starts = [item.event.action for item in exam.store.read() if isinstance(item.event, ActionStarted)]
     assert [what.agent for what in starts[:8]] == [0, 1] * 4
@@ -164,12 +171,12 @@ def test_a_bound_stops_it_and_a_higher_one_only_adds(search, exam) -> None:
     assert (found.attempts, found.wanted, found.price.affordable, found.bound) == (2, 2, 5, 2)
     assert found.pairs.first.resolved == 1
     first = attempts(exam)
-    assert attempts_missing(exam, control_of(search, attempts=2)) == 0
-    assert attempts_missing(exam, control_of(search)) == 9
+    assert count_missing_attempts(exam, control_of(search, attempts=2)) == 0
+    assert count_missing_attempts(exam, control_of(search)) == 9
     session(exam, search, control_of(search))
     assert attempts(exam)[: len(first)] == first
     assert len(attempts(exam)) == len(set(attempts(exam))) == 10
-    assert attempts_missing(exam, control_of(search)) == 0
+    assert count_missing_attempts(exam, control_of(search)) == 0
     assert dgm.replay.decisions(exam).differing == 0
 
 
@@ -203,7 +210,7 @@ def test_a_spent_budget_leaves_what_there_is(search, exam) -> None:
 def test_a_search_that_went_on_buys_more(search, exam) -> None:
     plan = control_of(search)
     session(exam, search, replace(plan, usd=plan.usd / 2))
-    before = control_findings(exam, best(search), replace(plan, usd=plan.usd / 2))
+    before = compute_findings(exam, best(search), replace(plan, usd=plan.usd / 2))
     assert (before.price.affordable, before.missing) == (2, 0)
     # Plain dgm report, before anybody examines again: what the search has taken by now, and that more is to be had.
     stale = said(exam, search)
@@ -224,25 +231,25 @@ def test_a_search_that_went_on_buys_more(search, exam) -> None:
 def test_what_costs_no_money_is_compared_in_tokens_or_seconds(search, exam, usage, unit, affordable) -> None:
     plan = replace(control_of(search), seconds=80.0)
     session(exam, search, plan, worker=Worker(exam, usage))
-    found = control_findings(exam, best(search), plan)
+    found = compute_findings(exam, best(search), plan)
     assert (found.price.unit, found.price.affordable) == (unit, affordable)
     each = {Unit.TOKENS: 1100, Unit.SECONDS: 2.0}[unit]
     assert found.took == pytest.approx(found.further * each)
 
 
 def test_without_anything_to_compare_there_is_no_control(search, exam) -> None:
-    assert attempts_missing(exam, control_of(search)) is None
+    assert count_missing_attempts(exam, control_of(search)) is None
     session(exam, search, Control(0.0, 0, 0.0, 20))
     assert attempts(exam) == []
-    assert attempts_missing(exam, Control(0.0, 0, 0.0, 20)) == 0
-    assert control_findings(exam, best(search), Control(0.0, 0, 0.0, 20)) is None
+    assert count_missing_attempts(exam, Control(0.0, 0, 0.0, 20)) == 0
+    assert compute_findings(exam, best(search), Control(0.0, 0, 0.0, 20)) is None
 
 
 def test_a_control_of_one_attempt_is_there_without_being_asked_for(search, exam) -> None:
     session(exam, search, None)
     cheap = replace(control_of(search), usd=0.05)
-    assert attempts_missing(exam, cheap) == 0
-    found = control_findings(exam, best(search), cheap)
+    assert count_missing_attempts(exam, cheap) == 0
+    found = compute_findings(exam, best(search), cheap)
     assert (found.price.affordable, found.attempts, found.missing, found.took) == (1, 1, 0, 0.0)
     assert found.pairs.first.resolved == found.once.resolved == 1
 
@@ -250,7 +257,7 @@ def test_a_control_of_one_attempt_is_there_without_being_asked_for(search, exam)
 def test_agents_that_were_examined_are_counted_but_for_the_seed_and_its_control(search, exam) -> None:
     session(exam, search, control_of(search))
     assert findings(search, best(search)).examined == 1
-    enter(exam, search, search.tree.agents[1])
+    enter_agent(exam, search, search.tree.agents[1])
     assert findings(search, best(search)).examined == 1
     session(exam, search, None)
     assert findings(search, best(search)).examined == 2

@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.domain import Agent, AgentId, Entry
 from dgm.errors import AgentFault
 from dgm.messages import Message, Role
+from dgm.meta.context import OperatorContext
 from dgm.meta.crossover import Crossover
-from dgm.meta.making import Making
-from dgm.meta.prompts import Prompts, shipped
+from dgm.meta.prompts import Prompts, load_shipped
 from dgm.protocols import Brief, Completed, JobKind, Needs, Parent, Work
 
-SEED = seed_source(None)
+SEED = read_seed(None)
 FITS = Completed(0, b"ok\n")
 
 
@@ -52,7 +52,7 @@ def parent(number, source, rationale=""):
 
 
 def crossed(bench, first, second, ancestor=SEED, **more):
-    operator = Crossover(Making("python", 60.0, Prompts(shipped())))
+    operator = Crossover(OperatorContext("python", 60.0, Prompts(load_shipped())))
     parents = [parent(3, first, "Allow $more steps."), parent(7, second, "Show more output.")]
     return asyncio.run(operator.make(Brief(parents, {}, {}, 2, ancestor=ancestor, **more), bench))
 
@@ -124,7 +124,7 @@ def test_what_conflicts_goes_to_the_first_parent_with_markers_and_both_changes()
 @pytest.mark.starts_processes
 def test_evidence_of_the_first_parent_comes_with_the_changes():
     bench = Bench(edit=settled)
-    operator = Crossover(Making("python", 60.0, Prompts(shipped())))
+    operator = Crossover(OperatorContext("python", 60.0, Prompts(load_shipped())))
     brief = Brief(
         [parent(3, MORE_STEPS), parent(7, MANY_STEPS)], {"README.md": Entry(b"x")}, {}, 0, ancestor=SEED
     )
@@ -194,7 +194,7 @@ def test_parents_with_nothing_to_merge_cost_nothing(first, second):
 
 @pytest.mark.parametrize("parents", [[parent(1, SEED)], [parent(1, SEED)] * 3])
 def test_other_numbers_of_parents_are_refused(parents):
-    operator = Crossover(Making("python", 60.0, Prompts(shipped())))
+    operator = Crossover(OperatorContext("python", 60.0, Prompts(load_shipped())))
     with pytest.raises(AgentFault, match="a crossover has two parents") as fault:
         asyncio.run(operator.make(Brief(parents, {}, {}, 0, ancestor=SEED), Bench()))
     assert fault.value.stage == "parents"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dgm.analysis.budgets import Reason
-from dgm.analysis.dead_ends import LUCK, MAY_HELP, UNKNOWN, dead_end
+from dgm.analysis.dead_ends import LUCK, MAY_HELP, UNKNOWN, find_dead_end
 from dgm.analysis.summary import run_summary
 from dgm.archive.events import (
     ActionStarted,
@@ -50,7 +50,7 @@ class Family(Log):
             self.dies(**how)
 
     def end(self, in_a_row=11):
-        return dead_end(self.tree, in_a_row)
+        return find_dead_end(self.tree, in_a_row)
 
 
 def test_the_eleventh_death_of_one_cause_ends_the_search_whoever_the_parent():

@@ -5,24 +5,24 @@ import json
 
 import pytest
 
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.config import EvidenceSettings, OperatorSettings
 from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluation, Tally, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Message, Reply, RequestRefused, Role
+from dgm.meta.context import OperatorContext
 from dgm.meta.diagnose import Diagnose
-from dgm.meta.making import Making
-from dgm.meta.prompts import Prompts, shipped
+from dgm.meta.prompts import Prompts, load_shipped
 from dgm.offline import editor, quoted
 from dgm.offline.catalogue import CATALOGUE
-from dgm.offline.diagnosing import weighed
+from dgm.offline.diagnosing import weigh_kinds
 from dgm.offline.edits.kind import Group, Signal
 from dgm.offline.model import decide
-from dgm.protocols import Brief, Case, Circumstances, Completed, JobKind, Member, Work
+from dgm.protocols import Brief, Case, Completed, JobKind, Member, ProgramEnd, Work
 
 pytestmark = pytest.mark.slow
 
-SEED = seed_source(None)
+SEED = read_seed(None)
 FACTS = dict.fromkeys(
     (
         "resolved",
@@ -43,7 +43,7 @@ ISSUE = {"log_summary": "s", "problem": "p", "proposal": "allow more steps", "ge
 def case(task, verdict=Verdict.UNRESOLVED, agent=4, action=1, **traces):
     kept = {"patch": b"", "failures": b"", "log": b"", "conversation": b""} | traces
     evaluation = Evaluation(AgentId(agent), TaskId(task), 0, verdict, "1 of 2 tests fail")
-    return Case(evaluation, f"mend {task}", kept, Circumstances(), ActionId(action))
+    return Case(evaluation, f"mend {task}", kept, ProgramEnd(), ActionId(action))
 
 
 FAILED = case("lru-ttl", conversation=b"## assistant\n\nDONE", patch=b"+ a patch", failures=b"FAILED test_x")
@@ -77,7 +77,7 @@ class Bench:
 
 
 def make(bench, told, **settings):
-    making = Making("python", 60.0, Prompts(shipped()), OperatorSettings(**settings))
+    making = OperatorContext("python", 60.0, Prompts(load_shipped()), OperatorSettings(**settings))
     return asyncio.run(Diagnose(making).make(told, bench))
 
 
@@ -173,7 +173,9 @@ def test_an_agent_that_has_failed_at_nothing_is_not_diagnosed():
 def test_the_question_is_bounded_by_the_setting():
     long = case("lru-ttl", conversation=b"word " * 100_000, log=b"line\n" * 100_000)
     bench = Bench(ISSUE)
-    making = Making("python", 60.0, Prompts(shipped()), evidence=EvidenceSettings(prompt_chars=20_000))
+    making = OperatorContext(
+        "python", 60.0, Prompts(load_shipped()), evidence=EvidenceSettings(prompt_chars=20_000)
+    )
     asyncio.run(Diagnose(making).make(brief([long]), bench))
     assert 19_000 < len(bench.asked[0].messages[1].text) < 23_000
 
@@ -207,14 +209,14 @@ def test_the_offline_model_says_which_signs_it_saw(traces, sign):
 @pytest.mark.parametrize("signal", Signal)
 def test_a_diagnosis_of_the_offline_model_knows_no_more_of_what_helps_than_its_editor(signal):
     files = {path: entry.data.decode() for path, entry in SEED.items() if path.endswith(".py")}
-    raised = editor.signals(f"{signal}: 3 of 3")[signal]
-    weights = weighed([signal], files)
+    raised = editor.read_signals(f"{signal}: 3 of 3")[signal]
+    weights = weigh_kinds([signal], files)
     assert weights == {
         kind: kind.weight * (raised if signal in kind.raised_by else 1)
         for kind in CATALOGUE
         if kind.transform(files)
     }
-    drawn = [quoted.drawn(weights, f"failure {number}") for number in range(200)]
+    drawn = [quoted.draw_kind(weights, f"failure {number}") for number in range(200)]
     assert 5 <= sum(kind.group is Group.HARMFUL for kind in drawn) <= 80
     assert any(signal in kind.raised_by for kind in drawn)
 

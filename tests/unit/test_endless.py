@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.analysis.budgets import UNSPENT_EVALUATIONS, UNSPENT_EXPANSIONS, Reason, ending
+from dgm.analysis.budgets import UNSPENT_EVALUATIONS, UNSPENT_EXPANSIONS, Reason, find_ending
 from dgm.archive.events import ModelCalled
 from dgm.archive.run import Run
 from dgm.cli.complaint import USAGE
@@ -10,7 +10,7 @@ from dgm.cli.run import EXIT, resume
 from dgm.config import resolve
 from dgm.domain import ActionId, Budget, Usage
 from dgm.errors import UserError
-from dgm.search.endless import refuse_endless
+from dgm.search.endless import check_budget_ends_run
 from tests.unit.paid_run import PaidRun
 from tests.unit.worlds import Log
 
@@ -38,7 +38,7 @@ LOCAL = {"models.compatible.base_url": "http://127.0.0.1:8000/v1"}
 def test_money_alone_does_not_end_a_run_whose_models_cost_nothing(said, words):
     settings = resolve(None, (), {**said, "budget.usd": 5})
     with pytest.raises(UserError, match=r"--max-usd 5: never runs out.*add --max-evaluations") as refused:
-        refuse_endless(settings.budget.budget(), settings)
+        check_budget_ends_run(settings.budget.budget(), settings)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -57,14 +57,14 @@ def test_money_alone_does_not_end_a_run_whose_models_cost_nothing(said, words):
 )
 def test_what_ends_a_run_is_not_refused(said):
     settings = resolve(None, (), {"budget.usd": 5, **said})
-    refuse_endless(settings.budget.budget(), settings)
+    check_budget_ends_run(settings.budget.budget(), settings)
 
 
 @pytest.mark.parametrize("said", [{}, {"budget.agents": 9}])
 def test_without_a_limit_that_ends_a_run_its_evaluations_are_limited(said):
     settings = resolve(None, (), {"model": "offline", **said})
     assert settings.budget.budget().evaluations == 160
-    refuse_endless(settings.budget.budget(), settings)
+    check_budget_ends_run(settings.budget.budget(), settings)
 
 
 def test_a_run_that_goes_on_with_a_free_model_is_refused_and_nothing_is_written(tmp_path):
@@ -88,7 +88,7 @@ def spent(budget, usage, evaluations=UNSPENT_EVALUATIONS, expansions=UNSPENT_EXP
     for _ in range(expansions):
         log.made((0,), "self-edit", dies="probe")
     log.add(ModelCalled(ActionId(1), 1, "model", "solve", "request", "reply", usage))
-    return ending(log.tree)
+    return find_ending(log.tree)
 
 
 @pytest.mark.parametrize(

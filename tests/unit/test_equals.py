@@ -15,9 +15,9 @@ import pytest
 from dgm.archive.events import RunStarted
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, Born, Budget, Verdict
-from dgm.evaluation.exam import Comparison, paired
+from dgm.evaluation.exam import Comparison, compare_verdicts
 from dgm.report.headline import is_better
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
 from dgm.simulate import clockwork
 from dgm.simulate.contenders import contender
 from dgm.simulate.memory import Memory
@@ -55,7 +55,7 @@ class Searched:
             worker = SimulatedWorker(world, memory.tree, clockwork.pass_time)
             memory.append(RunStarted(Budget(evaluations=EVALUATIONS), world.tasks))
             memory.append(memory.birth(ActionId(0), Born((), "seed", key_as_commit(world.root(), ()), "")))
-            around = Surroundings(clock=clockwork.clock)
+            around = LoopHooks(clock=clockwork.clock)
             await Search(memory, asked.policy, worker, Settings(seed=seed, workers=1), around).go()
             return memory.tree, worker.natures
 
@@ -73,7 +73,9 @@ class Searched:
 
     def compared(self, agent) -> Comparison:
         """The seed and an agent on the holdout tasks."""
-        return paired((task, self.verdict(SEED, task), self.verdict(agent, task)) for task in self.holdout)
+        return compare_verdicts(
+            (task, self.verdict(SEED, task), self.verdict(agent, task)) for task in self.holdout
+        )
 
 
 @pytest.fixture(scope="module")

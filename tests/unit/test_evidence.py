@@ -2,24 +2,24 @@
 
 from dgm.domain import Evaluation, Tally, TaskId, Verdict
 from dgm.messages import Message, Role
-from dgm.meta.evidence import circumstances, conversation_text, cut, facts, folder
-from dgm.protocols import Case, Circumstances
+from dgm.meta.evidence import conversation_text, count_problems, cut_middle, folder, program_end_of
+from dgm.protocols import Case, ProgramEnd
 
 
 def case(verdict=Verdict.UNRESOLVED, run=None, **traces):
     kept = {"patch": b"", "failures": b"", "log": b"", "conversation": b""} | traces
     evaluation = Evaluation(0, TaskId("lru-ttl"), 0, verdict, "1 of 2 tests fail")
-    return Case(evaluation, "the problem", kept, run or Circumstances())
+    return Case(evaluation, "the problem", kept, run or ProgramEnd())
 
 
 def test_failures_are_counted_by_kind():
     cases = [
-        case(run=Circumstances(exit_code=1)),
-        case(run=Circumstances(exit_code=1, crashed=True), patch=b"diff"),
-        case(run=Circumstances(truncated=True, context=True), patch=b"diff"),
-        case(Verdict.RESOLVED, run=Circumstances(exit_code=1), patch=b"diff"),
+        case(run=ProgramEnd(exit_code=1)),
+        case(run=ProgramEnd(exit_code=1, crashed=True), patch=b"diff"),
+        case(run=ProgramEnd(truncated=True, context=True), patch=b"diff"),
+        case(Verdict.RESOLVED, run=ProgramEnd(exit_code=1), patch=b"diff"),
     ]
-    assert facts(Tally(3, 4), cases) == {
+    assert count_problems(Tally(3, 4), cases) == {
         "resolved": 3,
         "evaluations": 7,
         "failures": 3,
@@ -41,7 +41,7 @@ def test_the_folder_has_an_index_and_a_folder_a_case():
 
 
 def test_long_traces_keep_both_ends():
-    text = cut(b"a" * 500 + b"z" * 500, 100)
+    text = cut_middle(b"a" * 500 + b"z" * 500, 100)
     assert text.startswith(b"a" * 50)
     assert text.endswith(b"z" * 50)
     assert b"900 bytes left out" in text
@@ -49,13 +49,13 @@ def test_long_traces_keep_both_ends():
 
 def test_a_truncated_tool_result_is_noticed_and_a_system_prompt_is_not():
     said = [Message(Role.SYSTEM, "never say truncated"), Message(Role.TOOL, "x [output truncated]")]
-    assert circumstances(0, False, b"", said).truncated
-    assert not circumstances(0, False, b"", said[:1]).truncated
+    assert program_end_of(0, False, b"", said).truncated
+    assert not program_end_of(0, False, b"", said[:1]).truncated
 
 
 def test_a_request_that_was_too_long_is_noticed():
-    assert circumstances(1, False, b"", [], ("too_many_requests", "context_length_exceeded")).context
-    assert not circumstances(1, False, b"", [], ("action_limit_exceeded",)).context
+    assert program_end_of(1, False, b"", [], ("too_many_requests", "context_length_exceeded")).context
+    assert not program_end_of(1, False, b"", [], ("action_limit_exceeded",)).context
 
 
 def test_a_conversation_reads_as_turns():

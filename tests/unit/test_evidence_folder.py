@@ -8,9 +8,16 @@ import pytest
 from dgm.archive.snapshots import write_folder
 from dgm.domain import Agent, AgentId, Entry, Evaluation, Tally, TaskId, Verdict
 from dgm.messages import Message, Request, Role, Tool
-from dgm.meta.evidence import Subject, budgeted, folder, manifest, reading, whole
+from dgm.meta.evidence import (
+    EvidenceContents,
+    evidence_folder,
+    fit_to_budget,
+    folder,
+    manifest,
+    record_reading,
+)
 from dgm.meta.evidence.layout import plain
-from dgm.protocols import Case, Circumstances, Member
+from dgm.protocols import Case, Member, ProgramEnd
 
 
 def member(number, parents=(0,), source=None, change=b""):
@@ -22,13 +29,13 @@ def member(number, parents=(0,), source=None, change=b""):
 def case(agent, task="a", verdict=Verdict.UNRESOLVED, **traces):
     kept = {"patch": b"", "failures": b"", "log": b"", "conversation": b""} | traces
     evaluation = Evaluation(AgentId(agent), TaskId(task), 0, verdict, "1 of 2 tests fail")
-    return Case(evaluation, f"problem {task}", kept, Circumstances())
+    return Case(evaluation, f"problem {task}", kept, ProgramEnd())
 
 
 def test_the_index_leads_to_everything():
     own = case(4, conversation=b"what was said", failures=b"FAILED t")
-    about = Subject([member(4, change=b"diff")], [member(2), member(0, ())], [own, case(2, "b")])
-    files = whole(about, 1_000_000)
+    about = EvidenceContents([member(4, change=b"diff")], [member(2), member(0, ())], [own, case(2, "b")])
+    files = evidence_folder(about, 1_000_000)
     index = files["README.md"].data.decode()
     for words in (
         "## Cases of agent 4",
@@ -51,7 +58,7 @@ def test_the_index_leads_to_everything():
 
 
 def test_of_two_parents_both_sources_are_there():
-    files = whole(Subject([member(4), member(5)], [], [case(4), case(5, "b")]), 1_000_000)
+    files = evidence_folder(EvidenceContents([member(4), member(5)], [], [case(4), case(5, "b")]), 1_000_000)
     assert "## Cases of agent 4\n" in files["README.md"].data.decode()
     assert (files["agents/4/source/own.py"].data, files["agents/5/source/own.py"].data) == (
         b"x = 4\n",
@@ -61,20 +68,20 @@ def test_of_two_parents_both_sources_are_there():
 
 
 def test_without_a_case_there_is_no_folder():
-    assert whole(Subject([member(4)], [member(2)], []), 1_000_000) == {}
+    assert evidence_folder(EvidenceContents([member(4)], [member(2)], []), 1_000_000) == {}
 
 
 @pytest.mark.parametrize("room", [100, 2_500, 6_000, 12_000, 40_000])
 def test_what_does_not_fit_is_named_and_the_last_agents_go_first(room):
     big = {"big.py": Entry(b"y" * 5_000)}
-    about = Subject(
+    about = EvidenceContents(
         [member(4)],
         [member(2, source=big), member(1, source=big)],
         [case(4, log=b"z" * 3_000), case(1, log=b"w" * 2_000)],
     )
-    files = whole(about, room)
+    files = evidence_folder(about, room)
     index = files["README.md"].data.decode()
-    complete = whole(about, 1_000_000)
+    complete = evidence_folder(about, 1_000_000)
     missing = complete.keys() - files.keys()
     assert all(f"- `{path}` (" in index for path in missing)
     assert sum(len(entry.data) for entry in files.values()) <= max(room, len(index))
@@ -85,8 +92,8 @@ def test_what_does_not_fit_is_named_and_the_last_agents_go_first(room):
 
 
 def test_a_long_case_of_the_parent_is_cut_where_there_is_no_room_for_all_of_it():
-    about = Subject([member(4)], [], [case(4, conversation=b"a" * 50_000 + b"z" * 50_000)])
-    shown = whole(about, 20_000)["cases/a-0/conversation.md"].data
+    about = EvidenceContents([member(4)], [], [case(4, conversation=b"a" * 50_000 + b"z" * 50_000)])
+    shown = evidence_folder(about, 20_000)["cases/a-0/conversation.md"].data
     assert 10_000 < len(shown) < 20_000
     assert shown.startswith(b"aaaa")
     assert shown.endswith(b"zzzz")
@@ -99,7 +106,7 @@ def test_links_and_odd_names_of_a_source_become_text():
         "caf\udce9.py": Entry(b"2"),
         "run.sh": Entry(b"3", 0o100755),
     }
-    files = whole(Subject([member(4)], [member(2, source=odd)], [case(4)]), 1_000_000)
+    files = evidence_folder(EvidenceContents([member(4)], [member(2, source=odd)], [case(4)]), 1_000_000)
     assert files["agents/2/source/link"] == Entry(b"symbolic link to /etc/passwd\n")
     assert files["agents/2/source/a%0Ab.py"].data == b"1"
     assert files["agents/2/source/caf%E9.py"].data == b"2"
@@ -138,7 +145,7 @@ def test_a_name_with_a_per_cent_sign_stays_where_it_cannot_be_mistaken():
 @pytest.mark.parametrize("task", ["../../x", "a//b", "/etc/x", "..", "a/b"])
 def test_a_tasks_name_is_one_folder_whatever_is_in_it(task, tmp_path):
     for files in (
-        whole(Subject([member(4)], [], [case(4, task)]), 1_000_000),
+        evidence_folder(EvidenceContents([member(4)], [], [case(4, task)]), 1_000_000),
         folder([case(4, task)], 1_000),
     ):
         write_folder(files, tmp_path / "evidence")
@@ -148,7 +155,7 @@ def test_a_tasks_name_is_one_folder_whatever_is_in_it(task, tmp_path):
 
 def test_half_a_surrogate_pair_in_a_rationale_is_shown_as_a_question_mark():
     odd = replace(member(2), agent=replace(member(2).agent, rationale="x \ud800 y"))
-    files = whole(Subject([member(4)], [odd], [case(4)]), 1_000_000)
+    files = evidence_folder(EvidenceContents([member(4)], [odd], [case(4)]), 1_000_000)
     assert b"why: x ? y\n" in files["agents/2/README.md"].data
     assert b"by self-edit: x ? y\n" in files["README.md"].data
 
@@ -166,7 +173,7 @@ EVIDENCE = {
 def read(*messages, tools=(BASH,)):
     said = [Request(tuple(messages), tools)]
     source = {"x.py": Entry(b"def the_same_in_both_sources():\n")}
-    return json.loads(reading(EVIDENCE, source, said))
+    return json.loads(record_reading(EVIDENCE, source, said))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +209,7 @@ def test_the_manifest_names_every_file():
 
 
 def test_a_prompt_shares_its_room_and_short_parts_leave_theirs():
-    text = budgeted(
+    text = fit_to_budget(
         [("long", b"a" * 9_000 + b"z" * 9_000), ("short", b"s" * 100), ("other", b"o" * 900)], 3_000
     )
     assert 2_900 < len(text) < 3_200

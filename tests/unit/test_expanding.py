@@ -31,7 +31,7 @@ from dgm.domain import (
 from dgm.errors import AgentFault
 from dgm.messages import Message, Reply, Request, Role
 from dgm.protocols import Proposal, SandboxSpec
-from dgm.search.foreman import Foreman
+from dgm.search.run_controller import RunController
 from dgm.worker.worker import Worker
 
 pytestmark = pytest.mark.starts_processes
@@ -105,7 +105,7 @@ def expanded(run, what, child=None, limits=None, **evidence):
     run.append(ActionStarted(action, what))
     if TASKS[2] not in run.tree.tried(AgentId(1)):
         grade(run, 1, TASKS[2], Verdict.RESOLVED)  # comes too late to be seen
-    order = Foreman(run, settings).order(action, what)
+    order = RunController(run, settings).order(action, what)
     worker = Worker(run, NoGateway(), None, Tasks(), {"listening": operator}, settings, SandboxSpec("python"))
     return asyncio.run(worker.perform(order)), operator.brief
 

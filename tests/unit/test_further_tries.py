@@ -47,7 +47,7 @@ class Place:
     async def exec(self, argv, **_):
         return Completed(0, f"job {len(self.jobs)}".encode())
 
-    async def outlive(self, limit_s, *, timed_out):
+    async def wait_for_calls(self, limit_s, *, timed_out):
         pass
 
     async def get(self, source, **_):

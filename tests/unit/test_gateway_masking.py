@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.gateway.masking import first_difference, masked
+from dgm.gateway.masking import first_difference, mask_volatile
 from dgm.messages import Message, Request, Role, Tool, ToolCall
 
 
@@ -52,4 +52,4 @@ def test_calls_tools_settings_and_lengths_are_compared():
 
 
 def test_plain_numbers_are_not_masked():
-    assert masked("total 12 of 30, 100 items") == "total 12 of 30, 100 items"
+    assert mask_volatile("total 12 of 30, 100 items") == "total 12 of 30, 100 items"

@@ -24,7 +24,7 @@ async def abandoned(tmp_path, model, limit_s, meanwhile=lambda: None):
                     await asyncio.sleep(0.005)
                 asked.cancel()
                 asyncio.get_running_loop().call_later(0.02, meanwhile)
-                await lease.outlive(limit_s)
+                await lease.wait_for_calls(limit_s)
                 failure = lease.failure
             model.go.set()
     return failure

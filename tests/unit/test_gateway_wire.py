@@ -135,7 +135,7 @@ def test_conversation_with_tool_results_is_understood():
                 "role": "developer",
                 "content": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief."}],
             },
-            {"role": "assistant", "content": None, "tool_calls": [openai_chat._call(CALLS.calls[0])]},
+            {"role": "assistant", "content": None, "tool_calls": [openai_chat._render_call(CALLS.calls[0])]},
             {"role": "tool", "tool_call_id": "call_1", "content": "a.py"},
         ]
     )

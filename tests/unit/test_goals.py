@@ -15,8 +15,8 @@ from dgm.config import resolve
 from dgm.domain import Budget, Verdict
 from dgm.errors import UserError
 from dgm.policies.best_belief import best_belief
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.run_controller import RunController
 from tests.unit.test_search_loop import FakeWorker, run, start
 from tests.unit.worlds import TASKS, Log, Settings, named
 
@@ -111,8 +111,10 @@ def test_the_highest_bound_is_that_of_the_best_by_its_own_verdicts():
 
 
 def search(run, worker, goals, **settings):
-    around = Surroundings(goals=goals)
-    made = Search(Foreman(run, Settings(**settings)), named("hgm"), worker, Settings(**settings), around)
+    around = LoopHooks(goals=goals)
+    made = Search(
+        RunController(run, Settings(**settings)), named("hgm"), worker, Settings(**settings), around
+    )
     return asyncio.run(made.go())
 
 

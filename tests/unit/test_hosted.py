@@ -10,7 +10,7 @@ import pytest
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.messages import RequestRefused, WireProtocol
-from dgm.models.tries import estimated_tokens
+from dgm.models.tries import estimate_tokens
 from tests.unit import virtual_time
 from tests.unit.models.connection_script import (
     KEY,
@@ -182,7 +182,7 @@ def test_no_place_is_held_while_waiting_for_the_next_try():
 def test_all_that_is_sent_is_estimated():
     tool = {"type": "function", "function": {"name": "n" * 40, "description": "d" * 400, "parameters": {}}}
     body = asked(messages=[{"role": "assistant", "content": "t" * 800}], tools=[tool], max_tokens=1000).body
-    assert 1000 + 310 <= estimated_tokens(body) <= 1000 + 310 + 60
+    assert 1000 + 310 <= estimate_tokens(body) <= 1000 + 310 + 60
 
 
 def test_tokens_are_estimated_before_and_corrected_after():

@@ -8,7 +8,7 @@ import pytest
 from dgm.analysis.summary import run_summary
 from dgm.archive.run import Run
 from dgm.domain import AgentId
-from dgm.evaluation.exam import FOLDER, compare
+from dgm.evaluation.exam import FOLDER, compare_candidates
 from dgm.publish.verifying import verify
 from tests.unit.hostile_run import KINDS, TASKS, hostile, hostile_folder
 
@@ -38,7 +38,7 @@ def test_its_sources_and_traces_are_whole(hostile_folder) -> None:
 
 def test_its_examination_compares_two_candidates(hostile_folder) -> None:
     with Run.open(hostile_folder / FOLDER) as exam:
-        assert compare(exam, AgentId(0), AgentId(1)).gained == TASKS
+        assert compare_candidates(exam, AgentId(0), AgentId(1)).gained == TASKS
 
 
 def test_one_that_did_not_stop_has_actions_under_way(tmp_path) -> None:

@@ -5,14 +5,14 @@ import json
 
 import pytest
 
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.config import EvidenceSettings, OperatorSettings
 from dgm.domain import Agent, AgentId, Entry, Tally
 from dgm.errors import AgentFault
 from dgm.messages import Reply, RequestRefused, Role
+from dgm.meta.context import OperatorContext
 from dgm.meta.invent import Invent
-from dgm.meta.making import Making
-from dgm.meta.prompts import Prompts, shipped
+from dgm.meta.prompts import Prompts, load_shipped
 from dgm.offline import decide
 from dgm.protocols import Brief, Completed, Member, Needs
 from tests.unit.test_crossover import FITS, MANY_STEPS, MORE_OUTPUT, MORE_STEPS
@@ -20,7 +20,7 @@ from tests.unit.test_self_edit import FACTS
 
 pytestmark = pytest.mark.slow
 
-SEED = seed_source(None)
+SEED = read_seed(None)
 SOLVED = Tally(5, 4)
 BROKEN = Completed(1, b"Traceback\nNameError: name 'cut' is not defined\n")
 STEPS = {"path": "agent/loop.py", "old": "MAX_STEPS = 10", "new": "MAX_STEPS = 20"}
@@ -60,10 +60,10 @@ def member(number, source, rationale="", own=SOLVED):
 
 
 def made(bench, members=(), source=SEED, chars=60_000, **settings):
-    making = Making(
+    making = OperatorContext(
         "python",
         60.0,
-        Prompts(shipped()),
+        Prompts(load_shipped()),
         OperatorSettings.model_validate(settings),
         EvidenceSettings.model_validate({"prompt_chars": chars}),
     )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dgm.errors import UserError
-from dgm.models.keys import KeyFilter, guard_logs, masked, read_key
+from dgm.models.keys import KeyFilter, guard_logs, mask_secrets, read_key
 
 KEY = "k3y-0123456789-abcdefghij-ZZ"
 
@@ -50,17 +50,17 @@ def test_what_no_key_holds_is_refused_and_not_shown(monkeypatch, value):
     ],
 )
 def test_keys_and_pieces_of_them_are_masked(text, clean):
-    assert masked(text, [KEY]) == clean
+    assert mask_secrets(text, [KEY]) == clean
 
 
 def test_placeholders_of_local_servers_do_not_eat_words():
-    assert masked("x is ollama", ["x", "ollama", ""]) == "x is ollama"
+    assert mask_secrets("x is ollama", ["x", "ollama", ""]) == "x is ollama"
 
 
 @given(st.text(), st.text(), st.integers(0, 16), st.integers(12, 28))
 def test_no_long_piece_of_a_key_survives(before, after, start, length):
     piece = KEY[start : start + length]
-    clean = masked(before + piece + after, [KEY])
+    clean = mask_secrets(before + piece + after, [KEY])
     if len(piece) >= 12:
         assert piece not in clean
     assert all(KEY[at : at + 12] not in clean for at in range(len(KEY) - 11))

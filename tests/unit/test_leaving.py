@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.ignoring import NEVER_COMMITTED
-from dgm.archive.repository import applied
+from dgm.archive.repository import apply_patch
 from dgm.archive.snapshots import from_folder
 from dgm.domain import Entry
 from dgm.errors import AgentFault
@@ -16,7 +16,7 @@ from dgm.gateway.launcher import make_repository
 from dgm.meta.contract import read_contract
 from dgm.protocols import Completed
 from dgm.sandboxes.comparison import patch_of
-from dgm.worker.leaving import committed, fitting, left_out_note, read_large
+from dgm.worker.leaving import drop_ignored_files, fit_patch, format_left_out, read_large
 
 pytestmark = pytest.mark.starts_processes
 
@@ -54,9 +54,9 @@ FIX = {"pkg/code.py": Entry(b"x = 2\n"), "tracked.log": Entry(b"new\n")}
 
 def test_new_files_that_nobody_would_commit_are_no_part_of_it_and_tracked_ones_are():
     after = {**BEFORE, **FIX, **{name: Entry(b"1\n") for name in NEW}}
-    left = committed(BEFORE, after, LITTER)
+    left = drop_ignored_files(BEFORE, after, LITTER)
     assert {name for name in NEW if name in left} == {name for name, wanted in NEW.items() if wanted}
-    assert b"tracked.log" in fitting(BEFORE, left, 10_000).patch
+    assert b"tracked.log" in fit_patch(BEFORE, left, 10_000).patch
     assert left["pkg/code.py"] == FIX["pkg/code.py"]
 
 
@@ -69,8 +69,8 @@ def test_rules_that_the_agent_wrote_or_linked_are_read_as_git_reads_them():
         "a.tmp": Entry(b""),
         "sub/b.log": Entry(b""),
     }
-    assert committed(BEFORE, after).keys() - BEFORE.keys() >= {"sub/b.log"}
-    assert "a.tmp" not in committed(BEFORE, after)
+    assert drop_ignored_files(BEFORE, after).keys() - BEFORE.keys() >= {"sub/b.log"}
+    assert "a.tmp" not in drop_ignored_files(BEFORE, after)
 
 
 def test_a_contract_names_its_litter_as_gitignore_does():
@@ -83,15 +83,15 @@ def test_a_contract_names_its_litter_as_gitignore_does():
 
 def test_a_fix_is_not_lost_to_artefacts_that_make_the_patch_too_long():
     after = {**BEFORE, **FIX, "new.py": Entry(b"y = 1\n"), "out.bin": Entry(os.urandom(30_000))}
-    left = fitting(BEFORE, after, 20_000)
-    assert applied(BEFORE, left.patch) == {**BEFORE, **FIX, "new.py": Entry(b"y = 1\n")}
-    assert left_out_note(left.left_out) == "left out of the patch: 1 new file of 30,000 bytes (out.bin)"
+    left = fit_patch(BEFORE, after, 20_000)
+    assert apply_patch(BEFORE, left.patch) == {**BEFORE, **FIX, "new.py": Entry(b"y = 1\n")}
+    assert format_left_out(left.left_out) == "left out of the patch: 1 new file of 30,000 bytes (out.bin)"
     assert left.files.keys() == {*BEFORE, "new.py"}
 
 
 def test_a_tracked_file_that_grew_too_large_is_still_refused():
     with pytest.raises(AgentFault, match="are allowed"):
-        fitting(BEFORE, {**BEFORE, "tracked.log": Entry(os.urandom(30_000))}, 20_000)
+        fit_patch(BEFORE, {**BEFORE, "tracked.log": Entry(os.urandom(30_000))}, 20_000)
 
 
 class Here:
@@ -161,7 +161,7 @@ def test_a_repository_in_an_image_gives_the_same_files(image):
     write(tree, {**FIX, **dict.fromkeys(NEW, b"1\n"), "local.txt": b"1\n"})
     patterns = (*NEVER_COMMITTED, *LITTER)
     patch, left_out = asyncio.run(patch_of(Here(), str(tree), baseline, 100_000, patterns))
-    after = applied(BEFORE, patch)
+    after = apply_patch(BEFORE, patch)
     assert after.keys() - BEFORE.keys() == {name for name, wanted in NEW.items() if wanted}
     assert (after["pkg/code.py"], after["tracked.log"], left_out) == (*FIX.values(), {})
 
@@ -171,7 +171,7 @@ def test_a_build_in_an_image_costs_no_fix(image):
     write(tree, {**FIX, "new.py": b"y\n", "middle.bin": os.urandom(30_000)})
     large(tree / "out.bin", 200_000_000)
     patch, left_out = asyncio.run(patch_of(Here(), str(tree), baseline, 20_000, ()))
-    assert applied(BEFORE, patch).keys() == {*BEFORE, "new.py"}
+    assert apply_patch(BEFORE, patch).keys() == {*BEFORE, "new.py"}
     assert left_out == {"out.bin": 200_000_000, "middle.bin": 30_000}
 
 
@@ -181,7 +181,7 @@ def test_names_of_artefacts_never_become_a_part_of_the_patch(image):
     write(tree, {**FIX, **many})
     large(tree / "out\ndiff --git", 200_000_000)
     patch, left_out = asyncio.run(patch_of(Here(), str(tree), baseline, 2_000, ()))
-    assert applied(BEFORE, patch).keys() == BEFORE.keys()
+    assert apply_patch(BEFORE, patch).keys() == BEFORE.keys()
     assert patch.startswith(b"diff --git a/pkg/code.py")
     assert len(left_out) <= 20 and left_out["out?diff --git"] == 200_000_000
 

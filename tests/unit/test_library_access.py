@@ -10,7 +10,7 @@ from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.opening import open_suite
 from dgm.domain import AgentId
 from dgm.errors import PluginFault, UserError
-from dgm.plugins import check_answer, find
+from dgm.plugins import check_answer, find_plugin
 from tests.unit.paid_run import PaidRun, small
 from tests.unit.test_suites import NoEngine
 
@@ -126,7 +126,7 @@ def test_a_plugin_that_cannot_be_loaded_is_one_line(plugin) -> None:
     with pytest.raises(
         UserError, match=r"plug-in 'broken' among the policies \(acme_policies:Broken, of acme\)"
     ):
-        find("policies", "broken", {})
+        find_plugin("policies", "broken", {})
 
 
 def test_an_answer_of_another_type_is_the_plug_ins_fault() -> None:

@@ -11,7 +11,7 @@ from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, TaskId
 from dgm.messages import Message, Request, RequestRefused, Role
 from dgm.protocols import Proposal, SandboxSpec
-from dgm.search.foreman import Foreman
+from dgm.search.run_controller import RunController
 from dgm.worker.worker import Worker
 from tests.unit.gateway_bench import MemoryJournal, gateway
 
@@ -72,7 +72,7 @@ def test_questions_of_making_and_of_vetting_are_each_counted_together(run, tmp_p
     async def expanded():
         limits = call_limits(settings.limits)
         async with gateway(tmp_path / "g", journal=journal, limits=limits) as opened:
-            order = Foreman(run, settings).order(ActionId(1), what)
+            order = RunController(run, settings).order(ActionId(1), what)
             spec = SandboxSpec("python")
             worker = Worker(run, NoRoom(), opened, None, {"asking": operator}, settings, spec)
             return await worker.perform(order)

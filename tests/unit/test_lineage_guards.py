@@ -9,7 +9,7 @@ from dgm.domain import AgentId, Budget, Evaluate, Evaluation, TaskId, Verdict
 from dgm.policies.lineage import outlook as of_a_tree
 from dgm.policies.lineage.fold import Fold
 from dgm.policies.lineage.rules import InformativeTask
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import Log
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ def test_no_task_becomes_the_measure_of_all(monkeypatch):
     log.born(0)
 
     def asked():
-        kit = Kit()
+        kit = PolicyContext()
         rule = InformativeTask(kit)
         for event in log.events:
             kit.shared(Fold).observe(event)

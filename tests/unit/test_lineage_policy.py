@@ -33,7 +33,7 @@ from dgm.policies.limits import evaluations_left
 from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE
 from dgm.policies.lineage.fold import Fold
 from dgm.policies.lineage.rules import LineageRecommendation
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import TASKS, Log, named
 
 
@@ -56,7 +56,7 @@ def folded(log):
 
 
 def recommended(log):
-    return LineageRecommendation(Kit()).recommend(log.tree)
+    return LineageRecommendation(PolicyContext()).recommend(log.tree)
 
 
 def start(log, action):

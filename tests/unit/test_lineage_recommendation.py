@@ -6,12 +6,12 @@ from dgm.domain import TaskId
 from dgm.policies.lineage import rules
 from dgm.policies.lineage.constants import FIT_MOVE
 from dgm.policies.lineage.rules import LineageRecommendation, fitted
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import Log
 
 
 def recommended(log):
-    return LineageRecommendation(Kit()).recommend(log.tree)
+    return LineageRecommendation(PolicyContext()).recommend(log.tree)
 
 
 def test_the_seed_is_left_on_evidence_only():

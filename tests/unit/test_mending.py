@@ -5,9 +5,9 @@ from contextlib import closing
 
 import pytest
 
-from dgm.analysis.lookups import tasks_tried, tried_by
+from dgm.analysis.lookups import find_verdicts, tally_tasks
 from dgm.analysis.outline import Outline
-from dgm.archive.changes import assignments, difference, merged
+from dgm.archive.changes import diff_tables, format_assignments, merge_tables
 from dgm.archive.events import (
     ActionStarted,
     CallRefused,
@@ -24,10 +24,10 @@ from dgm.config import Settings, resolve
 from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Reply, Request, Role
-from dgm.replay.evaluations import graded
+from dgm.replay.evaluations import find_graded
 from dgm.report.reproduce import reproduction
-from dgm.search.mending import change, graded_after_refusals
-from dgm.search.run_settings import by_settings, now_at, settings_of
+from dgm.search.mending import change_event, withdraw_refused_verdicts
+from dgm.search.run_settings import current_settings_at, group_by_settings, settings_of
 from tests.unit.paid_run import TASKS, PaidRun
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ def evaluated(paid, task, *answers, verdict=Verdict.UNRESOLVED, told=True):
 )
 def test_a_verdict_is_taken_back_where_no_call_was_answered_after_a_refusal(paid, answers, void):
     action = evaluated(paid, 0, *answers)
-    found = graded_after_refusals(paid.run)
+    found = withdraw_refused_verdicts(paid.run)
     assert [event.calls for event in found] == ([void] if void else [])
     for event in found:
         assert (event.action, event.what) == (action, Evaluate(SEED, TASKS[0]))
@@ -86,17 +86,17 @@ def test_what_was_resolved_or_refused_by_the_gateway_itself_stays(paid):
     action = paid.start(Evaluate(SEED, TASKS[1]))
     paid.refused(action)
     paid.grade(action, SEED, 1, Verdict.UNRESOLVED)
-    assert graded_after_refusals(paid.run) == []
+    assert withdraw_refused_verdicts(paid.run) == []
 
 
 def test_a_verdict_is_taken_back_once_for_each_time_that_it_was_given(paid):
     action = evaluated(paid, 0, REFUSED)
-    paid.run.append_many(graded_after_refusals(paid.run))
-    assert graded_after_refusals(paid.run) == []
+    paid.run.append_many(withdraw_refused_verdicts(paid.run))
+    assert withdraw_refused_verdicts(paid.run) == []
     what = Evaluate(SEED, TASKS[0])
     paid.again(action, what)
     paid.run.append(TaskGraded(action, Evaluation(SEED, what.task, 0, Verdict.UNRESOLVED, "tests fail"), 1))
-    assert graded_after_refusals(paid.run) == []
+    assert withdraw_refused_verdicts(paid.run) == []
 
 
 # What it means
@@ -106,18 +106,18 @@ def test_a_withdrawn_verdict_counts_nowhere_until_it_is_given_again(paid):
     evaluated(paid, 1, ANSWERED, verdict=Verdict.RESOLVED)
     action = evaluated(paid, 0, REFUSED, ANSWERED, REFUSED)
     run, what = paid.run, Evaluate(SEED, TASKS[0])
-    run.append_many(graded_after_refusals(run))
+    run.append_many(withdraw_refused_verdicts(run))
     tree = run.tree
     assert (tree.evaluations, tree.own(SEED).n, tree.clade(SEED).n) == (1, 1, 1)
     assert tree.verdict(SEED, what.task) is None
     assert dict(tree.to_redo()) == {action: what}
     assert tree.withdrawals.void_calls(action) == {1, 3}
     assert action not in evaluations_of(run, SEED)
-    assert set(tasks_tried(run.store, tree.seq)) == {TASKS[1]}
-    assert tried_by(run.store, what.task, tree.seq) == []
+    assert set(tally_tasks(run.store, tree.seq)) == {TASKS[1]}
+    assert find_verdicts(run.store, what.task, tree.seq) == []
     assert Outline.read(run.store).own(SEED) == tree.own(SEED)
     assert run.store.query("SELECT task FROM evaluations") == [(TASKS[1],)]
-    assert len(graded(run)) == 1
+    assert len(find_graded(run)) == 1
     paid.again(action, what)
     run.append(TaskGraded(action, Evaluation(SEED, what.task, 0, Verdict.RESOLVED, "mended"), 1))
     assert (tree.evaluations, tree.own(SEED).resolved) == (2, 2)
@@ -131,7 +131,7 @@ def test_a_withdrawn_verdict_counts_nowhere_until_it_is_given_again(paid):
 def test_what_was_known_before_is_still_what_an_older_expansion_was_shown(paid):
     action = evaluated(paid, 0, REFUSED)
     expansion = paid.start(Expand((SEED,), "self-edit", (action,)))
-    paid.run.append_many(graded_after_refusals(paid.run))
+    paid.run.append_many(withdraw_refused_verdicts(paid.run))
     later = paid.start(Expand((SEED,), "self-edit"))
     assert list(evaluations_of(paid.run, SEED, before=expansion)) == [action]
     assert not evaluations_of(paid.run, SEED, before=later)
@@ -160,7 +160,7 @@ def test_a_log_of_an_older_schema_is_brought_up_when_it_is_written(paid):
         assert list(evaluations_of(old, SEED)) == [action]
         assert Outline.read(old.store).own(SEED).n == 1
     with Run.open(run.folder, write=True) as mended:
-        mended.append_many(graded_after_refusals(mended))
+        mended.append_many(withdraw_refused_verdicts(mended))
         what = Evaluate(SEED, TASKS[0])
         mended.append(ActionStarted(action, what, again=True))
         mended.append(TaskGraded(action, Evaluation(SEED, what.task, 0, Verdict.RESOLVED, ""), 1))
@@ -176,7 +176,7 @@ def test_settings_are_the_frozen_ones_and_what_was_changed_in_order(paid):
     run, before = paid.run, settings_of(paid.run)
     first = evaluated(paid, 0)
     after = resolve(None, ["models.solve=offline", "limits.calls=7"], {"model": "openai/cheap"})
-    event = change(Settings(model="openai/cheap"), after)
+    event = change_event(Settings(model="openai/cheap"), after)
     assert event == RunChanged({"models": {"solve": "offline"}, "limits": {"calls": 7}})
     changed = run.append(event)
     run.append(RunChanged({"limits": {"calls": 9}, "benchmark": "/moved", "sandbox": "docker"}))
@@ -185,25 +185,25 @@ def test_settings_are_the_frozen_ones_and_what_was_changed_in_order(paid):
     assert (settings_of(run, changed.seq).limits.calls, settings_of(run).limits.calls) == (7, 9)
     assert settings_of(run).models.improve == before.models.improve
     assert (run.sandbox(changed.seq), run.sandbox()) == ("bubblewrap", "docker")
-    (then, one), (now, other) = by_settings(run, [second, first])
+    (then, one), (now, other) = group_by_settings(run, [second, first])
     assert (one, other) == ([first], [second])
-    assert now_at(run, then).limits == before.limits
-    assert now_at(run, then).benchmark == "/moved"
-    assert now_at(run, now).limits.calls == 9
+    assert current_settings_at(run, then).limits == before.limits
+    assert current_settings_at(run, then).benchmark == "/moved"
+    assert current_settings_at(run, now).limits.calls == 9
 
 
 def test_nothing_changed_is_no_event():
-    assert change(Settings(), Settings()) is None
+    assert change_event(Settings(), Settings()) is None
 
 
 def test_a_difference_is_what_makes_the_one_of_the_other():
     before = {"a": {"b": 1, "c": [1, 2]}, "d": None, "e": {}}
     after = {"a": {"b": 2, "c": [1, 2]}, "d": {"x": 1}, "e": {"new/name.1": 3}}
-    found = difference(before, after)
+    found = diff_tables(before, after)
     assert found == {"a": {"b": 2}, "d": {"x": 1}, "e": {"new/name.1": 3}}
-    assert merged(before, found) == after
+    assert merge_tables(before, found) == after
     assert before["a"]["b"] == 1
-    assert assignments(found) == ["a.b = 2", "d.x = 1", 'e."new/name.1" = 3']
+    assert format_assignments(found) == ["a.b = 2", "d.x = 1", 'e."new/name.1" = 3']
 
 
 def test_a_report_says_what_was_changed_beside_the_command_of_before(paid):

@@ -4,22 +4,22 @@ import asyncio
 
 import pytest
 
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.domain import Agent, AgentId, Entry
 from dgm.errors import AgentFault
 from dgm.messages import Message, Role
+from dgm.meta.context import OperatorContext
 from dgm.meta.contract import PARTS
-from dgm.meta.making import Making
-from dgm.meta.module import Module, statement
-from dgm.meta.prompts import Prompts, shipped
+from dgm.meta.module import Module, read_statement
+from dgm.meta.prompts import Prompts, load_shipped
 from dgm.offline.catalogue import CATALOGUE
-from dgm.offline.edits.kind import applied
+from dgm.offline.edits.kind import apply_edits
 from dgm.protocols import Brief, Completed, JobKind, Needs, Parent, Work
 from tests.unit.test_crossover import MORE_OUTPUT, MORE_STEPS, changed
 from tests.unit.test_offline_editor import Scaffold
 from tests.unit.test_self_edit import FACTS
 
-SEED = seed_source(None)
+SEED = read_seed(None)
 SAID = "DONE\nRationale: show more\nGeneral: long output  is cut on every problem"
 
 
@@ -42,7 +42,7 @@ class Bench:
 
 def made(bench, aim="context", source=SEED, child_number=2):
     parent = Parent(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), source)
-    operator = Module(Making("python", 60.0, Prompts(shipped())))
+    operator = Module(OperatorContext("python", 60.0, Prompts(load_shipped())))
     evidence = {"README.md": Entry(b"x")}
     return asyncio.run(operator.make(Brief([parent], evidence, FACTS, child_number, aim=aim), bench))
 
@@ -150,9 +150,9 @@ def test_the_last_statement_counts_and_is_one_short_line():
         Message(Role.ASSISTANT, "DONE. General: second " + "x" * 500),
         Message(Role.ASSISTANT, "bye"),
     ]
-    assert statement(said).startswith("second xxx")
-    assert len(statement(said)) == 400
-    assert statement([]) == ""
+    assert read_statement(said).startswith("second xxx")
+    assert len(read_statement(said)) == 400
+    assert read_statement([]) == ""
 
 
 class Offline(Bench):
@@ -176,5 +176,5 @@ def test_the_offline_model_changes_the_part_it_is_asked_to_change(part, tmp_path
     assert proposal.source != SEED
     assert proposal.stated == "it changes how the agent works on every problem, and speaks of none."
     texts = {path: entry.data.decode() for path, entry in SEED.items()}
-    outcomes = [applied(texts, kind.apply(texts) or ()) for kind in CATALOGUE]
+    outcomes = [apply_edits(texts, kind.apply(texts) or ()) for kind in CATALOGUE]
     assert {path: entry.data.decode() for path, entry in proposal.source.items()} in outcomes

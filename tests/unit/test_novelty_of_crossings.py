@@ -5,16 +5,16 @@ import asyncio
 import pytest
 
 from dgm.archive.events import ActionStarted, RunStarted
-from dgm.archive.merging import three_way
+from dgm.archive.merging import merge_snapshots
 from dgm.archive.repository import patch
 from dgm.archive.run import Run
 from dgm.config import GateSettings, Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Tally
 from dgm.errors import AgentFault
 from dgm.meta.vetting.novelty import check_novel
-from dgm.meta.vetting.record import Ran
+from dgm.meta.vetting.record import StageRecord
 from dgm.protocols import Brief, Member
-from dgm.search.foreman import Foreman
+from dgm.search.run_controller import RunController
 from dgm.worker.vetting import edits_before
 from tests.unit.worlds import TASKS
 
@@ -31,7 +31,7 @@ def changed(source, old, new):
 
 ONE = changed(SEED, b"return x + 3\n", b"return x * 3 + one_thing(x)\n")
 TWO = changed(SEED, b"return x + 33\n", b"y = other_thing(x, 5)\n    return y - 33\n")
-BOTH = three_way(SEED, ONE, TWO).files
+BOTH = merge_snapshots(SEED, ONE, TWO).files
 
 
 @pytest.fixture
@@ -56,10 +56,10 @@ def born(run, parents, source):
 
 def checked(run, parents, child, shown=()):
     """Passes a child through the gate as vetting does."""
-    foreman, action = Foreman(run, SETTINGS), run.tree.next_action
+    controller, action = RunController(run, SETTINGS), run.tree.next_action
     what = Expand(tuple(map(AgentId, parents)), "op", shown=tuple(map(AgentId, shown)))
     run.append(ActionStarted(action, what))
-    order, repository = foreman.order(action, what), run.repository
+    order, repository = controller.order(action, what), run.repository
 
     def member(number):
         agent = run.tree.agents[number]
@@ -70,7 +70,7 @@ def checked(run, parents, child, shown=()):
     brief = Brief([member(each) for each in parents], {}, {}, 1, members=[member(each) for each in shown])
     edit = patch(brief.parents[0].source, child)
     others = edits_before(order, brief, repository.diff)
-    asyncio.run(check_novel(edit, others, GateSettings().novelty_threshold, None, Ran("novelty")))
+    asyncio.run(check_novel(edit, others, GateSettings().novelty_threshold, None, StageRecord("novelty")))
 
 
 def test_a_clean_merge_is_no_copy_of_what_it_merges(run):

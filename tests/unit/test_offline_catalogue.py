@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dgm.offline.catalogue import CATALOGUE
-from dgm.offline.edits.kind import Group, Kind, applied
+from dgm.offline.edits.kind import Group, Kind, apply_edits
 from dgm.offline.edits.source import edits, parse
 
 SEED_FOLDER = Path(__file__).parents[2] / "archive" / "seed"
@@ -32,7 +32,7 @@ def base_of(kind: Kind) -> dict[str, str]:
     """The seed with whatever this kind builds upon."""
     files = seed()
     if kind.name in NEEDS_ANOTHER:
-        files = applied(files, by_name(NEEDS_ANOTHER[kind.name]).apply(files) or ())
+        files = apply_edits(files, by_name(NEEDS_ANOTHER[kind.name]).apply(files) or ())
     return files
 
 
@@ -52,7 +52,7 @@ def test_each_kind_leaves_an_agent_that_starts(kind, tmp_path):
     before = base_of(kind)
     changes = kind.apply(before)
     assert changes is not None
-    after = applied(before, changes)
+    after = apply_edits(before, changes)
     assert after != before
     done = start(after, tmp_path)
     assert (done.returncode == 0) == (kind.name not in DOES_NOT_START), done.stderr
@@ -61,7 +61,7 @@ def test_each_kind_leaves_an_agent_that_starts(kind, tmp_path):
 @pytest.mark.parametrize("kind", CATALOGUE, ids=lambda kind: kind.name)
 def test_a_change_that_is_there_is_not_made_again(kind):
     before = base_of(kind)
-    after = applied(before, kind.apply(before) or ())
+    after = apply_edits(before, kind.apply(before) or ())
     again = kind.apply(after)
     assert (again is not None) == (kind.name in REPEATABLE)
 
@@ -70,7 +70,7 @@ def test_a_change_that_is_there_is_not_made_again(kind):
 def test_a_change_can_be_put_back(kind):
     before = base_of(kind)
     changes = kind.apply(before) or ()
-    now = applied(before, changes)
+    now = apply_edits(before, changes)
     for change in reversed(changes):
         assert now[change.path].count(change.new) == 1
         now[change.path] = now[change.path].replace(change.new, change.old)
@@ -84,7 +84,7 @@ def stack(number: int, size: int = 8) -> tuple[dict[str, str], list[str]]:
         kind = rng.choice([kind for kind in CATALOGUE if kind.name not in DOES_NOT_START])
         changes = kind.apply(files)
         if changes:
-            files = applied(files, changes)
+            files = apply_edits(files, changes)
             names.append(kind.name)
     return files, names
 
@@ -113,7 +113,7 @@ def test_a_dozen_helpful_changes_can_be_stacked():
         for kind in CATALOGUE:
             changes = kind.apply(files) if kind.group is Group.HELPFUL else None
             if changes:
-                files = applied(files, changes)
+                files = apply_edits(files, changes)
                 names.append(kind.name)
     assert len(names) >= 12
 
@@ -167,7 +167,7 @@ def test_kinds_apply_to_another_scaffold_by_structure():
         changes = kind.apply(OTHER_SCAFFOLD)
         if changes:
             names.add(kind.name)
-            text = applied(OTHER_SCAFFOLD, changes)["bot/main.py"]
+            text = apply_edits(OTHER_SCAFFOLD, changes)["bot/main.py"]
             assert (parse(text) is not None) == (kind.name not in DOES_NOT_START)
     assert {"more-steps", "reproduce", "until-done", "shorten-results", "execute-all"} <= names
 
@@ -175,9 +175,9 @@ def test_kinds_apply_to_another_scaffold_by_structure():
 def test_hunks_are_unambiguous_where_lines_repeat():
     before = {"a.py": "x = 1\ny = 2\nx = 1\ny = 2\nx = 1\ny = 2\n"}
     after = {"a.py": "x = 1\ny = 2\nx = 3\ny = 2\nx = 1\ny = 4\n"}
-    assert applied(before, edits(before, after)) == after
+    assert apply_edits(before, edits(before, after)) == after
 
 
 def test_the_last_line_may_lack_its_end():
     before, after = {"a.py": "a = 1\nb = 2"}, {"a.py": "a = 1\nb = 3"}
-    assert applied(before, edits(before, after)) == after
+    assert apply_edits(before, edits(before, after)) == after

@@ -11,11 +11,11 @@ import pytest
 
 from dgm.messages import Message, Request, Role, Tool
 from dgm.offline.catalogue import CATALOGUE
-from dgm.offline.editor import decide_edit, ranking, signals
-from dgm.offline.edits.kind import Signal, applied
+from dgm.offline.editor import decide_edit, rank_kinds, read_signals
+from dgm.offline.edits.kind import Signal, apply_edits
 from dgm.offline.edits.reading import OVERVIEW, read
 from dgm.offline.knowledge import fold
-from dgm.offline.moves import Run
+from dgm.offline.moves import RunCommand
 from dgm.offline.performing import perform
 
 SEED_FOLDER = Path(__file__).parents[2] / "archive" / "seed"
@@ -112,7 +112,7 @@ class Scaffold:
 def test_the_seed_gets_a_change_of_the_catalogue_within_ten_steps(number, tmp_path):
     scaffold = Scaffold(tmp_path, seed())
     said = scaffold.improve(PROBLEM.format(number=number))
-    outcomes = [applied(seed(), kind.apply(seed()) or ()) for kind in CATALOGUE]
+    outcomes = [apply_edits(seed(), kind.apply(seed()) or ()) for kind in CATALOGUE]
     assert scaffold.files() in outcomes
     assert scaffold.files() != seed()
     assert "DONE" in said[-1]
@@ -164,7 +164,7 @@ def test_too_few_steps_leave_the_source_as_it_was(tmp_path):
 @pytest.mark.starts_processes
 def test_a_change_that_does_not_start_is_put_back(tmp_path):
     broken = next(
-        n for n in range(400) if ranking(PROBLEM.format(number=n), code(seed()))[0].name == "unclosed"
+        n for n in range(400) if rank_kinds(PROBLEM.format(number=n), code(seed()))[0].name == "unclosed"
     )
     scaffold = Scaffold(tmp_path, seed())
     said = scaffold.improve(PROBLEM.format(number=broken), steps=30)
@@ -195,7 +195,7 @@ def test_a_line_beside_a_cut_is_not_believed():
         Message(Role.USER, PROBLEM),
     ]
     toolbox = fold(Request(messages, TOOLS)).toolbox
-    call = perform(Run(OVERVIEW), toolbox, {}, "c1")
+    call = perform(RunCommand(OVERVIEW), toolbox, {}, "c1")
     assert call is not None
     messages += [Message(Role.ASSISTANT, "", (call,)), Message(Role.TOOL, result, call_id="c1")]
     shown = read(fold(Request(messages, TOOLS)))["a.py"]
@@ -205,19 +205,19 @@ def test_a_line_beside_a_cut_is_not_believed():
 
 @pytest.mark.slow
 def test_evidence_raises_the_weight_of_what_would_help():
-    kinds = [ranking(PROBLEM.format(number=n), code(seed()))[0].name for n in range(600)]
-    plain = [ranking(f"Child number: {n}", code(seed()))[0].name for n in range(600)]
+    kinds = [rank_kinds(PROBLEM.format(number=n), code(seed()))[0].name for n in range(600)]
+    plain = [rank_kinds(f"Child number: {n}", code(seed()))[0].name for n in range(600)]
     assert kinds.count("more-steps") > 1.2 * plain.count("more-steps")
 
 
 def test_signals_read_the_counts():
-    found = signals("- step limit reached: 10 of 10\n- crashed: 0 of 10\n- empty patch: 0 of 0")
+    found = read_signals("- step limit reached: 10 of 10\n- crashed: 0 of 10\n- empty patch: 0 of 0")
     assert found == {Signal.LIMIT: 2.5, Signal.CRASHED: 1.0}
 
 
 def test_paths_and_timings_do_not_change_the_choice():
-    one = ranking("The repository is in /tmp/a1b2. Child number: 3. Took 0.25 s", code(seed()))
-    two = ranking("The repository is in /work. Child number: 3. Took 0.5 s", code(seed()))
+    one = rank_kinds("The repository is in /tmp/a1b2. Child number: 3. Took 0.25 s", code(seed()))
+    two = rank_kinds("The repository is in /work. Child number: 3. Took 0.5 s", code(seed()))
     assert [kind.name for kind in one] == [kind.name for kind in two]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from dgm.offline import localise
 from dgm.offline.capabilities import ToolRole
-from dgm.offline.knowledge import Conversation, Step
+from dgm.offline.knowledge import Conversation, ConversationStep
 from dgm.offline.moves import Edit, RunTests
 
 GOOD = "Ran 3 tests in 0.001s\n\nOK\n"
@@ -17,10 +17,12 @@ def failed(*names):
 
 def evidence(*results):
     """The evidence of test runs; each after the first follows an edit of its own."""
-    steps = [Step("", ToolRole.SHELL, RunTests(), results[0])] if results[0] else []
+    steps = [ConversationStep("", ToolRole.SHELL, RunTests(), results[0])] if results[0] else []
     for number, result in enumerate(results[1:]):
-        steps.append(Step("", ToolRole.REPLACE, Edit("a.py", "x", f"y{number}"), "edited", done=True))
-        steps.append(Step("", ToolRole.SHELL, RunTests(), result))
+        steps.append(
+            ConversationStep("", ToolRole.REPLACE, Edit("a.py", "x", f"y{number}"), "edited", done=True)
+        )
+        steps.append(ConversationStep("", ToolRole.SHELL, RunTests(), result))
     talk = Conversation("", "problem", "", {}, frozenset(), tuple(steps), {}, ())
     return localise.gather(talk)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.offline.guidelines import CONCEPTS, Concept, recognised
+from dgm.offline.guidelines import CONCEPTS, Concept, recognise_concepts
 
 SAID = {
     Concept.SEVERAL_CALLS: [
@@ -45,21 +45,23 @@ DENIED = {
 
 @pytest.mark.parametrize(("concept", "sentence"), [(c, s) for c, every in SAID.items() for s in every])
 def test_a_paraphrase_is_recognised(concept, sentence):
-    assert concept in recognised("You are a programmer. " + sentence + " Use the tools.")
+    assert concept in recognise_concepts("You are a programmer. " + sentence + " Use the tools.")
 
 
 @pytest.mark.parametrize(("concept", "sentence"), [(c, s) for c, every in DENIED.items() for s in every])
 def test_a_denial_is_not_taken_for_the_idea(concept, sentence):
-    assert concept not in recognised("You are a programmer. " + sentence + " Use the tools.")
+    assert concept not in recognise_concepts("You are a programmer. " + sentence + " Use the tools.")
 
 
 @pytest.mark.parametrize("concept", list(Concept))
 def test_the_canonical_sentence_means_its_concept(concept):
-    assert concept in recognised(CONCEPTS[concept])
+    assert concept in recognise_concepts(CONCEPTS[concept])
 
 
 def test_the_plain_prompt_asks_for_nothing():
     assert (
-        recognised("You are a programmer. Fix the problem. Use the tools.\nSay DONE when you have finished.")
+        recognise_concepts(
+            "You are a programmer. Fix the problem. Use the tools.\nSay DONE when you have finished."
+        )
         == set()
     )

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dgm.archive.merging import three_way
+from dgm.archive.merging import merge_snapshots
 from dgm.domain import Entry
 from dgm.messages import Message, Role
-from dgm.offline.merging import merged, settlements
+from dgm.offline.merging import merge_words, settlements
 from dgm.protocols import Completed, Work
 from tests.unit.test_crossover import FITS, MANY_STEPS, MORE_OUTPUT, MORE_STEPS, SEED, Bench, changed, crossed
 from tests.unit.test_offline_editor import Scaffold
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.starts_processes
 def joined(base, ours, theirs, path="x.py"):
     """What becomes of a file with conflicts."""
     sides = ({path: Entry(text.encode())} for text in (base, ours, theirs))
-    whole = three_way(*sides)
+    whole = merge_snapshots(*sides)
     assert whole.conflicts
     text = whole.files[path].data.decode()
     (one,) = settlements({path: text})
@@ -70,8 +70,8 @@ def test_markers_that_are_none_are_left_alone(text):
 
 def test_a_merge_with_itself_changes_nothing():
     words = list("abcd")
-    assert merged(words, words, words) == words
-    assert merged([], [], []) == []
+    assert merge_words(words, words, words) == words
+    assert merge_words([], [], []) == []
 
 
 class Offline(Bench):

@@ -6,7 +6,7 @@ import pytest
 
 from dgm.offline import tracing
 from dgm.offline.files import FileView
-from dgm.offline.guidelines import Concept, recognised
+from dgm.offline.guidelines import Concept, recognise_concepts
 from dgm.offline.statement import Example
 
 LIBRARY = """def low(values):
@@ -70,7 +70,7 @@ def printed(repository, command):
 @pytest.mark.starts_processes
 def test_a_failing_tests_lines_are_suspected_most(repository):
     text = printed(repository, tracing.command(("tests.test_prices.Prices.test_high",), None, ()))
-    trace = tracing.read(text)
+    trace = tracing.parse_trace(text)
     assert trace.complete
     assert "noise" not in text
     assert set(trace.suspicion["shop/prices.py"]) == {9, 11, 12, 13}
@@ -83,16 +83,16 @@ def test_a_failing_tests_lines_are_suspected_most(repository):
 @pytest.mark.starts_processes
 def test_an_example_is_traced_beside_passing_tests(repository):
     example = Example(("from shop.prices import low, high", "low([1])"), "2")
-    trace = tracing.read(printed(repository, tracing.command((), example, ("tests.test_prices",))))
+    trace = tracing.parse_trace(printed(repository, tracing.command((), example, ("tests.test_prices",))))
     assert set(trace.suspicion["shop/prices.py"]) == {2, 3, 4, 5}
 
 
 def test_output_that_was_cut_is_not_taken_for_all():
     text = "TRACE 1 failing, 3 passing\ntrace a/b.py 1.00 3-5 9 .\ntrace a/c.py 0.50 1"
-    trace = tracing.read(text)
+    trace = tracing.parse_trace(text)
     assert not trace.complete
     assert trace.suspicion == {"a/b.py": {3: 1.0, 4: 1.0, 5: 1.0, 9: 1.0}}
-    assert tracing.read("nothing of it") is None
+    assert tracing.parse_trace("nothing of it") is None
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_output_that_was_cut_is_not_taken_for_all():
     ],
 )
 def test_the_wish_for_a_trace_is_recognised(text, asked):
-    assert (Concept.TRACE in recognised(text)) is asked
+    assert (Concept.TRACE in recognise_concepts(text)) is asked
 
 
 def test_a_deleted_line_leaves_no_empty_one_behind():

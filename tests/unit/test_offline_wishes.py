@@ -4,8 +4,8 @@ import pytest
 
 from dgm.offline import wishes
 from dgm.offline.catalogue import CATALOGUE
-from dgm.offline.editor import ranking
-from dgm.offline.wishes import Wishes, changes, fit, read, wanted
+from dgm.offline.editor import rank_kinds
+from dgm.offline.wishes import EditRequest, changed_definitions, fit, parse_edit_request, select_kinds
 from tests.unit.test_offline_editor import PROBLEM, seed
 
 PYTHON = {path: text for path, text in seed().items() if path.endswith(".py")}
@@ -13,7 +13,7 @@ PLAIN = PROBLEM.format(number=1)
 
 
 def test_an_ordinary_problem_wishes_nothing():
-    assert read(PLAIN) == Wishes()
+    assert parse_edit_request(PLAIN) == EditRequest()
 
 
 def test_each_wish_is_found_where_it_stands():
@@ -31,12 +31,12 @@ These places are open:
 - `agent/loop.py`: both changed the same lines, in 2 places between lines `<<<<<<< first parent` and `>`; none
 - `agent/x.bin`: both changed it and it is no text; the first one's stands
 """
-    assert read(problem) == Wishes(
+    assert parse_edit_request(problem) == EditRequest(
         proposed="Show more of a long output.",
         allowed=frozenset({"agent/tools.py::truncate", "agent/notes.md"}),
         open=("agent/loop.py",),
     )
-    assert read("No lines are in conflict, but the merged agent's check exits 1").broken
+    assert parse_edit_request("No lines are in conflict, but the merged agent's check exits 1").broken
 
 
 @pytest.mark.parametrize(
@@ -45,20 +45,22 @@ These places are open:
 def test_what_was_proposed_comes_first(name):
     kind = next(kind for kind in CATALOGUE if kind.name == name)
     applicable = [kind for kind in CATALOGUE if kind.transform(PYTHON)]
-    first = ranking(f"{PLAIN}\nProposal: {kind.rationale} It helps on all problems.\n", PYTHON)[0]
+    first = rank_kinds(f"{PLAIN}\nProposal: {kind.rationale} It helps on all problems.\n", PYTHON)[0]
     assert first.rationale == kind.rationale if kind in applicable else first in applicable
 
 
 def test_a_proposal_that_nobody_knows_leaves_the_order():
-    assert ranking(f"{PLAIN}\nProposal: Zebras.\n", PYTHON) != []
+    assert rank_kinds(f"{PLAIN}\nProposal: Zebras.\n", PYTHON) != []
     kinds = [kind for kind in CATALOGUE if kind.transform(PYTHON)]
-    assert wanted(kinds, Wishes(proposed="Zebras graze quietly."), PYTHON) == kinds
+    assert select_kinds(kinds, EditRequest(proposed="Zebras graze quietly."), PYTHON) == kinds
     assert fit("Show more of a long output.", "Zebras graze quietly.") == 0.0
     assert fit("the and", "the and") == 0.0
 
 
 def test_only_what_may_be_changed_is_changed():
-    kinds = wanted(list(CATALOGUE), Wishes(allowed=frozenset({"agent/loop.py::MAX_STEPS"})), PYTHON)
+    kinds = select_kinds(
+        list(CATALOGUE), EditRequest(allowed=frozenset({"agent/loop.py::MAX_STEPS"})), PYTHON
+    )
     assert [kind.name for kind in kinds if kind.transform(PYTHON)] == ["more-steps", "fewer-steps"]
 
 
@@ -79,8 +81,8 @@ def test_only_what_may_be_changed_is_changed():
     ],
 )  # fmt: skip
 def test_definitions_that_were_changed_are_named(old, new, found):
-    assert changes({"a.py": old}, {"a.py": new}) == found
-    assert changes({"a.py": old}, {"b.py": new}) == set()
+    assert changed_definitions({"a.py": old}, {"a.py": new}) == found
+    assert changed_definitions({"a.py": old}, {"b.py": new}) == set()
 
 
 def test_statements_at_the_top_are_called_as_the_host_calls_them():

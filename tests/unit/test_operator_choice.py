@@ -12,7 +12,7 @@ from dgm.policies import registry
 from dgm.policies.mates import Mates
 from dgm.policies.operators import Choosing, operator_rule
 from dgm.policies.registry import open_policy
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.protocols import Needs
 from tests.unit.worlds import TASKS, Log
 
@@ -29,7 +29,7 @@ NEEDS = {
 
 def rule(operator, **operators):
     """The rule of these operators, and its kit."""
-    kit = Kit()
+    kit = PolicyContext()
     return operator_rule(Settings(operator=operator, operators=operators), NEEDS, kit), kit
 
 

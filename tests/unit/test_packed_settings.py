@@ -8,7 +8,7 @@ from dgm.config import Settings
 from dgm.models.providers import PROVIDERS, without_addresses
 from dgm.publish.finding import find_run
 from dgm.publish.packing import pack
-from dgm.publish.scrubbing import Surroundings
+from dgm.publish.scrubbing import LocalIdentity
 
 ADDRESSED = {
     "model": "openai/gpt-6.2-sol",
@@ -25,7 +25,7 @@ def test_addresses_and_key_variables_of_a_packed_run_are_not_used(tmp_path, monk
     pack(
         tmp_path / "theirs",
         tmp_path / "theirs.dgm",
-        Surroundings("/home/alice", "alice", "atlas", "/home/alice/work"),
+        LocalIdentity("/home/alice", "alice", "atlas", "/home/alice/work"),
     )
     with Run.open(find_run(str(tmp_path / "theirs.dgm"))) as run:
         found = assemble.settings_of(run)

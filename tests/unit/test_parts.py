@@ -3,11 +3,11 @@
 import pytest
 
 from dgm.archive.snapshots import LINK, PROGRAM
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.domain import Entry, Snapshot
-from dgm.meta.parts import PARTS, TOP, Place, frozen_changes, parts_of, places
+from dgm.meta.parts import PARTS, TOP, SourcePlace, find_frozen_changes, parts_of, places
 
-SEED = seed_source(None)
+SEED = read_seed(None)
 LOOP, TOOLS, PROMPTS = "agent/loop.py", "agent/tools.py", "agent/prompts.py"
 CODE = b'''"""Doc."""
 import os
@@ -43,7 +43,7 @@ def seed_with(path: str, old: bytes, new: bytes) -> Snapshot:
 
 
 def changes(before: bytes, after: bytes, part: str = "memory", path: str = "x.py") -> list[str]:
-    return [str(p) for p in frozen_changes({path: Entry(before)}, {path: Entry(after)}, part)]
+    return [str(p) for p in find_frozen_changes({path: Entry(before)}, {path: Entry(after)}, part)]
 
 
 def test_the_parts_of_the_seed():
@@ -73,17 +73,17 @@ def test_the_parts_of_the_seed():
 
 
 def test_every_place_is_in_a_part():
-    everywhere = frozenset[Place]().union(*(places(SEED, part) for part in PARTS))
+    everywhere = frozenset[SourcePlace]().union(*(places(SEED, part) for part in PARTS))
     assert {place.path for place in everywhere} == set(SEED)
-    assert parts_of(Place("zzz.py", "zzz")) == {"loop"}
+    assert parts_of(SourcePlace("zzz.py", "zzz")) == {"loop"}
 
 
 def test_a_method_without_a_telling_name_belongs_to_its_class():
-    assert parts_of(Place("a.py", "ToolBox.add")) == {"tools"}
-    assert parts_of(Place("a.py", "ToolBox.render_prompt")) == {"prompts"}
-    assert parts_of(Place("a.py", "Agent.run")) == {"loop", "memory", "completion"}
-    assert parts_of(Place("prompts/system.md")) == {"prompts"}
-    assert parts_of(Place("tools.py", "run")) == {"tools"}
+    assert parts_of(SourcePlace("a.py", "ToolBox.add")) == {"tools"}
+    assert parts_of(SourcePlace("a.py", "ToolBox.render_prompt")) == {"prompts"}
+    assert parts_of(SourcePlace("a.py", "Agent.run")) == {"loop", "memory", "completion"}
+    assert parts_of(SourcePlace("prompts/system.md")) == {"prompts"}
+    assert parts_of(SourcePlace("tools.py", "run")) == {"tools"}
 
 
 def test_what_agent_toml_declares_replaces_the_names():
@@ -91,16 +91,16 @@ def test_what_agent_toml_declares_replaces_the_names():
     assert named(places(SEED, "context", declared)) == {f"{TOOLS}::truncate"}
     assert named(places(SEED, "prompts", declared)) == {"README.md"}
     assert f"{TOOLS}::bash" in named(places(SEED, "loop", declared))
-    assert parts_of(Place("ctx/a.py", "f"), declared) == {"context"}
-    assert parts_of(Place("a.py", "Box.add"), declared) == {"tools"}
-    assert parts_of(Place("a.py", "Boxes"), declared) == {"loop"}
+    assert parts_of(SourcePlace("ctx/a.py", "f"), declared) == {"context"}
+    assert parts_of(SourcePlace("a.py", "Box.add"), declared) == {"tools"}
+    assert parts_of(SourcePlace("a.py", "Boxes"), declared) == {"loop"}
 
 
 def test_a_change_inside_the_part_is_free_and_outside_is_named():
     more = seed_with(LOOP, b"MAX_STEPS = 10", b"MAX_STEPS = 30")
-    assert frozen_changes(SEED, more, "completion") == []
-    assert frozen_changes(SEED, more, "context") == [Place(LOOP, "MAX_STEPS")]
-    assert frozen_changes(SEED, SEED, "context") == []
+    assert find_frozen_changes(SEED, more, "completion") == []
+    assert find_frozen_changes(SEED, more, "context") == [SourcePlace(LOOP, "MAX_STEPS")]
+    assert find_frozen_changes(SEED, SEED, "context") == []
 
 
 def test_comments_and_layout_are_free_but_docstrings_are_not():
@@ -114,7 +114,10 @@ def test_new_definitions_methods_imports_and_files_are_free():
     )
     new = new.replace(b"    def prompt", b"    def more(self): ...\n\n    def prompt")
     assert changes(CODE, new) == []
-    assert frozen_changes(SEED, {**SEED, "agent/new.py": Entry(b"import sys\nsys.exit()\n")}, "context") == []
+    assert (
+        find_frozen_changes(SEED, {**SEED, "agent/new.py": Entry(b"import sys\nsys.exit()\n")}, "context")
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,7 @@ def test_other_files_are_compared_whole():
         },
         {"data.txt": Entry(b"a", LINK), "run.py": Entry(b"def f(): pass", LINK), "e.py": Entry(b"", LINK)},
     ):
-        assert named(frozen_changes(before, after, "tools")) == {"data.txt", "run.py::f", "e.py"}
+        assert named(find_frozen_changes(before, after, "tools")) == {"data.txt", "run.py::f", "e.py"}
 
 
 def test_a_file_that_is_no_python_counts_whole():

@@ -1,7 +1,7 @@
 """How a search waits out an outage, and what it gives up."""
 
 from dgm.domain import ActionId
-from dgm.search.patience import Patience
+from dgm.search.backoff import Backoff
 
 A, B = ActionId(1), ActionId(2)
 
@@ -16,7 +16,7 @@ class Clock:
 
 def test_waits_double_up_to_a_minute():
     clock = Clock()
-    patience = Patience(100, 100, clock)
+    patience = Backoff(100, 100, clock)
     waits = []
     for _ in range(8):
         patience.hopeless(A, "engine gone")
@@ -26,14 +26,14 @@ def test_waits_double_up_to_a_minute():
 
 
 def test_one_outage_that_fails_all_workers_is_one_wait():
-    patience = Patience(100, 100, Clock())
+    patience = Backoff(100, 100, Clock())
     for n in range(8):
         patience.hopeless(ActionId(n), "engine gone")
     assert patience.wait_s() == 1.0
 
 
 def test_success_starts_over():
-    patience = Patience(3, 100, Clock())
+    patience = Backoff(3, 100, Clock())
     patience.hopeless(A, "a")
     patience.hopeless(A, "b")
     patience.success()
@@ -43,7 +43,7 @@ def test_success_starts_over():
 
 
 def test_it_ends_after_the_limit():
-    patience = Patience(2, 100, Clock())
+    patience = Backoff(2, 100, Clock())
     patience.hopeless(A, "a")
     patience.hopeless(B, "the last")
     assert patience.exhausted
@@ -52,12 +52,12 @@ def test_it_ends_after_the_limit():
 
 
 def test_nothing_is_given_up_while_nothing_succeeds():
-    patience = Patience(100, 3, Clock())
+    patience = Backoff(100, 3, Clock())
     assert not any(patience.hopeless(A, "outage") for _ in range(20))
 
 
 def test_what_fails_while_others_succeed_is_given_up():
-    patience = Patience(100, 3, Clock())
+    patience = Backoff(100, 3, Clock())
     said = []
     for _ in range(3):
         said.append(patience.hopeless(A, "image gone"))

@@ -6,11 +6,11 @@ import pytest
 
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded
 from dgm.domain import AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
-from dgm.plugins import find
+from dgm.plugins import find_plugin
 from dgm.policies.hgm_published import Lists
 from dgm.policies.limits import evaluations_left
 from dgm.policies.registry import PARENT_RULES
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import Log, named
 
 NAMES = ["greedy", "sica", "uct", "hyperagents", "novelty", "pareto", "weighted", "adas"]
@@ -23,7 +23,7 @@ def name(request):
 
 
 def parents(name, log, seed=0):
-    return find("parent_rules", name, PARENT_RULES)(Kit()).parents(log.tree, Random(seed))
+    return find_plugin("parent_rules", name, PARENT_RULES)(PolicyContext()).parents(log.tree, Random(seed))
 
 
 def run(name, budget, solves, workers=1, stillborn=lambda action: False):

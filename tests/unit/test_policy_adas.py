@@ -3,12 +3,12 @@
 from random import Random
 
 from dgm.policies.adas import Newest
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import Log
 
 
 def parent(log):
-    return Newest(Kit()).parents(log.tree, Random(0))
+    return Newest(PolicyContext()).parents(log.tree, Random(0))
 
 
 def test_the_newest_agent_is_the_parent_whatever_it_scored():

@@ -3,12 +3,12 @@
 from random import Random
 
 from dgm.policies.greedy import BestMean
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import Log
 
 
 def parent(log):
-    return BestMean(Kit()).parents(log.tree, Random(0))
+    return BestMean(PolicyContext()).parents(log.tree, Random(0))
 
 
 def test_the_highest_mean_is_the_parent():

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.analysis.budgets import room_for
+from dgm.analysis.budgets import has_room_for
 from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded
 from dgm.domain import SEED, AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
 from dgm.policies.hgm import tau
 from dgm.policies.hgm_published import FULL_LIST, CladeOfLists, Lists
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import TASKS, Log, named
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ def follow(name, log, **policy):
 
 def held_by_rule(log):
     """The lists of the parent rule after it has seen the whole log."""
-    kit = Kit()
+    kit = PolicyContext()
     rule = CladeOfLists(kit)
     for event in log.events:
         for observer in (*kit.observers, rule):
@@ -350,7 +350,7 @@ def test_a_search_spends_its_budget_and_decides_alike_after_a_restart(name):
         seen, number = len(log.events), log.tree.next_action
         action = made.next(log.tree, Random(f"5/{number}"))
         assert action == follow(name, log).next(log.tree, Random(f"5/{number}"))
-        assert room_for(log.tree, action)
+        assert has_room_for(log.tree, action)
         if isinstance(action, Evaluate):
             assert action.task not in log.tree.tried(action.agent)
         perform(log, number, action, world)

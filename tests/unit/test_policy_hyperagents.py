@@ -9,7 +9,7 @@ import pytest
 from dgm.archive.events import ActionStarted, AgentStillborn
 from dgm.domain import AgentId, Expand, Stillborn
 from dgm.policies.hyperagents import TopRelative, parent_probabilities
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import Log
 
 pytestmark = pytest.mark.slow
@@ -79,7 +79,7 @@ def test_overcrowded_parents_are_all_as_likely():
 
 def test_draws_follow_the_probabilities():
     log = archive()
-    rule = TopRelative(Kit())
+    rule = TopRelative(PolicyContext())
     drawn = Counter(rule.parents(log.tree, Random(seed))[0] for seed in range(1000))
     for agent, probability in enumerate(parent_probabilities(log.tree)):
         # Four standard deviations of a share of 1,000; seeds 0 to 999 are fixed.

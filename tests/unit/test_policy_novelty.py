@@ -8,7 +8,7 @@ import pytest
 from dgm.archive.events import ActionStarted
 from dgm.domain import AgentId, Expand
 from dgm.policies.novelty import PerformanceNovelty, group, novelty
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import TASKS, Log
 
 VECTORS = (
@@ -65,14 +65,14 @@ def test_many_agents_are_ranked_as_all_at_once():
 
 
 def test_both_of_the_group_are_drawn():
-    rule, log = PerformanceNovelty(Kit()), archive()
+    rule, log = PerformanceNovelty(PolicyContext()), archive()
     assert {rule.parents(log.tree, Random(seed)) for seed in range(40)} == {(3,), (4,)}
 
 
 def test_the_one_with_fewer_children_in_the_making_comes_first():
     log = archive()
     log.add(ActionStarted(log.tree.next_action, Expand((AgentId(4),), "self-edit")))
-    rule = PerformanceNovelty(Kit())
+    rule = PerformanceNovelty(PolicyContext())
     assert {rule.parents(log.tree, Random(seed)) for seed in range(40)} == {(3,)}
 
 

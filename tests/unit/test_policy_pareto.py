@@ -16,7 +16,7 @@ from dgm.policies.pareto import (
     parent_probabilities,
     undominated,
 )
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import TASKS, Log, named
 
 
@@ -73,7 +73,7 @@ def test_a_child_must_beat_its_parent_on_its_first_three_tasks():
 
 
 def test_only_children_that_passed_their_batch_are_evaluated_further():
-    rule = BatchFirst(Kit())
+    rule = BatchFirst(PolicyContext())
     log = vectors(Log(), "1000000000", "100")
     assert rule.target(log.tree, Random(0)) is None
     vectors(log, "11")
@@ -86,7 +86,7 @@ def test_only_children_that_passed_their_batch_are_evaluated_further():
 
 def test_a_full_archive_evaluates_those_too_that_failed_their_batch():
     log = vectors(Log(Budget(agents=3, evaluations=100)), "1000000000", "100")
-    rule = BatchFirst(Kit())
+    rule = BatchFirst(PolicyContext())
     assert rule.target(log.tree, Random(0)) is None, "there is room for another child"
     action = log.tree.next_action
     log.add(ActionStarted(action, Expand((AgentId(0),), "self-edit")))
@@ -109,7 +109,7 @@ def test_no_more_than_a_batch_is_started_before_it_is_known():
 
 def test_a_batch_holds_a_task_that_the_parent_failed():
     log = vectors(Log(), "1111111110", "")
-    rule = BatchTask(Kit())
+    rule = BatchTask(PolicyContext())
     grade(log, 1, TASKS[0], resolved=True)
     grade(log, 1, TASKS[1], resolved=True)
     assert {rule.task(log.tree, AgentId(1), Random(seed)) for seed in range(20)} == {TASKS[9]}
@@ -117,7 +117,7 @@ def test_a_batch_holds_a_task_that_the_parent_failed():
 
 def test_a_batch_holds_tasks_that_the_parent_tried():
     log = vectors(Log(), "0000", "")
-    rule = BatchTask(Kit())
+    rule = BatchTask(PolicyContext())
     drawn = {rule.task(log.tree, AgentId(1), Random(seed)) for seed in range(60)}
     assert drawn == set(TASKS[:4])
 
@@ -125,6 +125,6 @@ def test_a_batch_holds_tasks_that_the_parent_tried():
 @pytest.mark.slow
 def test_draws_follow_the_fronts():
     log = vectors(Log(), "0000000001", "1110000000", "1101100000")
-    rule = FrontFrequency(Kit())
+    rule = FrontFrequency(PolicyContext())
     drawn = Counter(rule.parents(log.tree, Random(seed))[0] for seed in range(2000))
     assert drawn[AgentId(2)] > drawn[AgentId(1)] > drawn[AgentId(0)] > 400

@@ -11,10 +11,10 @@ from dgm.archive.run import Run
 from dgm.config import Settings, resolve
 from dgm.domain import AgentId, Born, Budget, CommitId, Evaluate, Expand
 from dgm.errors import UserError
-from dgm.plugins import find
+from dgm.plugins import find_plugin
 from dgm.policies.composed import Composed
 from dgm.policies.registry import GATES, POLICIES, best_agent, open_policy, refuse_idle
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from tests.unit.worlds import TASKS, Log, named
 
 EVERY_POLICY = sorted(POLICIES)
@@ -53,7 +53,9 @@ class Parts:
 def put_together(parts, budget=None, kit=None):
     log = Log(budget)
     log.born()
-    return Composed("parts", kit or Kit("other"), parts, parts, parts, parts).next(log.tree, Random(0))
+    return Composed("parts", kit or PolicyContext("other"), parts, parts, parts, parts).next(
+        log.tree, Random(0)
+    )
 
 
 EXPAND = Expand((AgentId(0),), "other")
@@ -87,7 +89,7 @@ def family():
 def without_a_rule(log):
     """What is done where no part names anybody."""
     parts = Parts(True, [], None)
-    return Composed("parts", Kit("other"), parts, parts, parts, parts).next(log.tree, Random(0))
+    return Composed("parts", PolicyContext("other"), parts, parts, parts, parts).next(log.tree, Random(0))
 
 
 def test_what_nobody_asks_for_goes_to_the_best_and_of_these_to_the_oldest():
@@ -149,7 +151,7 @@ class Counting:
 
 
 def test_shared_state_sees_every_event_once():
-    kit = Kit()
+    kit = PolicyContext()
     state = kit.shared(Counting)
     assert kit.shared(Counting) is state
     parts = Parts(True, [0], 0)
@@ -170,14 +172,14 @@ def test_a_part_with_several_roles_sees_every_event_once():
             Counting.__init__(self)
 
     log, part = Log(), Folding()
-    composed = Composed("parts", Kit(), part, part, part, part)
+    composed = Composed("parts", PolicyContext(), part, part, part, part)
     for event in log.events:
         composed.observe(event)
     assert part.events == log.events
 
 
 def test_parts_without_state_are_shown_nothing():
-    assert not Composed("parts", Kit(), *[Parts(True, [0], 0)] * 4).keeps_state
+    assert not Composed("parts", PolicyContext(), *[Parts(True, [0], 0)] * 4).keeps_state
 
 
 # Policies by name
@@ -261,7 +263,7 @@ def test_alpha_that_nothing_reads_is_told_in_one_line():
 
 @pytest.mark.parametrize("name", EVERY_POLICY)
 def test_a_policy_is_refused_an_alpha_exactly_where_its_gate_reads_none(name):
-    expected = find("policies", name, POLICIES).gate != "hgm"
+    expected = find_plugin("policies", name, POLICIES).gate != "hgm"
     assert bool(refused(name=name, alpha=0.5)) is expected
     assert not refused(name=name, alpha=0.6)
     assert not refused(name=name, alpha=0.5, gate="hgm")
@@ -269,7 +271,7 @@ def test_a_policy_is_refused_an_alpha_exactly_where_its_gate_reads_none(name):
 
 @pytest.mark.parametrize("gate", sorted(GATES))
 def test_the_gate_hgm_alone_reads_alpha(gate):
-    class Telling(Kit):
+    class Telling(PolicyContext):
         read = False
 
         def __getattribute__(self, attribute):
@@ -277,7 +279,7 @@ def test_the_gate_hgm_alone_reads_alpha(gate):
                 Telling.read = True
             return super().__getattribute__(attribute)
 
-    find("gates", gate, GATES)(Telling())
+    find_plugin("gates", gate, GATES)(Telling())
     assert Telling.read is (gate == "hgm")
     assert bool(refused(name="hgm", gate=gate, alpha=0.5)) is not Telling.read
 

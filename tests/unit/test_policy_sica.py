@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.sica import NewestGoodEnough, lower_end
 from tests.unit.worlds import Log
 
@@ -15,7 +15,7 @@ def parent(*resolved_of_ten):
     for agent, resolved in enumerate(resolved_of_ten):
         log.born(*([agent - 1] if agent else []))
         log.graded(agent, [True] * resolved + [False] * (10 - resolved))
-    return NewestGoodEnough(Kit()).parents(log.tree, Random(0))
+    return NewestGoodEnough(PolicyContext()).parents(log.tree, Random(0))
 
 
 @pytest.mark.parametrize(("resolved", "n"), [(6, 10), (1, 60), (30, 60), (2, 2), (0, 5)])

@@ -8,13 +8,13 @@ import pytest
 from dgm.archive.events import ActionStarted, AgentStillborn
 from dgm.domain import AgentId, Evaluate, Expand, Stillborn
 from dgm.policies.limits import BARREN
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.uct import UNIT, TreeWalk, upper_bound
 from tests.unit.worlds import TASKS, Log
 
 
 def parent(log):
-    return TreeWalk(Kit()).parents(log.tree, Random(0))
+    return TreeWalk(PolicyContext()).parents(log.tree, Random(0))
 
 
 def expanding(log, agent):

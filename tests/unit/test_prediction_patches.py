@@ -10,7 +10,7 @@ import pytest
 
 from dgm.benchmarks import apply_patch, command_grading
 from dgm.benchmarks.prediction_patches import normalised_patch, read_applied
-from dgm.benchmarks.suite_files import CommandTests, Limits, Result
+from dgm.benchmarks.suite_files import CommandTests, Limits, VerdictBasis
 from dgm.benchmarks.swebench_script import Assignment, from_command, luggage
 from dgm.domain import Entry, Verdict
 from dgm.errors import Infrastructure
@@ -219,7 +219,7 @@ def command_graded(tmp_path, patch, workspace):
     exam = command_grading.CommandExam(
         workspace,
         {},
-        CommandTests(command=("grep", "-q", "FOUR", "text.txt"), result=Result.EXIT, restored=()),
+        CommandTests(command=("grep", "-q", "FOUR", "text.txt"), result=VerdictBasis.EXIT, restored=()),
         Limits(image="python", workdir="/work/repo", timeout_s=60, test_timeout_s=60),
     )
     return asyncio.run(command_grading.grade(exam, patch, Folders(tmp_path / "sandbox"), {}))

@@ -21,9 +21,9 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import AgentFault, UserError
-from dgm.evaluation.evaluating import Standing, Wanted, results
-from dgm.evaluation.exam import enter_as
-from dgm.evaluation.predictions import Grader, check_known, export, read_predictions, report
+from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, collect_results
+from dgm.evaluation.exam import enter_under_key
+from dgm.evaluation.predictions import Grader, check_known, export_patches, read_predictions, swebench_report
 from dgm.search.orders import EvaluateOrder
 from tests.unit.suite_on_disk import TASK, NoEngine, make_suite
 
@@ -128,7 +128,7 @@ class Evaluated:
         config = {"id": "e" * 16, "settings": {}, "versions": {"benchmark": "1"}}
         self.run = Run.create(folder, config)
         self.run.append(RunStarted(Budget(), ()))
-        self.agent = enter_as(self.run, "key", lambda: {"agent.toml": Entry(b"")})
+        self.agent = enter_under_key(self.run, "key", lambda: {"agent.toml": Entry(b"")})
         self.number = 0
 
     def begin(self, task, attempt=0):
@@ -156,7 +156,7 @@ def test_first_attempts_are_exported_whole_and_can_be_read_again(evaluated, tmp_
     evaluated.grade("b", Verdict.UNRESOLVED, None)
     evaluated.grade("c", Verdict.INVALID, b"lost")
     for name in ("p.jsonl", "p.json"):
-        done = export(evaluated.run, AgentId(0), "m", tmp_path / name, lambda task: task)
+        done = export_patches(evaluated.run, AgentId(0), "m", tmp_path / name, lambda task: task)
         again = read_predictions(tmp_path / name)
         assert (done.written, done.elsewhere, done.not_text) == (2, 0, 0)
         assert {task: one.patch for task, one in again.by_task.items()} == {"a": PATCH, "b": ""}
@@ -171,7 +171,7 @@ def test_what_the_format_cannot_hold_is_left_out_and_counted(evaluated, tmp_path
         part, _, inner = task.partition("/")
         return inner if part == "swebench-lite" else None
 
-    done = export(evaluated.run, AgentId(0), "m", tmp_path / "p.jsonl", instance_of)
+    done = export_patches(evaluated.run, AgentId(0), "m", tmp_path / "p.jsonl", instance_of)
     assert (done.written, done.elsewhere, done.not_text) == (1, 1, 1)
     assert list(read_predictions(tmp_path / "p.jsonl").by_task) == ["a"]
 
@@ -183,13 +183,13 @@ def test_nothing_is_written_where_it_does_not_belong(evaluated, tmp_path, name, 
     evaluated.grade("a", Verdict.RESOLVED)
     (tmp_path / "there.json").write_text("mine")
     with pytest.raises(UserError, match=said):
-        export(evaluated.run, AgentId(0), "m", tmp_path / name, lambda task: task)
+        export_patches(evaluated.run, AgentId(0), "m", tmp_path / name, lambda task: task)
     assert (tmp_path / "there.json").read_text() == "mine"
 
 
 def test_an_agent_without_evaluations_leaves_no_file(evaluated, tmp_path):
     with pytest.raises(UserError, match="no graded evaluation"):
-        export(evaluated.run, AgentId(0), "m", tmp_path / "p.json", lambda task: task)
+        export_patches(evaluated.run, AgentId(0), "m", tmp_path / "p.json", lambda task: task)
     assert not (tmp_path / "p.json").exists()
 
 
@@ -203,8 +203,10 @@ def test_the_report_sorts_every_task_into_its_place(evaluated, tmp_path):
     evaluated.grade("empty", Verdict.UNRESOLVED)
     lost = evaluated.begin("broken")
     evaluated.run.append(ActionLost(lost, "given up: no image", final=True))
-    wanted = Wanted((evaluated.agent,), tuple(map(TaskId, tasks)))
-    said = report(found, results(evaluated.run, wanted)[0], [*map(TaskId, tasks), TaskId("other")])
+    wanted = EvaluationPlan((evaluated.agent,), tuple(map(TaskId, tasks)))
+    said = swebench_report(
+        found, collect_results(evaluated.run, wanted)[0], [*map(TaskId, tasks), TaskId("other")]
+    )
     assert said["completed_ids"] == ["bad", "good"]
     assert said["resolved_ids"] == ["good"]
     assert said["unresolved_ids"] == ["bad"]
@@ -219,24 +221,26 @@ def test_every_task_counts_once_however_often_it_is_tried(evaluated):
         for task, letter in zip("ab", verdicts, strict=True):
             verdict = Verdict.RESOLVED if letter == "R" else Verdict.UNRESOLVED
             evaluated.grade(task, verdict, attempt=attempt)
-    (found,) = results(evaluated.run, Wanted((evaluated.agent,), (TaskId("a"), TaskId("b")), 3))
+    (found,) = collect_results(
+        evaluated.run, EvaluationPlan((evaluated.agent,), (TaskId("a"), TaskId("b")), 3)
+    )
     assert (found.tally, found.any, found.attempts) == (Tally(1, 1), Tally(1, 1), Tally(2, 4))
     assert found.unresolved == {"b": "why"}
 
 
 def test_what_is_lost_is_missing_until_it_is_given_up(evaluated):
-    wanted = Wanted((evaluated.agent,), (TaskId("a"),))
+    wanted = EvaluationPlan((evaluated.agent,), (TaskId("a"),))
     action = evaluated.begin("a")
     evaluated.run.append(ActionLost(action, "killed"))
-    assert len(Standing(evaluated.run).missing(wanted)) == 1
+    assert len(EvaluationProgress(evaluated.run).missing(wanted)) == 1
     evaluated.run.append(ActionLost(action, "given up: no image", final=True))
-    assert not Standing(evaluated.run).missing(wanted)
-    assert results(evaluated.run, wanted)[0].given_up == {"a": "given up: no image"}
+    assert not EvaluationProgress(evaluated.run).missing(wanted)
+    assert collect_results(evaluated.run, wanted)[0].given_up == {"a": "given up: no image"}
 
 
 def test_an_agent_is_entered_once_under_its_key(evaluated):
-    assert enter_as(evaluated.run, "key", dict) == evaluated.agent
-    assert enter_as(evaluated.run, "other", dict) == 1
+    assert enter_under_key(evaluated.run, "key", dict) == evaluated.agent
+    assert enter_under_key(evaluated.run, "other", dict) == 1
 
 
 def test_a_patch_that_cannot_be_graded_for_its_own_sake_is_unresolved(evaluated, tmp_path):

@@ -5,23 +5,23 @@ import subprocess
 
 import pytest
 
-from dgm.sandboxes.cgroups import Group, with_account
-from dgm.sandboxes.processor import SIGNALLED, Meter, limited, processor_of
+from dgm.sandboxes.cgroups import ControlGroup, with_account
+from dgm.sandboxes.processor import SIGNALLED, ProcessorMeter, limit_command, processor_of
 
 
 def test_a_command_without_a_limit_is_left_as_it_is():
-    assert limited(("echo", "$1; no"), None) == ["echo", "$1; no"]
+    assert limit_command(("echo", "$1; no"), None) == ["echo", "$1; no"]
 
 
 @pytest.mark.starts_processes
 def test_each_process_has_the_limit_and_words_pass_as_they_are():
     shown = subprocess.run(
-        limited(["sh", "-c", 'ulimit -S -t; ulimit -H -t; echo "$0"', "a b; $c"], 6.5),
+        limit_command(["sh", "-c", 'ulimit -S -t; ulimit -H -t; echo "$0"', "a b; $c"], 6.5),
         capture_output=True,
         check=True,
     )
     assert shown.stdout.decode().split("\n")[:3] == ["8", "9", "a b; $c"]
-    busy = limited(["sh", "-c", "while :; do :; done"], 0.0)
+    busy = limit_command(["sh", "-c", "while :; do :; done"], 0.0)
     burnt = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *busy], check=False)
     assert burnt.returncode == SIGNALLED
 
@@ -41,7 +41,7 @@ def test_the_account_of_a_control_group_is_read_in_both_versions(tmp_path, files
         (tmp_path / name).mkdir()
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    assert Group((tmp_path / "a", tmp_path / "b")).processor_s() == seconds
+    assert ControlGroup((tmp_path / "a", tmp_path / "b")).processor_s() == seconds
 
 
 def test_an_account_that_is_mounted_with_the_processor_is_no_group_of_its_own(tmp_path):
@@ -86,7 +86,7 @@ def metered(sandbox, limit_s):
     """A meter that watched a command for ten looks at what it takes, at most."""
 
     async def watch():
-        meter = Meter(limit_s, sandbox.used, every_s=0.0)
+        meter = ProcessorMeter(limit_s, sandbox.used, every_s=0.0)
         await meter.begin()
         async with meter.watching(sandbox.end):
             for _ in range(200):

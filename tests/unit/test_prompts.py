@@ -8,36 +8,36 @@ from types import SimpleNamespace
 import pytest
 
 from dgm.archive.run import Run
-from dgm.assemble import Parts, operators_of, record_of
+from dgm.assemble import RunParts, operators_of, record_of
 from dgm.config import Settings
 from dgm.errors import ArchiveCorrupt
-from dgm.meta.prompts import Prompts, frozen, shipped
+from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 
 SELF_EDIT = "2725ba651b0636e54126e5bc6b2c02cdeb72888f483a2750441a8efdccd0d6fc"
 """Of the text that runs without frozen prompts were made with."""
 
 
 def test_runs_of_old_are_repeated_in_their_own_words():
-    assert hashlib.sha256(shipped()["self-edit"].encode()).hexdigest() == SELF_EDIT
+    assert hashlib.sha256(load_shipped()["self-edit"].encode()).hexdigest() == SELF_EDIT
 
 
-@pytest.mark.parametrize("name", sorted(shipped()))
+@pytest.mark.parametrize("name", sorted(load_shipped()))
 def test_every_prompt_names_its_source_and_does_not_say_it(name):
     first = files("dgm.meta.prompts").joinpath(f"{name}.md").read_text().splitlines()[0]
     assert first.startswith("<!-- Source: ")
     assert first.endswith(" -->")
-    assert "Source:" not in shipped()[name]
+    assert "Source:" not in load_shipped()[name]
 
 
 def test_a_run_keeps_the_words_that_it_was_begun_with():
-    prompts = frozen({"prompts": {"self-edit": "Mend $what."}}, "run.json")
+    prompts = load_frozen({"prompts": {"self-edit": "Mend $what."}}, "run.json")
     assert prompts.fill("self-edit", {"what": "it", "more": 1}) == "Mend it."
 
 
 def test_what_a_run_was_begun_without_is_as_shipped():
-    values = dict.fromkeys(re.findall(r"\$(\w+)", shipped()["self-edit"]), 7)
+    values = dict.fromkeys(re.findall(r"\$(\w+)", load_shipped()["self-edit"]), 7)
     for config in ({}, {"prompts": {"another": "text"}}):
-        assert frozen(config, "run.json").fill("self-edit", values) == Prompts(shipped()).fill(
+        assert load_frozen(config, "run.json").fill("self-edit", values) == Prompts(load_shipped()).fill(
             "self-edit", values
         )
 
@@ -45,17 +45,17 @@ def test_what_a_run_was_begun_without_is_as_shipped():
 @pytest.mark.parametrize("texts", [["self-edit"], {"self-edit": 3}, "text"])
 def test_damaged_prompts_are_named(texts):
     with pytest.raises(ArchiveCorrupt, match=r"run\.json: its prompts are not a table of texts"):
-        frozen({"prompts": texts}, "run.json")
+        load_frozen({"prompts": texts}, "run.json")
 
 
 @pytest.mark.parametrize("text", ["costs 5 $", "Mend ${it", "$ it"])
 def test_a_prompt_that_is_no_template_is_named(text):
     with pytest.raises(ArchiveCorrupt, match=r"run\.json: the prompt 'self-edit' has a '\$' without a name"):
-        frozen({"prompts": {"self-edit": text}}, "run.json")
+        load_frozen({"prompts": {"self-edit": text}}, "run.json")
 
 
 def test_a_prompt_that_names_what_there_is_not_is_named():
-    prompts = frozen({"prompts": {"self-edit": "Mend $nosuch."}}, "run.json")
+    prompts = load_frozen({"prompts": {"self-edit": "Mend $nosuch."}}, "run.json")
     with pytest.raises(
         ArchiveCorrupt, match=r"run\.json: the prompt 'self-edit' names \$nosuch, which has no"
     ):
@@ -63,8 +63,8 @@ def test_a_prompt_that_names_what_there_is_not_is_named():
 
 
 def test_a_new_run_is_begun_with_the_words_of_its_time(tmp_path):
-    parts = Parts(SimpleNamespace(name="bubblewrap"), SimpleNamespace(version="1"))
-    assert record_of(tmp_path / "run", Settings(), parts)["prompts"] == shipped()
+    parts = RunParts(SimpleNamespace(name="bubblewrap"), SimpleNamespace(version="1"))
+    assert record_of(tmp_path / "run", Settings(), parts)["prompts"] == load_shipped()
 
 
 def test_operators_speak_as_their_run_was_begun(tmp_path):

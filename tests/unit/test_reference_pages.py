@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.config.listing import listed_sections
+from dgm.config.listing import list_sections
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = runpy.run_path(str(DOCS / "reference" / "make_pages.py"))["pages"]()
@@ -18,6 +18,6 @@ def test_the_page_is_as_the_code_has_it(name):
 
 def test_every_setting_has_a_row():
     rows = [line.split("`")[1] for line in PAGES["settings.md"].splitlines() if line.startswith("| `")]
-    names = [setting.name for section in listed_sections() for setting in section.settings]
+    names = [setting.name for section in list_sections() for setting in section.settings]
     assert set(names) <= set(rows)
     assert len(names) > 100

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from dgm.sandboxes.registry import download_bytes, split
+from dgm.sandboxes.registry import download_bytes, split_reference
 
 LAYERS = {"one": [("base", 100), ("own1", 10)], "two": [("base", 100), ("own2", 20)]}
 
@@ -77,4 +77,4 @@ def test_a_silent_registry_tells_nothing(registry):
     ],
 )
 def test_references_are_read_as_the_engine_reads_them(reference, parts):
-    assert split(reference) == parts
+    assert split_reference(reference) == parts

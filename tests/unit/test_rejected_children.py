@@ -2,14 +2,14 @@
 
 import pytest
 
-from dgm.archive.approvals import Answer, put_answer
+from dgm.archive.approvals import ApprovalAnswer, put_answer
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Born, Stillborn
 from dgm.errors import ArchiveCorrupt
 from dgm.publish.packing import pack
 from dgm.publish.unpacking import unpack
 from dgm.publish.verifying import verify, verify_file
-from dgm.replay.recording import Beside, Orders
+from dgm.replay.recording import RecordedOrders, ReplayRun
 from tests.unit.approving import NOBODY, Maker, answering, founded, killed_at, left_over, searched, settings
 
 pytestmark = pytest.mark.starts_processes
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.starts_processes
 def run(tmp_path):
     """One whose second child was ordered while the first waited, which was rejected then."""
     with founded(tmp_path / "run") as made:
-        answers = {ActionId(1): Answer(False), ActionId(2): Answer(True)}
+        answers = {ActionId(1): ApprovalAnswer(False), ActionId(2): ApprovalAnswer(True)}
         searched(made, 2, answering(made, answers), novelty="similarity")
         yield made
 
 
 def edits(run, by):
     """What the second child was compared with, as a replay finds it."""
-    order = Orders(run, settings(novelty="similarity")).expansion(ActionId(2))
+    order = RecordedOrders(run, settings(novelty="similarity")).expansion(ActionId(2))
     return {name: by.diff(order.parents[0].commit, commit) for name, commit in order.siblings.items()}
 
 
@@ -43,7 +43,7 @@ def test_an_unpacked_run_still_has_the_edit_of_a_rejected_sibling(run, tmp_path)
 
 def test_a_replay_into_a_run_of_its_own_reads_the_edit_where_it_is(run, tmp_path):
     with founded(tmp_path / "live") as live:
-        assert edits(run, Beside(run, live, live.folder).repository) == edits(run, run.repository)
+        assert edits(run, ReplayRun(run, live, live.folder).repository) == edits(run, run.repository)
 
 
 class Dead(Maker):
@@ -60,7 +60,7 @@ def test_of_an_expansion_that_comes_to_nothing_when_it_is_performed_again_nothin
             killed_at(made, "after the diff", patched)
             with pytest.raises(BaseExceptionGroup):
                 searched(made, 1)
-        put_answer(made.folder, ActionId(1), Answer(True))
+        put_answer(made.folder, ActionId(1), ApprovalAnswer(True))
         assert left_over(made)[0] == ["1", "1.diff"]
         searched(made, 1, maker=Dead)
         assert dict(made.tree.stillborn) == {"check": 1}

@@ -12,9 +12,9 @@ from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId, Born, Budget, Cost, Entry, Evaluate, Evaluation, TaskId, Verdict
 from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 from dgm.protocols import Grade
-from dgm.replay.evaluations import How, graded, replay_evaluations
+from dgm.replay.evaluations import How, find_graded, replay_evaluations
 from dgm.replay.findings import Divergence, Match
-from dgm.replay.recording import Beside
+from dgm.replay.recording import ReplayRun
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +72,7 @@ def record(run, verdict=Verdict.UNRESOLVED, reason="2 of 3 tests fail", **more):
 
 
 def replayed(run, worker, perform):
-    chosen = graded(run)
+    chosen = find_graded(run)
     assert len(chosen) == 1
     return asyncio.run(replay_evaluations(run, chosen, worker, How(perform)))[0]
 
@@ -114,7 +114,7 @@ def test_a_damaged_patch_is_named(run):
 
 
 def performed(run, tmp_path, **now):
-    beside = Beside(run, None, tmp_path / "scratch")
+    beside = ReplayRun(run, None, tmp_path / "scratch")
     fields = {"verdict": Verdict.UNRESOLVED, "reason": "2 of 3 tests fail"} | now
     return replayed(run, Again(beside, answer=outcome(beside.traces, **fields)), perform=True)
 
@@ -161,9 +161,9 @@ def test_work_that_was_killed_for_its_memory_may_too(run, tmp_path):
 def test_what_was_never_graded_is_no_choice(run):
     record(run)
     with pytest.raises(UserError, match="no graded evaluation of task 'x'"):
-        graded(run, None, TaskId("x"))
+        find_graded(run, None, TaskId("x"))
     with pytest.raises(UserError, match="no graded evaluation by agent 3"):
-        graded(run, [AgentId(3)])
+        find_graded(run, [AgentId(3)])
 
 
 def test_an_invalid_evaluation_is_left_out(run):
@@ -171,4 +171,4 @@ def test_an_invalid_evaluation_is_left_out(run):
     invalid = outcome(run.traces, Verdict.INVALID, "engine gone")
     run.append(TaskGraded(ACTION, invalid))
     with pytest.raises(UserError, match="no graded evaluation"):
-        graded(run)
+        find_graded(run)

@@ -6,17 +6,23 @@ import sys
 import pytest
 
 from dgm.domain import ActionId, Entry
-from dgm.replay.findings import Divergence, differing_files, differing_line, from_gateway, quoted
+from dgm.replay.findings import (
+    Divergence,
+    describe_differing_files,
+    describe_differing_line,
+    divergence_of_failure,
+    quote_difference,
+)
 
 
 def test_the_gateways_word_becomes_a_divergence_with_its_call():
-    found = from_gateway(ActionId(7), "action 7, call 12: the recording has\nno reply (x)")
+    found = divergence_of_failure(ActionId(7), "action 7, call 12: the recording has\nno reply (x)")
     assert found == Divergence(ActionId(7), "the recording has no reply (x)", 12)
     assert str(found) == "action 7, call 12: the recording has no reply (x)"
 
 
 def test_other_failures_are_no_divergence():
-    assert from_gateway(ActionId(7), "the sandbox did not start") is None
+    assert divergence_of_failure(ActionId(7), "the sandbox did not start") is None
 
 
 @pytest.mark.parametrize(
@@ -33,24 +39,27 @@ def test_other_failures_are_no_divergence():
 )
 def test_files_that_differ_are_named(recorded, again, what):
     one, other = ({path: Entry(data) for path, data in files.items()} for files in (recorded, again))
-    assert differing_files(one, other) == what
+    assert describe_differing_files(one, other) == what
 
 
 def test_another_mode_is_named():
-    assert differing_files({"a": Entry(b"")}, {"a": Entry(b"", 0o100755)}) == "a: mode 100644 against 100755"
+    assert (
+        describe_differing_files({"a": Entry(b"")}, {"a": Entry(b"", 0o100755)})
+        == "a: mode 100644 against 100755"
+    )
 
 
 def test_long_lines_are_shown_where_they_part():
     one, other = b"x" * 500 + b"one", b"x" * 500 + b"two"
-    assert differing_line(one, other) == f"line 1: '{'x' * 20}one' against '{'x' * 20}two'"
+    assert describe_differing_line(one, other) == f"line 1: '{'x' * 20}one' against '{'x' * 20}two'"
 
 
 def test_what_no_two_runs_share_is_masked_unless_it_is_all_there_is():
-    said = quoted("in /tmp/abc 3.1 s: yes", "in /tmp/xyz 9 s: no")
+    said = quote_difference("in /tmp/abc 3.1 s: yes", "in /tmp/xyz 9 s: no")
     assert "abc" not in said
     assert "3.1" not in said
     assert said.endswith("no'")
-    assert quoted("took 3 s", "took 4 s") == "'took 3 s' against 'took 4 s'"
+    assert quote_difference("took 3 s", "took 4 s") == "'took 3 s' against 'took 4 s'"
 
 
 @pytest.mark.starts_processes

@@ -11,7 +11,7 @@ from dgm.domain import ActionId, AgentId, Entry, Expand, Usage
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
-from dgm.replay.recording import Beside, Orders, Recording, recorded_models
+from dgm.replay.recording import RecordedOrders, ReplayJournal, ReplayRun, make_recorded_models
 from tests.unit.replayed import MadeUp, session
 from tests.unit.worlds import named
 
@@ -40,7 +40,7 @@ def expansions(run):
 
 def test_recorded_exchanges_are_served_and_nothing_is_taken(run):
     asyncio.run(RunJournal(run).record(call(ActionId(1), 1)))
-    recording = Recording(run)
+    recording = ReplayJournal(run)
     last = run.store.last
     assert [exchange.reply.text for exchange in recording.exchanges(ActionId(1))] == ["ho"]
     recording.refuse(ActionId(1), "solve", 400, "no", "no")
@@ -51,7 +51,7 @@ def test_recorded_exchanges_are_served_and_nothing_is_taken(run):
 
 def test_models_speak_under_the_recorded_names(run):
     asyncio.run(RunJournal(run).record(call(ActionId(1), 1, "openai/one")))
-    models = recorded_models(run, Settings(model="offline"))
+    models = make_recorded_models(run, Settings(model="offline"))
     assert {role: model.name for role, model in models.items()} == {
         "solve": "openai/one",
         "improve": "offline",
@@ -63,7 +63,7 @@ def test_models_speak_under_the_recorded_names(run):
 def test_what_is_made_beside_a_run_stays_out_of_it(run, tmp_path):
     kept = run.traces.put(b"then")
     files = sorted(run.folder.rglob("*"))
-    beside = Beside(run, None, tmp_path / "scratch")
+    beside = ReplayRun(run, None, tmp_path / "scratch")
     seed = run.tree.agents[0].commit
     commit = beside.repository.commit({"new.py": Entry(b"1")}, [seed])
     made = beside.traces.put(b"now")
@@ -76,7 +76,7 @@ def test_what_is_made_beside_a_run_stays_out_of_it(run, tmp_path):
 
 
 def test_an_old_order_knows_only_the_agents_of_its_time(run):
-    orders = Orders(run, Settings())
+    orders = RecordedOrders(run, Settings())
     assert len(expansions(run)) >= 3
     for start in expansions(run):
         order = orders.expansion(start.event.id)
@@ -94,15 +94,15 @@ def test_an_old_order_knows_only_the_agents_of_its_time(run):
 
 def test_an_order_of_no_expansion_is_damage(run):
     with pytest.raises(ArchiveCorrupt, match="action 999 was never started"):
-        Orders(run, Settings()).expansion(ActionId(999))
+        RecordedOrders(run, Settings()).expansion(ActionId(999))
     with pytest.raises(ArchiveCorrupt, match="action 1 is no expansion"):
-        Orders(run, Settings()).expansion(ActionId(1))
+        RecordedOrders(run, Settings()).expansion(ActionId(1))
     assert run.tree.agents[0].id == AgentId(0)
 
 
 def test_a_replay_into_a_run_of_its_own_reads_agents_that_have_no_stand_in_there(run, tmp_path):
     with Run.create(tmp_path / "live", {}) as live:
-        beside = Beside(run, live, live.folder)
+        beside = ReplayRun(run, live, live.folder)
         agent = run.tree.agents[-1]
         parent = run.tree.agents[agent.parents[0]]
         assert beside.repository.source(agent.commit) == run.repository.source(agent.commit)

@@ -10,7 +10,7 @@ from dgm.domain import Entry
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.sandboxes import images, recipes, tarball
 from dgm.sandboxes.bootstrap import mirror
-from dgm.sandboxes.bubblewrap import offered
+from dgm.sandboxes.bubblewrap import find_host_files
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.seccomp import filter_program, profile
 from dgm.sandboxes.syscalls import NUMBERS
@@ -236,7 +236,7 @@ def test_a_recipe_without_a_dockerfile_is_a_mistake(tmp_path):
 def test_the_dockerfile_is_built_with_the_tags_of_what_it_stands_on(tmp_path):
     standing_on(tmp_path, "low", "debian:some")
     standing_on(tmp_path, "high", "dgm/low", "debian:other")
-    text = images.resolved(recipes.load("high", tmp_path), {"dgm/low": "dgm/low:123"})
+    text = images.resolve_bases(recipes.load("high", tmp_path), {"dgm/low": "dgm/low:123"})
     assert [line for line in text.splitlines() if line.startswith("FROM")] == [
         "FROM dgm/low:123 AS some",
         "FROM debian:other AS some",
@@ -248,7 +248,7 @@ def test_host_files_beside_usr_are_shown_by_bubblewrap(tmp_path):
     needs = recipe(
         tmp_path, f"[bubblewrap]\ncommands = ['sh']\nfiles = ['{tmp_path}/java-*', '/usr/bin/env']"
     )
-    assert [(mount.source, mount.target) for mount in offered(needs)] == [
+    assert [(mount.source, mount.target) for mount in find_host_files(needs)] == [
         (tmp_path / "java-99", str(tmp_path / "java-99"))
     ]
 
@@ -258,4 +258,4 @@ def test_all_that_a_host_lacks_is_named_at_once(tmp_path):
     with pytest.raises(
         UserError, match=r"this host lacks no-such, /no/such/\*\.jar: install them, or start Docker"
     ):
-        offered(needs)
+        find_host_files(needs)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dgm.analysis.budgets import Reason, evaluations_spent, expansions_ended
+from dgm.analysis.budgets import Reason, count_ended_expansions, sum_evaluations_spent
 from dgm.archive.events import ActionLost, ActionStarted, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -24,9 +24,9 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import Infrastructure
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
 from dgm.search.orders import EvaluateOrder
+from dgm.search.run_controller import RunController
 from tests.unit.worlds import TASKS, named
 
 pytestmark = pytest.mark.starts_processes
@@ -76,11 +76,11 @@ def start(run, evaluations=12, **budget):
 def search(run, worker, **settings):
     ticks = itertools.count(step=100.0)
     made = Search(
-        Foreman(run, Settings(**settings)),
+        RunController(run, Settings(**settings)),
         named("hgm"),
         worker,
         Settings(**settings),
-        Surroundings(clock=lambda: float(next(ticks))),
+        LoopHooks(clock=lambda: float(next(ticks))),
     )
     return asyncio.run(made.go())
 
@@ -134,7 +134,7 @@ def test_what_was_running_at_a_crash_is_performed_first(run):
     worker = FakeWorker(run, delay=lambda n: 60.0 if n == 3 else 0.0)
 
     async def killed():
-        made = Search(Foreman(run, Settings()), named("hgm"), worker, Settings(workers=1))
+        made = Search(RunController(run, Settings()), named("hgm"), worker, Settings(workers=1))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(made.go(), 0.5)
 
@@ -191,7 +191,7 @@ def test_a_request_to_stop_lets_running_steps_end(run):
     worker = FakeWorker(run, delay=lambda n: 0.02)
 
     async def stopped():
-        made = Search(Foreman(run, Settings(workers=3)), named("hgm"), worker, Settings(workers=3))
+        made = Search(RunController(run, Settings(workers=3)), named("hgm"), worker, Settings(workers=3))
         asyncio.get_running_loop().call_later(0.1, made.ask_to_stop, "enough")
         return await made.go()
 
@@ -252,7 +252,7 @@ def test_a_policy_with_state_sees_every_event_once_before_it_decides(run):
             return named("hgm").next(tree, rng)
 
     start(run, 6)
-    asyncio.run(Search(Foreman(run, Settings()), Watching(), FakeWorker(run), Settings(workers=2)).go())
+    asyncio.run(Search(RunController(run, Settings()), Watching(), FakeWorker(run), Settings(workers=2)).go())
     assert run.tree.evaluations == 6
 
 
@@ -273,18 +273,18 @@ class OnlyExpands:
 def test_an_expansion_without_room_is_nothing_to_start(run, workers):
     start(run, 10, expansion_cost=3.0)
     over = asyncio.run(
-        Search(Foreman(run, Settings()), OnlyExpands(), FakeWorker(run), Settings(workers=workers)).go()
+        Search(RunController(run, Settings()), OnlyExpands(), FakeWorker(run), Settings(workers=workers)).go()
     )
     assert over.reason is Reason.GOAL
     assert "has no room for an expansion, which takes 3" in over.message
     assert len(run.tree.agents) == 1 + 3
-    assert evaluations_spent(run.tree) == 9
+    assert sum_evaluations_spent(run.tree) == 9
 
 
 def test_the_end_says_what_expansions_took(run):
     start(run, 20, expansion_cost=1.0)
     over = search(run, FakeWorker(run), workers=1)
-    expansions = expansions_ended(run.tree)
+    expansions = count_ended_expansions(run.tree)
     graded = run.tree.evaluations
     assert (over.reason, graded + expansions) == (Reason.GOAL, 20)
     assert (

@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.archive.repository import patch
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.domain import Entry, Snapshot
 from dgm.meta.similarity import MAX_BYTES, nearest, resemblance, shingles, similarity
 
@@ -75,7 +75,7 @@ def test_what_stands_behind_the_limit_is_ignored():
 
 
 def test_the_same_change_in_other_words_lies_between():
-    source = seed_source(None)
+    source = read_seed(None)
     loop = source["agent/loop.py"]
 
     def child(old: bytes, new: bytes) -> bytes:

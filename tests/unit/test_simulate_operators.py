@@ -12,7 +12,7 @@ from dgm.cli.simulate import simulate
 from dgm.errors import UserError
 from dgm.simulate.contenders import contender, contender_settings
 from dgm.simulate.fingerprint import fingerprint
-from dgm.simulate.operators import NEEDS, equipped, mean_evaluation_s
+from dgm.simulate.operators import NEEDS, mean_evaluation_s, operator_world
 from dgm.simulate.recorded import open_recording
 from dgm.simulate.study import Cell, Study
 from dgm.simulate.trial import Trial, budget_of, perform, world_of
@@ -71,7 +71,7 @@ def test_trials_of_one_budget_spend_the_same_time(policy):
 
 
 def test_laws_differ_from_world_to_world_and_between_operators():
-    worlds = [equipped(seed, 1.0, 0.0) for seed in range(24)]
+    worlds = [operator_world(seed, 1.0, 0.0) for seed in range(24)]
     best = Counter(max(world.laws, key=lambda name: world.laws[name].step_mean) for world in worlds)
     assert set(best) == set(NEEDS)
     factors = [law.factor for world in worlds for law in world.laws.values()]
@@ -80,7 +80,7 @@ def test_laws_differ_from_world_to_world_and_between_operators():
 
 
 def test_a_child_follows_the_law_of_its_operator():
-    world = equipped(1, 1.0, 0.0)
+    world = operator_world(1, 1.0, 0.0)
     root = world.root()
     for name, law in world.laws.items():
         children = [world.bred(name, [root], birth) for birth in range(2000)]
@@ -94,7 +94,7 @@ def test_a_child_follows_the_law_of_its_operator():
 
 
 def test_a_cost_of_expansions_is_their_mean_time_in_evaluations():
-    world = equipped(2, 2.0, 0.0)
+    world = operator_world(2, 2.0, 0.0)
     child = [world.bred("module", [world.root()], birth) for birth in range(4000)]
     mean = fmean(world.making_seconds("module", each) for each in child)
     assert mean == pytest.approx(2.0 * world.laws["module"].factor * mean_evaluation_s(), rel=0.1)

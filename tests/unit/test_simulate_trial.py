@@ -9,7 +9,7 @@ from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, RunStarted,
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, Born, Budget, Evaluate, Expand, Verdict
 from dgm.errors import UserError
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
 from dgm.search.orders import EvaluateOrder
 from dgm.simulate import clockwork
 from dgm.simulate.contenders import contender
@@ -45,7 +45,7 @@ def searched(trial, on_event=lambda tree, recorded: None, clock=clockwork.clock)
         memory.append(RunStarted(budget_of(trial), world.tasks))
         memory.append(memory.birth(ActionId(0), Born((), "seed", key_as_commit(world.root(), ()), "")))
         settings = Settings(seed=trial.seed, workers=trial.workers)
-        around = Surroundings(lambda recorded: on_event(memory.tree, recorded), clock=clock)
+        around = LoopHooks(lambda recorded: on_event(memory.tree, recorded), clock=clock)
         await Search(memory, policy, worker, settings, around).go()
         return memory
 

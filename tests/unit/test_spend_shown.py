@@ -15,7 +15,7 @@ from dgm.cli.look import show
 from dgm.cli.report import report
 from dgm.cli.status import status
 from dgm.domain import ActionId, AgentId
-from dgm.evaluation.exam import FOLDER, enter
+from dgm.evaluation.exam import FOLDER, enter_agent
 from dgm.policies.best_belief import best_belief
 from tests.unit.paid_run import PaidRun, small
 
@@ -132,7 +132,7 @@ def examined(paid: PaidRun) -> PaidRun:
     """Seed and best on the holdout tasks, entered and graded by hand."""
     exam = PaidRun(paid.run.folder / FOLDER)
     tree = paid.run.tree
-    ids: Sequence[AgentId] = [enter(exam.run, paid.run, tree.agents[n]) for n in (0, best_belief(tree))]
+    ids: Sequence[AgentId] = [enter_agent(exam.run, paid.run, tree.agents[n]) for n in (0, best_belief(tree))]
     for agent in ids:
         exam.evaluated(agent, 0, calls=6)
         exam.evaluated(agent, 1, calls=2)

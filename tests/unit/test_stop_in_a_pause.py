@@ -8,8 +8,8 @@ from dgm.analysis.budgets import Reason
 from dgm.archive.events import RunPaused
 from dgm.config import LimitSettings
 from dgm.errors import Infrastructure
-from dgm.search.foreman import Foreman
-from dgm.search.loop import Search, Surroundings
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.run_controller import RunController
 from tests.unit.approving import Maker, Plan, founded, settings
 
 pytestmark = pytest.mark.starts_processes
@@ -50,8 +50,8 @@ def test_a_stop_ends_the_question_whether_the_provider_answers(tmp_path, answers
         def stop():
             asyncio.get_running_loop().call_soon(made.ask_to_stop, "as asked")
 
-        around = Surroundings(hear, Silent(answers, stop))
-        made = Search(Foreman(run, impatient), Plan(1), Failing(run), impatient, around)
+        around = LoopHooks(hear, Silent(answers, stop))
+        made = Search(RunController(run, impatient), Plan(1), Failing(run), impatient, around)
         return await asyncio.wait_for(made.go(), 30)
 
     with founded(tmp_path / "run") as run:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.benchmarks.grading import shown
+from dgm.benchmarks.grading import redact_failures
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Entry, Verdict
@@ -302,7 +302,7 @@ def test_what_a_hidden_test_has_in_quotes_is_left_out_of_what_agents_learn():
     hidden = {"test_a.py": Entry(b"self.assertEqual(f('x'), 'a long wanted text', \"and a long message\")\n")}
     log = b"FAIL: t.A.b\nTraceback\nAssertionError: 'mine' != 'a long wanted text' : and a long message\n"
     left_out = b"[text of a hidden test]"
-    assert shown(log, ["t.A.b"], hidden) == (
+    assert redact_failures(log, ["t.A.b"], hidden) == (
         b"FAILED t.A.b  AssertionError: 'mine' != '" + left_out + b"' : " + left_out + b"\n"
     )
 
@@ -326,12 +326,12 @@ MASKED = b"[text of a hidden test]"
 )
 def test_neither_a_hidden_line_nor_a_piece_of_one_is_shown(line, rest):
     log = b"FAIL: t.A.b\nTraceback\n" + line + b"\n"
-    assert shown(log, ["t.A.b"], HIDING) == (b"FAILED t.A.b  " + rest).rstrip() + b"\n"
+    assert redact_failures(log, ["t.A.b"], HIDING) == (b"FAILED t.A.b  " + rest).rstrip() + b"\n"
 
 
 def test_of_two_reports_on_a_test_the_last_counts():
     log = b"FAIL: t.A.b\nStolenError: c2VsZg==\nFAIL: t.A.b\nTraceback\nAssertionError: 1 != 2\n"
-    assert shown(log, ["t.A.b"], HIDING) == b"FAILED t.A.b  AssertionError: 1 != 2\n"
+    assert redact_failures(log, ["t.A.b"], HIDING) == b"FAILED t.A.b  AssertionError: 1 != 2\n"
 
 
 def test_code_that_kills_the_runner_is_unresolved(suite):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from dgm.benchmarks.mixed import MixedBenchmark
-from dgm.benchmarks.verification import left_out, verify
+from dgm.benchmarks.verification import list_excluded_defects, verify
 from dgm.domain import TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Grade
@@ -74,7 +74,7 @@ def test_part_of_a_mixed_benchmark_is_asked():
     mixed = MixedBenchmark([Referenced(), other])
     assert said(mixed, "knowing/t") == ["t is odd"]
     assert said(mixed, "plain/t") == []
-    assert left_out(mixed) == ["folder/x: has no config.json"]
+    assert list_excluded_defects(mixed) == ["folder/x: has no config.json"]
 
 
 def test_benchmark_without_references_is_an_error():

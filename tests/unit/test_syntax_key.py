@@ -7,11 +7,11 @@ import threading
 import pytest
 
 from dgm.archive.snapshots import LINK, PROGRAM
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.domain import Entry, Snapshot
-from dgm.meta.syntax_key import MAX_BYTES, MAX_DEPTH, digest, parsed, syntax_key
+from dgm.meta.syntax_key import MAX_BYTES, MAX_DEPTH, digest, parse_source, syntax_key
 
-SEED = seed_source(None)
+SEED = read_seed(None)
 
 
 def key(text: str | bytes, path: str = "a.py") -> str:
@@ -190,7 +190,7 @@ def test_what_git_cannot_hold_does_not_count():
     ],
 )
 def test_what_cannot_be_read_as_python_counts_by_its_content(text):
-    assert parsed("a.py", Entry(text)) is None
+    assert parse_source("a.py", Entry(text)) is None
     assert key(text) == key(text)
     assert key(text) != key(text + b" # more")
 
@@ -205,7 +205,7 @@ def test_deep_but_ordinary_syntax_and_long_numbers_are_read():
 def test_the_key_does_not_depend_on_how_deep_the_caller_stands():
     texts = [b"x = 1" + b" + 1" * n for n in range(MAX_DEPTH - 12, MAX_DEPTH + 3)]
     plain = [key(text) for text in texts]
-    assert {parsed("a.py", Entry(text)) is None for text in texts} == {True, False}
+    assert {parse_source("a.py", Entry(text)) is None for text in texts} == {True, False}
 
     def deeper(levels: int) -> list[str]:
         return deeper(levels - 1) if levels else [key(text) for text in texts]

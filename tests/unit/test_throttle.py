@@ -89,7 +89,7 @@ def test_a_refused_number_is_halved_once_for_all_calls_under_way():
         async def one():
             async with queue.turn(1) as turn:
                 await asyncio.sleep(1)
-                queue.too_many(turn)
+                queue.note_too_many(turn)
                 seen.append(queue.allowed)
 
         await asyncio.gather(*(one() for _ in range(16)))
@@ -104,7 +104,7 @@ def test_one_call_is_always_allowed_and_successes_raise_the_number_slowly():
         queue = throttle(concurrency=4)
         for _ in range(5):
             async with queue.turn(1) as turn:
-                queue.too_many(turn)
+                queue.note_too_many(turn)
         numbers = [queue.allowed]
         for _ in range(12):
             queue.went_well()

@@ -59,4 +59,4 @@ def test_a_folder_that_was_closed_is_opened_and_read():
 
 
 def test_names_are_excluded_literally():
-    assert tarball.excluded([".git", "a*b"]) == ["!", "-name", ".git", "!", "-name", "a\\*b"]
+    assert tarball.exclude_arguments([".git", "a*b"]) == ["!", "-name", ".git", "!", "-name", "a\\*b"]

@@ -8,7 +8,7 @@ import pytest
 from dgm.archive.repository import patch
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.worker.user_repository import how_to_apply, ignored_around, user_files, write_back
+from dgm.worker.user_repository import apply_command, find_ignored_around, user_files, write_back
 from tests.unit.test_leaving import git, write
 
 pytestmark = pytest.mark.starts_processes
@@ -129,7 +129,7 @@ def test_submodules_are_there_and_what_is_absent_is_said(repo, tmp_path):
     )
     change(repo, **{"here/lib.py": Entry(b"x = 2\n")})
     assert (repo / "here" / "lib.py").read_bytes() == b"x = 2\n"
-    assert ignored_around(repo, ["here/new.py"]) == frozenset()
+    assert find_ignored_around(repo, ["here/new.py"]) == frozenset()
 
 
 def test_what_only_the_person_ignores_is_ignored(repo):
@@ -138,11 +138,11 @@ def test_what_only_the_person_ignores_is_ignored(repo):
     (repo / ".git" / "info" / "exclude").write_text("todo.txt\n")
     write(repo, {".gitignore": b"*.log\n!kept.swp\n", "sub/.gitignore": b"y\n", "sub/x": b""})
     asked = ["a.swp", "kept.swp", "todo.txt", "a.log", "b.py", "sub/y"]
-    assert ignored_around(repo, asked) == {"a.swp", "todo.txt"}
+    assert find_ignored_around(repo, asked) == {"a.swp", "todo.txt"}
     (repo / ".gitignore").write_text("y\n")
-    assert ignored_around(repo / "sub", ["z.swp", "y", "w"]) == {"z.swp"}
+    assert find_ignored_around(repo / "sub", ["z.swp", "y", "w"]) == {"z.swp"}
     (repo / "sub" / ".gitignore").unlink()
-    assert ignored_around(repo / "sub", ["y", "w"]) == {"y"}
+    assert find_ignored_around(repo / "sub", ["y", "w"]) == {"y"}
 
 
 def test_a_repository_that_git_refuses_is_not_taken_whole(repo):
@@ -170,5 +170,5 @@ def test_the_command_that_is_said_applies_the_kept_change(repo, tmp_path, below)
     before = user_files(repo / below).files
     file = tmp_path / "the change.patch"
     file.write_bytes(patch(before, {**before, "new": Entry(b"n\n")}))
-    subprocess.run(how_to_apply(repo / below, file), shell=True, check=True)
+    subprocess.run(apply_command(repo / below, file), shell=True, check=True)
     assert (repo / below / "new").read_bytes() == b"n\n"

@@ -6,14 +6,14 @@ import json
 import pytest
 
 from dgm.archive.repository import patch, tree_id
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Reply, RequestRefused, Usage
-from dgm.meta.prompts import Prompts, shipped
+from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.syntax_key import syntax_key
-from dgm.meta.vetting import Edit, Judge, Record, Stages, Subject, vet
+from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, VettingTrace, vet
 from dgm.offline.model import OfflineModel
 from dgm.protocols import Completed, Grade, Proposal, Work
 
@@ -44,7 +44,7 @@ class World:
         self.verdicts = list(probes)
         self.answers = list(answers)
         self.ran = []
-        self.record = Record()
+        self.record = VettingTrace()
 
     async def check(self, source):
         self.ran.append("check")
@@ -70,15 +70,18 @@ class World:
 
     def vet(self, child, gates=EVERYTHING, probes=TASKS, vetting=None, **limits):
         own = {tree_id(TWIN): "agent 3"}
-        subject = Subject(
+        subject = VettingReference(
             parent=PARENT,
             known=lambda source: own.get(tree_id(source)),
             syntax=lambda: {syntax_key(TWIN): "agent 3", syntax_key(PARENT): "agent 0"},
-            edits=lambda: [Edit("agent 3", patch(PARENT, TWIN)), Edit("agent 2", patch(TWIN, PARENT))],
+            edits=lambda: [
+                AgentEdit("agent 3", patch(PARENT, TWIN)),
+                AgentEdit("agent 2", patch(TWIN, PARENT)),
+            ],
             limits=LimitSettings(**limits),
             vetting=vetting or VettingSettings(),
             gates=gates,
-            judge=Judge(self, Prompts(shipped()), 1, 60_000) if gates.novelty == "model" else None,
+            judge=Judge(self, Prompts(load_shipped()), 1, 60_000) if gates.novelty == "model" else None,
         )
         rooms = Stages(self, "python", 1.0, probes, self.tries)
         return asyncio.run(vet(Proposal(child, ""), subject, rooms, self.record))
@@ -148,7 +151,7 @@ def test_nothing_is_a_child_of_what_is_no_agent():
     world = World()
     rooms = Stages(world, "python", 1.0, (), world.tries)
     with pytest.raises(AgentFault) as caught:
-        asyncio.run(vet(Proposal(CHILD, ""), Subject({"a.py": Entry(CODE)}), rooms, world.record))
+        asyncio.run(vet(Proposal(CHILD, ""), VettingReference({"a.py": Entry(CODE)}), rooms, world.record))
     assert (caught.value.stage, world.ran) == ("contract", [])
 
 
@@ -275,12 +278,12 @@ def test_the_offline_model_judges_by_the_words_that_change():
 def test_the_first_child_of_all_is_new():
     world = World()
     rooms = Stages(world, "python", 1.0, (), world.tries)
-    asyncio.run(vet(Proposal(CHILD, ""), Subject(PARENT, gates=EVERYTHING), rooms, world.record))
+    asyncio.run(vet(Proposal(CHILD, ""), VettingReference(PARENT, gates=EVERYTHING), rooms, world.record))
     assert world.results["novelty"] == "skipped"
 
 
 def test_a_real_agent_with_a_binary_file_a_link_and_a_program_passes_the_patch_stage():
-    seed = seed_source(None)
+    seed = read_seed(None)
     child = {
         **{path: entry for path, entry in seed.items() if not path.endswith("README.md")},
         "logo.bin": Entry(bytes(range(256))),
@@ -288,7 +291,7 @@ def test_a_real_agent_with_a_binary_file_a_link_and_a_program_passes_the_patch_s
         "here": Entry(b"agent", 0o120000),
         "no newline \xe4.txt": Entry(b"x"),
     }
-    subject = Subject(parent=seed, vetting=VettingSettings(probes=0))
+    subject = VettingReference(parent=seed, vetting=VettingSettings(probes=0))
     world = World()
     rooms = Stages(world, "python", 1.0, (), world.tries)
     asyncio.run(vet(Proposal(child, ""), subject, rooms, world.record))

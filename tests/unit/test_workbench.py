@@ -42,7 +42,7 @@ class Place:
     async def exec(self, argv, **_):
         return self.idle if argv == ["true"] else self.completed
 
-    async def outlive(self, limit_s):
+    async def wait_for_calls(self, limit_s):
         pass
 
     async def get(self, source, **_):

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from dgm.domain import Usage
 from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
-from dgm.gateway.translation.wire import Answer, BadRequest
+from dgm.gateway.translation.wire import BadRequest, WireAnswer
 from dgm.messages import CallKey, Reply, Stop, ToolCall
 
 WIRES = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
@@ -53,7 +53,7 @@ class Table:
             self.calls.append(call)
             number = len(self.calls)
             reply = self.replies[min(number, len(self.replies)) - 1]
-            answer = Answer(
+            answer = WireAnswer(
                 reply, wire.answer_id(CallKey(7, number)), call.request.model, 1_700_000_000, call.echo
             )
             if call.stream:

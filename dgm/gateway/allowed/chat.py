@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dgm.gateway.allowed import rules, servers
-from dgm.gateway.allowed.addresses import encoded, inline
+from dgm.gateway.allowed.addresses import check_inline, check_not_address
 from dgm.gateway.allowed.chat_tools import (
     CALLS,
     TOOLS,
@@ -13,13 +13,22 @@ from dgm.gateway.allowed.chat_tools import (
     check_function_call,
     check_functions,
 )
-from dgm.gateway.allowed.walk import STORED, Keys, Kinds, Rule, bounded, names_of, schema, words
+from dgm.gateway.allowed.walk import (
+    STORED,
+    KeyRules,
+    Rule,
+    TypeRules,
+    check_bounded,
+    check_schema,
+    split_words,
+    tool_names,
+)
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import MAX_STOPS
 from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
 
-SPOKEN = frozenset(words("role content name cache_control prefix partial weight"))
+SPOKEN = frozenset(split_words("role content name cache_control prefix partial weight"))
 RESULT = SPOKEN | {"tool_call_id", "tool_name"}
 ROLES: Mapping[str, frozenset[str] | None] = {
     "system": SPOKEN,
@@ -39,17 +48,19 @@ def check(body: JsonObject) -> None:
     Raises:
         BadRequest: it is no chat request, or it asks for something that is not offered.
     """
-    bounded(body)
+    check_bounded(body)
     KEYS.check(body)
     if body.get("messages") is None:
         raise BadRequest("messages must be a list")
     tools = (
-        [] if body.get("tools") is None else rules.tools(body["tools"], TOOLS, lambda tool: tool.get("type"))
+        []
+        if body.get("tools") is None
+        else rules.check_tools(body["tools"], TOOLS, lambda tool: tool.get("type"))
     )
     functions = [] if body.get("functions") is None else check_functions(body["functions"])
-    rules.unique([next(iter(names_of([tool])), None) for tool in tools], "tools")
-    check_choice(body.get("tool_choice"), names_of(tools))
-    check_function_call(body.get("function_call"), names_of(functions))
+    rules.check_unique_names([next(iter(tool_names([tool])), None) for tool in tools], "tools")
+    check_choice(body.get("tool_choice"), tool_names(tools))
+    check_function_call(body.get("function_call"), tool_names(functions))
 
 
 def prepared(body: JsonObject) -> JsonObject:
@@ -57,37 +68,37 @@ def prepared(body: JsonObject) -> JsonObject:
 
     ``store`` is not added when the agent does not name it: compatible servers may not know the key.
     """
-    sent = servers.asked(body, KEYS)
+    sent = servers.drop_empty_keys(body, KEYS)
     if sent.get("store") is not None:
         sent["store"] = False
     return sent
 
 
-def _messages(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
-    rules.turns(value, place, _message)
+def _check_messages(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
+    rules.check_turns(value, place, _check_message)
 
 
-def _message(message: JsonObject, place: str) -> None:
+def _check_message(message: JsonObject, place: str) -> None:
     role = message.get("role")
-    allowed = ROLES[parsing.one_of(role, f"{place}.role", ROLES)]
+    allowed = ROLES[parsing.read_one_of(role, f"{place}.role", ROLES)]
     content = message.get("content")
     if allowed is None:
-        _assistant(message, place)
+        _check_assistant(message, place)
         return
     if not message.keys() <= allowed:
-        Keys(dict.fromkeys(allowed)).check(message, place)
+        KeyRules(dict.fromkeys(allowed)).check(message, place)
     if content is None:
         raise BadRequest(f"{place}.content is missing")
     if role == "tool":
-        parsing.name(message.get("tool_call_id"), f"{place}.tool_call_id")
+        parsing.read_name(message.get("tool_call_id"), f"{place}.tool_call_id")
     elif role == "function":
-        parsing.name(message.get("name"), f"{place}.name")
+        parsing.read_name(message.get("name"), f"{place}.name")
     if not isinstance(content, str):
         PARTS.each(content, f"{place}.content")
-        inline(content, f"{place}.content")
+        check_inline(content, f"{place}.content")
 
 
-def _assistant(message: JsonObject, place: str) -> None:
+def _check_assistant(message: JsonObject, place: str) -> None:
     content = message.get("content")
     if content is not None:
         PARTS.content(content, f"{place}.content")
@@ -96,40 +107,42 @@ def _assistant(message: JsonObject, place: str) -> None:
     if message.get("audio") is not None:
         raise BadRequest(f"{place}.audio is not offered here: {STORED}", "unsupported_parameter")
     if message.get("tool_calls") is not None:
-        calls = parsing.entries(message["tool_calls"], f"{place}.tool_calls", parsing.MAX_TOOLS)
+        calls = parsing.read_entries(message["tool_calls"], f"{place}.tool_calls", parsing.MAX_TOOLS)
         for at, call in enumerate(calls):
             here = f"{place}.tool_calls[{at}]"
-            CALLS.check(parsing.record(call, here).get("type") or "function", call, here)
+            CALLS.check(parsing.read_record(call, here).get("type") or "function", call, here)
     if message.get("function_call") is not None:
         check_called(message["function_call"], f"{place}.function_call")
-    inline(message, place)
+    check_inline(message, place)
 
 
-def _text(part: JsonObject, place: str) -> None:
-    parsing.text(part.get("text"), f"{place}.text")
+def _check_text(part: JsonObject, place: str) -> None:
+    parsing.read_text(part.get("text"), f"{place}.text")
 
 
-def _refusal(part: JsonObject, place: str) -> None:
-    parsing.text(part.get("refusal"), f"{place}.refusal")
+def _check_refusal(part: JsonObject, place: str) -> None:
+    parsing.read_text(part.get("refusal"), f"{place}.refusal")
 
 
-def _media(key: str) -> Rule:
+def _media_rule(key: str) -> Rule:
     """Return the rule of a part whose media stand, as a data: URL, in ``key`` or in the ``url`` within it."""
 
     def rule(part: JsonObject, place: str) -> None:
         held = part.get(key)
-        parsing.name(held.get("url") if isinstance(held, dict) else held, f"{place}.{key}")
+        parsing.read_name(held.get("url") if isinstance(held, dict) else held, f"{place}.{key}")
 
     return rule
 
 
-def _sound(part: JsonObject, place: str) -> None:
-    held = parsing.record(part.get("input_audio"), f"{place}.input_audio")
-    encoded(parsing.name(held.get("data"), f"{place}.input_audio.data"), f"{place}.input_audio.data")
+def _check_sound(part: JsonObject, place: str) -> None:
+    held = parsing.read_record(part.get("input_audio"), f"{place}.input_audio")
+    check_not_address(
+        parsing.read_name(held.get("data"), f"{place}.input_audio.data"), f"{place}.input_audio.data"
+    )
 
 
-def _file(part: JsonObject, place: str) -> None:
-    held = parsing.record(part.get("file"), f"{place}.file")
+def _check_file(part: JsonObject, place: str) -> None:
+    held = parsing.read_record(part.get("file"), f"{place}.file")
     if held.get("file_id") is not None:
         raise BadRequest(f"{place}.file.file_id is not offered here: {STORED}", "unsupported_content")
     if not isinstance(held.get("file_data"), str):
@@ -139,17 +152,17 @@ def _file(part: JsonObject, place: str) -> None:
         )
 
 
-PARTS = Kinds(
+PARTS = TypeRules(
     "content",
     "unsupported_content",
     {
-        "text": _text,
-        "refusal": _refusal,
-        "image_url": _media("image_url"),
-        "video_url": _media("video_url"),
-        "audio_url": _media("audio_url"),
-        "input_audio": _sound,
-        "file": _file,
+        "text": _check_text,
+        "refusal": _check_refusal,
+        "image_url": _media_rule("image_url"),
+        "video_url": _media_rule("video_url"),
+        "audio_url": _media_rule("audio_url"),
+        "input_audio": _check_sound,
+        "file": _check_file,
         "thinking": None,
         "redacted_thinking": None,
     },
@@ -157,41 +170,41 @@ PARTS = Kinds(
 )
 
 
-def _response_format(value: Any, place: str) -> None:  # noqa: ANN401
-    given = parsing.record(value, place)
-    parsing.one_of(given.get("type"), f"{place}.type", FORMATS)
+def _check_response_format(value: Any, place: str) -> None:  # noqa: ANN401
+    given = parsing.read_record(value, place)
+    parsing.read_one_of(given.get("type"), f"{place}.type", FORMATS)
     if given.get("json_schema") is not None:
-        schema(given["json_schema"], f"{place}.json_schema")
+        check_schema(given["json_schema"], f"{place}.json_schema")
 
 
-def _prediction(value: Any, place: str) -> None:  # noqa: ANN401
-    given = parsing.record(value, place)
-    rules.only("content", why="nothing else is predicted")(given.get("type"), f"{place}.type")
+def _check_prediction(value: Any, place: str) -> None:  # noqa: ANN401
+    given = parsing.read_record(value, place)
+    rules.exact_value_rule("content", why="nothing else is predicted")(given.get("type"), f"{place}.type")
     PARTS.content(given.get("content"), f"{place}.content")
-    inline(given, place)
+    check_inline(given, place)
 
 
-KEYS = Keys(
+KEYS = KeyRules(
     {
         **servers.PASSED,
-        "messages": _messages,
-        "model": parsing.text,
-        "stream": parsing.flag,
-        "stream_options": parsing.record,
-        "max_tokens": parsing.whole,
-        "max_completion_tokens": parsing.whole,
-        "n": rules.choices,
-        "temperature": rules.number(2),
-        "top_p": rules.number(1),
-        "stop": rules.stops(MAX_STOPS),
-        "reasoning_effort": rules.effort,
-        "response_format": _response_format,
-        "prediction": _prediction,
-        "modalities": rules.only(["text"], why="answers are text"),
-        "service_tier": rules.tier,
-        "prompt_cache_options": rules.record_of(rules.CACHE),
+        "messages": _check_messages,
+        "model": parsing.read_text,
+        "stream": parsing.read_flag,
+        "stream_options": parsing.read_record,
+        "max_tokens": parsing.read_whole,
+        "max_completion_tokens": parsing.read_whole,
+        "n": rules.check_choices,
+        "temperature": rules.number_rule(2),
+        "top_p": rules.number_rule(1),
+        "stop": rules.stops_rule(MAX_STOPS),
+        "reasoning_effort": rules.check_effort,
+        "response_format": _check_response_format,
+        "prediction": _check_prediction,
+        "modalities": rules.exact_value_rule(["text"], why="answers are text"),
+        "service_tier": rules.check_tier,
+        "prompt_cache_options": rules.record_rule(rules.CACHE),
         **dict.fromkeys(
-            words(  # Checked together, once the names of the tools are known.
+            split_words(  # Checked together, once the names of the tools are known.
                 "tools tool_choice functions function_call parallel_tool_calls verbosity store user metadata"
                 " safety_identifier prompt_cache_key prompt_cache_retention"
             )

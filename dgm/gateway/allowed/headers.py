@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from dgm.gateway.allowed.messages_blocks import OTHERS, SEARCHED
 from dgm.gateway.allowed.servers import ACCOUNT
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, words
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, split_words
 from dgm.gateway.translation.messages_answer import NO_THREADS
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
@@ -21,7 +21,7 @@ MAX_BETAS = 50
 DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")
 THREADS = "message-threads"
 PASSED = frozenset(
-    words(
+    split_words(
         "prompt-caching prompt-caching-scope extended-cache-ttl cache-diagnosis token-efficient-tools output-128k"
         " output-300k max-tokens-3-5-sonnet interleaved-thinking dev-full-thinking adaptive-thinking redact-thinking"
         " fine-grained-tool-streaming computer-use context-management compact structured-outputs effort pdfs"
@@ -34,31 +34,31 @@ PASSED = frozenset(
 """Names of betas without their dates."""
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(
-        words(
+        split_words(
             "code-execution web-fetch web-search mcp-client mcp-tunnels mcp-servers programmatic-tool-calling"
         ),
         PROVIDER_SIDE,
     ),
     **dict.fromkeys(
-        words("files-api skills agent-memory managed-agents dreaming ce-plugins environments"), STORED
+        split_words("files-api skills agent-memory managed-agents dreaming ce-plugins environments"), STORED
     ),
     **dict.fromkeys(("context-1m", "fast-mode"), UNPRICED),
     **dict.fromkeys(
-        words(
+        split_words(
             "oauth user-profiles user-profiles-billing spend-limit-reads telemetry-destinations webhooks"
             " admin-user-sign-out analytics-usage-cost experimental-claude-tag ce-user-management"
             " ce-claude-code-managed-settings"
         ),
         ACCOUNT,
     ),
-    **dict.fromkeys(words("advisor-tool server-side-fallback fallback-credit"), OTHERS),
+    **dict.fromkeys(split_words("advisor-tool server-side-fallback fallback-credit"), OTHERS),
     "tool-search-tool": SEARCHED,
     "message-batches": "an answer is waited for",
     THREADS: "send the whole conversation",
 }
 
 
-def passed(headers: Mapping[str, str], protocol: WireProtocol) -> dict[str, str]:
+def select_headers(headers: Mapping[str, str], protocol: WireProtocol) -> dict[str, str]:
     """Return the headers of an agent that are sent on, with lower-case names. All others are dropped.
 
     Args:
@@ -82,13 +82,13 @@ def passed(headers: Mapping[str, str], protocol: WireProtocol) -> dict[str, str]
     if len(betas) > MAX_BETAS:
         raise BadRequest(f"the header {BETA} names {len(betas)} betas; at most {MAX_BETAS} are accepted")
     for beta in betas:
-        _check(beta)
+        _check_betas(beta)
     if betas:
         sent[BETA] = ",".join(betas)
     return sent
 
 
-def _check(beta: str) -> None:
+def _check_betas(beta: str) -> None:
     name = DATE.sub("", beta)
     if name in PASSED:
         return

@@ -4,7 +4,7 @@ from typing import Any
 
 from dgm.gateway.allowed import rules
 from dgm.gateway.allowed.addresses import INLINE_SOURCES
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, Kinds, schema, words
+from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, TypeRules, check_schema, split_words
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
@@ -18,12 +18,12 @@ def type_of(tool: JsonObject) -> object:
     return "custom" if tool.get("type") is None else tool["type"]
 
 
-def _text(block: JsonObject, place: str) -> None:
-    parsing.text(block.get("text"), f"{place}.text")
+def _check_text(block: JsonObject, place: str) -> None:
+    parsing.read_text(block.get("text"), f"{place}.text")
 
 
 def _source(block: JsonObject, place: str) -> Any:  # noqa: ANN401  (what a stranger's JSON holds)
-    source = parsing.record(block.get("source"), f"{place}.source")
+    source = parsing.read_record(block.get("source"), f"{place}.source")
     if source.get("type") not in INLINE_SOURCES:
         kind = repr(str(source.get("type"))[:40])
         raise BadRequest(
@@ -33,53 +33,53 @@ def _source(block: JsonObject, place: str) -> Any:  # noqa: ANN401  (what a stra
     return source
 
 
-def _image(block: JsonObject, place: str) -> None:
-    parsing.text(_source(block, place).get("data"), f"{place}.source.data")
+def _check_image(block: JsonObject, place: str) -> None:
+    parsing.read_text(_source(block, place).get("data"), f"{place}.source.data")
 
 
-def _document(block: JsonObject, place: str) -> None:
+def _check_document(block: JsonObject, place: str) -> None:
     source = _source(block, place)
     if source["type"] == "content":
         WITHIN.content(source.get("content"), f"{place}.source.content")
     else:
-        parsing.text(source.get("data"), f"{place}.source.data")
+        parsing.read_text(source.get("data"), f"{place}.source.data")
 
 
-def _found(block: JsonObject, place: str) -> None:
-    parsing.text(block.get("source"), f"{place}.source")
+def _check_search_result(block: JsonObject, place: str) -> None:
+    parsing.read_text(block.get("source"), f"{place}.source")
     TEXTS.each(block.get("content"), f"{place}.content")
 
 
-def _result(block: JsonObject, place: str) -> None:
-    parsing.name(block.get("tool_use_id"), f"{place}.tool_use_id")
-    parsing.flag(block.get("is_error"), f"{place}.is_error")
+def _check_tool_result(block: JsonObject, place: str) -> None:
+    parsing.read_name(block.get("tool_use_id"), f"{place}.tool_use_id")
+    parsing.read_flag(block.get("is_error"), f"{place}.is_error")
     if block.get("content") is not None:
         RESULTS.content(block["content"], f"{place}.content")
 
 
-def _use(block: JsonObject, place: str) -> None:
-    parsing.name(block.get("id"), f"{place}.id")
-    parsing.name(block.get("name"), f"{place}.name")
-    parsing.schema(block.get("input"), f"{place}.input")
+def _check_tool_use(block: JsonObject, place: str) -> None:
+    parsing.read_name(block.get("id"), f"{place}.id")
+    parsing.read_name(block.get("name"), f"{place}.name")
+    parsing.read_schema(block.get("input"), f"{place}.input")
 
 
-def _compaction(block: JsonObject, place: str) -> None:
+def _check_compaction(block: JsonObject, place: str) -> None:
     if block.get("tool_changes") is not None:
         CHANGES.each(block["tool_changes"], f"{place}.tool_changes")
 
 
-def _change(block: JsonObject, place: str) -> None:
-    changed = parsing.record(block.get("tool"), f"{place}.tool")
+def _check_tool_change(block: JsonObject, place: str) -> None:
+    changed = parsing.read_record(block.get("tool"), f"{place}.tool")
     CHANGED.check(changed.get("type"), changed, f"{place}.tool")
 
 
-def _definition(changed: JsonObject, place: str) -> None:
+def _check_definition(changed: JsonObject, place: str) -> None:
     rules.check_tool(changed.get("definition"), f"{place}.definition", TOOLS, type_of)
 
 
 REFUSED = {
     **dict.fromkeys(
-        words(
+        split_words(
             "server_tool_use web_search_tool_result web_fetch_tool_result code_execution_tool_result"
             " bash_code_execution_tool_result text_editor_code_execution_tool_result mcp_tool_use mcp_tool_result"
             " mcp_tool_listing"
@@ -93,79 +93,87 @@ REFUSED = {
     "tool_result": "only the user gives results of tools",
 }
 CODE = "unsupported_content"
-CHANGED = Kinds(
+CHANGED = TypeRules(
     "tools",
     "unsupported_tool",
-    {"tool_reference": None, "tool_definition": _definition},
+    {"tool_reference": None, "tool_definition": _check_definition},
     dict.fromkeys(("mcp_tool_reference", "mcp_toolset_reference"), PROVIDER_SIDE),
 )
-CHANGES = Kinds("content", CODE, dict.fromkeys(("tool_addition", "tool_removal"), _change), REFUSED)
-TEXTS = Kinds("content", CODE, {"text": _text}, REFUSED)
-SYSTEM = Kinds("content", CODE, {**TEXTS.passed, **CHANGES.passed}, REFUSED)
-WITHIN = Kinds("content", CODE, {"text": _text, "image": _image}, REFUSED)
-RESULTS = Kinds(
-    "content",
-    CODE,
-    {**WITHIN.passed, "document": _document, "search_result": _found, "browser_state": None},
-    REFUSED,
+CHANGES = TypeRules(
+    "content", CODE, dict.fromkeys(("tool_addition", "tool_removal"), _check_tool_change), REFUSED
 )
-USER = Kinds(
+TEXTS = TypeRules("content", CODE, {"text": _check_text}, REFUSED)
+SYSTEM = TypeRules("content", CODE, {**TEXTS.passed, **CHANGES.passed}, REFUSED)
+WITHIN = TypeRules("content", CODE, {"text": _check_text, "image": _check_image}, REFUSED)
+RESULTS = TypeRules(
     "content",
     CODE,
     {
         **WITHIN.passed,
-        **CHANGES.passed,
-        "document": _document,
-        "search_result": _found,
-        "tool_result": _result,
-        "compaction": _compaction,
+        "document": _check_document,
+        "search_result": _check_search_result,
+        "browser_state": None,
     },
     REFUSED,
 )
-BLOCKS = Kinds(
+USER = TypeRules(
     "content",
     CODE,
     {
         **WITHIN.passed,
         **CHANGES.passed,
-        "document": _document,
-        "search_result": _found,
+        "document": _check_document,
+        "search_result": _check_search_result,
+        "tool_result": _check_tool_result,
+        "compaction": _check_compaction,
+    },
+    REFUSED,
+)
+BLOCKS = TypeRules(
+    "content",
+    CODE,
+    {
+        **WITHIN.passed,
+        **CHANGES.passed,
+        "document": _check_document,
+        "search_result": _check_search_result,
         "thinking": None,
         "redacted_thinking": None,
-        "tool_use": _use,
-        "compaction": _compaction,
+        "tool_use": _check_tool_use,
+        "compaction": _check_compaction,
     },
     REFUSED,
 )
 """Types of content blocks in an assistant's turn."""
 
 
-def _tool(tool: JsonObject, place: str) -> None:
-    parsing.name(tool.get("name"), f"{place}.name")
+def _check_custom_tool(tool: JsonObject, place: str) -> None:
+    parsing.read_name(tool.get("name"), f"{place}.name")
     if tool.get("description") is not None:
-        parsing.text(tool["description"], f"{place}.description")
-    schema(tool.get("input_schema"), f"{place}.input_schema")
+        parsing.read_text(tool["description"], f"{place}.description")
+    check_schema(tool.get("input_schema"), f"{place}.input_schema")
 
 
-def _own_tool(tool: JsonObject, place: str) -> None:
+def _check_client_tool(tool: JsonObject, place: str) -> None:
     if tool.get("name") is not None:
-        parsing.name(tool["name"], f"{place}.name")
+        parsing.read_name(tool["name"], f"{place}.name")
 
 
-TOOLS = Kinds(
+TOOLS = TypeRules(
     "tools",
     "unsupported_tool",
     {
-        "custom": _tool,
+        "custom": _check_custom_tool,
         # Tools that the client executes.
         **dict.fromkeys(
-            words("bash_ text_editor_ memory_ computer_ computer_toolset_ browser_toolset_"), _own_tool
+            split_words("bash_ text_editor_ memory_ computer_ computer_toolset_ browser_toolset_"),
+            _check_client_tool,
         ),
     },
     {
-        **dict.fromkeys(words("code_execution_ web_search_ web_fetch_ mcp_toolset"), PROVIDER_SIDE),
+        **dict.fromkeys(split_words("code_execution_ web_search_ web_fetch_ mcp_toolset"), PROVIDER_SIDE),
         **dict.fromkeys(
-            words(
+            split_words(
                 "tool_search_tool_bm25 tool_search_tool_bm25_ tool_search_tool_regex tool_search_tool_regex_"
             ),
             SEARCHED,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dgm.gateway.allowed import rules, servers
-from dgm.gateway.allowed.addresses import inline
+from dgm.gateway.allowed.addresses import check_inline
 from dgm.gateway.allowed.responses_items import (
     ITEMS,
     SUMMED_UP,
@@ -14,7 +14,14 @@ from dgm.gateway.allowed.responses_items import (
     check_thinking,
     type_of,
 )
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, Keys, Known, bounded, nobody, words
+from dgm.gateway.allowed.walk import (
+    PROVIDER_SIDE,
+    KeyRules,
+    Known,
+    check_bounded,
+    knows_no_answer,
+    split_words,
+)
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import MAX_STOPS
 from dgm.gateway.translation.parsing import JsonObject
@@ -35,7 +42,7 @@ NOT_INCLUDED = (
 """Values of ``include`` for tools that run at the provider."""
 
 
-def check(body: JsonObject, known: Known = nobody) -> None:
+def check(body: JsonObject, known: Known = knows_no_answer) -> None:
     """Raise ``BadRequest`` unless the request may pass unchanged.
 
     Args:
@@ -45,14 +52,14 @@ def check(body: JsonObject, known: Known = nobody) -> None:
     Raises:
         BadRequest: it is no request for a response, or it asks for something that is not offered.
     """
-    bounded(body)
+    check_bounded(body)
     KEYS.check(body)
     if body.get("input") is None:
         raise BadRequest("input must be a list")
     if body.get("previous_response_id") is not None:
-        rules.stored(known)(body["previous_response_id"], "previous_response_id")
-    tools = [] if body.get("tools") is None else rules.tools(body["tools"], TOOLS, type_of)
-    rules.unique([tool.get("name") for tool in tools], "tools")
+        rules.stored_answer_rule(known)(body["previous_response_id"], "previous_response_id")
+    tools = [] if body.get("tools") is None else rules.check_tools(body["tools"], TOOLS, type_of)
+    rules.check_unique_names([tool.get("name") for tool in tools], "tools")
     check_choice(body.get("tool_choice"))
 
 
@@ -62,44 +69,44 @@ def prepared(body: JsonObject) -> JsonObject:
     Reasoning that is not stored must travel with the agent, encrypted, so it is included. A model that cannot do so
     answers ``encrypted content is not supported``; the agent must then leave ``include`` out.
     """
-    sent = servers.asked(body, KEYS)
+    sent = servers.drop_empty_keys(body, KEYS)
     sent["store"] = False
     include = sent.get("include") or []
     sent["include"] = include if ENCRYPTED in include else [*include, ENCRYPTED]
     if sent.get("tools"):
-        sent["tools"] = [_own_shell(tool) for tool in sent["tools"]]
+        sent["tools"] = [_set_local_shell(tool) for tool in sent["tools"]]
     return sent
 
 
-def _own_shell(tool: JsonObject) -> JsonObject:
+def _set_local_shell(tool: JsonObject) -> JsonObject:
     if tool.get("type") == "shell" and tool.get("environment") is None:
         return {**tool, "environment": {"type": "local"}}
     return tool
 
 
-def _input(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
+def _check_input(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
     if isinstance(value, str):
         return
-    items = parsing.entries(value, place, parsing.MAX_MESSAGES)
+    items = parsing.read_entries(value, place, parsing.MAX_MESSAGES)
     if not items:
         raise BadRequest(f"{place} must not be empty")
     for at, item in enumerate(items):
         here = f"{place}[{at}]"
-        kind = parsing.record(item, here).get("type")
+        kind = parsing.read_record(item, here).get("type")
         if kind is None:
             kind = "item_reference" if "id" in item and "role" not in item else "message"
         ITEMS.check(kind, item, here)
-        inline(item, here)
+        check_inline(item, here)
 
 
-def _include(value: Any, place: str) -> None:  # noqa: ANN401
-    for at, word in enumerate(parsing.entries(value, place, parsing.MAX_TOOLS)):
+def _check_include(value: Any, place: str) -> None:  # noqa: ANN401
+    for at, word in enumerate(parsing.read_entries(value, place, parsing.MAX_TOOLS)):
         if word in NOT_INCLUDED:
             raise BadRequest(f"{place}[{at}] is not offered here: {PROVIDER_SIDE}", "unsupported_parameter")
-        parsing.one_of(word, f"{place}[{at}]", INCLUDED)
+        parsing.read_one_of(word, f"{place}[{at}]", INCLUDED)
 
 
-IMAGE = Keys({"context_compression": None})
+IMAGE = KeyRules({"context_compression": None})
 
 
 REFUSED: Mapping[str, str] = {
@@ -109,27 +116,27 @@ REFUSED: Mapping[str, str] = {
     "context_management": SUMMED_UP,
     "thread": KEPT_HERE,
 }
-KEYS = Keys(
+KEYS = KeyRules(
     {
         **servers.PASSED,
-        "input": _input,
-        "instructions": parsing.text,
-        "model": parsing.text,
-        "stream": parsing.flag,
-        "stream_options": parsing.record,
-        "max_output_tokens": parsing.whole,
-        "temperature": rules.number(2),
-        "top_p": rules.number(1),
-        "stop": rules.stops(MAX_STOPS),
-        "include": _include,
+        "input": _check_input,
+        "instructions": parsing.read_text,
+        "model": parsing.read_text,
+        "stream": parsing.read_flag,
+        "stream_options": parsing.read_record,
+        "max_output_tokens": parsing.read_whole,
+        "temperature": rules.number_rule(2),
+        "top_p": rules.number_rule(1),
+        "stop": rules.stops_rule(MAX_STOPS),
+        "include": _check_include,
         "reasoning": check_thinking,
         "text": check_text_form,
-        "truncation": rules.only("auto", "disabled", why="there is no other way"),
-        "service_tier": rules.tier,
-        "prompt_cache_options": rules.record_of(rules.CACHE),
-        "image": rules.record_of(IMAGE),
+        "truncation": rules.exact_value_rule("auto", "disabled", why="there is no other way"),
+        "service_tier": rules.check_tier,
+        "prompt_cache_options": rules.record_rule(rules.CACHE),
+        "image": rules.record_rule(IMAGE),
         **dict.fromkeys(
-            words(
+            split_words(
                 "previous_response_id tools tool_choice parallel_tool_calls max_tool_calls store user metadata"
                 " safety_identifier prompt_cache_key prompt_cache_retention client_metadata"
             )

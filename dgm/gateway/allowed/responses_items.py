@@ -3,9 +3,18 @@
 from typing import Any
 
 from dgm.gateway.allowed import rules
-from dgm.gateway.allowed.addresses import encoded
+from dgm.gateway.allowed.addresses import check_not_address
 from dgm.gateway.allowed.chat_tools import CHOICES
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, Keys, Kinds, Rule, schema, words
+from dgm.gateway.allowed.walk import (
+    PROVIDER_SIDE,
+    STORED,
+    UNPRICED,
+    KeyRules,
+    Rule,
+    TypeRules,
+    check_schema,
+    split_words,
+)
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
@@ -21,162 +30,164 @@ def type_of(given: JsonObject) -> object:
     return given.get("type")
 
 
-REASONING = Keys(
+REASONING = KeyRules(
     {
-        **dict.fromkeys(words("summary generate_summary context max_tokens enabled exclude")),
-        "effort": rules.effort,
-        "mode": rules.only("standard", why=UNPRICED),
+        **dict.fromkeys(split_words("summary generate_summary context max_tokens enabled exclude")),
+        "effort": rules.check_effort,
+        "mode": rules.exact_value_rule("standard", why=UNPRICED),
     }
 )
 
 
 def check_thinking(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
     """Check the reasoning options."""
-    REASONING.check(parsing.record(value, place), place)
+    REASONING.check(parsing.read_record(value, place), place)
 
 
 def check_text_form(value: Any, place: str) -> None:  # noqa: ANN401
     """Check the text format of an answer."""
-    TEXT.check(parsing.record(value, place), place)
+    TEXT.check(parsing.read_record(value, place), place)
 
 
-def _format(value: Any, place: str) -> None:  # noqa: ANN401
-    given = parsing.record(value, place)
-    parsing.one_of(given.get("type"), f"{place}.type", ("text", "json_schema", "json_object"))
+def _check_format(value: Any, place: str) -> None:  # noqa: ANN401
+    given = parsing.read_record(value, place)
+    parsing.read_one_of(given.get("type"), f"{place}.type", ("text", "json_schema", "json_object"))
     if given.get("schema") is not None:
-        schema(given["schema"], f"{place}.schema")
+        check_schema(given["schema"], f"{place}.schema")
 
 
-TEXT = Keys({"format": _format, "verbosity": None})
+TEXT = KeyRules({"format": _check_format, "verbosity": None})
 
 
-def _message(item: JsonObject, place: str) -> None:
-    parsing.one_of(item.get("role"), f"{place}.role", ROLES)
+def _check_message(item: JsonObject, place: str) -> None:
+    parsing.read_one_of(item.get("role"), f"{place}.role", ROLES)
     PARTS.content(item.get("content"), f"{place}.content")
 
 
-def _text(part: JsonObject, place: str) -> None:
-    parsing.text(part.get("text"), f"{place}.text")
+def _check_text(part: JsonObject, place: str) -> None:
+    parsing.read_text(part.get("text"), f"{place}.text")
 
 
-def _refusal(part: JsonObject, place: str) -> None:
-    parsing.text(part.get("refusal"), f"{place}.refusal")
+def _check_refusal(part: JsonObject, place: str) -> None:
+    parsing.read_text(part.get("refusal"), f"{place}.refusal")
 
 
-def _image(part: JsonObject, place: str) -> None:
-    _no_file(part, place)
-    parsing.name(part.get("image_url"), f"{place}.image_url")
+def _check_image(part: JsonObject, place: str) -> None:
+    _check_no_file_id(part, place)
+    parsing.read_name(part.get("image_url"), f"{place}.image_url")
 
 
-def _file(part: JsonObject, place: str) -> None:
-    _no_file(part, place)
+def _check_file(part: JsonObject, place: str) -> None:
+    _check_no_file_id(part, place)
     if part.get("file_url") is not None:
         raise BadRequest(
             f"{place}.file_url is an address; send the data inline, in file_data", "unsupported_content"
         )
-    parsing.name(part.get("file_data"), f"{place}.file_data")
+    parsing.read_name(part.get("file_data"), f"{place}.file_data")
 
 
-def _no_file(part: JsonObject, place: str) -> None:
+def _check_no_file_id(part: JsonObject, place: str) -> None:
     if part.get("file_id") is not None:
         raise BadRequest(f"{place}.file_id is not offered here: {STORED}", "unsupported_content")
 
 
-def _sound(part: JsonObject, place: str) -> None:
-    held = parsing.record(part.get("input_audio"), f"{place}.input_audio")
-    encoded(parsing.name(held.get("data"), f"{place}.input_audio.data"), f"{place}.input_audio.data")
+def _check_sound(part: JsonObject, place: str) -> None:
+    held = parsing.read_record(part.get("input_audio"), f"{place}.input_audio")
+    check_not_address(
+        parsing.read_name(held.get("data"), f"{place}.input_audio.data"), f"{place}.input_audio.data"
+    )
 
 
-PARTS = Kinds(
+PARTS = TypeRules(
     "content",
     "unsupported_content",
     {
-        **dict.fromkeys(("input_text", "output_text", "text", "summary_text", "reasoning_text"), _text),
-        "refusal": _refusal,
-        "input_image": _image,
-        "computer_screenshot": _image,
-        "input_file": _file,
-        "input_audio": _sound,
+        **dict.fromkeys(("input_text", "output_text", "text", "summary_text", "reasoning_text"), _check_text),
+        "refusal": _check_refusal,
+        "input_image": _check_image,
+        "computer_screenshot": _check_image,
+        "input_file": _check_file,
+        "input_audio": _check_sound,
     },
 )
 
 
-def _call(*texts: str) -> Rule:
+def _call_rule(*texts: str) -> Rule:
     """Return the rule of a call: an id and the named text fields."""
 
     def rule(item: JsonObject, place: str) -> None:
-        parsing.name(item.get("call_id"), f"{place}.call_id")
+        parsing.read_name(item.get("call_id"), f"{place}.call_id")
         for key in texts:
-            parsing.text(item.get(key), f"{place}.{key}")
+            parsing.read_text(item.get(key), f"{place}.{key}")
 
     return rule
 
 
-def _function_call(item: JsonObject, place: str) -> None:
-    parsing.name(item.get("name"), f"{place}.name")
-    _call("arguments")(item, place)
+def _check_function_call(item: JsonObject, place: str) -> None:
+    parsing.read_name(item.get("name"), f"{place}.name")
+    _call_rule("arguments")(item, place)
 
 
-def _output(item: JsonObject, place: str) -> None:
-    _call()(item, place)
+def _check_output(item: JsonObject, place: str) -> None:
+    _call_rule()(item, place)
     PARTS.content(item.get("output"), f"{place}.output")
 
 
-def _screenshot(item: JsonObject, place: str) -> None:
-    _call()(item, place)
+def _check_screenshot(item: JsonObject, place: str) -> None:
+    _call_rule()(item, place)
     PARTS.each([item.get("output")], f"{place}.output")
 
 
-def _reasoning(item: JsonObject, place: str) -> None:
+def _check_reasoning(item: JsonObject, place: str) -> None:
     for key in ("summary", "content"):
         if item.get(key) is not None:
             PARTS.each(item[key], f"{place}.{key}")
 
 
-def _compaction(item: JsonObject, place: str) -> None:
-    parsing.name(item.get("encrypted_content"), f"{place}.encrypted_content")
+def _check_compaction(item: JsonObject, place: str) -> None:
+    parsing.read_name(item.get("encrypted_content"), f"{place}.encrypted_content")
 
 
-def _update(item: JsonObject, place: str) -> None:
+def _check_update(item: JsonObject, place: str) -> None:
     if item.get("reasoning") is not None:
         check_thinking(item["reasoning"], f"{place}.reasoning")
     if item.get("text") is not None:
         check_text_form(item["text"], f"{place}.text")
 
 
-def _additional_tools(item: JsonObject, place: str) -> None:
-    tools = parsing.entries(item.get("tools"), f"{place}.tools", parsing.MAX_TOOLS)
+def _check_additional_tools(item: JsonObject, place: str) -> None:
+    tools = parsing.read_entries(item.get("tools"), f"{place}.tools", parsing.MAX_TOOLS)
     for at, tool in enumerate(tools):
         rules.check_tool(tool, f"{place}.tools[{at}]", TOOLS, type_of)
 
 
-ITEMS = Kinds(
+ITEMS = TypeRules(
     "items",
     "unsupported_content",
     {
-        "message": _message,
-        "function_call": _function_call,
-        "function_call_output": _output,
-        "custom_tool_call": _call("name", "input"),
-        "custom_tool_call_output": _output,
-        "computer_call": _call(),
-        "computer_call_output": _screenshot,
+        "message": _check_message,
+        "function_call": _check_function_call,
+        "function_call_output": _check_output,
+        "custom_tool_call": _call_rule("name", "input"),
+        "custom_tool_call_output": _check_output,
+        "computer_call": _call_rule(),
+        "computer_call_output": _check_screenshot,
         # Items that name their call in `id`, in `call_id`, or in both.
         "local_shell_call": None,
         "local_shell_call_output": None,
-        "shell_call": _call(),
-        "shell_call_output": _call(),
-        "apply_patch_call": _call(),
-        "apply_patch_call_output": _call(),
-        "reasoning": _reasoning,
-        "compaction": _compaction,
-        "configuration_update": _update,
-        "additional_tools": _additional_tools,
+        "shell_call": _call_rule(),
+        "shell_call_output": _call_rule(),
+        "apply_patch_call": _call_rule(),
+        "apply_patch_call_output": _call_rule(),
+        "reasoning": _check_reasoning,
+        "compaction": _check_compaction,
+        "configuration_update": _check_update,
+        "additional_tools": _check_additional_tools,
     },
     {
         "item_reference": "single items are not kept here; send the item itself, or previous_response_id",
         **dict.fromkeys(
-            words(
+            split_words(
                 "file_search_call web_search_call code_interpreter_call image_generation_call mcp_list_tools"
                 " mcp_approval_request mcp_approval_response mcp_call x_search_call"
             ),
@@ -189,28 +200,28 @@ ITEMS = Kinds(
 )
 
 
-def _custom_tool(tool: JsonObject, place: str) -> None:
-    parsing.name(tool.get("name"), f"{place}.name")
+def _check_custom_tool(tool: JsonObject, place: str) -> None:
+    parsing.read_name(tool.get("name"), f"{place}.name")
 
 
-def _namespace(tool: JsonObject, place: str) -> None:
-    parsing.name(tool.get("name"), f"{place}.name")
-    for at, one in enumerate(parsing.entries(tool.get("tools"), f"{place}.tools", parsing.MAX_TOOLS)):
+def _check_namespace(tool: JsonObject, place: str) -> None:
+    parsing.read_name(tool.get("name"), f"{place}.name")
+    for at, one in enumerate(parsing.read_entries(tool.get("tools"), f"{place}.tools", parsing.MAX_TOOLS)):
         rules.check_tool(one, f"{place}.tools[{at}]", OWN, type_of)
 
 
-OWN = Kinds("tools", "unsupported_tool", {"function": rules.function, "custom": _custom_tool})
-TOOLS = Kinds(
+OWN = TypeRules("tools", "unsupported_tool", {"function": rules.check_function, "custom": _check_custom_tool})
+TOOLS = TypeRules(
     "tools",
     "unsupported_tool",
     {
         **OWN.passed,
-        "namespace": _namespace,
+        "namespace": _check_namespace,
         **dict.fromkeys(("local_shell", "shell", "apply_patch", "computer", "computer_use_preview")),
     },
     {
         **dict.fromkeys(
-            words(
+            split_words(
                 "web_search web_search_ web_search_preview web_search_preview_ file_search mcp code_interpreter"
                 " image_generation x_search live_search collections_search"
             ),
@@ -227,23 +238,23 @@ def check_choice(value: Any) -> None:  # noqa: ANN401
     if value is None:
         return
     if isinstance(value, str):
-        parsing.one_of(value, "tool_choice", CHOICES)
+        parsing.read_one_of(value, "tool_choice", CHOICES)
         return
-    given = parsing.record(value, "tool_choice")
+    given = parsing.read_record(value, "tool_choice")
     WISHES.check(given.get("type"), given, "tool_choice")
 
 
-def _wishes(given: JsonObject, place: str) -> None:
-    parsing.one_of(given.get("mode"), f"{place}.mode", ("auto", "required"))
+def _check_allowed_tools(given: JsonObject, place: str) -> None:
+    parsing.read_one_of(given.get("mode"), f"{place}.mode", ("auto", "required"))
     NAMED.each(given.get("tools"), f"{place}.tools")
 
 
-NAMED = Kinds(
+NAMED = TypeRules(
     "tools",
     "unsupported_parameter",
     {
-        "function": _custom_tool,
-        "custom": _custom_tool,
+        "function": _check_custom_tool,
+        "custom": _check_custom_tool,
         **dict.fromkeys(
             (
                 "namespace",
@@ -258,4 +269,6 @@ NAMED = Kinds(
     },
     TOOLS.refused,
 )
-WISHES = Kinds("tools", "unsupported_parameter", {**NAMED.passed, "allowed_tools": _wishes}, TOOLS.refused)
+WISHES = TypeRules(
+    "tools", "unsupported_parameter", {**NAMED.passed, "allowed_tools": _check_allowed_tools}, TOOLS.refused
+)

@@ -4,17 +4,17 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dgm.gateway.allowed.addresses import inline
+from dgm.gateway.allowed.addresses import check_inline
 from dgm.gateway.allowed.walk import (
     MAX_CHOICES,
     PROVIDER_SIDE,
     STORED,
     UNPRICED,
-    Keys,
-    Kinds,
+    KeyRules,
     Known,
     Rule,
-    schema,
+    TypeRules,
+    check_schema,
 )
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.parsing import JsonObject
@@ -26,17 +26,17 @@ TIERS = ("auto", "default", "standard_only", "standard", "on_demand", "flex")
 LATE = "tools that are loaded later need a search at the provider"
 
 
-def number(most: float) -> Rule:
+def number_rule(most: float) -> Rule:
     """Return the rule of a number from 0 to ``most``."""
-    return lambda value, place: parsing.number(value, place, most)
+    return lambda value, place: parsing.read_number(value, place, most)
 
 
-def stops(most: int) -> Rule:
+def stops_rule(most: int) -> Rule:
     """Return the rule of stop sequences: one text, or at most ``most`` texts."""
-    return lambda value, place: parsing.stops(value, place, most)
+    return lambda value, place: parsing.read_stops(value, place, most)
 
 
-def only(*accepted: object, why: str) -> Rule:
+def exact_value_rule(*accepted: object, why: str) -> Rule:
     """Return the rule of a value that must be one of these."""
 
     def rule(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
@@ -47,38 +47,38 @@ def only(*accepted: object, why: str) -> Rule:
     return rule
 
 
-def effort(value: Any, place: str) -> None:  # noqa: ANN401
+def check_effort(value: Any, place: str) -> None:  # noqa: ANN401
     """Check the reasoning effort."""
-    parsing.one_of(value, place, EFFORTS)
+    parsing.read_one_of(value, place, EFFORTS)
 
 
-def choices(value: Any, place: str) -> None:  # noqa: ANN401
+def check_choices(value: Any, place: str) -> None:  # noqa: ANN401
     """Check the number of answers that are asked for."""
     if type(value) is not int or not 1 <= value <= MAX_CHOICES:
         raise BadRequest(f"{place} must be a whole number from 1 to {MAX_CHOICES}")
 
 
-def tier(value: Any, place: str) -> None:  # noqa: ANN401
+def check_tier(value: Any, place: str) -> None:  # noqa: ANN401
     """Check that the service tier costs no more than the price table says."""
     if value not in TIERS:
         words = ", ".join(TIERS)
         raise BadRequest(f"{place} must be one of {words}: {UNPRICED}", "unsupported_parameter")
 
 
-def template(value: Any, place: str) -> None:  # noqa: ANN401
+def check_template(value: Any, place: str) -> None:  # noqa: ANN401
     """Check that the arguments of a chat template contain no template."""
-    if "chat_template" in parsing.record(value, place):
+    if "chat_template" in parsing.read_record(value, place):
         raise BadRequest(
             f"{place}.chat_template is not offered here: a template is a program for the server",
             "unsupported_parameter",
         )
 
 
-def stored(known: Known) -> Rule:
+def stored_answer_rule(known: Known) -> Rule:
     """Return the rule of an id that must belong to an answer of this job."""
 
     def rule(value: Any, place: str) -> None:  # noqa: ANN401
-        answer = parsing.name(value, place)
+        answer = parsing.read_name(value, place)
         if not known(answer):
             told = f"there is no earlier answer {answer[:80]!r} in this job"
             raise BadRequest(told, "previous_response_not_found")
@@ -86,25 +86,25 @@ def stored(known: Known) -> Rule:
     return rule
 
 
-def tools(value: Any, kinds: Kinds, of: Callable[[JsonObject], object]) -> Sequence[JsonObject]:  # noqa: ANN401
+def check_tools(value: Any, kinds: TypeRules, of: Callable[[JsonObject], object]) -> Sequence[JsonObject]:  # noqa: ANN401
     """Check a list of tools and return it; ``of`` returns a tool's type."""
-    given = parsing.entries(value, "tools", parsing.MAX_TOOLS)
+    given = parsing.read_entries(value, "tools", parsing.MAX_TOOLS)
     for at, tool in enumerate(given):
         check_tool(tool, f"tools[{at}]", kinds, of)
     return given
 
 
-def check_tool(tool: Any, place: str, kinds: Kinds, of: Callable[[JsonObject], object]) -> None:  # noqa: ANN401
+def check_tool(tool: Any, place: str, kinds: TypeRules, of: Callable[[JsonObject], object]) -> None:  # noqa: ANN401
     """Check one tool: its type, its permitted callers, and the time of its loading."""
-    given = parsing.record(tool, place)
+    given = parsing.read_record(tool, place)
     kinds.check(of(given), given, place)
     for held in (given, given.get("function"), given.get("custom")):
         if isinstance(held, dict):
-            _callers(held, place)
-    inline(given, place)
+            _check_callers(held, place)
+    check_inline(given, place)
 
 
-def _callers(tool: JsonObject, place: str) -> None:
+def _check_callers(tool: JsonObject, place: str) -> None:
     if tool.get("allowed_callers") not in (None, [], ["direct"]):
         raise BadRequest(
             f'{place}.allowed_callers must be ["direct"] or left out: {PROVIDER_SIDE}',
@@ -114,25 +114,25 @@ def _callers(tool: JsonObject, place: str) -> None:
         raise BadRequest(f"{place}.defer_loading must be false or left out: {LATE}", "unsupported_parameter")
 
 
-def function(described: JsonObject, place: str) -> None:
+def check_function(described: JsonObject, place: str) -> None:
     """Check a function that the agent executes: its name, description and parameters."""
-    parsing.name(described.get("name"), f"{place}.name")
+    parsing.read_name(described.get("name"), f"{place}.name")
     if described.get("description") is not None:
-        parsing.text(described["description"], f"{place}.description")
+        parsing.read_text(described["description"], f"{place}.description")
     if described.get("parameters") is not None:
-        schema(described["parameters"], f"{place}.parameters")
+        check_schema(described["parameters"], f"{place}.parameters")
 
 
-def turns(value: Any, place: str, check: Rule) -> None:  # noqa: ANN401
+def check_turns(value: Any, place: str, check: Rule) -> None:  # noqa: ANN401
     """Check every turn of a conversation; it must have at least one."""
-    entries = parsing.entries(value, place, parsing.MAX_MESSAGES)
+    entries = parsing.read_entries(value, place, parsing.MAX_MESSAGES)
     if not entries:
         raise BadRequest(f"{place} must not be empty")
     for at, turn in enumerate(entries):
-        check(parsing.record(turn, f"{place}[{at}]"), f"{place}[{at}]")
+        check(parsing.read_record(turn, f"{place}[{at}]"), f"{place}[{at}]")
 
 
-def unique(names: Sequence[object], place: str) -> None:
+def check_unique_names(names: Sequence[object], place: str) -> None:
     """Check that no two tools have the same name."""
     seen: set[str] = set()
     for at, name in enumerate(names):
@@ -143,18 +143,18 @@ def unique(names: Sequence[object], place: str) -> None:
         seen.add(name)
 
 
-def named(name: Any, offered: set[str], place: str) -> None:  # noqa: ANN401
+def check_offered(name: Any, offered: set[str], place: str) -> None:  # noqa: ANN401
     """Check that a tool choice names an offered tool."""
-    if parsing.name(name, place) not in offered:
+    if parsing.read_name(name, place) not in offered:
         raise BadRequest(f"tool_choice names {name[:80]!r}, which is not among the tools")
 
 
-def record_of(keys: Keys) -> Rule:
+def record_rule(keys: KeyRules) -> Rule:
     """Return the rule of an object that follows a key table."""
-    return lambda value, place: keys.check(parsing.record(value, place), place)
+    return lambda value, place: keys.check(parsing.read_record(value, place), place)
 
 
-CACHE = Keys(
+CACHE = KeyRules(
     dict.fromkeys(("mode", "ttl")),
     {"prewarm": "it gives no answer", "comparison_response_id": STORED},
 )

@@ -10,7 +10,16 @@ The accepted keys shape the sampling or the form of an answer. These are refused
 from typing import Any
 
 from dgm.gateway.allowed import rules
-from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, Keys, Rule, nothing, unlinked, words
+from dgm.gateway.allowed.walk import (
+    PROVIDER_SIDE,
+    STORED,
+    UNPRICED,
+    KeyRules,
+    Rule,
+    asks_for_nothing,
+    check_unlinked,
+    split_words,
+)
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
@@ -23,16 +32,16 @@ LENT = "the model is the one that was lent"
 ROUTED = "the provider is the one of the run's configuration"
 
 
-def _options(value: object, place: str) -> None:
+def _check_options(value: object, place: str) -> None:
     """Check Ollama's options, which have their own name for the output limit."""
     for key in ("num_predict", "n_predict"):
-        if parsing.record(value, place).get(key) is not None:
+        if parsing.read_record(value, place).get(key) is not None:
             raise BadRequest(f"{place}.{key} is not offered here: {LIMIT}", "unsupported_parameter")
 
 
 PASSED: dict[str, Rule | None] = {
     **dict.fromkeys(
-        words(
+        split_words(
             # Sampling.
             "top_k top_a min_p typical_p tfs tfs_z tail_free_sampling epsilon_cutoff eta_cutoff top_n_sigma"
             " repetition_penalty repeat_penalty repeat_last_n no_repeat_ngram_size length_penalty frequency_penalty"
@@ -60,14 +69,16 @@ PASSED: dict[str, Rule | None] = {
             " vl_high_resolution_images safe_prompt"
         )
     ),
-    **dict.fromkeys(words("guided_json structured_outputs structural_tag json_schema format"), unlinked),
-    "chat_template_kwargs": rules.template,
-    "options": _options,
+    **dict.fromkeys(
+        split_words("guided_json structured_outputs structural_tag json_schema format"), check_unlinked
+    ),
+    "chat_template_kwargs": rules.check_template,
+    "options": _check_options,
 }
 
 REFUSED: dict[str, str] = {
     **dict.fromkeys(
-        words(
+        split_words(
             "web_search_options web_search search_parameters search_options search_settings enable_search"
             " enable_code_interpreter enable_text_image_mixed search_mode search_domain_filter google_search"
             " google_search_retrieval grounding url_context data_sources dataSources enhancements plugins connectors"
@@ -76,25 +87,27 @@ REFUSED: dict[str, str] = {
         PROVIDER_SIDE,
     ),
     **dict.fromkeys(
-        words("models route fallbacks fallback_models lora lora_path lora_request adapter_id"), LENT
+        split_words("models route fallbacks fallback_models lora lora_path lora_request adapter_id"), LENT
     ),
-    **dict.fromkeys(words("provider api_base base_url api_version custom_llm_provider region"), ROUTED),
+    **dict.fromkeys(split_words("provider api_base base_url api_version custom_llm_provider region"), ROUTED),
     **dict.fromkeys(
-        words("api_key organization project user_profile_id workspace_id access_programs"), ACCOUNT
+        split_words("api_key organization project user_profile_id workspace_id access_programs"), ACCOUNT
     ),
     **dict.fromkeys(
-        words(
+        split_words(
             "preset prompt_id cached_content file_ids container session_params conversation_id prompt_cache_id"
         ),
         STORED,
     ),
-    **dict.fromkeys(words("n_predict num_predict max_new_tokens max_length max_gen_len"), LIMIT),
+    **dict.fromkeys(split_words("n_predict num_predict max_new_tokens max_length max_gen_len"), LIMIT),
     **dict.fromkeys(
-        words("chat_template logits_processors custom_logit_processor custom_params vllm_xargs extra_args"),
+        split_words(
+            "chat_template logits_processors custom_logit_processor custom_params vllm_xargs extra_args"
+        ),
         PROGRAM,
     ),
     **dict.fromkeys(
-        words(
+        split_words(
             "kv_transfer_params bootstrap_host bootstrap_port bootstrap_room mm_processor_kwargs media_io_kwargs"
             " id_slot slot_id priority request_id rid data_parallel_rank return_hidden_states keep_alive trace debug"
             " mock_response guardrails"
@@ -115,6 +128,6 @@ REFUSED: dict[str, str] = {
 }
 
 
-def asked(body: JsonObject, keys: Keys) -> dict[str, Any]:
+def drop_empty_keys(body: JsonObject, keys: KeyRules) -> dict[str, Any]:
     """Return the body without keys that ask for nothing and that the provider may not know."""
-    return {key: value for key, value in body.items() if key in keys.passed or not nothing(value)}
+    return {key: value for key, value in body.items() if key in keys.passed or not asks_for_nothing(value)}

@@ -21,7 +21,7 @@ Known = Callable[[str], bool]
 """Test whether an id belongs to an answer of this job."""
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the names in a blank-separated list."""
     return text.split()
 
@@ -37,7 +37,7 @@ LINKS = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class KeyRules:
     """The allowed keys of an object.
 
     A key whose value is null asks for nothing and is always allowed. A refused key that is false or
@@ -59,22 +59,22 @@ class Keys:
             if value is None:
                 continue
             if key not in self.passed:
-                if key in self.refused and nothing(value):
+                if key in self.refused and asks_for_nothing(value):
                     continue
                 raise self._refusal(key, place)
             rule = self.passed[key]
             if rule is not None:
-                rule(value, below(place, key))
+                rule(value, join_place(place, key))
 
     def _refusal(self, key: str, place: str) -> BadRequest:
-        told = below(place, key)
+        told = join_place(place, key)
         if key in self.refused:
             return BadRequest(f"{told} is not offered here: {self.refused[key]}", "unsupported_parameter")
         return BadRequest(f"{told} is not known here; leave it out", "unknown_parameter")
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
+class TypeRules:
     """The allowed types of tools, blocks or items; a name that ends in an underscore stands for every dated version."""
 
     what: str
@@ -101,7 +101,7 @@ class Kinds:
 
     def each(self, value: object, place: str) -> None:
         """Check each object of a list by its ``type``."""
-        for at, one in enumerate(parsing.entries(value, place, parsing.MAX_MESSAGES)):
+        for at, one in enumerate(parsing.read_entries(value, place, parsing.MAX_MESSAGES)):
             here = f"{place}[{at}]"
             if not isinstance(one, dict):
                 raise BadRequest(f"{here} must be an object")
@@ -120,29 +120,29 @@ class Kinds:
         return BadRequest(f"{place}: {self.what} of the type {shown} are not known here", self.code)
 
 
-def nobody(_answer: str) -> bool:
+def knows_no_answer(_answer: str) -> bool:
     """Return False for every answer id: the default where no answers are remembered."""
     return False
 
 
-def nothing(value: object) -> bool:
+def asks_for_nothing(value: object) -> bool:
     """Return whether a value asks for nothing: null, false, or an empty list."""
     return value is None or value is False or value == []
 
 
-def below(place: str, key: str) -> str:
+def join_place(place: str, key: str) -> str:
     """Return the place of a key, in printable characters."""
     written = key if key.isidentifier() and key.isascii() and len(key) <= 60 else json.dumps(key[:60])[1:-1]
     return f"{place}.{written}" if place else written
 
 
-def bounded(body: JsonObject) -> None:
+def check_bounded(body: JsonObject) -> None:
     """Raise ``BadRequest`` unless the body is an object that every JSON library can write.
 
     Raises:
         BadRequest: it is no object, or is nested deeper than ``MAX_BODY_DEPTH``.
     """
-    level: list[Any] = [parsing.record(body, "the body")]
+    level: list[Any] = [parsing.read_record(body, "the body")]
     for _ in range(MAX_BODY_DEPTH):
         level = [
             child
@@ -155,17 +155,17 @@ def bounded(body: JsonObject) -> None:
     raise BadRequest(f"the body is nested deeper than {MAX_BODY_DEPTH}")
 
 
-def schema(value: object, place: str) -> None:
+def check_schema(value: object, place: str) -> None:
     """Check that a JSON schema is bounded and self-contained.
 
     Raises:
         BadRequest: it is no object, is nested too deep, or refers to an address.
     """
-    parsing.schema(value, place)
-    unlinked(value, place)
+    parsing.read_schema(value, place)
+    check_unlinked(value, place)
 
 
-def unlinked(value: object, place: str) -> None:
+def check_unlinked(value: object, place: str) -> None:
     """Raise ``BadRequest`` where a schema refers to an address; some servers fetch such addresses."""
     level = [value]
     while level:
@@ -177,14 +177,14 @@ def unlinked(value: object, place: str) -> None:
                         raise BadRequest(
                             f"{place}: {key} must stay within the schema", "unsupported_parameter"
                         )
-        level = [child for one in level for child in _within(one) if isinstance(child, dict | list)]
+        level = [child for one in level for child in _child_values(one) if isinstance(child, dict | list)]
 
 
-def _within(value: object) -> Iterable[object]:
+def _child_values(value: object) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def names_of(tools: Sequence[JsonObject]) -> set[str]:
+def tool_names(tools: Sequence[JsonObject]) -> set[str]:
     """Return the names of tools, in any protocol's shape."""
     found: set[str] = set()
     for tool in tools:

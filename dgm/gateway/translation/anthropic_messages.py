@@ -22,8 +22,8 @@ from dgm.gateway.translation.messages_answer import (
     render_error,
     render_stream,
 )
-from dgm.gateway.translation.parsing import JsonObject, keys
-from dgm.gateway.translation.wire import BadRequest, Call, Wire
+from dgm.gateway.translation.parsing import JsonObject, make_keys
+from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire
 from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol
 
 BUDGETS = ((4_000, "low"), (16_000, "medium"))
@@ -42,7 +42,7 @@ BOOKKEEPING = (
 KEEP_THINKING = {"type": "clear_thinking_20251015", "keep": "all"}
 """The edit that the gateway always makes: it puts the thinking of every turn back."""
 PROVIDER_SIDE = "no tools of a provider, and no remote servers"
-REQUEST = keys(
+REQUEST = make_keys(
     "messages system model max_tokens tools tool_choice stop_sequences temperature top_p thinking output_config stream",
     BOOKKEEPING,
     {
@@ -61,13 +61,13 @@ REQUEST = keys(
         "fallbacks": "the model is the one that was lent",
     },
 )
-OUTPUT = keys("effort", (), None, {"format": "answers are free text", "task_budget": "use max_tokens"})
-THINKING = keys("type budget_tokens display")
-TURN = keys("role content")
-TEXT = keys("type text", ["cache_control"], {"citations": ([],)})
-USE = keys("type id name input", ["cache_control"], {"caller": ({"type": "direct"},)})
-RESULT = keys("type tool_use_id content is_error", ["cache_control"])
-TOOL = keys(
+OUTPUT = make_keys("effort", (), None, {"format": "answers are free text", "task_budget": "use max_tokens"})
+THINKING = make_keys("type budget_tokens display")
+TURN = make_keys("role content")
+TEXT = make_keys("type text", ["cache_control"], {"citations": ([],)})
+USE = make_keys("type id name input", ["cache_control"], {"caller": ({"type": "direct"},)})
+RESULT = make_keys("type tool_use_id content is_error", ["cache_control"])
+TOOL = make_keys(
     "type name description input_schema",
     # The schema is sent either way, whether a provider enforces it or the model follows it. Streaming an input in finer
     # steps does not change it.
@@ -75,40 +75,40 @@ TOOL = keys(
     {"defer_loading": (False,), "allowed_callers": (["direct"],), "input_examples": ([],)},
 )
 CHOICES = {"auto": "auto", "any": "required", "none": "none", "tool": "tool"}
-CHOICE = keys("type name disable_parallel_tool_use")
+CHOICE = make_keys("type name disable_parallel_tool_use")
 
 
-def parse(body: bytes) -> Call:
+def parse(body: bytes) -> ParsedCall:
     """Parse a request's body.
 
     Raises:
         BadRequest: it is no request for a message, or it asks for something that is not offered.
     """
-    given = parsing.document(body)
+    given = parsing.parse_document(body)
     if given.get("thread") is not None:
         # The vendor's tool runner sends this unasked; when refused with this code, it goes on without it.
         raise BadRequest("thread is not offered here: send the whole conversation", NO_THREADS)
-    parsing.check(given, REQUEST)
-    most = parsing.whole(given.get("max_tokens"), "max_tokens")
+    parsing.check_keys(given, REQUEST)
+    most = parsing.read_whole(given.get("max_tokens"), "max_tokens")
     if most is None:
         raise BadRequest("max_tokens is missing")
-    tools = parsing.tools(given.get("tools"), _tool)
-    word, parallel = _tool_choice(given.get("tool_choice"))
-    effort, display = _thinking(given, most)
+    tools = parsing.read_tools(given.get("tools"), _parse_tool)
+    word, parallel = _parse_tool_choice(given.get("tool_choice"))
+    effort, display = _parse_thinking(given, most)
     request = Request(
-        messages=_messages(given),
+        messages=_parse_messages(given),
         tools=tools,
-        model=parsing.text(given.get("model", "default"), "model"),
-        temperature=parsing.number(given.get("temperature"), "temperature", 1),
+        model=parsing.read_text(given.get("model", "default"), "model"),
+        temperature=parsing.read_number(given.get("temperature"), "temperature", 1),
         max_output_tokens=most,
-        top_p=parsing.number(given.get("top_p"), "top_p", 1),
-        stop=parsing.stops(given.get("stop_sequences"), "stop_sequences", MAX_STOPS),
-        tool_choice=parsing.choice(word, tools),
+        top_p=parsing.read_number(given.get("top_p"), "top_p", 1),
+        stop=parsing.read_stops(given.get("stop_sequences"), "stop_sequences", MAX_STOPS),
+        tool_choice=parsing.read_choice(word, tools),
         parallel=parallel,
         effort=effort,
     )
-    stream = parsing.flag(given.get("stream"), "stream")
-    return Call(request, stream, stream_usage=True, echo={"thinking": display})
+    stream = parsing.read_flag(given.get("stream"), "stream")
+    return ParsedCall(request, stream, stream_usage=True, echo={"thinking": display})
 
 
 WIRE = Wire(
@@ -124,149 +124,159 @@ WIRE = Wire(
 )
 
 
-def _thinking(given: JsonObject, most: int) -> tuple[str, str]:
+def _parse_thinking(given: JsonObject, most: int) -> tuple[str, str]:
     """Return the effort and the display of thinking: ``summarized``, ``omitted``, or empty for none."""
-    output = parsing.record(
+    output = parsing.read_record(
         {} if given.get("output_config") is None else given["output_config"], "output_config"
     )
-    parsing.check(output, OUTPUT, "output_config")
-    effort = parsing.effort(output.get("effort"), "output_config.effort")
+    parsing.check_keys(output, OUTPUT, "output_config")
+    effort = parsing.read_effort(output.get("effort"), "output_config.effort")
     if given.get("thinking") is None:
         return effort, ""
-    wish = parsing.record(given["thinking"], "thinking")
-    parsing.check(wish, THINKING, "thinking")
-    kind = parsing.one_of(wish.get("type"), "thinking.type", ("adaptive", "enabled", "disabled"))
+    wish = parsing.read_record(given["thinking"], "thinking")
+    parsing.check_keys(wish, THINKING, "thinking")
+    kind = parsing.read_one_of(wish.get("type"), "thinking.type", ("adaptive", "enabled", "disabled"))
     if kind != "enabled" and wish.get("budget_tokens") is not None:
         raise BadRequest("thinking.budget_tokens is only for thinking of the type 'enabled'")
     if kind == "disabled":
         return "none", ""
     shown = "summarized" if wish.get("display") is None else wish["display"]
-    display = parsing.one_of(shown, "thinking.display", ("summarized", "omitted"))
+    display = parsing.read_one_of(shown, "thinking.display", ("summarized", "omitted"))
     if kind == "adaptive":
         return effort or "high", display
-    budget = parsing.whole(wish.get("budget_tokens"), "thinking.budget_tokens")
+    budget = parsing.read_whole(wish.get("budget_tokens"), "thinking.budget_tokens")
     if budget is None or not MIN_BUDGET <= budget < most:
         raise BadRequest(f"thinking.budget_tokens must be from {MIN_BUDGET} to below max_tokens")
     return effort or next((word for bound, word in BUDGETS if budget < bound), "high"), display
 
 
-def _messages(given: JsonObject) -> tuple[Message, ...]:
-    turns = parsing.entries(given.get("messages"), "messages", parsing.MAX_MESSAGES)
+def _parse_messages(given: JsonObject) -> tuple[Message, ...]:
+    turns = parsing.read_entries(given.get("messages"), "messages", parsing.MAX_MESSAGES)
     if not turns:
         raise BadRequest("messages must not be empty")
     found: list[Message] = []
     if given.get("system") is not None:
-        found.append(Message(Role.SYSTEM, parsing.parts(given["system"], "system", _text, BLOCK_GAP)))
+        found.append(
+            Message(Role.SYSTEM, parsing.read_parts(given["system"], "system", _parse_text, BLOCK_GAP))
+        )
     for at, turn in enumerate(turns):
-        found += _turn(parsing.record(turn, f"messages[{at}]"), f"messages[{at}]")
+        found += _parse_turn(parsing.read_record(turn, f"messages[{at}]"), f"messages[{at}]")
     if found[-1].role is Role.ASSISTANT:
         raise BadRequest("the last message is the assistant's: to go on within it is not offered here")
     return tuple(found)
 
 
-def _turn(turn: JsonObject, place: str) -> list[Message]:
-    parsing.check(turn, TURN, place)
+def _parse_turn(turn: JsonObject, place: str) -> list[Message]:
+    parsing.check_keys(turn, TURN, place)
     place_of_content = f"{place}.content"
     content = turn.get("content")
-    match parsing.one_of(turn.get("role"), f"{place}.role", ("user", "assistant", "system")):
+    match parsing.read_one_of(turn.get("role"), f"{place}.role", ("user", "assistant", "system")):
         case "assistant":
-            return [_assistant(content, place_of_content)]
+            return [_parse_assistant(content, place_of_content)]
         case "system":
-            return [Message(Role.SYSTEM, parsing.parts(content, place_of_content, _text, BLOCK_GAP))]
+            return [
+                Message(Role.SYSTEM, parsing.read_parts(content, place_of_content, _parse_text, BLOCK_GAP))
+            ]
         case _:
-            return _user(content, place_of_content)
+            return _parse_user(content, place_of_content)
 
 
-def _blocks(content: Any, place: str) -> list[tuple[JsonObject, str]]:  # noqa: ANN401  (what a stranger's JSON holds)
-    given = parsing.entries(content, place, parsing.MAX_MESSAGES)
-    return [(parsing.record(block, f"{place}[{at}]"), f"{place}[{at}]") for at, block in enumerate(given)]
+def _parse_blocks(content: Any, place: str) -> list[tuple[JsonObject, str]]:  # noqa: ANN401  (what a stranger's JSON holds)
+    given = parsing.read_entries(content, place, parsing.MAX_MESSAGES)
+    return [
+        (parsing.read_record(block, f"{place}[{at}]"), f"{place}[{at}]") for at, block in enumerate(given)
+    ]
 
 
-def _user(content: Any, place: str) -> list[Message]:  # noqa: ANN401
+def _parse_user(content: Any, place: str) -> list[Message]:  # noqa: ANN401
     """Return the tool results, each as its own message, followed by the user's text."""
     if isinstance(content, str):
         return [Message(Role.USER, content)]
     found: list[Message] = []
     texts: list[str] = []
-    for block, at in _blocks(content, place):
+    for block, at in _parse_blocks(content, place):
         if block.get("type") != "tool_result":
-            texts.append(_text(block, at))
+            texts.append(_parse_text(block, at))
         elif texts:
             raise BadRequest(f"{at}: results of tools must come before text")
         else:
-            found.append(_result(block, at))
+            found.append(_parse_tool_result(block, at))
     if texts or not found:
         found.append(Message(Role.USER, BLOCK_GAP.join(texts)))
     return found
 
 
-def _assistant(content: Any, place: str) -> Message:  # noqa: ANN401
+def _parse_assistant(content: Any, place: str) -> Message:  # noqa: ANN401
     if isinstance(content, str):
         return Message(Role.ASSISTANT, content)
     texts: list[str] = []
     calls: list[ToolCall] = []
-    for block, at in _blocks(content, place):
+    for block, at in _parse_blocks(content, place):
         match block.get("type"):
             case "thinking" | "redacted_thinking":
                 pass
             case "tool_use":
-                calls.append(_use(block, at))
+                calls.append(_parse_tool_use(block, at))
             case _:
-                texts.append(_text(block, at))
+                texts.append(_parse_text(block, at))
     return Message(Role.ASSISTANT, "".join(texts), tuple(calls))
 
 
-def _text(block: JsonObject, place: str) -> str:
+def _parse_text(block: JsonObject, place: str) -> str:
     kind = block.get("type")
     if kind != "text":
-        raise parsing.no_media(kind, place)
-    parsing.check(block, TEXT, place)
-    return parsing.text(block.get("text"), f"{place}.text")
+        raise parsing.refuse_media(kind, place)
+    parsing.check_keys(block, TEXT, place)
+    return parsing.read_text(block.get("text"), f"{place}.text")
 
 
-def _use(block: JsonObject, place: str) -> ToolCall:
-    parsing.check(block, USE, place)
-    given = parsing.schema(block.get("input"), f"{place}.input")
+def _parse_tool_use(block: JsonObject, place: str) -> ToolCall:
+    parsing.check_keys(block, USE, place)
+    given = parsing.read_schema(block.get("input"), f"{place}.input")
     raw = given.get(UNREADABLE)
     return ToolCall(
-        parsing.name(block.get("id"), f"{place}.id"),
-        parsing.name(block.get("name"), f"{place}.name"),
+        parsing.read_name(block.get("id"), f"{place}.id"),
+        parsing.read_name(block.get("name"), f"{place}.name"),
         raw if len(given) == 1 and isinstance(raw, str) else json.dumps(given, ensure_ascii=False),
     )
 
 
-def _result(block: JsonObject, place: str) -> Message:
-    parsing.check(block, RESULT, place)
+def _parse_tool_result(block: JsonObject, place: str) -> Message:
+    parsing.check_keys(block, RESULT, place)
     content = block.get("content")
-    told = "" if content is None else parsing.parts(content, f"{place}.content", _text, BLOCK_GAP)
-    call_id = parsing.name(block.get("tool_use_id"), f"{place}.tool_use_id")
-    return Message(Role.TOOL, told, (), call_id, parsing.flag(block.get("is_error"), f"{place}.is_error"))
+    told = "" if content is None else parsing.read_parts(content, f"{place}.content", _parse_text, BLOCK_GAP)
+    call_id = parsing.read_name(block.get("tool_use_id"), f"{place}.tool_use_id")
+    return Message(
+        Role.TOOL, told, (), call_id, parsing.read_flag(block.get("is_error"), f"{place}.is_error")
+    )
 
 
-def _tool(given: JsonObject, place: str) -> Tool:
+def _parse_tool(given: JsonObject, place: str) -> Tool:
     kind = given.get("type")
     if kind not in (None, "custom"):
         raise BadRequest(
             f"{place}: {str(kind)[:40]!r} is a tool of the provider; only tools with an input_schema are offered here",
             "unsupported_tool",
         )
-    parsing.check(given, TOOL, place)
+    parsing.check_keys(given, TOOL, place)
     description = given.get("description")
     return Tool(
-        parsing.name(given.get("name"), f"{place}.name"),
-        "" if description is None else parsing.text(description, f"{place}.description"),
-        parsing.schema(given.get("input_schema"), f"{place}.input_schema"),
+        parsing.read_name(given.get("name"), f"{place}.name"),
+        "" if description is None else parsing.read_text(description, f"{place}.description"),
+        parsing.read_schema(given.get("input_schema"), f"{place}.input_schema"),
     )
 
 
-def _tool_choice(value: Any) -> tuple[str, bool]:  # noqa: ANN401
+def _parse_tool_choice(value: Any) -> tuple[str, bool]:  # noqa: ANN401
     """Return the tool choice, and whether several calls may come at once."""
     if value is None:
         return "auto", True
-    given = parsing.record(value, "tool_choice")
-    parsing.check(given, CHOICE, "tool_choice")
-    word = CHOICES[parsing.one_of(given.get("type"), "tool_choice.type", CHOICES)]
+    given = parsing.read_record(value, "tool_choice")
+    parsing.check_keys(given, CHOICE, "tool_choice")
+    word = CHOICES[parsing.read_one_of(given.get("type"), "tool_choice.type", CHOICES)]
     if word == "tool":
-        word = "tool:" + parsing.name(given.get("name"), "tool_choice.name")
-    single = parsing.flag(given.get("disable_parallel_tool_use"), "tool_choice.disable_parallel_tool_use")
+        word = "tool:" + parsing.read_name(given.get("name"), "tool_choice.name")
+    single = parsing.read_flag(
+        given.get("disable_parallel_tool_use"), "tool_choice.disable_parallel_tool_use"
+    )
     return word, not single

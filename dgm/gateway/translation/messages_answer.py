@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dgm.gateway.translation.parsing import JsonObject
-from dgm.gateway.translation.wire import Answer
+from dgm.gateway.translation.wire import WireAnswer
 from dgm.messages import CONTEXT_LENGTH, Stop, ToolCall
 
 SIGNATURE = "kept-by-the-gateway"
@@ -40,23 +40,29 @@ TOO_LONG = "prompt is too long"
 """The words by which programs recognise this outcome: the protocol has no code for it."""
 
 
-def render(answer: Answer) -> bytes:
+def render(answer: WireAnswer) -> bytes:
     """Return the body of a whole answer."""
     reason = REASONS[answer.reply.stop]
-    return json.dumps(_message(answer, _blocks(answer), reason, answer.reply.usage.output_tokens)).encode()
+    return json.dumps(
+        _render_message(answer, _render_blocks(answer), reason, answer.reply.usage.output_tokens)
+    ).encode()
 
 
-def render_stream(answer: Answer, _: bool) -> Iterator[bytes]:
+def render_stream(answer: WireAnswer, _: bool) -> Iterator[bytes]:
     """Return the answer as server-sent events: each block is opened, filled and closed; the stop reason comes last."""
-    yield _event("message_start", message=_message(answer, [], None, 0))
-    for index, block in enumerate(_blocks(answer)):
-        yield _event("content_block_start", index=index, content_block={**block, **EMPTY[block["type"]]})
-        for delta in _deltas(block):
-            yield _event("content_block_delta", index=index, delta=delta)
-        yield _event("content_block_stop", index=index)
+    yield _render_event("message_start", message=_render_message(answer, [], None, 0))
+    for index, block in enumerate(_render_blocks(answer)):
+        yield _render_event(
+            "content_block_start", index=index, content_block={**block, **EMPTY[block["type"]]}
+        )
+        for delta in _split_block(block):
+            yield _render_event("content_block_delta", index=index, delta=delta)
+        yield _render_event("content_block_stop", index=index)
     delta = {"stop_reason": REASONS[answer.reply.stop], "stop_sequence": None}
-    yield _event("message_delta", delta=delta, usage=_usage(answer, answer.reply.usage.output_tokens))
-    yield _event("message_stop")
+    yield _render_event(
+        "message_delta", delta=delta, usage=_render_usage(answer, answer.reply.usage.output_tokens)
+    )
+    yield _render_event("message_stop")
 
 
 def render_error(status: int, code: str, message: str) -> bytes:
@@ -72,17 +78,17 @@ def render_error(status: int, code: str, message: str) -> bytes:
 
 def models(names: Sequence[str]) -> bytes:
     """Return the body of a list of models."""
-    data = [_described(name) for name in names]
+    data = [_describe_model(name) for name in names]
     ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
     return json.dumps({"data": data, "has_more": False, **ends}).encode()
 
 
 def one_model(name: str) -> bytes:
     """Return the body that describes one model."""
-    return json.dumps(_described(name)).encode()
+    return json.dumps(_describe_model(name)).encode()
 
 
-def _described(name: str) -> JsonObject:
+def _describe_model(name: str) -> JsonObject:
     return {"type": "model", "id": name, "display_name": name, "created_at": UNKNOWN, "lifecycle": "active"}
 
 
@@ -94,7 +100,7 @@ EMPTY: dict[str, JsonObject] = {
 """Initial fields of an empty block, by type."""
 
 
-def _deltas(block: JsonObject) -> Iterator[JsonObject]:
+def _split_block(block: JsonObject) -> Iterator[JsonObject]:
     match block["type"]:
         case "thinking":
             if block["thinking"]:
@@ -106,7 +112,7 @@ def _deltas(block: JsonObject) -> Iterator[JsonObject]:
             yield {"type": "text_delta", "text": block["text"]}
 
 
-def _blocks(answer: Answer) -> list[dict[str, Any]]:
+def _render_blocks(answer: WireAnswer) -> list[dict[str, Any]]:
     reply = answer.reply
     blocks: list[dict[str, Any]] = []
     display = answer.echo.get("thinking")
@@ -116,26 +122,29 @@ def _blocks(answer: Answer) -> list[dict[str, Any]]:
     if reply.text:
         blocks.append({"type": "text", "text": reply.text})
     blocks += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call)} for call in reply.calls
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": _parse_arguments(call)}
+        for call in reply.calls
     ]
     return blocks
 
 
-def _input(call: ToolCall) -> JsonObject:
+def _parse_arguments(call: ToolCall) -> JsonObject:
     if not call.arguments.strip():
         return {}
     try:
-        given = json.loads(call.arguments, parse_constant=_no_constant)
+        given = json.loads(call.arguments, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         given = None
     return given if isinstance(given, dict) else {UNREADABLE: call.arguments}
 
 
-def _no_constant(written: str) -> None:
+def _refuse_constant(written: str) -> None:
     raise ValueError(f"{written} is not JSON")
 
 
-def _message(answer: Answer, blocks: Sequence[JsonObject], reason: str | None, output: int) -> JsonObject:
+def _render_message(
+    answer: WireAnswer, blocks: Sequence[JsonObject], reason: str | None, output: int
+) -> JsonObject:
     return {
         "id": answer.id,
         "type": "message",
@@ -144,11 +153,11 @@ def _message(answer: Answer, blocks: Sequence[JsonObject], reason: str | None, o
         "content": blocks,
         "stop_reason": reason,
         "stop_sequence": None,
-        "usage": _usage(answer, output),
+        "usage": _render_usage(answer, output),
     }
 
 
-def _usage(answer: Answer, output: int) -> JsonObject:
+def _render_usage(answer: WireAnswer, output: int) -> JsonObject:
     used = answer.reply.usage
     usage: dict[str, Any] = {
         "input_tokens": max(0, used.input_tokens - used.cached_tokens - used.written_tokens),
@@ -161,5 +170,5 @@ def _usage(answer: Answer, output: int) -> JsonObject:
     return usage
 
 
-def _event(kind: str, **body: Any) -> bytes:  # noqa: ANN401
+def _render_event(kind: str, **body: Any) -> bytes:  # noqa: ANN401
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **body})}\n\n".encode()

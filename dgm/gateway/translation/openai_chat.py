@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject, keys
-from dgm.gateway.translation.wire import Answer, BadRequest, Call, Wire
+from dgm.gateway.translation.parsing import JsonObject, make_keys
+from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire, WireAnswer
 from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall, WireProtocol
 
 ROLES = {
@@ -40,7 +40,7 @@ BOOKKEEPING = (
 )
 LEGACY = "it is the form before tools; use tools"
 PROVIDER_SIDE = "the provider reaches out for nothing here"
-REQUEST = keys(
+REQUEST = make_keys(
     "messages model tools tool_choice parallel_tool_calls temperature top_p stop reasoning_effort"
     " max_tokens max_completion_tokens stream stream_options",
     BOOKKEEPING,
@@ -63,9 +63,9 @@ REQUEST = keys(
         "moderation": PROVIDER_SIDE,
     },
 )
-STREAM = keys("include_usage", ["include_obfuscation"])
-SPOKEN = keys("role content")
-ASSISTANT = keys(
+STREAM = make_keys("include_usage", ["include_obfuscation"])
+SPOKEN = make_keys("role content")
+ASSISTANT = make_keys(
     "role content refusal tool_calls",
     # The gateway puts reasoning back as the vendor wrote it; `parsed` repeats the content.
     ["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "parsed"],
@@ -73,46 +73,46 @@ ASSISTANT = keys(
     {"audio": "only text is accepted", "function_call": LEGACY},
 )
 # The name of a result repeats the call's name.
-RESULT = keys("role content tool_call_id", ["name"])
-PART = keys("type text refusal", ["prompt_cache_breakpoint", "cache_control"])
+RESULT = make_keys("role content tool_call_id", ["name"])
+PART = make_keys("type text refusal", ["prompt_cache_breakpoint", "cache_control"])
 # Stream readers leave the index in; `type` is read.
-TOOL_CALL = keys("id type function", ["index"])
-CALLED = keys("name arguments", ["parsed_arguments"])
-TOOL = keys("type function", ["cache_control"])
+TOOL_CALL = make_keys("id type function", ["index"])
+CALLED = make_keys("name arguments", ["parsed_arguments"])
+TOOL = make_keys("type function", ["cache_control"])
 # The schema is sent either way, whether a provider enforces it or the model follows it.
-FUNCTION = keys("name description parameters", ["strict"])
+FUNCTION = make_keys("name description parameters", ["strict"])
 
 
-def parse(body: bytes) -> Call:
+def parse(body: bytes) -> ParsedCall:
     """Parse a request's body.
 
     Raises:
         BadRequest: it is no chat request, or it asks for something that is not offered.
     """
-    given = parsing.document(body)
-    parsing.check(given, REQUEST)
-    messages = parsing.entries(given.get("messages"), "messages", parsing.MAX_MESSAGES)
+    given = parsing.parse_document(body)
+    parsing.check_keys(given, REQUEST)
+    messages = parsing.read_entries(given.get("messages"), "messages", parsing.MAX_MESSAGES)
     if not messages:
         raise BadRequest("messages must not be empty")
-    tools = parsing.tools(given.get("tools"), _tool)
+    tools = parsing.read_tools(given.get("tools"), _parse_tool)
     request = Request(
-        messages=tuple(_message(item, f"messages[{at}]") for at, item in enumerate(messages)),
+        messages=tuple(_parse_message(item, f"messages[{at}]") for at, item in enumerate(messages)),
         tools=tools,
-        model=parsing.text(given.get("model", "default"), "model"),
-        temperature=parsing.number(given.get("temperature"), "temperature", 2),
-        max_output_tokens=_output_tokens(given),
-        top_p=parsing.number(given.get("top_p"), "top_p", 1),
-        stop=parsing.stops(given.get("stop"), "stop", MAX_STOPS),
-        tool_choice=parsing.choice(_tool_choice(given.get("tool_choice")), tools),
-        parallel=parsing.flag(given.get("parallel_tool_calls"), "parallel_tool_calls", missing=True),
-        effort=parsing.effort(given.get("reasoning_effort"), "reasoning_effort"),
+        model=parsing.read_text(given.get("model", "default"), "model"),
+        temperature=parsing.read_number(given.get("temperature"), "temperature", 2),
+        max_output_tokens=_parse_output_limit(given),
+        top_p=parsing.read_number(given.get("top_p"), "top_p", 1),
+        stop=parsing.read_stops(given.get("stop"), "stop", MAX_STOPS),
+        tool_choice=parsing.read_choice(_parse_tool_choice(given.get("tool_choice")), tools),
+        parallel=parsing.read_flag(given.get("parallel_tool_calls"), "parallel_tool_calls", missing=True),
+        effort=parsing.read_effort(given.get("reasoning_effort"), "reasoning_effort"),
     )
-    return Call(
-        request, parsing.flag(given.get("stream"), "stream"), _usage_wanted(given.get("stream_options"))
+    return ParsedCall(
+        request, parsing.read_flag(given.get("stream"), "stream"), _wants_usage(given.get("stream_options"))
     )
 
 
-def render(answer: Answer) -> bytes:
+def render(answer: WireAnswer) -> bytes:
     """Return the body of a whole answer."""
     reply = answer.reply
     message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": None}
@@ -120,24 +120,28 @@ def render(answer: Answer) -> bytes:
         message["reasoning_content"] = reply.reasoning
     if reply.calls:
         message["content"] = reply.text or None
-        message["tool_calls"] = [_call(call) for call in reply.calls]
+        message["tool_calls"] = [_render_call(call) for call in reply.calls]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH[reply.stop]}
-    body = {**_head(answer, "chat.completion"), "choices": [choice], "usage": _usage(answer)}
+    body = {**_render_head(answer, "chat.completion"), "choices": [choice], "usage": _render_usage(answer)}
     return json.dumps(body).encode()
 
 
-def render_stream(answer: Answer, with_usage: bool) -> Iterator[bytes]:
+def render_stream(answer: WireAnswer, with_usage: bool) -> Iterator[bytes]:
     """Return the answer as server-sent events: role, reasoning, text, one event per tool call, the end."""
-    yield _event(answer, {"role": "assistant", "content": ""})
+    yield _render_event(answer, {"role": "assistant", "content": ""})
     if answer.reply.reasoning:
-        yield _event(answer, {"reasoning_content": answer.reply.reasoning})
+        yield _render_event(answer, {"reasoning_content": answer.reply.reasoning})
     if answer.reply.text:
-        yield _event(answer, {"content": answer.reply.text})
+        yield _render_event(answer, {"content": answer.reply.text})
     for index, call in enumerate(answer.reply.calls):
-        yield _event(answer, {"tool_calls": [{"index": index, **_call(call)}]})
-    yield _event(answer, {}, FINISH[answer.reply.stop])
+        yield _render_event(answer, {"tool_calls": [{"index": index, **_render_call(call)}]})
+    yield _render_event(answer, {}, FINISH[answer.reply.stop])
     if with_usage:
-        body = {**_head(answer, "chat.completion.chunk"), "choices": [], "usage": _usage(answer)}
+        body = {
+            **_render_head(answer, "chat.completion.chunk"),
+            "choices": [],
+            "usage": _render_usage(answer),
+        }
         yield b"data: " + json.dumps(body).encode() + b"\n\n"
     yield b"data: [DONE]\n\n"
 
@@ -172,11 +176,11 @@ WIRE = Wire(
 )
 
 
-def _head(answer: Answer, kind: str) -> dict[str, Any]:
+def _render_head(answer: WireAnswer, kind: str) -> dict[str, Any]:
     return {"id": answer.id, "object": kind, "created": answer.created, "model": answer.model}
 
 
-def _usage(answer: Answer) -> JsonObject:
+def _render_usage(answer: WireAnswer) -> JsonObject:
     used = answer.reply.usage
     return {
         "prompt_tokens": used.input_tokens,
@@ -187,109 +191,109 @@ def _usage(answer: Answer) -> JsonObject:
     }
 
 
-def _call(call: ToolCall) -> JsonObject:
+def _render_call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def _event(answer: Answer, delta: Mapping[str, Any], finish: str | None = None) -> bytes:
+def _render_event(answer: WireAnswer, delta: Mapping[str, Any], finish: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    body = {**_head(answer, "chat.completion.chunk"), "choices": [choice]}
+    body = {**_render_head(answer, "chat.completion.chunk"), "choices": [choice]}
     return b"data: " + json.dumps(body).encode() + b"\n\n"
 
 
-def _message(value: Any, place: str) -> Message:  # noqa: ANN401  (what a stranger's JSON holds)
-    item = parsing.record(value, place)
-    role = ROLES[parsing.one_of(item.get("role"), f"{place}.role", ROLES)]
+def _parse_message(value: Any, place: str) -> Message:  # noqa: ANN401  (what a stranger's JSON holds)
+    item = parsing.read_record(value, place)
+    role = ROLES[parsing.read_one_of(item.get("role"), f"{place}.role", ROLES)]
     content = item.get("content")
     if role is Role.ASSISTANT:
-        return _assistant(item, place)
-    parsing.check(item, RESULT if role is Role.TOOL else SPOKEN, place)
+        return _parse_assistant(item, place)
+    parsing.check_keys(item, RESULT if role is Role.TOOL else SPOKEN, place)
     if content is None:
         raise BadRequest(f"{place}.content is missing")
-    told = parsing.parts(content, f"{place}.content", _part)
+    told = parsing.read_parts(content, f"{place}.content", _parse_part)
     if role is Role.TOOL:
-        return Message(role, told, (), parsing.name(item.get("tool_call_id"), f"{place}.tool_call_id"))
+        return Message(role, told, (), parsing.read_name(item.get("tool_call_id"), f"{place}.tool_call_id"))
     return Message(role, told)
 
 
-def _assistant(item: JsonObject, place: str) -> Message:
-    parsing.check(item, ASSISTANT, place)
+def _parse_assistant(item: JsonObject, place: str) -> Message:
+    parsing.check_keys(item, ASSISTANT, place)
     content = item.get("content")
     if content is None:
         content = item.get("refusal")
-    told = "" if content is None else parsing.parts(content, f"{place}.content", _part)
+    told = "" if content is None else parsing.read_parts(content, f"{place}.content", _parse_part)
     calls: Sequence[Any] = ()
     if item.get("tool_calls") is not None:
-        calls = parsing.entries(item["tool_calls"], f"{place}.tool_calls", parsing.MAX_TOOLS)
+        calls = parsing.read_entries(item["tool_calls"], f"{place}.tool_calls", parsing.MAX_TOOLS)
     return Message(
         Role.ASSISTANT,
         told,
-        tuple(_tool_call(call, f"{place}.tool_calls[{index}]") for index, call in enumerate(calls)),
+        tuple(_parse_tool_call(call, f"{place}.tool_calls[{index}]") for index, call in enumerate(calls)),
     )
 
 
-def _part(part: JsonObject, place: str) -> str:
+def _parse_part(part: JsonObject, place: str) -> str:
     kind = part.get("type")
     if kind not in ("text", "refusal"):
-        raise parsing.no_media(kind, place)
-    parsing.check(part, PART, place)
-    return parsing.text(part.get(kind), f"{place}.{kind}")
+        raise parsing.refuse_media(kind, place)
+    parsing.check_keys(part, PART, place)
+    return parsing.read_text(part.get(kind), f"{place}.{kind}")
 
 
-def _tool_call(call: Any, place: str) -> ToolCall:  # noqa: ANN401
-    given = parsing.record(call, place)
-    parsing.check(given, TOOL_CALL, place)
+def _parse_tool_call(call: Any, place: str) -> ToolCall:  # noqa: ANN401
+    given = parsing.read_record(call, place)
+    parsing.check_keys(given, TOOL_CALL, place)
     if given.get("type", "function") != "function":
         raise BadRequest(
             f"{place}.type must be 'function': no other tools are offered here", "unsupported_tool"
         )
-    function = parsing.record(given.get("function"), f"{place}.function")
-    parsing.check(function, CALLED, f"{place}.function")
+    function = parsing.read_record(given.get("function"), f"{place}.function")
+    parsing.check_keys(function, CALLED, f"{place}.function")
     return ToolCall(
-        parsing.name(given.get("id"), f"{place}.id"),
-        parsing.name(function.get("name"), f"{place}.function.name"),
-        parsing.text(function.get("arguments"), f"{place}.function.arguments"),
+        parsing.read_name(given.get("id"), f"{place}.id"),
+        parsing.read_name(function.get("name"), f"{place}.function.name"),
+        parsing.read_text(function.get("arguments"), f"{place}.function.arguments"),
     )
 
 
-def _tool(given: JsonObject, place: str) -> Tool:
+def _parse_tool(given: JsonObject, place: str) -> Tool:
     if given.get("type") != "function":
         raise BadRequest(
             f"{place}: only functions are offered here, no tools of a provider", "unsupported_tool"
         )
-    parsing.check(given, TOOL, place)
-    function = parsing.record(given.get("function"), f"{place}.function")
-    parsing.check(function, FUNCTION, f"{place}.function")
+    parsing.check_keys(given, TOOL, place)
+    function = parsing.read_record(given.get("function"), f"{place}.function")
+    parsing.check_keys(function, FUNCTION, f"{place}.function")
     description = function.get("description")
     parameters = function.get("parameters")
     return Tool(
-        parsing.name(function.get("name"), f"{place}.function.name"),
-        "" if description is None else parsing.text(description, f"{place}.function.description"),
-        {} if parameters is None else parsing.schema(parameters, f"{place}.function.parameters"),
+        parsing.read_name(function.get("name"), f"{place}.function.name"),
+        "" if description is None else parsing.read_text(description, f"{place}.function.description"),
+        {} if parameters is None else parsing.read_schema(parameters, f"{place}.function.parameters"),
     )
 
 
-def _tool_choice(value: Any) -> str:  # noqa: ANN401
+def _parse_tool_choice(value: Any) -> str:  # noqa: ANN401
     if value is None:
         return "auto"
     if isinstance(value, str):
-        return parsing.one_of(value, "tool_choice", ("auto", "none", "required"))
-    given = parsing.record(value, "tool_choice")
+        return parsing.read_one_of(value, "tool_choice", ("auto", "none", "required"))
+    given = parsing.read_record(value, "tool_choice")
     if given.get("type") != "function":
         raise BadRequest("tool_choice can only name a function", "unsupported_parameter")
-    function = parsing.record(given.get("function"), "tool_choice.function")
-    return "tool:" + parsing.name(function.get("name"), "tool_choice.function.name")
+    function = parsing.read_record(given.get("function"), "tool_choice.function")
+    return "tool:" + parsing.read_name(function.get("name"), "tool_choice.function.name")
 
 
-def _output_tokens(given: JsonObject) -> int | None:
-    new = parsing.whole(given.get("max_completion_tokens"), "max_completion_tokens")
-    old = parsing.whole(given.get("max_tokens"), "max_tokens")
+def _parse_output_limit(given: JsonObject) -> int | None:
+    new = parsing.read_whole(given.get("max_completion_tokens"), "max_completion_tokens")
+    old = parsing.read_whole(given.get("max_tokens"), "max_tokens")
     return old if new is None else new
 
 
-def _usage_wanted(options: Any) -> bool:  # noqa: ANN401
+def _wants_usage(options: Any) -> bool:  # noqa: ANN401
     if options is None:
         return False
-    given = parsing.record(options, "stream_options")
-    parsing.check(given, STREAM, "stream_options")
-    return parsing.flag(given.get("include_usage"), "stream_options.include_usage")
+    given = parsing.read_record(options, "stream_options")
+    parsing.check_keys(given, STREAM, "stream_options")
+    return parsing.read_flag(given.get("include_usage"), "stream_options.include_usage")

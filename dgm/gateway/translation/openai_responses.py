@@ -9,9 +9,9 @@ from typing import Any
 
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import models, one_model, render_error
-from dgm.gateway.translation.parsing import JsonObject, keys
+from dgm.gateway.translation.parsing import JsonObject, make_keys
 from dgm.gateway.translation.responses_answer import render, render_stream
-from dgm.gateway.translation.wire import BadRequest, Call, Wire
+from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire
 from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol
 
 ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
@@ -25,7 +25,7 @@ BOOKKEEPING = (
     "max_tool_calls",
 )
 KEPT_HERE = "send the items, or previous_response_id"
-REQUEST = keys(
+REQUEST = make_keys(
     "input instructions model tools tool_choice parallel_tool_calls temperature top_p reasoning text"
     " max_output_tokens previous_response_id stream stream_options include",
     BOOKKEEPING,
@@ -40,63 +40,65 @@ REQUEST = keys(
 )
 INCLUDED = ("reasoning.encrypted_content",)
 """The only allowed ``include`` value: reasoning is remembered here, and the other values are for tools not offered."""
-REASONING = keys(
+REASONING = make_keys(
     # Readable reasoning is always returned, in the one available form.
     "effort",
     ["summary", "generate_summary"],
     {"context": ("auto",), "mode": ("standard",)},
 )
-TEXT = keys("format", (), {"verbosity": ("medium",)})
-TEXT_FORMAT = keys("type")
-STREAM = keys("", ["include_obfuscation"])
-TOOL = keys(
+TEXT = make_keys("format", (), {"verbosity": ("medium",)})
+TEXT_FORMAT = make_keys("type")
+STREAM = make_keys("", ["include_obfuscation"])
+TOOL = make_keys(
     "type name description parameters",
     # The schema is sent either way, whether a provider enforces it or the model follows it.
     ["strict"],
     {"defer_loading": (False,), "allowed_callers": (["direct"],)},
 )
 # Additional fields of an answer's items; they come back and are not read.
-MESSAGE = keys("type role content", ["id", "status", "phase"])
-CALL = keys(
+MESSAGE = make_keys("type role content", ["id", "status", "phase"])
+CALL = make_keys(
     "type call_id name arguments", ["id", "status", "parsed_arguments"], {"caller": ({"type": "direct"},)}
 )
-RESULT = keys("type call_id output", ["id", "status", "name"], {"caller": ({"type": "direct"},)})
-PART = keys("type text refusal", ["annotations", "logprobs", "parsed", "prompt_cache_breakpoint"])
+RESULT = make_keys("type call_id output", ["id", "status", "name"], {"caller": ({"type": "direct"},)})
+PART = make_keys("type text refusal", ["annotations", "logprobs", "parsed", "prompt_cache_breakpoint"])
 
 
-def parse(body: bytes) -> Call:
+def parse(body: bytes) -> ParsedCall:
     """Parse a request's body.
 
     Raises:
         BadRequest: it is no request for a response, or it asks for something that is not offered.
     """
-    given = parsing.document(body)
-    parsing.check(given, REQUEST)
+    given = parsing.parse_document(body)
+    parsing.check_keys(given, REQUEST)
     _check_options(given)
-    tools = parsing.tools(given.get("tools"), _tool)
+    tools = parsing.read_tools(given.get("tools"), _parse_tool)
     instructions = given.get("instructions")
     preface = (
-        () if instructions is None else (Message(Role.SYSTEM, parsing.text(instructions, "instructions")),)
+        ()
+        if instructions is None
+        else (Message(Role.SYSTEM, parsing.read_text(instructions, "instructions")),)
     )
     previous = given.get("previous_response_id")
     request = Request(
-        messages=(*preface, *_input(given.get("input"))),
+        messages=(*preface, *_parse_input(given.get("input"))),
         tools=tools,
-        model=parsing.text(given.get("model", "default"), "model"),
-        temperature=parsing.number(given.get("temperature"), "temperature", 2),
-        max_output_tokens=parsing.whole(given.get("max_output_tokens"), "max_output_tokens"),
-        top_p=parsing.number(given.get("top_p"), "top_p", 1),
-        tool_choice=parsing.choice(_tool_choice(given.get("tool_choice")), tools),
-        parallel=parsing.flag(given.get("parallel_tool_calls"), "parallel_tool_calls", missing=True),
-        effort=_effort(given.get("reasoning")),
+        model=parsing.read_text(given.get("model", "default"), "model"),
+        temperature=parsing.read_number(given.get("temperature"), "temperature", 2),
+        max_output_tokens=parsing.read_whole(given.get("max_output_tokens"), "max_output_tokens"),
+        top_p=parsing.read_number(given.get("top_p"), "top_p", 1),
+        tool_choice=parsing.read_choice(_parse_tool_choice(given.get("tool_choice")), tools),
+        parallel=parsing.read_flag(given.get("parallel_tool_calls"), "parallel_tool_calls", missing=True),
+        effort=_parse_effort(given.get("reasoning")),
     )
-    return Call(
+    return ParsedCall(
         request,
-        parsing.flag(given.get("stream"), "stream"),
+        parsing.read_flag(given.get("stream"), "stream"),
         stream_usage=True,
-        previous="" if previous is None else parsing.name(previous, "previous_response_id"),
+        previous="" if previous is None else parsing.read_name(previous, "previous_response_id"),
         preface=len(preface),
-        echo=_echo(given, request),
+        echo=_echoed_fields(given, request),
     )
 
 
@@ -113,7 +115,7 @@ WIRE = Wire(
 )
 
 
-def _echo(given: JsonObject, request: Request) -> JsonObject:
+def _echoed_fields(given: JsonObject, request: Request) -> JsonObject:
     """Return the request fields that a response repeats; clients demand some of them."""
     word = request.tool_choice
     return {
@@ -140,41 +142,43 @@ def _echo(given: JsonObject, request: Request) -> JsonObject:
 
 def _check_options(given: JsonObject) -> None:
     if given.get("include") is not None:
-        for at, word in enumerate(parsing.entries(given["include"], "include", parsing.MAX_TOOLS)):
-            parsing.one_of(word, f"include[{at}]", INCLUDED)
+        for at, word in enumerate(parsing.read_entries(given["include"], "include", parsing.MAX_TOOLS)):
+            parsing.read_one_of(word, f"include[{at}]", INCLUDED)
     if given.get("stream_options") is not None:
-        parsing.check(parsing.record(given["stream_options"], "stream_options"), STREAM, "stream_options")
+        parsing.check_keys(
+            parsing.read_record(given["stream_options"], "stream_options"), STREAM, "stream_options"
+        )
     if given.get("text") is not None:
-        text = parsing.record(given["text"], "text")
-        parsing.check(text, TEXT, "text")
+        text = parsing.read_record(given["text"], "text")
+        parsing.check_keys(text, TEXT, "text")
         if text.get("format") is not None:
-            form = parsing.record(text["format"], "text.format")
+            form = parsing.read_record(text["format"], "text.format")
             if form.get("type") != "text":
                 raise BadRequest("text.format.type must be 'text'", "unsupported_parameter")
-            parsing.check(form, TEXT_FORMAT, "text.format")
+            parsing.check_keys(form, TEXT_FORMAT, "text.format")
 
 
-def _effort(value: Any) -> str:  # noqa: ANN401  (what a stranger's JSON holds)
+def _parse_effort(value: Any) -> str:  # noqa: ANN401  (what a stranger's JSON holds)
     if value is None:
         return ""
-    given = parsing.record(value, "reasoning")
-    parsing.check(given, REASONING, "reasoning")
-    return parsing.effort(given.get("effort"), "reasoning.effort")
+    given = parsing.read_record(value, "reasoning")
+    parsing.check_keys(given, REASONING, "reasoning")
+    return parsing.read_effort(given.get("effort"), "reasoning.effort")
 
 
-def _input(value: Any) -> tuple[Message, ...]:  # noqa: ANN401
+def _parse_input(value: Any) -> tuple[Message, ...]:  # noqa: ANN401
     if isinstance(value, str):
         return (Message(Role.USER, value),)
-    items = parsing.entries(value, "input", parsing.MAX_MESSAGES)
+    items = parsing.read_entries(value, "input", parsing.MAX_MESSAGES)
     if not items:
         raise BadRequest("input must not be empty")
     turns: list[Message] = []
     for at, item in enumerate(items):
-        _add(turns, parsing.record(item, f"input[{at}]"), f"input[{at}]")
+        _add_item(turns, parsing.read_record(item, f"input[{at}]"), f"input[{at}]")
     return tuple(turns)
 
 
-def _add(turns: list[Message], item: JsonObject, place: str) -> None:
+def _add_item(turns: list[Message], item: JsonObject, place: str) -> None:
     kind = item.get("type")
     if kind is None:
         kind = "item_reference" if "id" in item and "role" not in item else "message"
@@ -182,15 +186,17 @@ def _add(turns: list[Message], item: JsonObject, place: str) -> None:
         case "message":
             _add_message(turns, item, place)
         case "function_call":
-            call = _call(item, place)
+            call = _parse_call(item, place)
             if turns and turns[-1].role is Role.ASSISTANT:
                 turns[-1] = replace(turns[-1], calls=(*turns[-1].calls, call))
             else:
                 turns.append(Message(Role.ASSISTANT, "", (call,)))
         case "function_call_output":
-            parsing.check(item, RESULT, place)
-            told = parsing.parts(item.get("output"), f"{place}.output", _part)
-            turns.append(Message(Role.TOOL, told, (), parsing.name(item.get("call_id"), f"{place}.call_id")))
+            parsing.check_keys(item, RESULT, place)
+            told = parsing.read_parts(item.get("output"), f"{place}.output", _parse_part)
+            turns.append(
+                Message(Role.TOOL, told, (), parsing.read_name(item.get("call_id"), f"{place}.call_id"))
+            )
         case "reasoning":
             pass
         case "item_reference":
@@ -207,9 +213,9 @@ def _add(turns: list[Message], item: JsonObject, place: str) -> None:
 
 
 def _add_message(turns: list[Message], item: JsonObject, place: str) -> None:
-    parsing.check(item, MESSAGE, place)
-    role = ROLES[parsing.one_of(item.get("role"), f"{place}.role", ROLES)]
-    told = parsing.parts(item.get("content"), f"{place}.content", _part)
+    parsing.check_keys(item, MESSAGE, place)
+    role = ROLES[parsing.read_one_of(item.get("role"), f"{place}.role", ROLES)]
+    told = parsing.read_parts(item.get("content"), f"{place}.content", _parse_part)
     last = turns[-1] if turns else None
     if role is Role.ASSISTANT and last and last.calls:
         # No other turn fits between calls and their results, so it is the same turn.
@@ -218,47 +224,47 @@ def _add_message(turns: list[Message], item: JsonObject, place: str) -> None:
         turns.append(Message(role, told))
 
 
-def _part(part: JsonObject, place: str) -> str:
+def _parse_part(part: JsonObject, place: str) -> str:
     kind = part.get("type")
     if kind not in ("input_text", "output_text", "text", "refusal"):
-        raise parsing.no_media(kind, place)
-    parsing.check(part, PART, place)
+        raise parsing.refuse_media(kind, place)
+    parsing.check_keys(part, PART, place)
     key = "refusal" if kind == "refusal" else "text"
-    return parsing.text(part.get(key), f"{place}.{key}")
+    return parsing.read_text(part.get(key), f"{place}.{key}")
 
 
-def _call(item: JsonObject, place: str) -> ToolCall:
-    parsing.check(item, CALL, place)
+def _parse_call(item: JsonObject, place: str) -> ToolCall:
+    parsing.check_keys(item, CALL, place)
     return ToolCall(
-        parsing.name(item.get("call_id"), f"{place}.call_id"),
-        parsing.name(item.get("name"), f"{place}.name"),
-        parsing.text(item.get("arguments"), f"{place}.arguments"),
+        parsing.read_name(item.get("call_id"), f"{place}.call_id"),
+        parsing.read_name(item.get("name"), f"{place}.name"),
+        parsing.read_text(item.get("arguments"), f"{place}.arguments"),
     )
 
 
-def _tool(given: JsonObject, place: str) -> Tool:
+def _parse_tool(given: JsonObject, place: str) -> Tool:
     kind = given.get("type")
     if kind != "function":
         raise BadRequest(
             f"{place}: {str(kind)[:40]!r} is not offered here, only functions; no tools of a provider",
             "unsupported_tool",
         )
-    parsing.check(given, TOOL, place)
+    parsing.check_keys(given, TOOL, place)
     description = given.get("description")
     parameters = given.get("parameters")
     return Tool(
-        parsing.name(given.get("name"), f"{place}.name"),
-        "" if description is None else parsing.text(description, f"{place}.description"),
-        {} if parameters is None else parsing.schema(parameters, f"{place}.parameters"),
+        parsing.read_name(given.get("name"), f"{place}.name"),
+        "" if description is None else parsing.read_text(description, f"{place}.description"),
+        {} if parameters is None else parsing.read_schema(parameters, f"{place}.parameters"),
     )
 
 
-def _tool_choice(value: Any) -> str:  # noqa: ANN401
+def _parse_tool_choice(value: Any) -> str:  # noqa: ANN401
     if value is None:
         return "auto"
     if isinstance(value, str):
-        return parsing.one_of(value, "tool_choice", ("auto", "none", "required"))
-    given = parsing.record(value, "tool_choice")
+        return parsing.read_one_of(value, "tool_choice", ("auto", "none", "required"))
+    given = parsing.read_record(value, "tool_choice")
     if given.get("type") != "function":
         raise BadRequest("tool_choice can only name a function", "unsupported_parameter")
-    return "tool:" + parsing.name(given.get("name"), "tool_choice.name")
+    return "tool:" + parsing.read_name(given.get("name"), "tool_choice.name")

@@ -19,7 +19,7 @@ JsonObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class RequestKeys:
     """The allowed keys of a request object; a key whose value is null asks for nothing and is always allowed."""
 
     read: frozenset[str]
@@ -32,17 +32,17 @@ class Keys:
     """Known keys of the protocol that are not offered here: map of key to reason."""
 
 
-def keys(
+def make_keys(
     read: str,
     ignored: Iterable[str] = (),
     neutral: Mapping[str, tuple[Any, ...]] | None = None,
     refused: Mapping[str, str] | None = None,
-) -> Keys:
-    """Return ``Keys`` from blank-separated names."""
-    return Keys(frozenset(read.split()), frozenset(ignored), neutral or {}, refused or {})
+) -> RequestKeys:
+    """Return ``RequestKeys`` from blank-separated names."""
+    return RequestKeys(frozenset(read.split()), frozenset(ignored), neutral or {}, refused or {})
 
 
-def document(body: bytes) -> JsonObject:
+def parse_document(body: bytes) -> JsonObject:
     """Return the object in a body, its texts free of half surrogate pairs.
 
     Raises:
@@ -50,16 +50,16 @@ def document(body: bytes) -> JsonObject:
     """
     try:
         written = str(body, "utf-8-sig")
-        data = json.loads(written, parse_constant=_no_constant, parse_float=_finite)
+        data = json.loads(written, parse_constant=_refuse_constant, parse_float=_parse_finite)
         if "\\ud" in written or "\\uD" in written:
             # JSON can spell half a surrogate pair, which cannot be written to a file or a socket.
             data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise BadRequest("the body is not JSON", "invalid_json") from error
-    return record(data, "the body")
+    return read_record(data, "the body")
 
 
-def check(given: JsonObject, allowed: Keys, place: str = "") -> None:
+def check_keys(given: JsonObject, allowed: RequestKeys, place: str = "") -> None:
     """Raise ``BadRequest`` for the first key that cannot be honoured.
 
     Raises:
@@ -84,28 +84,28 @@ def check(given: JsonObject, allowed: Keys, place: str = "") -> None:
         raise BadRequest(f"{told} must be {words} or left out", "unsupported_parameter")
 
 
-def text(value: Any, place: str) -> str:  # noqa: ANN401  (what a stranger's JSON holds)
+def read_text(value: Any, place: str) -> str:  # noqa: ANN401  (what a stranger's JSON holds)
     """Return a text; it may be empty."""
     if not isinstance(value, str):
         raise BadRequest(f"{place} must be a text")
     return value
 
 
-def name(value: Any, place: str) -> str:  # noqa: ANN401
+def read_name(value: Any, place: str) -> str:  # noqa: ANN401
     """Return a non-empty text: a name or an id."""
-    if not text(value, place):
+    if not read_text(value, place):
         raise BadRequest(f"{place} must not be empty")
     return str(value)
 
 
-def record(value: Any, place: str) -> JsonObject:  # noqa: ANN401
+def read_record(value: Any, place: str) -> JsonObject:  # noqa: ANN401
     """Return an object."""
     if not isinstance(value, dict):
         raise BadRequest(f"{place} must be an object")
     return value
 
 
-def entries(value: Any, place: str, most: int) -> Sequence[Any]:  # noqa: ANN401
+def read_entries(value: Any, place: str, most: int) -> Sequence[Any]:  # noqa: ANN401
     """Return a list of bounded length."""
     if not isinstance(value, list):
         raise BadRequest(f"{place} must be a list")
@@ -114,7 +114,7 @@ def entries(value: Any, place: str, most: int) -> Sequence[Any]:  # noqa: ANN401
     return value
 
 
-def flag(value: Any, place: str, missing: bool = False) -> bool:  # noqa: ANN401
+def read_flag(value: Any, place: str, missing: bool = False) -> bool:  # noqa: ANN401
     """Return a boolean; ``missing`` for null."""
     if value is None:
         return missing
@@ -123,7 +123,7 @@ def flag(value: Any, place: str, missing: bool = False) -> bool:  # noqa: ANN401
     return value
 
 
-def number(value: Any, place: str, most: float) -> float | None:  # noqa: ANN401
+def read_number(value: Any, place: str, most: float) -> float | None:  # noqa: ANN401
     """Return a number from 0 to ``most``, or None for null."""
     if value is None:
         return None
@@ -132,7 +132,7 @@ def number(value: Any, place: str, most: float) -> float | None:  # noqa: ANN401
     return float(value)
 
 
-def whole(value: Any, place: str) -> int | None:  # noqa: ANN401
+def read_whole(value: Any, place: str) -> int | None:  # noqa: ANN401
     """Return a whole number above 0, or None for null."""
     if value is None:
         return None
@@ -141,38 +141,38 @@ def whole(value: Any, place: str) -> int | None:  # noqa: ANN401
     return value
 
 
-def one_of(value: Any, place: str, allowed: Collection[str]) -> str:  # noqa: ANN401
+def read_one_of(value: Any, place: str, allowed: Collection[str]) -> str:  # noqa: ANN401
     """Return one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
         raise BadRequest(f"{place} must be one of {', '.join(allowed)}")
     return value
 
 
-def effort(value: Any, place: str) -> str:  # noqa: ANN401
+def read_effort(value: Any, place: str) -> str:  # noqa: ANN401
     """Return the reasoning effort; empty for null."""
-    return "" if value is None else one_of(value, place, EFFORTS)
+    return "" if value is None else read_one_of(value, place, EFFORTS)
 
 
-def stops(value: Any, place: str, most: int) -> tuple[str, ...]:  # noqa: ANN401
+def read_stops(value: Any, place: str, most: int) -> tuple[str, ...]:  # noqa: ANN401
     """Return stop sequences from a list, or from one text."""
     if value is None:
         return ()
-    given = [value] if isinstance(value, str) else entries(value, place, most)
-    return tuple(name(one, f"{place}[{at}]") for at, one in enumerate(given))
+    given = [value] if isinstance(value, str) else read_entries(value, place, most)
+    return tuple(read_name(one, f"{place}[{at}]") for at, one in enumerate(given))
 
 
-def parts(value: Any, place: str, read: Callable[[JsonObject, str], str], gap: str = "") -> str:  # noqa: ANN401
+def read_parts(value: Any, place: str, read: Callable[[JsonObject, str], str], gap: str = "") -> str:  # noqa: ANN401
     """Return the text of content: a text, or a list of parts that ``read`` converts to texts."""
     if isinstance(value, str):
         return value
     told = (
-        read(record(part, f"{place}[{at}]"), f"{place}[{at}]")
-        for at, part in enumerate(entries(value, place, MAX_MESSAGES))
+        read(read_record(part, f"{place}[{at}]"), f"{place}[{at}]")
+        for at, part in enumerate(read_entries(value, place, MAX_MESSAGES))
     )
     return gap.join(told)
 
 
-def no_media(kind: object, place: str) -> BadRequest:
+def refuse_media(kind: object, place: str) -> BadRequest:
     """Return the refusal of a content part that holds no text."""
     shown = str(kind)[:40]
     return BadRequest(
@@ -181,30 +181,30 @@ def no_media(kind: object, place: str) -> BadRequest:
     )
 
 
-def schema(value: Any, place: str) -> JsonObject:  # noqa: ANN401
+def read_schema(value: Any, place: str) -> JsonObject:  # noqa: ANN401
     """Return an object that any JSON library can write."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
-        level = [child for parent in level for child in _children(parent)]
+        level = [child for parent in level for child in _child_values(parent)]
         if not level:
-            return record(value, place)
+            return read_record(value, place)
     raise BadRequest(f"{place} is nested deeper than {MAX_DEPTH}")
 
 
-def tools(value: Any, read: Callable[[JsonObject, str], Tool]) -> tuple[Tool, ...]:  # noqa: ANN401
+def read_tools(value: Any, read: Callable[[JsonObject, str], Tool]) -> tuple[Tool, ...]:  # noqa: ANN401
     """Return the tools of a request, no two with the same name."""
     if value is None:
         return ()
     found: dict[str, Tool] = {}
-    for at, given in enumerate(entries(value, "tools", MAX_TOOLS)):
-        tool = read(record(given, f"tools[{at}]"), f"tools[{at}]")
+    for at, given in enumerate(read_entries(value, "tools", MAX_TOOLS)):
+        tool = read(read_record(given, f"tools[{at}]"), f"tools[{at}]")
         if tool.name in found:
             raise BadRequest(f"tools[{at}]: there is another tool of the name {tool.name[:80]!r}")
         found[tool.name] = tool
     return tuple(found.values())
 
 
-def choice(word: str, offered: Sequence[Tool]) -> str:
+def read_choice(word: str, offered: Sequence[Tool]) -> str:
     """Return a choice ``auto``, ``none``, ``required`` or ``tool:NAME`` that the offered tools can satisfy."""
     if word == "required" and not offered:
         raise BadRequest("tool_choice demands a call, but there are no tools")
@@ -213,15 +213,15 @@ def choice(word: str, offered: Sequence[Tool]) -> str:
     return word
 
 
-def _children(value: Any) -> Sequence[Any]:  # noqa: ANN401
+def _child_values(value: Any) -> Sequence[Any]:  # noqa: ANN401
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _no_constant(written: str) -> None:
+def _refuse_constant(written: str) -> None:
     raise ValueError(f"{written} is not JSON")
 
 
-def _finite(written: str) -> float:
+def _parse_finite(written: str) -> float:
     value = float(written)
     if not math.isfinite(value):
         raise ValueError(f"{written} is too large")

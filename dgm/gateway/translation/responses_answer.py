@@ -6,38 +6,38 @@ from collections.abc import Iterator
 from typing import Any
 
 from dgm.gateway.translation.parsing import JsonObject
-from dgm.gateway.translation.wire import Answer
+from dgm.gateway.translation.wire import WireAnswer
 from dgm.messages import Stop
 
 INCOMPLETE = {Stop.LENGTH: "max_output_tokens", Stop.REFUSAL: "content_filter"}
 
 
-def render(answer: Answer) -> bytes:
+def render(answer: WireAnswer) -> bytes:
     """Return the body of a whole answer."""
-    return json.dumps(_response(answer, _status(answer), _items(answer))).encode()
+    return json.dumps(_render_response(answer, _response_status(answer), _render_items(answer))).encode()
 
 
-def render_stream(answer: Answer, _: bool) -> Iterator[bytes]:
+def render_stream(answer: WireAnswer, _: bool) -> Iterator[bytes]:
     """Return the answer as server-sent events: each item is opened, filled and closed; the whole answer comes last."""
     numbers = itertools.count()
-    for kind, body in _events(answer):
+    for kind, body in _iter_events(answer):
         told = {"type": kind, "sequence_number": next(numbers), **body}
         yield f"event: {kind}\ndata: {json.dumps(told)}\n\n".encode()
 
 
-def _events(answer: Answer) -> Iterator[tuple[str, dict[str, Any]]]:
-    opening = _response(answer, "in_progress", [])
+def _iter_events(answer: WireAnswer) -> Iterator[tuple[str, dict[str, Any]]]:
+    opening = _render_response(answer, "in_progress", [])
     yield "response.created", {"response": opening}
     yield "response.in_progress", {"response": opening}
-    items = _items(answer)
+    items = _render_items(answer)
     for index, item in enumerate(items):
         empty = {**item, **EMPTY[item["type"]]}
         yield "response.output_item.added", {"output_index": index, "item": empty}
-        for kind, body in _filling(item):
+        for kind, body in _iter_item_events(item):
             yield kind, {"item_id": item["id"], "output_index": index, **body}
         yield "response.output_item.done", {"output_index": index, "item": item}
-    status = _status(answer)
-    yield f"response.{status}", {"response": _response(answer, status, items)}
+    status = _response_status(answer)
+    yield f"response.{status}", {"response": _render_response(answer, status, items)}
 
 
 EMPTY: dict[str, JsonObject] = {
@@ -48,7 +48,7 @@ EMPTY: dict[str, JsonObject] = {
 """Initial fields of an empty item, by type."""
 
 
-def _filling(item: JsonObject) -> Iterator[tuple[str, dict[str, Any]]]:
+def _iter_item_events(item: JsonObject) -> Iterator[tuple[str, dict[str, Any]]]:
     match item["type"]:
         case "message":
             part = item["content"][0]
@@ -72,9 +72,9 @@ def _filling(item: JsonObject) -> Iterator[tuple[str, dict[str, Any]]]:
             yield "response.reasoning_summary_part.done", {**at, "part": part}
 
 
-def _items(answer: Answer) -> list[dict[str, Any]]:
+def _render_items(answer: WireAnswer) -> list[dict[str, Any]]:
     reply = answer.reply
-    status = _status(answer)
+    status = _response_status(answer)
     items: list[dict[str, Any]] = []
     mark = answer.id.removeprefix("resp_")
     if reply.reasoning:
@@ -90,11 +90,11 @@ def _items(answer: Answer) -> list[dict[str, Any]]:
     return items
 
 
-def _status(answer: Answer) -> str:
+def _response_status(answer: WireAnswer) -> str:
     return "incomplete" if answer.reply.stop in INCOMPLETE else "completed"
 
 
-def _response(answer: Answer, status: str, items: list[dict[str, Any]]) -> dict[str, Any]:
+def _render_response(answer: WireAnswer, status: str, items: list[dict[str, Any]]) -> dict[str, Any]:
     reason = INCOMPLETE.get(answer.reply.stop)
     ended = status != "in_progress"
     return {
@@ -116,11 +116,11 @@ def _response(answer: Answer, status: str, items: list[dict[str, Any]]) -> dict[
         "truncation": "disabled",
         "store": True,
         "metadata": {},
-        "usage": _usage(answer) if ended else None,
+        "usage": _render_usage(answer) if ended else None,
     }
 
 
-def _usage(answer: Answer) -> JsonObject:
+def _render_usage(answer: WireAnswer) -> JsonObject:
     used = answer.reply.usage
     return {
         "input_tokens": used.input_tokens,

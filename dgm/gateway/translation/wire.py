@@ -26,7 +26,7 @@ class BadRequest(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ParsedCall:
     """A well-formed call: the request, and the form of its answer."""
 
     request: Request
@@ -50,7 +50,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WireAnswer:
     """A reply with the additional fields that a wire protocol returns."""
 
     reply: Reply
@@ -69,10 +69,10 @@ class Wire:
 
     protocol: WireProtocol
     path: str
-    parse: Callable[[bytes], Call]
+    parse: Callable[[bytes], ParsedCall]
     """Parser of a request body; raises ``BadRequest`` for anything that is no request of this protocol."""
-    render: Callable[[Answer], bytes]
-    render_stream: Callable[[Answer, bool], Iterator[bytes]]
+    render: Callable[[WireAnswer], bytes]
+    render_stream: Callable[[WireAnswer, bool], Iterator[bytes]]
     """Renderer of server-sent events; the flag asks for the usage too."""
     render_error: Callable[[int, str, str], bytes]
     """Renderer of the error body for a status, a code and a message."""
@@ -83,14 +83,14 @@ class Wire:
     prefix: str
     """The prefix of answer ids in this protocol, including the separator before the numbers."""
 
-    def rehearsed(self, request: Request, body: Mapping[str, Any]) -> Call:
+    def rehearsed(self, request: Request, body: Mapping[str, Any]) -> ParsedCall:
         """Return the call of a rehearsal, which uses almost nothing of its request."""
         named = replace(request, model=str(body.get("model") or "default"))
         options = body.get("stream_options")
         usage = self.protocol is not WireProtocol.CHAT or (
             isinstance(options, dict) and bool(options.get("include_usage"))
         )
-        return Call(named, bool(body.get("stream")), usage)
+        return ParsedCall(named, bool(body.get("stream")), usage)
 
     def answer_id(self, key: CallKey) -> str:
         """Return the id of the answer to a call; no two calls of a run share one."""

@@ -3,21 +3,21 @@
 Hidden tests and reference solutions cannot get here: traces that hold them are never read.
 """
 
-from dgm.meta.evidence.budgeting import budgeted
-from dgm.meta.evidence.cases import circumstances, conversation_text, cut, facts
+from dgm.meta.evidence.budgeting import fit_to_budget
+from dgm.meta.evidence.cases import conversation_text, count_problems, cut_middle, program_end_of
 from dgm.meta.evidence.flat import folder
-from dgm.meta.evidence.layout import Subject, whole
-from dgm.meta.evidence.reading import manifest, reading
+from dgm.meta.evidence.layout import EvidenceContents, evidence_folder
+from dgm.meta.evidence.reading import manifest, record_reading
 
 __all__ = [
-    "Subject",
-    "budgeted",
-    "circumstances",
+    "EvidenceContents",
     "conversation_text",
-    "cut",
-    "facts",
+    "count_problems",
+    "cut_middle",
+    "evidence_folder",
+    "fit_to_budget",
     "folder",
     "manifest",
-    "reading",
-    "whole",
+    "program_end_of",
+    "record_reading",
 ]

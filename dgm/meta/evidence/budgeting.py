@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dgm.meta.evidence.cases import cut
+from dgm.meta.evidence.cases import cut_middle
 
 MARK = "=== {title} ==="
 """Heading of each part."""
@@ -12,7 +12,7 @@ LEAST = 200
 """Minimum characters of each part, however many there are."""
 
 
-def budgeted(parts: Sequence[tuple[str, bytes]], chars: int) -> str:
+def fit_to_budget(parts: Sequence[tuple[str, bytes]], chars: int) -> str:
     """Return the parts under their titles, with about ``chars`` characters of content in total.
 
     A part shorter than its share is shown whole and leaves the rest to the others. A longer one keeps its first and
@@ -28,7 +28,7 @@ def budgeted(parts: Sequence[tuple[str, bytes]], chars: int) -> str:
         shares[place] = max(LEAST, room // (len(parts) - done))
         room -= min(len(parts[place][1]), shares[place])
     shown = [
-        f"{MARK.format(title=title)}\n{cut(data, shares[n]).decode('utf-8', 'replace').rstrip()}\n"
+        f"{MARK.format(title=title)}\n{cut_middle(data, shares[n]).decode('utf-8', 'replace').rstrip()}\n"
         for n, (title, data) in enumerate(parts)
     ]
     return "\n".join([*shown, END])

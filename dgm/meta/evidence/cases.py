@@ -4,20 +4,20 @@ from collections.abc import Collection, Sequence
 
 from dgm.domain import Tally, Verdict
 from dgm.messages import CONTEXT_LENGTH, Message, Role
-from dgm.protocols import Case, Circumstances
+from dgm.protocols import Case, ProgramEnd
 
 CUT = b"\n[... %d bytes left out ...]\n"
 
 
-def circumstances(
+def program_end_of(
     exit_code: int,
     timed_out: bool,
     log: bytes,
     conversation: Sequence[Message],
     refused: Collection[str] = (),
-) -> Circumstances:
+) -> ProgramEnd:
     """Return the signs that any scaffold gives, whatever its design; ``refused`` is as in ``Work``."""
-    return Circumstances(
+    return ProgramEnd(
         exit_code=exit_code,
         timed_out=timed_out,
         truncated=any(m.role is Role.TOOL and "truncated" in m.text for m in conversation),
@@ -26,7 +26,7 @@ def circumstances(
     )
 
 
-def facts(tally: Tally, cases: Sequence[Case]) -> dict[str, int]:
+def count_problems(tally: Tally, cases: Sequence[Case]) -> dict[str, int]:
     """Return counts of the problems in unresolved cases; ``tally`` is over all the agent's evaluations so far."""
     failed = [case for case in cases if case.evaluation.verdict is Verdict.UNRESOLVED]
     return {
@@ -51,7 +51,7 @@ def conversation_text(messages: Sequence[Message]) -> str:
     return "\n".join(turns)
 
 
-def cut(data: bytes, limit: int) -> bytes:
+def cut_middle(data: bytes, limit: int) -> bytes:
     """Return about ``limit`` bytes at most: the first and last half, with a line that gives the missing bytes."""
     if len(data) <= limit:
         return data

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from dgm.domain import Entry, Snapshot
-from dgm.meta.evidence.cases import cut
+from dgm.meta.evidence.cases import cut_middle
 from dgm.protocols import Case
 
 FILES = {
@@ -33,5 +33,7 @@ def folder_name(case: Case) -> str:
 
 
 def _case(case: Case, transcript_bytes: int) -> dict[str, bytes]:
-    shown = {FILES[name]: cut(data, transcript_bytes) for name, data in case.traces.items() if name in FILES}
+    shown = {
+        FILES[name]: cut_middle(data, transcript_bytes) for name, data in case.traces.items() if name in FILES
+    }
     return {"problem.md": case.problem.encode(), **shown}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from dgm.domain import AgentId, Entry, Snapshot
-from dgm.meta.evidence.cases import cut
+from dgm.meta.evidence.cases import cut_middle
 from dgm.meta.evidence.flat import FILES, folder_name
 from dgm.protocols import Case, Member
 
@@ -36,7 +36,7 @@ its parent. Nothing here can be changed.
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class EvidenceContents:
     """The agents and cases in the folder, in the order of their importance."""
 
     parents: Sequence[Member]
@@ -49,7 +49,7 @@ class Subject:
         return [case for case in self.cases if case.evaluation.agent == agent]
 
 
-def whole(about: Subject, folder_bytes: int) -> Snapshot:
+def evidence_folder(about: EvidenceContents, folder_bytes: int) -> Snapshot:
     """Return the folder; empty if there are no cases.
 
     Args:
@@ -64,7 +64,7 @@ def whole(about: Subject, folder_bytes: int) -> Snapshot:
     own = _case_folders(about)
     for path, data in wanted.items():
         if len(data) > room and room >= LEAST_CUT and path.startswith(own):
-            data = cut(data, room - 100)
+            data = cut_middle(data, room - 100)
         if len(data) <= room:
             kept[path] = data
             room -= len(data)
@@ -73,16 +73,16 @@ def whole(about: Subject, folder_bytes: int) -> Snapshot:
     return {path: Entry(data) for path, data in kept.items()}
 
 
-def _case_folders(about: Subject) -> tuple[str, ...]:
+def _case_folders(about: EvidenceContents) -> tuple[str, ...]:
     """Return the folders of the first parent's cases, of which as much is shown as fits."""
     return tuple(f"cases/{folder_name(case)}/" for case in about.cases_of(about.parents[0].agent.id))
 
 
-def _files(about: Subject) -> Iterator[tuple[str, bytes]]:
+def _files(about: EvidenceContents) -> Iterator[tuple[str, bytes]]:
     """Yield all files, the most important first."""
     everyone = (*about.parents, *about.members)
     for member in everyone:
-        yield f"agents/{member.agent.id}/README.md", _told(member)
+        yield f"agents/{member.agent.id}/README.md", _describe_agent(member)
         yield f"agents/{member.agent.id}/verdicts.md", _verdicts(member)
     first = everyone[0]
     yield from _cases("cases", about.cases_of(first.agent.id))
@@ -127,15 +127,15 @@ def _plain(entry: Entry) -> bytes:
 
 
 def _printable(path: str) -> str:
-    written = "/".join(_short(_part(part), part, MOST_PART) for part in path.split("/"))
-    return _short(written, path, MOST_PATH)
+    written = "/".join(_shorten_name(_escape_part(part), part, MOST_PART) for part in path.split("/"))
+    return _shorten_name(written, path, MOST_PATH)
 
 
-def _part(name: str) -> str:
+def _escape_part(name: str) -> str:
     return name if name.isprintable() and not _TAKEN.search(name) else quote(os.fsencode(name))
 
 
-def _short(written: str, name: str, most_bytes: int) -> str:
+def _shorten_name(written: str, name: str, most_bytes: int) -> str:
     """Return the escaped name if it has at most ``most_bytes``; else a short form that ends in a digest."""
     if len(written.encode()) <= most_bytes:
         return written
@@ -143,12 +143,12 @@ def _short(written: str, name: str, most_bytes: int) -> str:
     return f"{start}%~{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}"
 
 
-def _told(member: Member) -> bytes:
+def _describe_agent(member: Member) -> bytes:
     agent = member.agent
     lines = [
         f"# Agent {agent.id}",
         "",
-        f"- {_descent(member)}",
+        f"- {_describe_descent(member)}",
         f"- made by: {agent.operator}",
         f"- what was changed and why: {agent.rationale or 'not said'}",
         f"- solved {member.own.resolved} of {member.own.n} evaluations",
@@ -156,7 +156,7 @@ def _told(member: Member) -> bytes:
     return _text(lines)
 
 
-def _descent(member: Member) -> str:
+def _describe_descent(member: Member) -> str:
     parents = [str(parent) for parent in member.agent.parents]
     return f"child of {' and '.join(parents)}" if parents else "the agent that the search started from"
 
@@ -166,7 +166,7 @@ def _verdicts(member: Member) -> bytes:
     return _text(["# What it solved, first attempts", "", *rows])
 
 
-def _index(about: Subject, wanted: Mapping[str, bytes], left: Sequence[str]) -> bytes:
+def _index(about: EvidenceContents, wanted: Mapping[str, bytes], left: Sequence[str]) -> bytes:
     first = about.parents[0].agent.id
     alone = ", whose source is in the repository" if len(about.parents) == 1 else ""
     lines = [_HEAD, f"## Cases of agent {first}{alone}", ""]
@@ -174,7 +174,7 @@ def _index(about: Subject, wanted: Mapping[str, bytes], left: Sequence[str]) -> 
     lines += ["", "## Agents"]
     for member in (*about.parents, *about.members):
         agent, own = member.agent, member.own
-        lines += ["", f"`agents/{agent.id}/`: {_descent(member)}; solved {own.resolved} of {own.n}"]
+        lines += ["", f"`agents/{agent.id}/`: {_describe_descent(member)}; solved {own.resolved} of {own.n}"]
         lines += [f"  by {agent.operator}: {agent.rationale}"] if agent.parents else []
         if agent.id != first:
             lines += [_line(f"agents/{agent.id}/cases", case, wanted) for case in about.cases_of(agent.id)]

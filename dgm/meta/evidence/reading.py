@@ -32,7 +32,7 @@ def manifest(evidence: Snapshot) -> bytes:
     return json.dumps(found).encode()
 
 
-def reading(evidence: Snapshot, source: Snapshot, said: Sequence[Request]) -> bytes:
+def record_reading(evidence: Snapshot, source: Snapshot, said: Sequence[Request]) -> bytes:
     """Return the shown part of the folder as JSON: path → number of shown lines and of countable lines.
 
     Args:
@@ -40,11 +40,13 @@ def reading(evidence: Snapshot, source: Snapshot, said: Sequence[Request]) -> by
         source: the source that the editor worked on.
         said: all answered requests of the expansion; the host's own questions count like the editor's.
     """
-    found = shown_lines(evidence, source, _told(said))
+    found = count_shown_lines(evidence, source, _collect_seen_texts(said))
     return json.dumps({path: list(counts) for path, counts in sorted(found.items()) if counts[0]}).encode()
 
 
-def shown_lines(evidence: Snapshot, source: Snapshot, told: Iterable[str]) -> dict[str, tuple[int, int]]:
+def count_shown_lines(
+    evidence: Snapshot, source: Snapshot, told: Iterable[str]
+) -> dict[str, tuple[int, int]]:
     """Return path → number of its lines in the shown text, and number of countable lines."""
     common = {line for entry in source.values() for line in _lines(entry.data)}
     where: dict[str, str | None] = {}
@@ -74,7 +76,7 @@ def _readings(row: str) -> Iterator[str]:
             yield row[found.end() :].strip()
 
 
-def _told(said: Sequence[Request]) -> Iterable[str]:
+def _collect_seen_texts(said: Sequence[Request]) -> Iterable[str]:
     """Yield the results of tools; without tools, user messages, because results then arrive there."""
     return dict.fromkeys(
         message.text

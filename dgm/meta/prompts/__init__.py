@@ -30,11 +30,11 @@ class Prompts:
         """
         text = Template(self._texts[name])
         if unknown := sorted({*text.get_identifiers()} - values.keys()):
-            raise _damaged(self._where, name, f"names ${unknown[0]}, which has no value")
+            raise _prompt_error(self._where, name, f"names ${unknown[0]}, which has no value")
         return text.substitute(values)
 
 
-def shipped() -> Mapping[str, str]:
+def load_shipped() -> Mapping[str, str]:
     """Name → text of the prompts of this version, their first lines left out."""
     folder = files(__name__)
     found = sorted(
@@ -44,7 +44,7 @@ def shipped() -> Mapping[str, str]:
     return {name: text.partition("\n")[2] for name, text in texts.items()}
 
 
-def frozen(config: Mapping[str, object], where: str) -> Prompts:
+def load_frozen(config: Mapping[str, object], where: str) -> Prompts:
     """The prompts of a run with this configuration; what it was not begun with is as shipped.
 
     Args:
@@ -59,9 +59,9 @@ def frozen(config: Mapping[str, object], where: str) -> Prompts:
         raise ArchiveCorrupt(f"{where}: its {KEY} are not a table of texts; restore it from a copy")
     for name, text in texts.items():
         if not Template(text).is_valid():
-            raise _damaged(where, name, "has a '$' without a name after it ('$$' stands for one)")
-    return Prompts({**shipped(), **texts}, where)
+            raise _prompt_error(where, name, "has a '$' without a name after it ('$$' stands for one)")
+    return Prompts({**load_shipped(), **texts}, where)
 
 
-def _damaged(where: str, name: str, what: str) -> ArchiveCorrupt:
+def _prompt_error(where: str, name: str, what: str) -> ArchiveCorrupt:
     return ArchiveCorrupt(f"{where}: the prompt {name!r} {what}; restore it from a copy")

@@ -4,9 +4,19 @@ Each stage raises ``AgentFault`` with its own name, so that stillborn children a
 of each stage are recorded.
 """
 
-from dgm.meta.vetting.novelty import Edit, Judge
-from dgm.meta.vetting.passing import IsKnown, Rooms, Subject, vet
-from dgm.meta.vetting.record import Ran, Record
+from dgm.meta.vetting.novelty import AgentEdit, Judge
+from dgm.meta.vetting.passing import IsKnown, SandboxStages, VettingReference, vet
+from dgm.meta.vetting.record import StageRecord, VettingTrace
 from dgm.meta.vetting.stages import Stages
 
-__all__ = ["Edit", "IsKnown", "Judge", "Ran", "Record", "Rooms", "Stages", "Subject", "vet"]
+__all__ = [
+    "AgentEdit",
+    "IsKnown",
+    "Judge",
+    "SandboxStages",
+    "StageRecord",
+    "Stages",
+    "VettingReference",
+    "VettingTrace",
+    "vet",
+]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
-from dgm.meta.answers import Asked, a_flag, a_text, asked, read_object
+from dgm.meta.answers import CanAsk, ask_until_readable, read_flag, read_object, read_text
 from dgm.meta.prompts import Prompts
 from dgm.meta.similarity import nearest
-from dgm.meta.vetting.record import Ran
+from dgm.meta.vetting.record import StageRecord
 
 NAME = "novelty"
 """Name of the gate, of its prompt and of its stage."""
@@ -20,7 +20,7 @@ SYSTEM = "You judge whether two edits of a coding agent are near copies of each 
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class AgentEdit:
     """An agent's change of its source, and a name for the agent."""
 
     name: str
@@ -31,7 +31,7 @@ class Edit:
 class Judge:
     """The model that decides."""
 
-    bench: Asked
+    bench: CanAsk
     prompts: Prompts
     retries: int
     """Further questions after an unreadable answer."""
@@ -49,11 +49,11 @@ class Judge:
         shown = {"edit": _cut(edit, most), "other": _cut(other, most)}
         said = self.prompts.fill(NAME, shown)
         request = Request((Message(Role.SYSTEM, SYSTEM), Message(Role.USER, said)))
-        return await asked(self.bench, request, _read, self.retries, "diagnose")
+        return await ask_until_readable(self.bench, request, _read, self.retries, "diagnose")
 
 
 async def check_novel(
-    edit: bytes, others: Sequence[Edit], threshold: float, judge: Judge | None, ran: Ran
+    edit: bytes, others: Sequence[AgentEdit], threshold: float, judge: Judge | None, ran: StageRecord
 ) -> None:
     """Compare an edit with the existing ones.
 
@@ -86,7 +86,7 @@ async def check_novel(
 
 def _read(text: str) -> tuple[bool, str]:
     answer = read_object(text, ("copy", "why"))
-    return a_flag(answer, "copy"), " ".join(a_text(answer, "why").split())[:300]
+    return read_flag(answer, "copy"), " ".join(read_text(answer, "why").split())[:300]
 
 
 def _cut(patch: bytes, most: int) -> str:

@@ -12,15 +12,15 @@ from dgm.errors import AgentFault
 from dgm.meta.contract import read_contract
 from dgm.meta.syntax_key import syntax_key
 from dgm.meta.vetting.applying import check_applies
-from dgm.meta.vetting.novelty import Edit, Judge, check_novel
-from dgm.meta.vetting.record import Ran, Record
+from dgm.meta.vetting.novelty import AgentEdit, Judge, check_novel
+from dgm.meta.vetting.record import StageRecord, VettingTrace
 from dgm.protocols import Proposal
 
 IsKnown = Callable[[Snapshot], str | None]
 """Lookup of an existing agent with the same content; returns its name or None."""
 
 
-class Rooms(Protocol):
+class SandboxStages(Protocol):
     """The stages that need a sandbox."""
 
     async def check(self, child: Snapshot) -> None:
@@ -31,13 +31,13 @@ class Rooms(Protocol):
         """Run the stage ``improve``."""
         ...
 
-    async def probe(self, child: Snapshot, ran: Ran) -> None:
+    async def probe(self, child: Snapshot, ran: StageRecord) -> None:
         """Run the stage ``probe``; note the tries, or that there was nothing to try."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class VettingReference:
     """The reference data against which a child is vetted."""
 
     parent: Snapshot
@@ -45,7 +45,7 @@ class Subject:
     known: IsKnown = lambda _: None
     syntax: Callable[[], dict[str, str]] = dict
     """Lookup of ``syntax_key`` of every agent's source → name of the agent; called once, when needed."""
-    edits: Callable[[], Sequence[Edit]] = tuple
+    edits: Callable[[], Sequence[AgentEdit]] = tuple
     """Lookup of the edits of siblings and of agents that the operator was shown; called once, when needed."""
     limits: LimitSettings = field(default_factory=LimitSettings)
     vetting: VettingSettings = field(default_factory=VettingSettings)
@@ -54,7 +54,9 @@ class Subject:
     """Judge of the gate ``novelty``, if a model decides."""
 
 
-async def vet(proposal: Proposal, subject: Subject, rooms: Rooms, record: Record) -> str:
+async def vet(
+    proposal: Proposal, subject: VettingReference, rooms: SandboxStages, record: VettingTrace
+) -> str:
     """Pass a proposal through every stage that the settings ask for; ``record`` receives each result.
 
     Returns:
@@ -89,7 +91,7 @@ async def vet(proposal: Proposal, subject: Subject, rooms: Rooms, record: Record
     return key
 
 
-async def _compare(child: Snapshot, subject: Subject, record: Record) -> None:
+async def _compare(child: Snapshot, subject: VettingReference, record: VettingTrace) -> None:
     with record.stage("unchanged"):
         if child == subject.parent:
             raise AgentFault("unchanged", "the child's source is the same as its parent's")
@@ -105,7 +107,7 @@ async def _compare(child: Snapshot, subject: Subject, record: Record) -> None:
             raise AgentFault("duplicate", f"the same content as {twin}")
 
 
-async def _check_syntax(child: Snapshot, subject: Subject, record: Record) -> str:
+async def _check_syntax(child: Snapshot, subject: VettingReference, record: VettingTrace) -> str:
     with record.stage("syntax"):
         key = await asyncio.to_thread(syntax_key, child)
         twin = (await asyncio.to_thread(subject.syntax)).get(key)

@@ -16,7 +16,7 @@ from dgm.errors import AgentFault
 
 
 @dataclass(slots=True)
-class Ran:
+class StageRecord:
     """The record of one stage."""
 
     stage: str
@@ -44,16 +44,16 @@ class Ran:
         return {**body, **{name: value for name, value in further.items() if value}}
 
 
-class Record:
+class VettingTrace:
     """The stages that one child reached."""
 
     def __init__(self) -> None:
-        self.stages: list[Ran] = []
+        self.stages: list[StageRecord] = []
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[Ran]:
+    def stage(self, name: str) -> Iterator[StageRecord]:
         """Time the stage inside the context, and note its result."""
-        ran = Ran(name)
+        ran = StageRecord(name)
         self.stages.append(ran)
         began = time.perf_counter()
         try:

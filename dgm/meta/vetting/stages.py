@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault
-from dgm.meta.vetting.record import Ran
+from dgm.meta.vetting.record import StageRecord
 from dgm.protocols import Completed, Grade, Job, JobKind, Workbench
 
 DRY_RUN = "This is a dry run: change nothing and say DONE."
@@ -103,7 +103,7 @@ class Stages:
             processor_s=self._check_s,
         )
 
-    async def probe(self, child: Snapshot, ran: Ran) -> None:
+    async def probe(self, child: Snapshot, ran: StageRecord) -> None:
         """Let the child work on the probe tasks until it resolves one; one that resolves none is broken, not bad."""
         if not self._probes:
             ran.skip("there is no task that its parents have always resolved")

@@ -7,7 +7,7 @@ from dgm.config.variables import Variable
 from dgm.messages import WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
 from dgm.models.keys import read_key
-from dgm.models.provider import Opening, Provider
+from dgm.models.provider import ConnectionInputs, Provider
 
 if TYPE_CHECKING:
     from dgm.models.connections import Connection
@@ -21,7 +21,7 @@ def _protocol(_model: str, _models: ModelsSettings) -> WireProtocol:
     return WireProtocol.MESSAGES
 
 
-def _connect(opening: Opening) -> "Connection":
+def _connect(opening: ConnectionInputs) -> "Connection":
     import anthropic
 
     from dgm.models.connections import Route, VendorConnection, anthropic_send

@@ -13,7 +13,7 @@ from dgm.config.variables import Variable
 from dgm.errors import UserError
 from dgm.messages import WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
-from dgm.models.provider import Opening, Provider, checked_url
+from dgm.models.provider import ConnectionInputs, Provider, check_url
 from dgm.models.vendors import compatible
 from dgm.models.vendors.openai import CHAT_UNSTORED, protocol_of
 
@@ -32,7 +32,7 @@ def _protocol(model: str, models: ModelsSettings) -> WireProtocol:
     return protocol_of(models.azure, WireProtocol.MESSAGES if messages else WireProtocol.CHAT)
 
 
-def _connect(opening: Opening) -> "Connection":
+def _connect(opening: ConnectionInputs) -> "Connection":
     if _protocol(opening.model, opening.models) is WireProtocol.MESSAGES:
         return _connect_foundry(opening)
     if opening.base_url is None:
@@ -40,7 +40,7 @@ def _connect(opening: Opening) -> "Connection":
             f"model '{AZURE.name}/{opening.model}': models.azure.base_url is not set; give the resource's address, "
             "for example https://my-resource.openai.azure.com (or set AZURE_OPENAI_ENDPOINT)"
         )
-    root, query = _resource(opening.base_url)
+    root, query = _parse_resource(opening.base_url)
     version = opening.models.azure.api_version or query.get(_VERSION) or os.environ.get("OPENAI_API_VERSION")
     version_free = urlsplit(opening.base_url).path.rstrip("/").endswith("/openai/v1")
     if version and not version_free:
@@ -48,10 +48,10 @@ def _connect(opening: Opening) -> "Connection":
     return _connect_version_free(opening, f"{root}/openai/v1", query)
 
 
-def _connect_version_free(opening: Opening, url: str, query: Mapping[str, str]) -> "Connection":
+def _connect_version_free(opening: ConnectionInputs, url: str, query: Mapping[str, str]) -> "Connection":
     from dgm.models.connections import Route, VendorConnection, openai_send
 
-    key, variable = _key(opening, AZURE.key_env, _TOKEN)
+    key, variable = _require_key(opening, AZURE.key_env, _TOKEN)
     extras = opening.extras()
     client = compatible.open_client(opening.settings, url, key, extras)
     route = Route(query=urlencode(query), list_path="", key_env=variable, secrets=(key,), extras=extras)
@@ -59,12 +59,14 @@ def _connect_version_free(opening: Opening, url: str, query: Mapping[str, str]) 
     return VendorConnection(protocol, url, openai_send(client), client.close, route)
 
 
-def _connect_versioned(opening: Opening, root: str, version: str, query: Mapping[str, str]) -> "Connection":
+def _connect_versioned(
+    opening: ConnectionInputs, root: str, version: str, query: Mapping[str, str]
+) -> "Connection":
     import openai
 
     from dgm.models.connections import Route, VendorConnection, openai_send
 
-    key, variable = _key(opening, AZURE.key_env, _TOKEN)
+    key, variable = _require_key(opening, AZURE.key_env, _TOKEN)
     extras = opening.extras()
     client = openai.AsyncAzureOpenAI(
         azure_endpoint=root,
@@ -84,14 +86,14 @@ def _connect_versioned(opening: Opening, root: str, version: str, query: Mapping
     return VendorConnection(protocol, str(client.base_url), send, client.close, route)
 
 
-def _connect_foundry(opening: Opening) -> "Connection":
+def _connect_foundry(opening: ConnectionInputs) -> "Connection":
     import anthropic
 
     from dgm.models.connections import Route, VendorConnection, anthropic_send
     from dgm.models.vendors.anthropic import VERSION
 
     url, query = _foundry_address(opening)
-    key, variable = _key(opening, _FOUNDRY_KEY, AZURE.key_env)
+    key, variable = _require_key(opening, _FOUNDRY_KEY, AZURE.key_env)
     extras = opening.extras()
     client = anthropic.AsyncAnthropicFoundry(
         base_url=url,
@@ -105,7 +107,7 @@ def _connect_foundry(opening: Opening) -> "Connection":
     return VendorConnection(WireProtocol.MESSAGES, url, anthropic_send(client), client.close, route)
 
 
-def _foundry_address(opening: Opening) -> tuple[str, str]:
+def _foundry_address(opening: ConnectionInputs) -> tuple[str, str]:
     given = opening.settings.base_url or os.environ.get(_FOUNDRY_URL, "").strip()
     resource = os.environ.get(_FOUNDRY_RESOURCE, "").strip()
     if not given and not resource:
@@ -114,13 +116,13 @@ def _foundry_address(opening: Opening) -> tuple[str, str]:
             f"example https://my-resource.services.ai.azure.com (or set {_FOUNDRY_RESOURCE})"
         )
     where = "models.azure.base_url" if opening.settings.base_url else _FOUNDRY_URL
-    url = checked_url(given or f"https://{resource}.services.ai.azure.com", where)
+    url = check_url(given or f"https://{resource}.services.ai.azure.com", where)
     address, _, query = url.partition("?")
     address = address.rstrip("/").removesuffix("/v1/messages").removesuffix("/v1")
     return address if urlsplit(address).path.endswith("/anthropic") else f"{address}/anthropic", query
 
 
-def _key(opening: Opening, *variables: str) -> tuple[str, str]:
+def _require_key(opening: ConnectionInputs, *variables: str) -> tuple[str, str]:
     key, variable = opening.optional_key(*variables)
     if not key:
         raise UserError(
@@ -129,7 +131,7 @@ def _key(opening: Opening, *variables: str) -> tuple[str, str]:
     return key, variable
 
 
-def _resource(url: str) -> tuple[str, Mapping[str, str]]:
+def _parse_resource(url: str) -> tuple[str, Mapping[str, str]]:
     """Return the resource's address and the query, from any of its addresses."""
     parts = urlsplit(url)
     path = parts.path.partition("/openai")[0].rstrip("/")

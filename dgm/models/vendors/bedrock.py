@@ -13,7 +13,7 @@ from dgm.config.variables import Variable
 from dgm.errors import ProviderRefuses, UserError
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
-from dgm.models.provider import Opening, Provider, checked_url
+from dgm.models.provider import ConnectionInputs, Provider, check_url
 from dgm.models.vendors.openai import protocol_of
 from dgm.models.vendors.packages import require_packages
 
@@ -30,7 +30,7 @@ def _protocol(model: str, models: ModelsSettings) -> WireProtocol:
     return protocol_of(models.bedrock, WireProtocol.MESSAGES if messages else WireProtocol.CHAT)
 
 
-def _connect(opening: Opening) -> "Connection":
+def _connect(opening: ConnectionInputs) -> "Connection":
     require_packages(("botocore", "boto3"), "bedrock", f"{BEDROCK.name}/{opening.model}")
     from botocore.exceptions import BotoCoreError
 
@@ -44,7 +44,7 @@ def _connect(opening: Opening) -> "Connection":
         raise UserError(f"model '{BEDROCK.name}/{opening.model}': {error}") from error
 
 
-def _connect_messages(opening: Opening) -> "Connection":
+def _connect_messages(opening: ConnectionInputs) -> "Connection":
     import anthropic
 
     from dgm.models.connections import Route, VendorConnection, anthropic_send
@@ -52,8 +52,8 @@ def _connect_messages(opening: Opening) -> "Connection":
     from dgm.models.vendors.anthropic import VERSION
 
     settings = opening.models.bedrock
-    url = _address(opening, _ANTHROPIC_URL)
-    region = _region(opening)
+    url = _find_address(opening, _ANTHROPIC_URL)
+    region = _find_region(opening)
     key, variable = opening.optional_key(BEDROCK.key_env)
     extras = opening.extras()
     client = anthropic.AsyncAnthropicBedrock(
@@ -64,14 +64,14 @@ def _connect_messages(opening: Opening) -> "Connection":
         max_retries=0,
         timeout=timeout_of(settings),
         open_telemetry=False,
-        http_client=open_http_client(settings, url or _host(region), extras.headers),
+        http_client=open_http_client(settings, url or _runtime_url(region), extras.headers),
     )
     route = Route(
         prefix=VERSION,
         read_reply=as_server_sent_events,
         list_path="",
         key_env=variable,
-        secrets=_secrets(key),
+        secrets=_find_secrets(key),
         extras=extras,
     )
     # The client reads the model and ``stream`` from the body and removes them.
@@ -79,14 +79,14 @@ def _connect_messages(opening: Opening) -> "Connection":
     return VendorConnection(WireProtocol.MESSAGES, str(client.base_url), send, client.close, route)
 
 
-def _connect_openai(opening: Opening) -> "Connection":
+def _connect_openai(opening: ConnectionInputs) -> "Connection":
     import openai
 
     from dgm.models.connections import Route, VendorConnection, openai_send
 
     settings = opening.models.bedrock
-    url = _address(opening, _OPENAI_URL)
-    region = _region(opening)
+    url = _find_address(opening, _OPENAI_URL)
+    region = _find_region(opening)
     key, variable = opening.optional_key(BEDROCK.key_env)
     extras = opening.extras()
     try:
@@ -97,18 +97,18 @@ def _connect_openai(opening: Opening) -> "Connection":
             base_url=url,
             max_retries=0,
             timeout=timeout_of(settings),
-            http_client=open_http_client(settings, url or _mantle(region), extras.headers),
+            http_client=open_http_client(settings, url or _mantle_url(region), extras.headers),
         )
     except openai.OpenAIError as error:
         raise UserError(f"model '{BEDROCK.name}/{opening.model}': {error}") from error
-    route = Route(key_env=variable, secrets=_secrets(key), extras=extras)
+    route = Route(key_env=variable, secrets=_find_secrets(key), extras=extras)
     protocol = _protocol(opening.model, opening.models)
     return VendorConnection(
         protocol, str(client.base_url), _with_credentials(openai_send(client)), client.close, route
     )
 
 
-def _region(opening: Opening) -> str:
+def _find_region(opening: ConnectionInputs) -> str:
     settings = opening.models.bedrock
     region = settings.region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if not region:
@@ -123,20 +123,20 @@ def _region(opening: Opening) -> str:
     return str(region)
 
 
-def _address(opening: Opening, variable: str) -> str | None:
+def _find_address(opening: ConnectionInputs, variable: str) -> str | None:
     given = opening.base_url or os.environ.get(variable, "").strip()
-    return checked_url(given, variable).rstrip("/") if given else None
+    return check_url(given, variable).rstrip("/") if given else None
 
 
-def _host(region: str) -> str:
+def _runtime_url(region: str) -> str:
     return f"https://bedrock-runtime.{region}.amazonaws.com"
 
 
-def _mantle(region: str) -> str:
+def _mantle_url(region: str) -> str:
     return f"https://bedrock-mantle.{region}.api.aws"
 
 
-def _secrets(key: str) -> tuple[str, ...]:
+def _find_secrets(key: str) -> tuple[str, ...]:
     kept = [key, *(os.environ.get(name, "").strip() for name in _SECRETS)]
     return tuple(dict.fromkeys(secret for secret in kept if secret))
 

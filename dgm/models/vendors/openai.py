@@ -8,7 +8,7 @@ from dgm.errors import UserError
 from dgm.messages import WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
 from dgm.models.keys import read_key
-from dgm.models.provider import Opening, Provider
+from dgm.models.provider import ConnectionInputs, Provider
 
 if TYPE_CHECKING:
     import openai
@@ -43,7 +43,7 @@ def _protocol(_model: str, models: ModelsSettings) -> WireProtocol:
     return protocol_of(models.openai, WireProtocol.RESPONSES)
 
 
-def _connect(opening: Opening) -> "Connection":
+def _connect(opening: ConnectionInputs) -> "Connection":
     from dgm.models.connections import Route, VendorConnection, openai_send
 
     if opening.settings.api == "messages":

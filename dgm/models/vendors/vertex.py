@@ -12,7 +12,7 @@ from dgm.config.variables import Variable
 from dgm.errors import ProviderRefuses, UserError
 from dgm.messages import JsonObject, WireProtocol
 from dgm.models.http_client import open_http_client, timeout_of
-from dgm.models.provider import Opening, Provider, checked_url
+from dgm.models.provider import ConnectionInputs, Provider, check_url
 from dgm.models.vendors.openai import protocol_of
 from dgm.models.vendors.packages import require_packages
 
@@ -32,24 +32,24 @@ def _protocol(model: str, models: ModelsSettings) -> WireProtocol:
     return protocol_of(models.vertex, default)
 
 
-def _connect(opening: Opening) -> "Connection":
+def _connect(opening: ConnectionInputs) -> "Connection":
     require_packages(("google.auth", "requests"), "vertex", f"{VERTEX.name}/{opening.model}")
     settings = opening.models.vertex
-    project = _needed(settings.project, _PROJECTS, "project", opening)
-    region = _needed(settings.region, _REGIONS, "region", opening)
+    project = _require_value(settings.project, _PROJECTS, "project", opening)
+    region = _require_value(settings.region, _REGIONS, "region", opening)
     if _protocol(opening.model, opening.models) is WireProtocol.MESSAGES:
         return _connect_messages(opening, project, region)
     return _connect_openai(opening, project, region)
 
 
-def _connect_messages(opening: Opening, project: str, region: str) -> "Connection":
+def _connect_messages(opening: ConnectionInputs, project: str, region: str) -> "Connection":
     import anthropic
 
     from dgm.models.connections import Route, VendorConnection, anthropic_send
     from dgm.models.vendors.anthropic import VERSION
 
     given = opening.base_url or os.environ.get(_ANTHROPIC_URL, "").strip()
-    url = checked_url(given, _ANTHROPIC_URL) if given else None
+    url = check_url(given, _ANTHROPIC_URL) if given else None
     extras = opening.extras()
     client = anthropic.AsyncAnthropicVertex(
         project_id=project,
@@ -58,7 +58,7 @@ def _connect_messages(opening: Opening, project: str, region: str) -> "Connectio
         max_retries=0,
         timeout=timeout_of(opening.settings),
         open_telemetry=False,
-        http_client=open_http_client(opening.settings, url or _host(region), extras.headers),
+        http_client=open_http_client(opening.settings, url or _host_url(region), extras.headers),
     )
     route = Route(prefix=VERSION, list_path="", extras=extras)
     # The client reads the model from the body and removes it.
@@ -66,7 +66,7 @@ def _connect_messages(opening: Opening, project: str, region: str) -> "Connectio
     return VendorConnection(WireProtocol.MESSAGES, str(client.base_url), send, client.close, route)
 
 
-def _connect_openai(opening: Opening, project: str, region: str) -> "Connection":
+def _connect_openai(opening: ConnectionInputs, project: str, region: str) -> "Connection":
     import openai
     from openai.providers import vertex
 
@@ -74,7 +74,7 @@ def _connect_openai(opening: Opening, project: str, region: str) -> "Connection"
 
     protocol = _protocol(opening.model, opening.models)
     below = "publishers/openai/v1" if protocol is WireProtocol.RESPONSES else "endpoints/openapi"
-    default = f"{_host(region)}/v1/projects/{project}/locations/{region}/{below}"
+    default = f"{_host_url(region)}/v1/projects/{project}/locations/{region}/{below}"
     url = opening.base_url or default
     extras = opening.extras()
     try:
@@ -90,11 +90,13 @@ def _connect_openai(opening: Opening, project: str, region: str) -> "Connection"
     return VendorConnection(protocol, url, _with_credentials(openai_send(client)), client.close, route)
 
 
-def _host(region: str) -> str:
+def _host_url(region: str) -> str:
     return f"https://{'' if region == 'global' else f'{region}-'}aiplatform.googleapis.com"
 
 
-def _needed(setting: str | None, variables: tuple[str, ...], name: str, opening: Opening) -> str:
+def _require_value(
+    setting: str | None, variables: tuple[str, ...], name: str, opening: ConnectionInputs
+) -> str:
     value = setting or next((os.environ[one].strip() for one in variables if os.environ.get(one)), "")
     if not value:
         raise UserError(

@@ -46,7 +46,7 @@ class Kind:
         return found or None
 
 
-def applied(files: Mapping[str, str], changes: tuple[Edit, ...]) -> dict[str, str]:
+def apply_edits(files: Mapping[str, str], changes: tuple[Edit, ...]) -> dict[str, str]:
     """Return the files after some replacements.
 
     Raises:

@@ -6,13 +6,13 @@ import re
 from dgm.offline.edits.shape import Loop, loop
 from dgm.offline.edits.source import (
     Files,
-    Place,
+    LineRange,
     constant,
-    inserted,
+    insert_block,
     lines_of,
     number,
-    place,
-    replaced,
+    range_of,
+    replace_lines,
     text_at,
 )
 
@@ -28,7 +28,7 @@ def temperature(files: Files) -> dict[str, str] | None:
     found = constant(files, r"TEMPERATURE", (int, float))
     if found is None or found.value != 0:
         return None
-    return replaced(files, found.place, f"{found.name} = 0.8")
+    return replace_lines(files, found.place, f"{found.name} = 0.8")
 
 
 def execute_all(files: Files) -> dict[str, str] | None:
@@ -37,13 +37,13 @@ def execute_all(files: Files) -> dict[str, str] | None:
     if found is None:
         return None
     each = found.place(found.each)
-    head = Place(each.path, each.first, each.first, each.indent)
+    head = LineRange(each.path, each.first, each.first, each.indent)
     if ast.unparse(found.each.iter).endswith("[:1]"):
-        return replaced(files, head, text_at(files, head).strip().replace("[:1]:", ":"))
+        return replace_lines(files, head, text_at(files, head).strip().replace("[:1]:", ":"))
     for node in found.loop.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.value).endswith("[:1]"):
             block = re.sub(r"\bin .*:$", f"in {found.calls}:", text_at(files, head).strip())
-            lines = lines_of(replaced(files, head, block)[found.path])
+            lines = lines_of(replace_lines(files, head, block)[found.path])
             del lines[node.lineno - 1 : node.end_lineno]
             return {found.path: "".join(lines)}
     return None
@@ -63,7 +63,7 @@ def until_done(files: Files) -> dict[str, str] | None:
     go_on = f"""if not {found.calls}:
     {found.messages}.append({{"role": "user", "content": "Go on with the tools, or say DONE."}})
     continue"""
-    return replaced(files, stop, f"{test}\n{body}{go_on}")
+    return replace_lines(files, stop, f"{test}\n{body}{go_on}")
 
 
 def finish_after_edit(files: Files) -> dict[str, str] | None:
@@ -75,7 +75,7 @@ def finish_after_edit(files: Files) -> dict[str, str] | None:
 if {found.call}["function"]["name"] == "edit" and {found.result}.startswith("edited"):
     return 0
 """
-    return inserted(files, found.place(found.each.body[-1]), block, after=True)
+    return insert_block(files, found.place(found.each.body[-1]), block, after=True)
 
 
 def log_results(files: Files) -> dict[str, str] | None:
@@ -84,7 +84,7 @@ def log_results(files: Files) -> dict[str, str] | None:
     if found is None or 'print("  ' in files[found.path]:
         return None
     block = f'print("  %s: %d characters" % ({found.call}["function"]["name"], len({found.result})))'
-    return inserted(files, found.place(found.run), block, after=True)
+    return insert_block(files, found.place(found.run), block, after=True)
 
 
 def hasty_improve(files: Files) -> dict[str, str] | None:
@@ -106,9 +106,9 @@ def _improve_steps(files: Files, formula: str) -> dict[str, str] | None:
         return None
     job, name = found.function.args.args[0].arg, limit.group(1)
     block = f'limit = {formula.format(name)} if {job}["kind"] == "improve" else {name}'
-    head = Place(found.path, found.loop.lineno, found.loop.lineno, " " * found.loop.col_offset)
+    head = LineRange(found.path, found.loop.lineno, found.loop.lineno, " " * found.loop.col_offset)
     line = text_at(files, head).strip().replace(f"range({name})", "range(limit)")
-    return replaced(files, head, f"{block}\n{line}")
+    return replace_lines(files, head, f"{block}\n{line}")
 
 
 def _takes_job(found: Loop) -> bool:
@@ -124,13 +124,13 @@ def leave_at_limit(files: Files) -> dict[str, str] | None:
     last = found.function.body[-1]
     if ast.unparse(last) != "return 1":
         return None
-    return replaced(files, place(found.path, last), 'raise SystemExit("nothing was finished")')
+    return replace_lines(files, range_of(found.path, last), 'raise SystemExit("nothing was finished")')
 
 
-def unclosed(files: Files) -> dict[str, str] | None:
+def drop_colon(files: Files) -> dict[str, str] | None:
     """Remove the colon of the head of the loop over the calls."""
     found = loop(files)
     if found is None:
         return None
-    head = Place(found.path, found.each.lineno, found.each.lineno, " " * found.each.col_offset)
-    return replaced(files, head, text_at(files, head).strip().removesuffix(":"))
+    head = LineRange(found.path, found.each.lineno, found.each.lineno, " " * found.each.col_offset)
+    return replace_lines(files, head, text_at(files, head).strip().removesuffix(":"))

@@ -4,7 +4,16 @@ import ast
 import re
 
 from dgm.offline.edits.shape import loop
-from dgm.offline.edits.source import Files, Transform, chain, function, inserted, modules, place, with_import
+from dgm.offline.edits.source import (
+    Files,
+    Transform,
+    chain,
+    function,
+    insert_block,
+    modules,
+    range_of,
+    with_import,
+)
 from dgm.offline.edits.tools import EDIT
 
 _SHORTEN = '''FIRST_KEPT = 10
@@ -37,7 +46,7 @@ def _before_asking(name: str, code: str) -> Transform:
         found = loop(files)
         if found is None or function(files, name):
             return None
-        call = inserted(files, found.place(found.ask), f"{name}({found.messages})", after=False)
+        call = insert_block(files, found.place(found.ask), f"{name}({found.messages})", after=False)
         block = code.replace("{messages}", found.messages).rstrip("\n") + "\n\n"
         return chain(
             {**files, **call}, lambda now: _before_function(now, found.path, found.function.name, block)
@@ -94,7 +103,7 @@ _RESTORE = '''def restore():
 '''
 
 
-def originals(files: Files) -> dict[str, str] | None:
+def keep_originals(files: Files) -> dict[str, str] | None:
     """Remember the original text of edited files, and add a function that restores it."""
     if function(files, "restore"):
         return {}
@@ -106,8 +115,8 @@ def originals(files: Files) -> dict[str, str] | None:
         opened = re.match(r"with open\((\w+), 'w'", ast.unparse(part))
         held = re.search(r"(\w+)\.replace\(old, new", ast.unparse(part))
         if opened and held:
-            text = inserted(
-                files, place(path, part), f"ORIGINALS.setdefault({opened[1]}, {held[1]})", after=False
+            text = insert_block(
+                files, range_of(path, part), f"ORIGINALS.setdefault({opened[1]}, {held[1]})", after=False
             )
             block = "ORIGINALS = {}\n\n\n" + _RESTORE.rstrip("\n") + "\n\n"
             return _before_function(text, path, node.name, block)
@@ -116,17 +125,21 @@ def originals(files: Files) -> dict[str, str] | None:
 
 def undo_at_limit(files: Files) -> dict[str, str] | None:
     """Restore all edited files at the step limit: half-done work is not handed in."""
-    return chain(files, originals, _undo_at_limit)
+    return chain(files, keep_originals, _undo_at_limit)
 
 
 def _undo_at_limit(files: Files) -> dict[str, str] | None:
     found = loop(files)
-    if found is None or "tools.restore()" in files[found.path] or "tools" not in _imported(files[found.path]):
+    if (
+        found is None
+        or "tools.restore()" in files[found.path]
+        or "tools" not in _import_lines(files[found.path])
+    ):
         return None
-    return inserted(files, found.place(found.loop), "tools.restore()", after=True)
+    return insert_block(files, found.place(found.loop), "tools.restore()", after=True)
 
 
-def _imported(text: str) -> str:
+def _import_lines(text: str) -> str:
     return " ".join(re.findall(r"^(?:import|from) .*", text, re.MULTILINE))
 
 
@@ -147,7 +160,7 @@ def _attempts(prepare: str, more: str) -> Transform:
 
     def transform(files: Files) -> dict[str, str] | None:
         found = loop(files)
-        if found is None or function(files, "attempt") or "tools" not in _imported(files[found.path]):
+        if found is None or function(files, "attempt") or "tools" not in _import_lines(files[found.path]):
             return None
         if [argument.arg for argument in found.function.args.args] != ["job"]:
             return None
@@ -168,13 +181,13 @@ retry = _attempts("", "")
 
 def retry_with_reset(files: Files) -> dict[str, str] | None:
     """Start a second attempt from the original files."""
-    return chain(files, originals, _attempts("        if number:\n            tools.restore()\n", ""))
+    return chain(files, keep_originals, _attempts("        if number:\n            tools.restore()\n", ""))
 
 
 def retry_with_notes(files: Files) -> dict[str, str] | None:
     """Start a second attempt from the original files, and tell it what the first one said."""
     prepare = "        if notes:\n            tools.restore()\n"
-    return chain(files, originals, _attempts(prepare, ", notes"), _take_notes)
+    return chain(files, keep_originals, _attempts(prepare, ", notes"), _take_notes)
 
 
 def _take_notes(files: Files) -> dict[str, str] | None:
@@ -185,5 +198,5 @@ def _take_notes(files: Files) -> dict[str, str] | None:
     told = '"What was tried before:\\n" + "\\n".join(notes)'
     block = f'if notes:\n    {found.messages}.append({{"role": "user", "content": {told}}})'
     note = f'notes.append({found.answer}.get("content") or "")'
-    changed = inserted(files, found.place(found.ask), note, after=True)
-    return inserted(changed, where, block, after=False)
+    changed = insert_block(files, found.place(found.ask), note, after=True)
+    return insert_block(changed, where, block, after=False)

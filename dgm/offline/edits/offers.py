@@ -57,21 +57,24 @@ def test_tool(files: Files) -> dict[str, str] | None:
     if shell is None:
         return None
     code = _TEST.replace("{shell}", shell[1].name)
-    return chain(files, test_command, lambda now: _offered(now, "test", _TEST_SCHEMA, code))
+    return chain(files, test_command, lambda now: _offer_tool(now, "test", _TEST_SCHEMA, code))
 
 
 def view_tool(files: Files) -> dict[str, str] | None:
     """Offer a tool that shows a window of a file."""
-    return _offered(files, "view", _VIEW_SCHEMA, _VIEW)
+    return _offer_tool(files, "view", _VIEW_SCHEMA, _VIEW)
 
 
-def _offered(files: Files, name: str, schema: str, code: str) -> dict[str, str] | None:
+def _offer_tool(files: Files, name: str, schema: str, code: str) -> dict[str, str] | None:
     """Add a tool to the list of schemas, the table of functions, and the functions."""
     if function(files, name):
         return None
     for path, text, _ in modules(files):
         lines = lines_of(text)
-        schemas, table = _assigned(text, "SCHEMAS", ast.List), _assigned(text, "TOOLS", ast.Dict)
+        schemas, table = (
+            _find_literal_end(text, "SCHEMAS", ast.List),
+            _find_literal_end(text, "TOOLS", ast.Dict),
+        )
         if schemas is None or table is None or lines[schemas - 1].strip() != "]" or schemas >= table:
             continue
         row = lines[table - 1].rstrip()
@@ -83,7 +86,7 @@ def _offered(files: Files, name: str, schema: str, code: str) -> dict[str, str] 
     return None
 
 
-def _assigned(text: str, name: str, kind: type) -> int | None:
+def _find_literal_end(text: str, name: str, kind: type) -> int | None:
     """Return the last line of ``NAME = <a literal of that kind>``."""
     tree = parse(text)
     for node in tree.body if tree else ():

@@ -11,14 +11,14 @@ from dgm.offline.edits.source import (
     chain,
     constant,
     function,
-    inserted,
-    place,
-    replaced,
-    substituted,
+    insert_block,
+    range_of,
+    replace_lines,
+    substitute_match,
     text_at,
     with_import,
 )
-from dgm.offline.guidelines import CONCEPTS, Concept, recognised
+from dgm.offline.guidelines import CONCEPTS, Concept, recognise_concepts
 
 SOLVE_PROMPT = r"SOLVE\w*|SYSTEM|SYSTEM_PROMPT|PROMPT|INSTRUCTIONS"
 
@@ -28,7 +28,7 @@ def guideline(concept: Concept, *excluded_by: Concept) -> Transform:
 
     def transform(files: Files) -> dict[str, str] | None:
         prompt = constant(files, SOLVE_PROMPT, str)
-        if prompt is None or recognised(str(prompt.value)) & {concept, *excluded_by}:
+        if prompt is None or recognise_concepts(str(prompt.value)) & {concept, *excluded_by}:
             return None
         return _with_sentence(files, prompt, CONCEPTS[concept])
 
@@ -41,7 +41,7 @@ def _with_sentence(files: Files, prompt: Constant, sentence: str) -> dict[str, s
     if closing is None:
         return None
     space = "\n" if len(closing[1]) == 3 else " "
-    return replaced(files, prompt.place, text[: closing.start()] + space + sentence + closing[1])
+    return replace_lines(files, prompt.place, text[: closing.start()] + space + sentence + closing[1])
 
 
 reproduce = guideline(Concept.REPRODUCE)
@@ -76,7 +76,7 @@ if not {found.calls} and {found.counter} == 0:
     {found.messages}.append({{"role": "user", "content": "Now carry out the plan."}})
     continue
 """
-    return inserted(files, found.place(found.stop), block, after=False)
+    return insert_block(files, found.place(found.stop), block, after=False)
 
 
 FIRST_MESSAGE = r"first_message|user_message|first_prompt"
@@ -105,7 +105,7 @@ def list_files(files: Files) -> dict[str, str] | None:
         return None
     job, text = node.args.args[0].arg, last.value.id
     line = f'{text} += "\\n\\nFiles:\\n" + listing({job}["workdir"])'
-    changed = inserted(files, place(path, last), line, after=False)[path]
+    changed = insert_block(files, range_of(path, last), line, after=False)[path]
     return {path: with_import(changed.rstrip("\n") + LISTING, "os")}
 
 
@@ -116,7 +116,7 @@ def document(files: Files) -> dict[str, str] | None:
         return None
     path, node = found
     block = '"""Run the program with these arguments; its exit status."""'
-    return inserted(files, place(path, node.body[0]), block, after=False)
+    return insert_block(files, range_of(path, node.body[0]), block, after=False)
 
 
 def careful_improve(files: Files) -> dict[str, str] | None:
@@ -132,4 +132,4 @@ def misspelt_evidence(files: Files) -> dict[str, str] | None:
     """Ask the job for a key that it does not have, on a path that only ``improve`` jobs take."""
     found = function(files, FIRST_MESSAGE)
     pattern = r'\["evidence"\]'
-    return substituted(files, found[0], pattern, '["evidence_folder"]') if found else None
+    return substitute_match(files, found[0], pattern, '["evidence_folder"]') if found else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 
 from dgm.offline.knowledge import Conversation
-from dgm.offline.moves import Run
+from dgm.offline.moves import RunCommand
 
 LIST = "find . -name '*.py' -not -path '*/.*' | sort"
 OVERVIEW = f"{LIST}; for f in $({LIST}); do echo \"== $f\"; grep -n '' $f; done; echo '== end'"
@@ -26,7 +26,7 @@ Gap = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Shown:
+class ShownFile:
     """The shown lines of one file by number, and the number of the last one once its end was seen."""
 
     lines: dict[int, str] = field(default_factory=dict)
@@ -48,24 +48,24 @@ class Shown:
         return "".join(self.lines[number] + "\n" for number in sorted(self.lines))
 
 
-def show(wanted: Mapping[str, Gap]) -> Run:
+def show_command(wanted: Mapping[str, Gap]) -> RunCommand:
     """Return the command that shows parts of files, numbered."""
     parts = []
     for path, (first, last) in wanted.items():
         window = f" | sed -n '{first},{last or '$'}p'" if first > 1 or last else ""
         parts.append(f"echo '== {path}'; grep -n '' {quote(path)}{window}")
-    return Run("; ".join([*parts, "echo '== end'"]))
+    return RunCommand("; ".join([*parts, "echo '== end'"]))
 
 
-def read(conversation: Conversation, also: Sequence[str] = ()) -> dict[str, Shown]:
+def read(conversation: Conversation, also: Sequence[str] = ()) -> dict[str, ShownFile]:
     """Return the lines shown so far of every Python file known to exist.
 
     Files in ``also`` are added once any Python file is known.
     """
     paths = [path for path in conversation.listing if path.endswith(".py")]
-    found: dict[str, Shown] = {}
+    found: dict[str, ShownFile] = {}
     for step in conversation.steps:
-        if not isinstance(step.move, Run) or not step.result:
+        if not isinstance(step.move, RunCommand) or not step.result:
             continue
         command = step.move.command
         if command in (LIST, OVERVIEW):
@@ -80,14 +80,14 @@ def read(conversation: Conversation, also: Sequence[str] = ()) -> dict[str, Show
             _take_in(step.result, list(asked), asked, found)
     # Before a listing was shown, ``also`` alone may be incomplete.
     names = dict.fromkeys((*paths, *also) if paths else ())
-    return {path: found.get(path, Shown()) for path in sorted(names)}
+    return {path: found.get(path, ShownFile()) for path in sorted(names)}
 
 
 def _gap(asked: re.Match[str]) -> Gap:
     return int(asked[2] or 1), int(asked[3]) if (asked[3] or "$") != "$" else 0
 
 
-def missing(files: Mapping[str, Shown]) -> dict[str, Gap]:
+def find_gaps(files: Mapping[str, ShownFile]) -> dict[str, Gap]:
     """Return the next gap of each file that is not wholly known."""
     return {path: shown.gap for path, shown in files.items() if shown.gap is not None}
 
@@ -103,13 +103,19 @@ class _Stretch:
     """The header that stands right after."""
 
 
-def _take_in(result: str, order: Sequence[str], asked: Mapping[str, Gap], found: dict[str, Shown]) -> None:
+def _take_in(
+    result: str, order: Sequence[str], asked: Mapping[str, Gap], found: dict[str, ShownFile]
+) -> None:
     stretches = _stretches(result)
     for index, stretch in enumerate(stretches):
-        path = stretch.after or _named_by_next(stretches[index:], order)
+        path = stretch.after or _file_before_next(stretches[index:], order)
         if path is None or path not in order:
             continue
-        shown, rows, (first, last) = found.setdefault(path, Shown()), stretch.rows, asked.get(path, (1, 0))
+        shown, rows, (first, last) = (
+            found.setdefault(path, ShownFile()),
+            stretch.rows,
+            asked.get(path, (1, 0)),
+        )
         ended = rows[-1][0] if rows else first - 1
         if not stretch.after or (rows and rows[0][0] != first):
             rows = rows[1:]
@@ -142,7 +148,7 @@ def _stretches(result: str) -> list[_Stretch]:
     return found
 
 
-def _named_by_next(stretches: Sequence[_Stretch], order: Sequence[str]) -> str | None:
+def _file_before_next(stretches: Sequence[_Stretch], order: Sequence[str]) -> str | None:
     """Return the file that stands before the next header that was shown; the last file if there is none."""
     headers = [stretches[0].before, *(name for s in stretches[1:] for name in (s.after, s.before))]
     following = next((name for name in headers if name), None)

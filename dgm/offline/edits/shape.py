@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dgm.offline.edits.source import Files, Place, modules, place
+from dgm.offline.edits.source import Files, LineRange, modules, range_of
 
 ASKS = r"reply|ask|complete|completion|chat|query|respond|generate"
 RUNS = r"run|run_tool|execute|perform|dispatch|call_tool"
@@ -39,9 +39,9 @@ class Loop:
         ranged = isinstance(self.loop, ast.For) and isinstance(self.loop.target, ast.Name)
         return self.loop.target.id if ranged else None  # type: ignore[union-attr]
 
-    def place(self, node: ast.stmt | ast.expr) -> Place:
+    def place(self, node: ast.stmt | ast.expr) -> LineRange:
         """Return the lines of one of the loop's parts."""
-        return place(self.path, node)
+        return range_of(self.path, node)
 
 
 def loop(files: Files) -> Loop | None:
@@ -57,10 +57,10 @@ def loop(files: Files) -> Loop | None:
 
 
 def _loop(path: str, function: ast.FunctionDef, node: ast.For | ast.While) -> Loop | None:
-    ask = next((item for item in node.body if _called(item, ASKS)), None)
-    stop = next((item for item in node.body if isinstance(item, ast.If) and _stops(item)), None)
+    ask = next((item for item in node.body if _is_call_of(item, ASKS)), None)
+    stop = next((item for item in node.body if isinstance(item, ast.If) and _is_stop_check(item)), None)
     each = next((item for item in node.body if isinstance(item, ast.For)), None)
-    run = next((item for item in each.body if _called(item, RUNS)), None) if each else None
+    run = next((item for item in each.body if _is_call_of(item, RUNS)), None) if each else None
     if not (isinstance(ask, ast.Assign) and stop and each and isinstance(run, ast.Assign)):
         return None
     answer, result, call = _name(ask.targets[0]), _name(run.targets[0]), _name(each.target)
@@ -71,7 +71,7 @@ def _loop(path: str, function: ast.FunctionDef, node: ast.For | ast.While) -> Lo
     return Loop(path, function, node, ask, answer, messages, stop, calls, each, call, run, result)
 
 
-def _called(node: ast.stmt, pattern: str) -> bool:
+def _is_call_of(node: ast.stmt, pattern: str) -> bool:
     if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
         return False
     callee = node.value.func
@@ -79,7 +79,7 @@ def _called(node: ast.stmt, pattern: str) -> bool:
     return bool(name and re.fullmatch(pattern, name))
 
 
-def _stops(node: ast.If) -> bool:
+def _is_stop_check(node: ast.If) -> bool:
     """Return whether a statement is ``if not calls …: … return``, or the same with ``break``."""
     negated = any(isinstance(part, ast.Not) for part in ast.walk(node.test))
     return negated and isinstance(node.body[-1], ast.Return | ast.Break)

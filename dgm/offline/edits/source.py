@@ -23,7 +23,7 @@ MAX_SOURCE_CHARACTERS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LineRange:
     """A range of lines in a file: ``first`` to ``last``, counted from 1, both included."""
 
     path: str
@@ -36,7 +36,7 @@ class Place:
 class Constant:
     """A module's assignment of a literal to a name."""
 
-    place: Place
+    place: LineRange
     name: str
     value: object
 
@@ -64,13 +64,13 @@ def constant(files: Files, name: str, kind: type | tuple[type, ...]) -> Constant
     """Return the first module-level assignment of a literal of that type to a name that matches the pattern."""
     for path, _, tree in modules(files):
         for node in tree.body:
-            found = _assigned(node)
+            found = _parse_assignment(node)
             if found and re.fullmatch(name, found[0]) and isinstance(found[1], kind):
-                return Constant(place(path, node), found[0], found[1])
+                return Constant(range_of(path, node), found[0], found[1])
     return None
 
 
-def _assigned(node: ast.stmt) -> tuple[str, object] | None:
+def _parse_assignment(node: ast.stmt) -> tuple[str, object] | None:
     """Return name and value of ``NAME = literal``."""
     if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and len(node.targets) == 1):
         return None
@@ -87,10 +87,10 @@ def function(files: Files, name: str) -> tuple[str, ast.FunctionDef] | None:
     return None
 
 
-def place(path: str, node: ast.stmt | ast.expr) -> Place:
+def range_of(path: str, node: ast.stmt | ast.expr) -> LineRange:
     """Return the lines of a node."""
     last = node.end_lineno or node.lineno
-    return Place(path, node.lineno, last, " " * node.col_offset)
+    return LineRange(path, node.lineno, last, " " * node.col_offset)
 
 
 def lines_of(text: str) -> list[str]:
@@ -98,27 +98,27 @@ def lines_of(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def text_at(files: Files, where: Place) -> str:
+def text_at(files: Files, where: LineRange) -> str:
     """Return the text of some lines."""
     return "".join(lines_of(files[where.path])[where.first - 1 : where.last])
 
 
-def replaced(files: Files, where: Place, block: str) -> dict[str, str]:
+def replace_lines(files: Files, where: LineRange, block: str) -> dict[str, str]:
     """Return the file with these lines replaced by a block that is indented like them."""
     lines = lines_of(files[where.path])
-    lines[where.first - 1 : where.last] = [indented(block, where.indent)]
+    lines[where.first - 1 : where.last] = [indent_block(block, where.indent)]
     return {where.path: "".join(lines)}
 
 
-def inserted(files: Files, where: Place, block: str, *, after: bool) -> dict[str, str]:
+def insert_block(files: Files, where: LineRange, block: str, *, after: bool) -> dict[str, str]:
     """Return the file with a block, indented like these lines, put after or before them."""
     lines = lines_of(files[where.path])
     at = where.last if after else where.first - 1
-    lines[at:at] = [indented(block, where.indent)]
+    lines[at:at] = [indent_block(block, where.indent)]
     return {where.path: "".join(lines)}
 
 
-def indented(block: str, indent: str) -> str:
+def indent_block(block: str, indent: str) -> str:
     """Indent the block's lines and end each with a line feed."""
     lines = block.strip("\n").split("\n") if block.strip("\n") else []
     return "".join((indent + line if line.strip() else "") + "\n" for line in lines)
@@ -142,7 +142,7 @@ def with_import(text: str, module: str) -> str:
     return "".join(lines)
 
 
-def substituted(files: Files, path: str, pattern: str, new: str) -> dict[str, str] | None:
+def substitute_match(files: Files, path: str, pattern: str, new: str) -> dict[str, str] | None:
     """Return the file with the one match of a pattern replaced literally, or ``None`` without exactly one."""
     matches = list(re.finditer(pattern, files[path], re.MULTILINE))
     if len(matches) != 1:
@@ -203,6 +203,6 @@ def number(name: str, factor: float, least: float, most: float) -> Transform:
             return None
         text = text_at(files, found.place)
         shown = str(int(new)) if isinstance(old, int) else f"{new:g}"
-        return replaced(files, found.place, re.sub(r"(=\s*)[\d_.]+", rf"\g<1>{shown}", text, count=1))
+        return replace_lines(files, found.place, re.sub(r"(=\s*)[\d_.]+", rf"\g<1>{shown}", text, count=1))
 
     return transform

@@ -5,17 +5,17 @@ import re
 
 from dgm.offline.edits.source import (
     Files,
-    Place,
+    LineRange,
     Transform,
     chain,
     constant,
     function,
-    inserted,
+    insert_block,
     modules,
     number,
-    place,
-    replaced,
-    substituted,
+    range_of,
+    replace_lines,
+    substitute_match,
     text_at,
     with_import,
 )
@@ -37,7 +37,7 @@ def test_command(files: Files) -> dict[str, str] | None:
     timeout = constant(files, r"COMMAND_TIMEOUT(_S)?|OUTPUT_LIMIT", int)
     if timeout is None or function(files, SHELL) is None:
         return None
-    return inserted(files, timeout.place, 'TEST_COMMAND = "python3 -m unittest"', after=True)
+    return insert_block(files, timeout.place, 'TEST_COMMAND = "python3 -m unittest"', after=True)
 
 
 def test_after_edit(files: Files) -> dict[str, str] | None:
@@ -54,7 +54,7 @@ def _append_tests(files: Files) -> dict[str, str] | None:
     if not (isinstance(last, ast.Return) and last.value) or "TEST_COMMAND" in ast.unparse(node):
         return None
     line = f'return {ast.unparse(last.value)} + "\\n" + {shell[1].name}(TEST_COMMAND, workdir)'
-    return replaced(files, place(path, last), line.replace("'", '"'))
+    return replace_lines(files, range_of(path, last), line.replace("'", '"'))
 
 
 def quiet_test_command(files: Files) -> dict[str, str] | None:
@@ -62,10 +62,10 @@ def quiet_test_command(files: Files) -> dict[str, str] | None:
     found = constant(files, TEST_COMMAND, str)
     if found is None or "-b" in str(found.value):
         return None
-    return replaced(files, found.place, f'{found.name} = "{found.value} -b"')
+    return replace_lines(files, found.place, f'{found.name} = "{found.value} -b"')
 
 
-def _cut(files: Files) -> tuple[Place, str, str] | None:
+def _cut(files: Files) -> tuple[LineRange, str, str] | None:
     """Return the statement that cuts a long output: its lines, the text's name and the limit's name."""
     for path, _, tree in modules(files):
         for node in tree.body:
@@ -75,7 +75,7 @@ def _cut(files: Files) -> tuple[Place, str, str] | None:
             if found and isinstance(node, ast.FunctionDef) and isinstance(last, ast.Return):
                 limit = re.search(r"OUTPUT_LIMIT|MAX_OUTPUT|LIMIT", ast.unparse(node))
                 if limit:
-                    return place(path, last), found[1], limit[0]
+                    return range_of(path, last), found[1], limit[0]
     return None
 
 
@@ -90,7 +90,7 @@ def head_and_tail(files: Files) -> dict[str, str] | None:
     where, text, limit = found
     block = f"""half = {limit} // 2
 return {text}[:half] + "\\n[output truncated]\\n" + {text}[-half:]"""
-    return _keeping("start and the end", replaced(files, where, block))
+    return _keeping("start and the end", replace_lines(files, where, block))
 
 
 def tail_only(files: Files) -> dict[str, str] | None:
@@ -99,7 +99,7 @@ def tail_only(files: Files) -> dict[str, str] | None:
     if found is None or "[-" in text_at(files, found[0]):
         return None
     where, text, limit = found
-    changed = replaced(files, where, f'return "[output truncated]\\n" + {text}[-{limit}:]')
+    changed = replace_lines(files, where, f'return "[output truncated]\\n" + {text}[-{limit}:]')
     return _keeping("end", changed)
 
 
@@ -139,7 +139,7 @@ def filter_log(files: Files) -> dict[str, str] | None:
 def _in_shell(pattern: str, new: str) -> Transform:
     def transform(files: Files) -> dict[str, str] | None:
         found = function(files, SHELL)
-        return substituted(files, found[0], pattern, new) if found else None
+        return substitute_match(files, found[0], pattern, new) if found else None
 
     return transform
 
@@ -152,7 +152,7 @@ no_exit_status = _in_shell(r"^ +if done\.return_?code:\n +output \+= .*\n", "")
 def _in_edit(pattern: str, new: str) -> Transform:
     def transform(files: Files) -> dict[str, str] | None:
         found = function(files, EDIT)
-        return substituted(files, found[0], pattern, new) if found else None
+        return substitute_match(files, found[0], pattern, new) if found else None
 
     return transform
 

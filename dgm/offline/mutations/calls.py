@@ -96,7 +96,7 @@ def missing(code: Code) -> Iterator[Change]:
             if shape in ("any", "text"):
                 yield code.swap(place, f"{inner}.{name}()", f"missing {name}", 0.8 * prior * weight)
         for name, prior in _FUNCTION_WRAPS:
-            if _wrapped(place) != name and (shape != "text" or name in ("int", "str", "list", "float")):
+            if _called_name(place) != name and (shape != "text" or name in ("int", "str", "list", "float")):
                 yield code.swap(place, f"{name}({text})", f"missing {name}", 0.8 * prior * weight)
 
 
@@ -179,7 +179,7 @@ def _shape(place: ast.expr) -> str:
     return "any"
 
 
-def _wrapped(place: ast.expr) -> str:
+def _called_name(place: ast.expr) -> str:
     return place.func.id if isinstance(place, ast.Call) and isinstance(place.func, ast.Name) else ""
 
 

@@ -30,7 +30,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class NeighbourNames:
     """Names known around a unit, sorted, from the visible parts of its module."""
 
     functions: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Code:
     """A parsed unit: the input of the operators."""
 
     unit: Unit
-    around: Surroundings
+    around: NeighbourNames
     tree: ast.Module
     lines: list[str] = field(default_factory=list)
 
@@ -142,7 +142,7 @@ class Code:
         return column if row.isascii() else len(row.encode()[:column].decode("utf-8", "ignore"))
 
 
-def parse(unit: Unit, around: Surroundings) -> Code | None:
+def parse(unit: Unit, around: NeighbourNames) -> Code | None:
     """Return a unit's code, or ``None`` if it is not Python."""
     lines = [line[unit.indent :] if not line[: unit.indent].strip() else line for line in unit.lines]
     try:

@@ -110,7 +110,7 @@ def _truth(code: Code, test: ast.expr) -> Iterator[Change]:
             yield code.swap(test, sign + code.text(test.left), "is None to truth", 0.6)
 
 
-def combined(code: Code) -> Iterator[Change]:
+def add_condition(code: Code) -> Iterator[Change]:
     """Add a parameter of the same function to a condition."""
     tests = [node.test for node in code.nodes if isinstance(node, ast.If | ast.While)]
     for test in tests:
@@ -122,4 +122,4 @@ def combined(code: Code) -> Iterator[Change]:
                 yield code.swap(test, f"{bracketed} and not {name}", "add condition", 0.12)
 
 
-OPERATORS = (relational, connective, negation, noneness, combined)
+OPERATORS = (relational, connective, negation, noneness, add_condition)

@@ -46,7 +46,7 @@ def arithmetic(code: Code) -> Iterator[Change]:
 def off_by_one(code: Code) -> Iterator[Change]:
     """Add or subtract one where things are counted: indices, ranges, bounds, sizes."""
     for node in code.nodes:
-        for place, prior in _counted(node):
+        for place, prior in _find_quantities(node):
             if isinstance(place, ast.Constant) and isinstance(place.value, int) and place.value is not True:
                 continue
             if isinstance(place, _NUMBERISH):
@@ -55,7 +55,7 @@ def off_by_one(code: Code) -> Iterator[Change]:
                 yield code.swap(place, f"{text} - 1", "off by one", prior)
 
 
-def _counted(node: ast.AST) -> Iterator[tuple[ast.expr, float]]:
+def _find_quantities(node: ast.AST) -> Iterator[tuple[ast.expr, float]]:
     match node:
         case ast.Call(func=ast.Name(id="range"), args=args):
             yield from ((arg, 0.9) for arg in args)

@@ -27,7 +27,7 @@ def _source(code: Code, node: ast.stmt) -> list[str]:
     return code.lines[first - 1 : last]
 
 
-def _moved(rows: list[str], by: int) -> list[str]:
+def _indent_rows(rows: list[str], by: int) -> list[str]:
     return [(" " * by + row if by > 0 else row[-by:]) if row.strip() else row for row in rows]
 
 
@@ -41,17 +41,17 @@ def places(code: Code) -> Iterator[Change]:
         first_row, last_row = _rows(last)
         outer = len(code.margin(node.lineno))
         if len(block) > 1 and last_row == (node.end_lineno or last_row):
-            moved = _moved(_source(code, last), outer - last.col_offset)
+            moved = _indent_rows(_source(code, last), outer - last.col_offset)
             yield code.rows(first_row, last_row, moved, "move out", 0.8 if loop else 0.4)
             if len(block) > 2 and isinstance(last, _SIMPLE):
                 before = block[-2]
                 low = _rows(before)[0]
-                both = _moved(code.lines[low - 1 : last_row], outer - last.col_offset)
+                both = _indent_rows(code.lines[low - 1 : last_row], outer - last.col_offset)
                 yield code.rows(low, last_row, both, "move out", 0.2)
         behind = _next(code, node)
         if behind is not None and isinstance(behind, _SIMPLE) and block is getattr(node, "body", None):
             low, high = _rows(behind)
-            moved = _moved(_source(code, behind), last.col_offset - outer)
+            moved = _indent_rows(_source(code, behind), last.col_offset - outer)
             if not getattr(node, "orelse", None) and low == (node.end_lineno or 0) + 1:
                 yield code.rows(low, high, moved, "move in", 0.7 if loop else 0.4)
 
@@ -119,7 +119,7 @@ def _in_loop(code: Code, node: ast.AST) -> bool:
     return False
 
 
-def returned(code: Code) -> Iterator[Change]:
+def change_return(code: Code) -> Iterator[Change]:
     """Add a ``return`` of a variable at the end of a function."""
     function = code.function
     if function is None:
@@ -182,9 +182,9 @@ def guards(code: Code) -> Iterator[Change]:
                 yield code.rows(at, at - 1, [f"{pad}if {test}:", f"{pad}    continue"], "guard", 0.25, at)
 
 
-def borrowed(code: Code) -> Iterator[Change]:
+def borrow_statement(code: Code) -> Iterator[Change]:
     """Add a statement of a sibling method, or of the unit itself, at the beginning or end of a block."""
-    texts = tuple(dict.fromkeys((*code.around.statements, *_own(code))))[:24]
+    texts = tuple(dict.fromkeys((*code.around.statements, *_own_statements(code))))[:24]
     for node, block in _blocks(code):
         if isinstance(node, ast.ClassDef):
             continue
@@ -205,7 +205,7 @@ def borrowed(code: Code) -> Iterator[Change]:
             yield code.rows(start, start - 1, [pad + text], "borrowed statement", 0.12, start)
 
 
-def _own(code: Code) -> list[str]:
+def _own_statements(code: Code) -> list[str]:
     texts = [
         code.text(node)
         for node in code.nodes
@@ -250,4 +250,14 @@ def _fresh(
     )
 
 
-OPERATORS = (places, order, deletions, leaving, returned, assignments, guards, borrowed, defaults)
+OPERATORS = (
+    places,
+    order,
+    deletions,
+    leaving,
+    change_return,
+    assignments,
+    guards,
+    borrow_statement,
+    defaults,
+)

@@ -13,7 +13,7 @@ from dgm.archive.events import (
 )
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, TaskId, Verdict
-from dgm.policies.lineage.outlook import Circumstances, Outlook
+from dgm.policies.lineage.outlook import Outlook, OutlookInputs
 from dgm.policies.lineage.posterior import Posterior
 
 EXPANSION_ROLES = ("improve", "diagnose", "probe")
@@ -80,7 +80,7 @@ class Fold:
                 f"{len(self.posterior)} births were observed, but the tree has {len(tree.agents)} agents"
             )
         workers = max(self._most_under_way, len(tree.pending) + 1)
-        around = Circumstances(self._tasks, self._deaths, self._expansion_cost(tree), workers)
+        around = OutlookInputs(self._tasks, self._deaths, self._expansion_cost(tree), workers)
         outlook = Outlook(tree, self.posterior, around)
         self._last = tree, tree.seq, outlook
         return outlook

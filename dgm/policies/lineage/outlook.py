@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class OutlookInputs:
     """The facts that the posterior does not hold."""
 
     tasks: Mapping[TaskId, int]
@@ -54,7 +54,7 @@ class Circumstances:
 class Outlook:
     """One posterior's view of one tree; nothing in it changes."""
 
-    def __init__(self, tree: Tree, posterior: Posterior, around: Circumstances) -> None:
+    def __init__(self, tree: Tree, posterior: Posterior, around: OutlookInputs) -> None:
         self._tree = tree
         self._posterior = posterior
         self._around = around

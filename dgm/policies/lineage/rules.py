@@ -26,14 +26,14 @@ from dgm.policies.lineage.constants import (
 from dgm.policies.lineage.fold import Fold
 from dgm.policies.lineage.posterior import Posterior
 from dgm.policies.lineage.ties import leader
-from dgm.policies.rules import Kit
+from dgm.policies.rules import PolicyContext
 from dgm.policies.tasks import untried
 
 
 class LineageGate:
     """The gate that expands where a child promises more than an evaluation, per unit of cost."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         self._fold = kit.shared(Fold)
 
     def expands(self, tree: Tree, rng: Random) -> bool:  # noqa: ARG002  (nothing is left to chance)
@@ -53,7 +53,7 @@ class LineageGate:
 class LineageParent:
     """The parent whose line promises most within six generations."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         self._fold = kit.shared(Fold)
 
     def parents(self, tree: Tree, rng: Random) -> tuple[AgentId, ...]:  # noqa: ARG002
@@ -68,7 +68,7 @@ class LineageEvaluation:
     An agent matters if its evaluation may change which agent is best.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         self._fold = kit.shared(Fold)
 
     def target(self, tree: Tree, rng: Random) -> AgentId | None:  # noqa: ARG002
@@ -83,7 +83,7 @@ class InformativeTask:
     The first children that have failed get a task that their parents solve.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         self._fold = kit.shared(Fold)
 
     def task(self, tree: Tree, agent: AgentId, rng: Random) -> TaskId:
@@ -104,7 +104,7 @@ class LineageRecommendation:
     holds (first attempts), so that any reader of a run can ask.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: PolicyContext) -> None:
         """Ignore the kit; this part needs nothing from it."""
 
     def recommend(self, tree: Tree) -> AgentId:

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
 
-from dgm.analysis.accounts import Account, Purpose, account_of
+from dgm.analysis.accounts import AgentAccount, Purpose, account_of
 from dgm.domain import ActionId, AgentId, Usage
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
@@ -64,7 +64,7 @@ class AgentScreen(TextPage):
     class Counted(Message):
         """A message: the agent's spend is added up."""
 
-        def __init__(self, agent: AgentId, account: Account) -> None:
+        def __init__(self, agent: AgentId, account: AgentAccount) -> None:
             self.agent = agent
             self.account = account
             super().__init__()
@@ -77,7 +77,7 @@ class AgentScreen(TextPage):
         self.beside = False
         self._other: AgentId | None = None
         """The agent to compare with; None for nothing, see ``diff.others``."""
-        self._account: Account | None = None
+        self._account: AgentAccount | None = None
 
     def body(self) -> ComposeResult:
         """Yield head, names of tabs, and text."""
@@ -215,7 +215,7 @@ def _tab_of(part: str) -> str:
     return kind if kind in TABS else TABS[0]
 
 
-def _spent(account: Account) -> Line:
+def _spent(account: AgentAccount) -> Line:
     pieces: list[str | Span] = []
     for purpose, words in ((Purpose.MAKING, "making it"), (Purpose.EVALUATING, "evaluating it")):
         usage: Usage = account.of(purpose)

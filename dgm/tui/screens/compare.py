@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from dgm.archive.repository import AgentRepository
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, CommitId, TaskId, Verdict
-from dgm.evaluation.exam import Comparison, paired
+from dgm.evaluation.exam import Comparison, compare_verdicts
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line
 from dgm.show.words import (
@@ -124,7 +124,7 @@ def _verdicts(
 ) -> tuple[tuple[Sequence[Line], Sequence[Line]], dict[int, Target]]:
     one, two = tree.verdicts(first), tree.verdicts(second)
     names = [task for task in dict.fromkeys((*tree.tasks, *one)) if task in one and task in two]
-    found = paired([(task, one[task], two[task]) for task in names])
+    found = compare_verdicts([(task, one[task], two[task]) for task in names])
     both = [task for task in names if _graded(one[task]) and _graded(two[task])]
     rows: list[Line] = []
     targets: dict[int, Target] = {}

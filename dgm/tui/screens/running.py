@@ -10,8 +10,8 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from dgm.analysis.failures import FailureCounts, failures
-from dgm.analysis.lookups import recent
+from dgm.analysis.failures import FailureCounts, count_failures
+from dgm.analysis.lookups import read_last_events
 from dgm.archive.events import ActionStarted, ModelCalled, Recorded
 from dgm.archive.history import LIVING
 from dgm.archive.run import Run
@@ -116,9 +116,9 @@ class RunningScreen(TextPage):
         """Read the end of the log, and the start times of the actions under way."""
         try:
             self._events.clear()
-            self._take([each for each in recent(run.store, KEPT) if each.seq <= run.tree.seq])
+            self._take([each for each in read_last_events(run.store, KEPT) if each.seq <= run.tree.seq])
             for action in run.tree.pending.keys() - self._begun.keys():
-                self._take_starts(run.store.of_action(action))
+                self._take_starts(run.store.events_of_action(action))
             self._until = run.tree.seq
         except DgmError as error:
             self.browser.say(str(error))
@@ -176,4 +176,4 @@ def _counted(run: Run, store: EventStore, pause: Callable[[], None]) -> tuple[Se
     """Return curve and failures from a store of the thread's own, so that the run is still followed."""
     beside = Run(run.folder, run.config, store)
     beside.tree = run.tree
-    return curve(beside, pause=pause), failures(beside)
+    return curve(beside, pause=pause), count_failures(beside)

@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from dgm.analysis.lookups import Try
+from dgm.analysis.lookups import TaskVerdict
 from dgm.archive.events import Recorded, TaskGraded, VerdictWithdrawn
 from dgm.domain import ActionId, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
@@ -49,7 +49,7 @@ class TaskScreen(TextPage):
             self,
             task: TaskId | None,
             tallies: Mapping[TaskId, Tally] | None,
-            tries: Sequence[Try],
+            tries: Sequence[TaskVerdict],
             body: Body,
             until: int = 0,
         ) -> None:
@@ -69,7 +69,7 @@ class TaskScreen(TextPage):
         self._graded: list[Recorded] = []
         """Verdicts that came while an answer is awaited."""
         self._here = False
-        self._tries: dict[AgentId, list[Try]] = {}
+        self._tries: dict[AgentId, list[TaskVerdict]] = {}
         self._of: TaskId | None = None
         """The task that ``_tries`` belong to."""
 
@@ -151,7 +151,7 @@ class TaskScreen(TextPage):
             assert isinstance(item.event, TaskGraded)
             done = item.event.outcome
             if done.task == self._of and done.verdict is not Verdict.INVALID:
-                one = Try(done.agent, done.attempt, done.verdict, item.event.action, item.seq)
+                one = TaskVerdict(done.agent, done.attempt, done.verdict, item.event.action, item.seq)
                 self._take([one])
         withdrawn = any(isinstance(item.event, VerdictWithdrawn) for item in changed.events)
         if changed.whole or withdrawn:
@@ -281,7 +281,7 @@ class TaskScreen(TextPage):
         tries = load_tries(self.reader, task)
         return self.Known(task, {}, tries, statement_body(self.reader, task, tries))
 
-    def _take(self, tries: Sequence[Try]) -> None:
+    def _take(self, tries: Sequence[TaskVerdict]) -> None:
         for one in tries:
             known = self._tries.setdefault(one.agent, [])
             if all(other.action != one.action for other in known):

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.worker import get_current_worker
 
-from dgm.analysis.lookups import matching, nearest
+from dgm.analysis.lookups import find_matching, next_match
 from dgm.domain import AgentId
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, line, plain
@@ -133,7 +133,7 @@ class TreeScreen(Page):
             super().find_again(backwards=backwards)
             return
         here = self.agents.agent
-        there = nearest(self._found, AgentId(-1) if here is None else here, backwards=backwards)
+        there = next_match(self._found, AgentId(-1) if here is None else here, backwards=backwards)
         if there is None:
             self.browser.say(f"no agent fits {one_line(self._words, 60)}")
             return
@@ -174,7 +174,7 @@ class TreeScreen(Page):
 
     def _search(self, words: str, until: int) -> None:
         worker = get_current_worker()
-        found = self.reader.ask(lambda store: matching(store, words, until))
+        found = self.reader.ask(lambda store: find_matching(store, words, until))
         if not worker.is_cancelled:
             self.app.call_from_thread(self._take_found, found)
 

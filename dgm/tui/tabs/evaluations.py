@@ -74,7 +74,7 @@ def load_one(reader: Reader, action: ActionId) -> Load:
     traces = Traces(reader.folder / "traces")
 
     def look() -> Body:
-        events = reader.ask(lambda store: store.of_action(action))
+        events = reader.ask(lambda store: store.events_of_action(action))
         done = [each for _, each in _evaluations(events)]
         if not done:
             return Missing(f"evaluation {action}", "it has no verdict yet")

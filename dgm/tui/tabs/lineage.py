@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dgm.analysis.lookups import births
+from dgm.analysis.lookups import read_births
 from dgm.analysis.outline import Members
 from dgm.archive.events import AgentBorn
 from dgm.domain import Agent, AgentId, Tally
@@ -29,7 +29,11 @@ def load(reader: Reader, agent: AgentId, marks: Collection[AgentId] = ()) -> Loa
         shown = steps[-MOST:]
         asked = [steps[0], *shown]
         who: Mapping[AgentId, Agent | AgentBorn]
-        who = {n: tree.agents[n] for n in asked} if tree else reader.ask(lambda store: births(store, asked))
+        who = (
+            {n: tree.agents[n] for n in asked}
+            if tree
+            else reader.ask(lambda store: read_births(store, asked))
+        )
         rows: list[Line] = [heading(*_title(steps, root_text(who[steps[0]])))]
         targets: dict[int, Target] = {}
         for step in shown:

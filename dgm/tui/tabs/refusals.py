@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dgm.analysis.accounts import Purpose, Refusal, account_of, refusals_of
+from dgm.analysis.accounts import Purpose, RefusedRequest, account_of, refusals_of
 from dgm.archive.events import ActionLost, AgentStillborn, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
@@ -60,7 +60,7 @@ def _found(run: Run, agent: AgentId) -> Body:
     return Prose(rows, targets)
 
 
-def _gateway(refused: Sequence[Refusal]) -> Iterator[Line]:
+def _gateway(refused: Sequence[RefusedRequest]) -> Iterator[Line]:
     if refused:
         yield from refusal_lines(refused, None)
     else:
@@ -103,7 +103,7 @@ def _ended(run: Run, actions: Sequence[ActionId]) -> Iterator[Line]:
     """Yield lines for actions that gave neither a verdict nor a child."""
     rows: list[Line] = []
     for action in actions:
-        for item in run.store.of_action(action):
+        for item in run.store.events_of_action(action):
             match item.event:
                 case AgentStillborn(_, dead):
                     what = f"  stillborn ({one_line(dead.stage, 40)})"

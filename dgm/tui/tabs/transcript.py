@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dgm.analysis.lookups import births
+from dgm.analysis.lookups import read_births
 from dgm.archive.events import AgentBorn, ModelCalled
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
@@ -30,7 +30,7 @@ def load(reader: Reader, agent: AgentId) -> Load:
     folded = reader.run is not None
 
     def look() -> Body:
-        born = reader.ask(lambda store: births(store, [agent]))[agent]
+        born = reader.ask(lambda store: read_births(store, [agent]))[agent]
         if not born.parents:
             who = root_text(born)
             said = f"{who[0].upper()}{who[1:]}: no operator made it."

@@ -30,7 +30,7 @@ from dgm.archive.snapshots import from_folder, write_folder
 from dgm.archive.tree import Tree
 from dgm.config import BudgetSettings, LimitSettings, Settings
 from dgm.domain import SEED, Action, ActionId, AgentId, Born, Cost, Entry, Evaluate, Expand, Snapshot
-from dgm.search.foreman import Foreman
+from dgm.search.run_controller import RunController
 from dgm.search.loop import Search
 from tests.docker.hostile import suite
 
@@ -152,14 +152,14 @@ def _settings(sandbox: str, folder: Path) -> Settings:
     )
 
 
-async def _play(played: Played, settings: Settings, parts: assemble.Parts, chosen: Sequence[str]) -> None:
+async def _play(played: Played, settings: Settings, parts: assemble.RunParts, chosen: Sequence[str]) -> None:
     run = played.run
     script = Script([_step(run, act, played) for act in chosen])
     began = time.monotonic()
     peak = _peak_mb(reset=True)
     watcher = asyncio.create_task(_watch(played))
-    async with assemble.laboratory(run, settings, parts) as worker:
-        await Search(Foreman(run, settings), script, worker, settings).go()
+    async with assemble.open_worker(run, settings, parts) as worker:
+        await Search(RunController(run, settings), script, worker, settings).go()
     watcher.cancel()
     played.seconds, played.grown_mb = time.monotonic() - began, _peak_mb() - peak
 

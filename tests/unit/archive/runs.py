@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dgm.archive.events import ActionStarted, CallBooked, CallStarted, ModelCalled, RunStarted, TaskGraded
-from dgm.archive.exchange import Base, encode_reply, encode_request
+from dgm.archive.exchange import RequestBase, encode_reply, encode_request
 from dgm.archive.run import Run
 from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
 from dgm.domain import (
@@ -21,10 +21,10 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.messages import Message, Reply, Request, Role, WireProtocol, WireReply, WireRequest
-from dgm.publish.scrubbing import Surroundings
+from dgm.publish.scrubbing import LocalIdentity
 
 KEY = "0123-not-a-real-key-4567"
-ALICE = Surroundings("/home/alice", "alice", "atlas-7", "/home/alice/work", (KEY,))
+ALICE = LocalIdentity("/home/alice", "alice", "atlas-7", "/home/alice/work", (KEY,))
 
 
 def begin(folder: Path, settings: dict | None = None, source: bytes = b"[agent]\n") -> Run:
@@ -55,7 +55,7 @@ def evaluate(run: Run, said: str, task: str = "a", calls: int = 3) -> None:
     for number in range(calls):
         request = Request(tuple(messages), (), "offline")
         asked = run.traces.put(encode_request(request, base))
-        base = Base(asked, request)
+        base = RequestBase(asked, request)
         answered = run.traces.put(encode_reply(Reply(f"{number}: {said}")))
         run.append(ModelCalled(action, number, "offline", "solve", asked, answered, Usage(1, 2, 3)))
         messages += [Message(Role.ASSISTANT, f"{number}: {said}"), Message(Role.USER, "go on")]

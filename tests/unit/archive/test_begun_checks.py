@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.analysis.summary import cut_calls_record
-from dgm.archive.begun_checks import begin_checks, cut_checks, earlier_checks, end_checks
+from dgm.archive.begun_checks import begin_checks, end_checks, find_cut_checks, read_earlier_checks
 from dgm.archive.run import Run
 from dgm.archive.spend import CHECK_ROLE
 from dgm.config import Settings
@@ -34,15 +34,15 @@ def checked():
 def test_check_that_ended_leaves_nothing_behind(paid):
     begin_checks(paid.run.folder, worst_of_checks(SETTINGS))
     note_checks(paid.run, SETTINGS, checked())
-    assert cut_checks(paid.run.folder) == []
+    assert find_cut_checks(paid.run.folder) == []
     assert paid.run.tree.spend_by[CHECK_ROLE, NAME] == Usage(1, 30, 4, 70e-6)
 
 
 def test_check_that_was_cut_off_is_counted_once_at_its_worst_case(paid):
     for _ in range(2):
         begin_checks(paid.run.folder, worst_of_checks(SETTINGS))
-    assert cut_checks(paid.run.folder) == [(NAME, MOST)] * 2
-    assert earlier_checks(paid.run.folder) == [(NAME, MOST)]
+    assert find_cut_checks(paid.run.folder) == [(NAME, MOST)] * 2
+    assert read_earlier_checks(paid.run.folder) == [(NAME, MOST)]
     for _ in range(2):
         note_checks(paid.run, SETTINGS, checked())
     spent = paid.run.tree.spend_by[CHECK_ROLE, NAME]
@@ -53,7 +53,7 @@ def test_check_that_was_refused_keeps_what_was_cut_off_before(paid):
     begin_checks(paid.run.folder, worst_of_checks(SETTINGS))
     begin_checks(paid.run.folder, worst_of_checks(SETTINGS))
     end_checks(paid.run.folder, counted=False)
-    assert cut_checks(paid.run.folder) == [(NAME, MOST)]
+    assert find_cut_checks(paid.run.folder) == [(NAME, MOST)]
 
 
 def test_status_names_it(paid):

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.cleaning import clean, remove_run
+from dgm.archive.cleaning import clean_run, remove_run
 from dgm.archive.events import CallStarted
-from dgm.archive.exchange import Base, encode_request
-from dgm.archive.garbage import FILE, FOLDER, OBJECT, TRACE, drafts_in
+from dgm.archive.exchange import RequestBase, encode_request
+from dgm.archive.garbage import FILE, FOLDER, OBJECT, TRACE, find_dead_drafts
 from dgm.archive.run import Run
 from dgm.cli.main import main
 from dgm.domain import ActionId, Entry, Usage
 from dgm.errors import UserError
-from dgm.gateway.leftovers import dead_gateways
+from dgm.gateway.leftovers import find_dead_gateways
 from dgm.messages import Message, Request, Role
 from dgm.publish.verifying import verify
 from tests.unit.archive.runs import ask_raw, begin, child, evaluate
@@ -37,7 +37,7 @@ def dirty(tmp_path: Path) -> Path:
         child(run)
         ask_raw(run, "raw")
         first = Request((Message(Role.USER, "unnamed, but another builds on it"),), (), "m")
-        base = Base(run.traces.put(encode_request(first)), first)
+        base = RequestBase(run.traces.put(encode_request(first)), first)
         grown = Request((*first.messages, Message(Role.USER, "go on")), (), "m")
         asked = run.traces.put(encode_request(grown, base))
         run.append(CallStarted(run.tree.next_action, 9, "m", "solve", asked, Usage(1)))
@@ -61,30 +61,30 @@ def files(folder: Path) -> set[str]:
 @pytest.mark.starts_processes
 def test_only_what_nothing_names_is_removed(dirty: Path) -> None:
     before = files(dirty)
-    shown = clean(dirty, delete=False)
+    shown = clean_run(dirty, delete=False)
     assert files(dirty) == before
     found = [left.what for left in shown.found]
     assert {what: found.count(what) for what in found} == {TRACE: 1, OBJECT: 3, FILE: 2}
-    removed = clean(dirty, delete=True)
+    removed = clean_run(dirty, delete=True)
     assert removed.found == shown.found
     assert before - files(dirty) == {str(left.path.relative_to(dirty)) for left in shown.found}
-    assert clean(dirty, delete=True).found == []
+    assert clean_run(dirty, delete=True).found == []
     (dirty / "traces" / "ab" / "mine.z").unlink()
     verify(dirty)
 
 
 @pytest.mark.starts_processes
 def test_a_commit_that_an_event_names_is_kept_without_its_ref(dirty: Path) -> None:
-    clean(dirty, delete=True)
+    clean_run(dirty, delete=True)
     (dirty / "agents.git" / "refs" / "heads" / "agents" / "1").unlink()
-    assert clean(dirty, delete=False).found == []
+    assert clean_run(dirty, delete=False).found == []
 
 
 @pytest.mark.slow
 def test_a_run_that_is_written_is_left_alone(dirty: Path) -> None:
     before = files(dirty)
     with Run.open(dirty, write=True):
-        assert f"pid {os.getpid()}" in clean(dirty, delete=True).skipped
+        assert f"pid {os.getpid()}" in clean_run(dirty, delete=True).skipped
         with pytest.raises(UserError, match="being written"):
             remove_run(dirty)
     assert files(dirty) == before
@@ -99,7 +99,7 @@ def test_a_run_inside_a_run_keeps_both(dirty: Path) -> None:
 @pytest.mark.slow
 def test_a_run_of_another_host_is_left_alone(dirty: Path) -> None:
     (dirty / "events.lock").write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
-    assert "may be running on elsewhere" in clean(dirty, delete=True).skipped
+    assert "may be running on elsewhere" in clean_run(dirty, delete=True).skipped
     with pytest.raises(UserError, match="may be running on elsewhere"):
         remove_run(dirty)
 
@@ -107,7 +107,7 @@ def test_a_run_of_another_host_is_left_alone(dirty: Path) -> None:
 def test_nothing_is_removed_where_the_log_cannot_be_read(dirty: Path) -> None:
     (dirty / "events.db").write_bytes(b"garbage")
     before = files(dirty)
-    assert "not a database" in clean(dirty, delete=True).skipped
+    assert "not a database" in clean_run(dirty, delete=True).skipped
     assert files(dirty) == before
 
 
@@ -119,10 +119,10 @@ def test_links_are_not_followed(dirty: Path, tmp_path: Path) -> None:
     group = outside / "0f"
     group.mkdir(exist_ok=True)
     before = files(outside)
-    assert {left.what for left in clean(dirty, delete=True).found} == {OBJECT, FILE}
+    assert {left.what for left in clean_run(dirty, delete=True).found} == {OBJECT, FILE}
     link = dirty.with_name("link")
     link.symlink_to(dirty)
-    assert "a link" in clean(link, delete=True).skipped
+    assert "a link" in clean_run(link, delete=True).skipped
     with pytest.raises(UserError, match="is a link"):
         remove_run(link)
     remove_run(dirty)
@@ -157,7 +157,7 @@ def test_drafts_of_dead_processes_are_found_when_they_are_old(tmp_path: Path) ->
     for path in tmp_path.rglob("*"):
         if ".c.new" not in str(path):
             os.utime(path, (LONG_AGO, LONG_AGO))
-    found = list(drafts_in(tmp_path))
+    found = list(find_dead_drafts(tmp_path))
     assert [left.path.name for left in found] == [".a.new", ".b.0123456789ab", ".e.dgm.abcd1234"]
     assert {left.what for left in found} == {FOLDER}
 
@@ -182,7 +182,7 @@ def test_a_gateway_is_dead_when_nobody_listens(tmp_path: Path) -> None:
     with closing(socket.socket(socket.AF_UNIX)) as living:
         _bind(living, tmp_path / names["living"])
         living.listen()
-        found = {left.path.name for left in dead_gateways(tmp_path)}
+        found = {left.path.name for left in find_dead_gateways(tmp_path)}
     assert found == {names["dead"], names["beside_dead"], names["old"]}
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.failures import MOST, OTHERS, failures, kind_of
+from dgm.analysis.failures import MOST, OTHERS, count_failures, kind_of
 from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, CallRefused, TaskGraded
 from dgm.domain import SEED, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
 from tests.unit.archive.runs import begin
@@ -22,7 +22,7 @@ def test_failures_are_counted_by_kind_the_commonest_first(tmp_path: Path) -> Non
             outcome = Evaluation(SEED, TaskId(f"t{action}"), 0, Verdict.INVALID, reason)
             run.append_many([TaskGraded(action, outcome), CallRefused(action, "solve", 400, "bad", "no")])
             run.append(ActionLost(action, "killed 9", final=True))
-        found = failures(run)
+        found = count_failures(run)
         assert list(found.stillborn.items()) == [(("module", "vet"), 2), (("module", "check"), 1)]
         assert found.invalid == [("took # s", 2), ("no space", 1)]
         assert found.lost == [("killed #", 3)]
@@ -35,7 +35,7 @@ def test_rare_reasons_are_counted_together(tmp_path: Path) -> None:
             action = run.tree.next_action
             run.append(ActionStarted(action, Evaluate(SEED, TaskId("t"))))
             run.append(ActionLost(action, f"reason {chr(97 + number)}", final=True))
-        found = failures(run)
+        found = count_failures(run)
     assert len(found.lost) == MOST + 1
     assert found.lost[-1] == (OTHERS, 3)
 

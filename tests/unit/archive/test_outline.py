@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.lookups import births, matching, tasks_tried, tried_by
+from dgm.analysis.lookups import find_matching, find_verdicts, read_births, tally_tasks
 from dgm.analysis.outline import _BIRTHS, _GRADED, _RESOLVED, Outline, has_indices
-from dgm.archive.clades import clade_sums
+from dgm.archive.clades import sum_clades
 from dgm.archive.events import ActionStarted, AgentBorn, Event, RunStarted, TaskGraded
 from dgm.archive.store import EventStore
 from dgm.domain import ActionId, AgentId, Budget, Evaluate, Evaluation, Tally, TaskId, Verdict
@@ -59,17 +59,17 @@ def test_an_outline_and_what_is_asked_of_tasks_read_indices_and_not_the_table(lo
     assert whole > 3_000_000
     for query in (_BIRTHS, _GRADED, _RESOLVED):
         assert bytes_read(long, lambda store: store.query(query)) < whole / 15, query  # noqa: B023
-    assert bytes_read(long, lambda store: tasks_tried(store, sys.maxsize)) < whole / 5
-    assert bytes_read(long, lambda store: tried_by(store, TaskId("none"), sys.maxsize)) < whole / 5
-    assert bytes_read(long, lambda store: births(store, [AgentId(100)])) < whole / 20
+    assert bytes_read(long, lambda store: tally_tasks(store, sys.maxsize)) < whole / 5
+    assert bytes_read(long, lambda store: find_verdicts(store, TaskId("none"), sys.maxsize)) < whole / 5
+    assert bytes_read(long, lambda store: read_births(store, [AgentId(100)])) < whole / 20
     assert bytes_read(long, lambda store: store.query("SELECT sum(length(body)) FROM events")) > whole / 2
 
 
 def test_tallies_of_an_outline_are_those_of_the_log(long: Path) -> None:
     with EventStore.open(long, write=False) as store:
         outline = Outline.read(store)
-        tasks = tasks_tried(store, store.newest())
-        some = tried_by(store, TaskId("task-3"), store.newest())
+        tasks = tally_tasks(store, store.newest())
+        some = find_verdicts(store, TaskId("task-3"), store.newest())
     assert len(outline) == AGENTS
     assert outline.clade(AgentId(0)) == sum((outline.own(AgentId(n)) for n in range(AGENTS)), Tally())
     assert outline.clade(AgentId(0)) == sum(tasks.values(), Tally())
@@ -87,8 +87,8 @@ def test_a_log_that_an_older_dgm_made_is_outlined_from_the_next_time_it_is_writt
         assert not has_indices(store)
         with pytest.raises(UserError, match="no such index"):
             Outline.read(store)
-        assert births(store, [AgentId(1)])[AgentId(1)].parents == (0,)
-        assert matching(store, "1", 99) == [1]
+        assert read_births(store, [AgentId(1)])[AgentId(1)].parents == (0,)
+        assert find_matching(store, "1", 99) == [1]
     EventStore.open(path, write=True).close()
     with EventStore.open(path, write=False) as store:
         assert has_indices(store)
@@ -145,8 +145,8 @@ def test_clades_with_too_many_crossovers_are_said_to_be_uncounted() -> None:
     first = [-1, 0, *range(1, 39)]
     further = {agent: (agent - 2,) for agent in range(3, 40)}
     counts = [array("q", [1] * 40)]
-    assert clade_sums(first, further, counts, most_steps=100) is None
-    sums = clade_sums(first, further, counts)
+    assert sum_clades(first, further, counts, most_steps=100) is None
+    sums = sum_clades(first, further, counts)
     assert sums is not None
     assert list(sums[0]) == list(range(40, 0, -1))
     assert list(counts[0]) == [1] * 40

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.budgets import expansions_ended
+from dgm.analysis.budgets import count_ended_expansions
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -92,7 +92,9 @@ def test_the_overview_says_what_the_tree_says(tmp_path: Path) -> None:
             assert (seen.tokens, seen.usd) == (tree.spend.tokens, pytest.approx(tree.spend.usd)), event
             assert seen.seconds == pytest.approx(tree.wall_seconds)
             assert seen.paused == bool(tree.paused), event
-            assert seen.expansions == (expansions_ended(tree) if tree.budget.expansion_cost else 0), event
+            assert seen.expansions == (count_ended_expansions(tree) if tree.budget.expansion_cost else 0), (
+                event
+            )
 
 
 def test_a_writer_that_died_leaves_an_interrupted_run(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled
-from dgm.archive.journal import cut_calls, recorded_reply, recorded_request
+from dgm.archive.journal import cut_calls, read_recorded_reply, read_recorded_request
 from dgm.archive.run import Run
 from dgm.domain import Digest
 from dgm.errors import ArchiveCorrupt
@@ -22,7 +22,7 @@ def folder(tmp_path):
 
 def bodies(run):
     """All that was asked, as the requests of the log's events are read."""
-    return [recorded_request(run, Digest(digest)).body for _, digest in named(run)]
+    return [read_recorded_request(run, Digest(digest)).body for _, digest in named(run)]
 
 
 def named(run):
@@ -42,7 +42,7 @@ def test_requests_come_back_with_what_must_not_be_published_replaced(folder, tmp
         read = bodies(back)
         (cut,) = cut_calls(back, back.tree.next_action - 1)
         replied = next(one.event.reply for one in back.store.read() if isinstance(one.event, ModelCalled))
-        content = recorded_reply(back, replied).content
+        content = read_recorded_reply(back, replied).content
     assert [len(body["messages"]) for body in read] == [1, 1, 3, 3, 5, 7]
     assert len(read[-1]["messages"]) == len(made[-1].body["messages"])
     assert cut.request.body == read[2]

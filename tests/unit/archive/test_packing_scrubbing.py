@@ -2,18 +2,18 @@ import json
 
 import pytest
 
-from dgm.publish.scrubbing import Grade, Scrubber, Surroundings
+from dgm.publish.scrubbing import LocalIdentity, MatchGrade, Scrubber
 
-NOBODY = Surroundings("/root", "root", "build", "/work")
+NOBODY = LocalIdentity("/root", "root", "build", "/work")
 
 
-def scrubber(surroundings: Surroundings = NOBODY, folders=("/data/runs/first",)) -> Scrubber:
+def scrubber(surroundings: LocalIdentity = NOBODY, folders=("/data/runs/first",)) -> Scrubber:
     return Scrubber(surroundings.needles(folders))
 
 
-def person(**changes: object) -> Surroundings:
+def person(**changes: object) -> LocalIdentity:
     known = {"home": "/home/alice", "user": "alice", "host": "atlas-7", "folder": "/home/alice/src"}
-    return Surroundings(**(known | changes))
+    return LocalIdentity(**(known | changes))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_secrets_of_the_environment_are_taken_by_the_ends_of_their_names() -> No
         "USE_TOKEN": "1",
         "KEYBOARD": "value-of-nothing",
     }
-    assert Surroundings.here(environment).secrets == (
+    assert LocalIdentity.here(environment).secrets == (
         "value-of-key",
         "value-of-password",
         "value-of-secret",
@@ -82,7 +82,7 @@ def test_a_home_that_every_machine_has_is_no_ground_to_refuse_an_agent() -> None
         everybody.clean(b"at /root/x, /chroot/root and a\\n/root")
         == b"at <home>/x, /chroot/root and a\\n<home>"
     )
-    assert everybody.first(b"ls /root/x", Grade.PERSONAL) is None
+    assert everybody.first(b"ls /root/x", MatchGrade.PERSONAL) is None
 
 
 def test_everyday_words_are_left_alone() -> None:

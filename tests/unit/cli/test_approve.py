@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.approvals import FOLDER, Answer, put_answer, read_answer
+from dgm.archive.approvals import FOLDER, ApprovalAnswer, put_answer, read_answer
 from dgm.archive.events import ActionStarted, AgentStillborn, RunStarted
 from dgm.archive.run import Run
 from dgm.cli.main import main
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Stillborn
 from dgm.publish.packing import pack
-from dgm.publish.scrubbing import Surroundings
-from dgm.search.foreman import Foreman
+from dgm.publish.scrubbing import LocalIdentity
+from dgm.search.run_controller import RunController
 
 pytestmark = pytest.mark.starts_processes
 
@@ -33,21 +33,21 @@ def folder(tmp_path, monkeypatch):
     with Run.create(tmp_path / "asks", config) as run:
         run.append(RunStarted(Budget(evaluations=9), ()))
         run.append(run.birth(Born((), "seed", commit(run, b"seed\n"), ""), ActionId(0)))
-        foreman = Foreman(run, SETTINGS)
+        controller = RunController(run, SETTINGS)
         for number in (1, 2, 3, 4):
             action = ActionId(number)
             run.append(ActionStarted(action, Expand((AgentId(0),), "op")))
             child = Born(
                 (AgentId(0),), "op", commit(run, b"child\n%d\n" % number, (0,)), f"why\x1b[31m {number}"
             )
-            run.append(foreman.birth(action, child))
+            run.append(controller.birth(action, child))
             if number == 1:
-                put_answer(run.folder, action, Answer(True))
-                foreman.append(foreman.answered(0.0))
+                put_answer(run.folder, action, ApprovalAnswer(True))
+                controller.append(controller.answered(0.0))
         dead = Stillborn(
             (AgentId(0),), "op", "rejected", "too\x1b[31m\nlong" + 999 * " x", decided="a person"
         )
-        foreman.append(AgentStillborn(ActionId(4), dead))
+        controller.append(AgentStillborn(ActionId(4), dead))
     return tmp_path / "asks"
 
 
@@ -93,13 +93,16 @@ def test_an_answer_is_a_file_and_nothing_else(folder, capsys):
     assert "child 3: yes\n" in said
     assert "child 2: no\n" in said
     assert "the answer is read when the run goes on: dgm resume asks" in said
-    assert answers(folder) == {2: Answer(False, "it only renames"), 3: Answer(True, "it only renames")}
+    assert answers(folder) == {
+        2: ApprovalAnswer(False, "it only renames"),
+        3: ApprovalAnswer(True, "it only renames"),
+    }
     assert (folder / "events.db").read_bytes() == log
     assert "answered already, and not read yet: no it only renames" in dgm(capsys, "asks", "--list")
     document = json.loads(dgm(capsys, "asks", "--yes", 2, "--json"))
     instead = "no it only renames"
     assert document["answered"] == [{"child": 2, "answer": "yes", "reason": "", "instead_of": instead}]
-    assert answers(folder)[2] == Answer(True)
+    assert answers(folder)[2] == ApprovalAnswer(True)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,7 @@ def test_what_cannot_be_answered_is_said_in_a_line_and_changes_nothing(folder, c
 
 def test_runs_that_ask_nobody_are_refused(folder, capsys, tmp_path):
     assert "no run 'ask'; did you mean 'asks'?" in dgm(capsys, "ask", "--list", code=2)
-    pack(folder, tmp_path / "asks.dgm", Surroundings("/nobody/home", "nobody", "nowhere", "/nobody/here"))
+    pack(folder, tmp_path / "asks.dgm", LocalIdentity("/nobody/home", "nobody", "nowhere", "/nobody/here"))
     assert "is packed, and only read; unpack it first" in dgm(
         capsys, tmp_path / "asks.dgm", "--yes", 2, code=2
     )
@@ -200,7 +203,7 @@ def test_a_person_is_asked_child_by_child_with_the_diff(folder):
     shown = talk(folder, b"x\nn\nnot now\ny\n")
     assert b"+child" in shown
     assert b"\x1b[31m 2" not in shown
-    assert answers(folder) == {2: Answer(False, "not now"), 3: Answer(True)}
+    assert answers(folder) == {2: ApprovalAnswer(False, "not now"), 3: ApprovalAnswer(True)}
 
 
 def test_a_child_that_is_decided_while_a_person_reads_is_not_asked_about(folder):

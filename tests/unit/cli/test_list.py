@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dgm.analysis.best import best_of
-from dgm.analysis.best_cache import cached_best
-from dgm.analysis.budget_use import BudgetUse, nearest
+from dgm.analysis.best_cache import find_cached_best
+from dgm.analysis.budget_use import BudgetUse, nearest_limit
 from dgm.analysis.run_list import list_runs, read_row
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
@@ -126,7 +126,7 @@ def test_the_best_agent_is_kept_until_the_log_grows(archive: Path) -> None:
     assert seen is not None
     [kept] = (archive.parent / "cache" / "dgm" / "best").iterdir()
     kept.write_bytes(kept.read_bytes().replace(b'"agent": 0', b'"agent": 1'))
-    known = cached_best(archive / "cut", seen)
+    known = find_cached_best(archive / "cut", seen)
     assert known is not None
     assert known.agent == 1
     with Run.open(archive / "cut", write=True) as run:
@@ -151,10 +151,10 @@ def test_a_copy_that_went_on_by_itself_has_a_best_agent_of_its_own(archive: Path
 
 def test_the_nearest_limit_is_the_one_of_which_most_is_used() -> None:
     uses = [BudgetUse("agents", 9, 9), BudgetUse("usd", 1.0, 4.0), BudgetUse("evaluations", 10, 100)]
-    found = nearest(uses)
+    found = nearest_limit(uses)
     assert found is not None
     assert left_text(found) == "3.00 of 4.00 USD"
-    assert nearest([]) is None
+    assert nearest_limit([]) is None
 
 
 @pytest.mark.parametrize(

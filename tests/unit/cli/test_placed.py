@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.benchmarks.opening import placed
+from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
 
 
@@ -20,7 +20,7 @@ def here(tmp_path, monkeypatch):
 
 
 def made(benchmark, subset=None):
-    settings = placed(Settings(benchmark=benchmark, benchmarks={"swebench": {"subset": subset}}))
+    settings = make_paths_absolute(Settings(benchmark=benchmark, benchmarks={"swebench": {"subset": subset}}))
     return settings.benchmark, settings.benchmarks.swebench.subset
 
 

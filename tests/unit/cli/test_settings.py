@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from dgm.cli.settings import settings
 from dgm.config import Settings, resolve
-from dgm.config.listing import NAME, listed_settings
+from dgm.config.listing import NAME, list_settings
 from dgm.errors import UserError
 from dgm.models.providers import all_variables
 
@@ -20,7 +20,7 @@ def asked(*words):
 
 
 def test_every_setting_can_be_set_and_means_something():
-    rows = listed_settings()
+    rows = list_settings()
     assert len({row.name for row in rows}) == len(rows) > 100
     for row in rows:
         assert row.meaning, row.name
@@ -45,7 +45,7 @@ def test_every_setting_can_be_set_and_means_something():
     ],
 )
 def test_types_and_defaults_are_those_of_the_record(name, type_, default, choices):
-    row = next(row for row in listed_settings() if row.name == name)
+    row = next(row for row in list_settings() if row.name == name)
     assert (row.type, row.default, row.choices) == (type_, default, choices)
     assert row.required == name.endswith(".input")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.analysis.forecast import Try, reach_of
+from dgm.analysis.forecast import EvaluationSample, compute_reach
 from dgm.cli.main import main
 from dgm.cli.spending import FirstCosts, confirm_spending, forecast_text, money_text, question, tell_prices
 from dgm.config import resolve
@@ -70,7 +70,7 @@ def test_off_a_terminal_nobody_is_asked(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-TWO = [Try(0.03, 60.0), Try(0.05, 100.0)]
+TWO = [EvaluationSample(0.03, 60.0), EvaluationSample(0.05, 100.0)]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ TWO = [Try(0.03, 60.0), Try(0.05, 100.0)]
     ],
 )
 def test_the_forecast_by_two_tries(budget, said):
-    reach = reach_of(TWO, budget, 0.1, 2, 8)
+    reach = compute_reach(TWO, budget, 0.1, 2, 8)
     assert (
         forecast_text(reach, budget, 0.1, 8) == f"forecast: about 0.040 USD an evaluation by 2 tries; {said}"
     )

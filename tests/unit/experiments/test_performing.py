@@ -10,9 +10,9 @@ from dgm.archive.lock import WriterLock
 from dgm.archive.run import Run
 from dgm.cli.sweep_progress import SweepProgress
 from dgm.errors import ArchiveBusy
-from dgm.experiments.children import last_words, start_dgm
-from dgm.experiments.performing import Moment, Sweep, Told
-from dgm.experiments.standing import Stage
+from dgm.experiments.children import read_last_line, start_dgm
+from dgm.experiments.performing import Sweep, SweepEvent, SweepEventKind
+from dgm.experiments.run_state import RunStage
 from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import plan_runs
@@ -91,9 +91,9 @@ def lab(tmp_path):
 def test_every_run_is_performed_and_no_more_at_once_than_asked(lab):
     lab.perform()
     assert lab.started == [("run", "s-0"), ("run", "s-1"), ("run", "s-2")]
-    assert lab.stages() == [Stage.FINISHED] * 3
+    assert lab.stages() == [RunStage.FINISHED] * 3
     assert lab.most == 2
-    assert [told.moment for told in lab.told].count(Moment.ENDED) == 3
+    assert [told.moment for told in lab.told].count(SweepEventKind.ENDED) == 3
 
 
 def test_finished_runs_are_skipped_and_interrupted_ones_resumed_first(lab):
@@ -102,7 +102,7 @@ def test_finished_runs_are_skipped_and_interrupted_ones_resumed_first(lab):
     lab.sweep.look()
     lab.perform()
     assert lab.started == [("resume", "s-2"), ("run", "s-1")]
-    assert lab.stages() == [Stage.FINISHED] * 3
+    assert lab.stages() == [RunStage.FINISHED] * 3
 
 
 def test_a_crash_leaves_the_others_and_is_told_once(lab):
@@ -110,7 +110,7 @@ def test_a_crash_leaves_the_others_and_is_told_once(lab):
     lab.perform()
     assert lab.started == [("run", "s-0"), ("run", "s-1"), ("run", "s-2")]
     assert lab.sweep.failures == {"s-0": "exit code 1: dgm: no room"}
-    assert lab.stages() == [Stage.TO_COME, Stage.FINISHED, Stage.FINISHED]
+    assert lab.stages() == [RunStage.TO_COME, RunStage.FINISHED, RunStage.FINISHED]
     assert "1 failed" in how_it_went(lab.sweep)
 
 
@@ -124,7 +124,7 @@ def test_a_run_whose_budget_is_spent_is_over_and_no_failure(lab):
     lab.ends["s-1"] = (lambda: lab.finish("s-1", reason="budget spent"), 3)
     lab.perform()
     assert not lab.sweep.failures
-    assert lab.stages() == [Stage.FINISHED, Stage.SPENT, Stage.FINISHED]
+    assert lab.stages() == [RunStage.FINISHED, RunStage.SPENT, RunStage.FINISHED]
 
 
 def test_no_run_starts_that_the_money_may_not_cover(tmp_path):
@@ -134,7 +134,7 @@ def test_no_run_starts_that_the_money_may_not_cover(tmp_path):
     lab.perform()
     # Two at first, of at most 2 USD each; 1 USD each was spent, which leaves 2.5 USD: the third fits.
     assert lab.most == 2
-    assert lab.stages() == [Stage.FINISHED] * 3
+    assert lab.stages() == [RunStage.FINISHED] * 3
 
 
 def test_what_the_money_has_no_room_for_stays_and_is_said(tmp_path):
@@ -142,7 +142,7 @@ def test_what_the_money_has_no_room_for_stays_and_is_said(tmp_path):
     for name in ("s-0", "s-1"):
         lab.ends[name] = (lambda name=name: lab.finish(name, usd=2.0), 0)
     lab.perform()
-    assert lab.stages() == [Stage.FINISHED, Stage.FINISHED, Stage.TO_COME]
+    assert lab.stages() == [RunStage.FINISHED, RunStage.FINISHED, RunStage.TO_COME]
     assert [run.name for run in lab.sweep.unaffordable] == ["s-2"]
     assert "max_usd = 4.50 of the sweep has no room for 1 more run" in how_it_went(lab.sweep)
 
@@ -161,7 +161,7 @@ def test_stopping_asks_each_process_and_starts_nothing_more(lab):
 
     asyncio.run(stop_soon())
     assert [child.stops for child in lab.children.values()] == [1, 1]
-    assert lab.stages() == [Stage.INTERRUPTED, Stage.INTERRUPTED, Stage.TO_COME]
+    assert lab.stages() == [RunStage.INTERRUPTED, RunStage.INTERRUPTED, RunStage.TO_COME]
     assert not lab.sweep.failures
 
 
@@ -173,7 +173,7 @@ def test_a_run_that_another_process_writes_is_waited_for_then_resumed(lab, monke
         lock = WriterLock(lab.folder.run("s-0") / "events.lock")
         lab.sweep.look()
         performing = asyncio.create_task(lab.sweep.perform())
-        while not any(told.moment is Moment.FOUND for told in lab.told):
+        while not any(told.moment is SweepEventKind.FOUND for told in lab.told):
             await asyncio.sleep(0.01)
         assert ("resume", "s-0") not in lab.started
         lock.close()
@@ -181,7 +181,7 @@ def test_a_run_that_another_process_writes_is_waited_for_then_resumed(lab, monke
 
     asyncio.run(let_go_later())
     assert ("resume", "s-0") in lab.started
-    assert lab.stages() == [Stage.FINISHED] * 3
+    assert lab.stages() == [RunStage.FINISHED] * 3
 
 
 def test_the_same_sweep_is_not_performed_twice_at_once(lab):
@@ -203,9 +203,9 @@ def test_what_the_live_table_reads_decides_nothing(lab):
     lab.sweep.listen = ended_but_still_among_the_running
     lab.perform()
     shown.close()
-    assert [told for told in lab.told if told.moment is Moment.RESUMED] == []
-    assert lab.stages() == [Stage.FINISHED] * 3
-    assert isinstance(lab.told[0], Told)
+    assert [told for told in lab.told if told.moment is SweepEventKind.RESUMED] == []
+    assert lab.stages() == [RunStage.FINISHED] * 3
+    assert isinstance(lab.told[0], SweepEvent)
 
 
 @pytest.mark.starts_processes
@@ -215,4 +215,4 @@ def test_a_real_process_writes_its_log(tmp_path):
         return await child.wait()
 
     assert asyncio.run(run(["--version"])) == 0
-    assert last_words(tmp_path / "log").startswith("dgm ")
+    assert read_last_line(tmp_path / "log").startswith("dgm ")

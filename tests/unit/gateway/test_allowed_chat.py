@@ -11,7 +11,7 @@ from tests.unit.gateway.chat_passing import CALLED, PASSING, RESULT, TOOL, USER,
 
 
 def check(**body):
-    chat.check(parsing.document(json.dumps({"messages": [USER], **body}).encode()))
+    chat.check(parsing.parse_document(json.dumps({"messages": [USER], **body}).encode()))
 
 
 def raw(written):
@@ -287,7 +287,7 @@ def test_request_passes(name):
 def test_request_is_refused_in_clear_words(name):
     written, words = REFUSED[name]
     with pytest.raises(BadRequest) as caught:
-        chat.check(parsing.document(raw(written)))
+        chat.check(parsing.parse_document(raw(written)))
     assert words in str(caught.value)
     assert str(caught.value).isprintable()
     assert caught.value.status == 400
@@ -302,7 +302,7 @@ def test_what_is_refused_has_the_code_of_its_kind():
     }
     for name, code in codes.items():
         with pytest.raises(BadRequest) as caught:
-            chat.check(parsing.document(raw(REFUSED[name][0])))
+            chat.check(parsing.parse_document(raw(REFUSED[name][0])))
         assert caught.value.code == code
 
 

@@ -16,7 +16,7 @@ CLAUDE_CODE = (
 
 def passed(**given):
     named = {name.replace("_", "-"): value for name, value in given.items()}
-    return headers.passed(named, WireProtocol.MESSAGES)
+    return headers.select_headers(named, WireProtocol.MESSAGES)
 
 
 def test_version_and_betas_pass_and_nothing_else():
@@ -39,7 +39,7 @@ def test_other_protocols_have_no_headers_that_pass(protocol):
         "OpenAI-Organization": "o",
         "anthropic-beta": "files-api-2025-04-14",
     }
-    assert headers.passed(given, protocol) == {}
+    assert headers.select_headers(given, protocol) == {}
 
 
 def test_betas_are_told_once_and_without_blanks():

@@ -26,7 +26,9 @@ from tests.unit.gateway.messages_passing import (
 
 
 def check(**body):
-    messages.check(parsing.document(json.dumps({"max_tokens": 9000, "messages": [USER], **body}).encode()))
+    messages.check(
+        parsing.parse_document(json.dumps({"max_tokens": 9000, "messages": [USER], **body}).encode())
+    )
 
 
 TODAY = {

@@ -20,7 +20,7 @@ from dgm.gateway.allowed import (
     responses,
     responses_items,
 )
-from dgm.gateway.allowed.walk import DATED, Keys
+from dgm.gateway.allowed.walk import DATED, KeyRules
 
 WRAPPERS = (
     *(typing_extensions.Required, typing_extensions.NotRequired, typing_extensions.Annotated),
@@ -76,7 +76,7 @@ RESPONSE_PARTS = (
     | types_below(RESPONSES, "input", "output")
     | types_below(RESPONSES, "input", "summary")
 )
-BLOCKS = Keys(
+BLOCKS = KeyRules(
     {
         **messages_blocks.BLOCKS.passed,
         **messages_blocks.USER.passed,

@@ -8,7 +8,7 @@ from dgm.domain import Budget
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
-from dgm.search.supply import Lent
+from dgm.search.availability import GatewayAvailability
 from tests.unit.gateway.wire_provider import Provider, failing, whole
 from tests.unit.gateway_bench import ACTION, PRICE, MemoryJournal, chat, client
 
@@ -27,7 +27,7 @@ def talking(tmp_path, error):
         ledger = Ledger(prices, lambda: journal.spent, Budget)
         told = []
         async with Gateway(tmp_path / "g", journal, models, ledger) as opened:
-            supply = Lent(opened)
+            supply = GatewayAvailability(opened)
             for role in ("improve", "solve", "improve"):
                 with opened.lend(ACTION, role) as lease:
                     async with client(opened, lease.token) as http:

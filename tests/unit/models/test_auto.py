@@ -6,7 +6,7 @@ import pytest
 
 from dgm.config import Settings
 from dgm.errors import UserError
-from dgm.models.auto import settle
+from dgm.models.auto import settle_auto
 from dgm.models.local_servers import USUAL, probe
 from dgm.models.pricing import Prices
 from tests.unit.models.test_local_servers import MODELS, server
@@ -57,12 +57,12 @@ def never(offer):
 def test_named_model_stays_and_nobody_is_asked():
     settings = Settings(model="offline")
     here = machine()
-    assert settle(settings, never, BOTH, here) == (settings, "offline: as the settings say")
+    assert settle_auto(settings, never, BOTH, here) == (settings, "offline: as the settings say")
     assert here.probed == []
 
 
 def test_without_anything_it_is_the_offline_model():
-    settled, why = settle(Settings(), never, {}, machine())
+    settled, why = settle_auto(Settings(), never, {}, machine())
     assert settled.model == "offline"
     assert why.startswith("offline (")
     assert "--model" in why
@@ -70,7 +70,7 @@ def test_without_anything_it_is_the_offline_model():
 
 def test_set_key_is_used_after_a_yes():
     ask = Asked("openai")
-    settled, why = settle(Settings(), ask, {"OPENAI_API_KEY": "sk-1"}, machine())
+    settled, why = settle_auto(Settings(), ask, {"OPENAI_API_KEY": "sk-1"}, machine())
     assert settled.model == DEFAULTS["openai"]
     assert why == f"{DEFAULTS['openai']}: OPENAI_API_KEY is set"
     assert [(offer.model, offer.key_variable, offer.base_url) for offer in ask.offers] == [
@@ -80,31 +80,31 @@ def test_set_key_is_used_after_a_yes():
 
 
 def test_first_no_leads_to_the_next_provider():
-    settled, _ = settle(Settings(), Asked("anthropic"), BOTH, machine())
+    settled, _ = settle_auto(Settings(), Asked("anthropic"), BOTH, machine())
     assert settled.model == DEFAULTS["anthropic"]
 
 
 def test_every_no_leads_to_a_local_server_and_then_offline():
     local = machine({OLLAMA: ("qwen3",)})
-    assert settle(Settings(), Asked(), BOTH, local)[0].model == "openai-compatible/qwen3"
-    assert settle(Settings(), Asked(), BOTH, machine())[0].model == "offline"
+    assert settle_auto(Settings(), Asked(), BOTH, local)[0].model == "openai-compatible/qwen3"
+    assert settle_auto(Settings(), Asked(), BOTH, machine())[0].model == "offline"
 
 
 def test_empty_key_is_none():
-    assert settle(Settings(), never, {"OPENAI_API_KEY": "  "}, machine())[0].model == "offline"
+    assert settle_auto(Settings(), never, {"OPENAI_API_KEY": "  "}, machine())[0].model == "offline"
 
 
 def test_key_is_looked_for_where_the_settings_say():
     settings = configured(anthropic={"key_env": "TEAM_KEY", "base_url": "https://proxy.example.org"})
     ask = Asked("anthropic")
-    assert settle(settings, ask, {"TEAM_KEY": "k"}, machine())[0].model == DEFAULTS["anthropic"]
+    assert settle_auto(settings, ask, {"TEAM_KEY": "k"}, machine())[0].model == DEFAULTS["anthropic"]
     assert (ask.offers[0].key_variable, ask.offers[0].base_url) == ("TEAM_KEY", "https://proxy.example.org")
-    assert settle(settings, never, {"ANTHROPIC_API_KEY": "k"}, machine())[0].model == "offline"
+    assert settle_auto(settings, never, {"ANTHROPIC_API_KEY": "k"}, machine())[0].model == "offline"
 
 
 def test_offer_says_where_the_environment_leads():
     ask = Asked("openai")
-    settle(
+    settle_auto(
         Settings(), ask, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://eu.example.org/v1"}, machine()
     )
     assert ask.offers[0].base_url == "https://eu.example.org/v1"
@@ -115,11 +115,11 @@ def test_who_cannot_be_asked_gets_the_askers_error():
         raise UserError("nobody to ask")
 
     with pytest.raises(UserError, match="nobody to ask"):
-        settle(Settings(), nobody, BOTH, machine())
+        settle_auto(Settings(), nobody, BOTH, machine())
 
 
 def test_local_server_is_taken_with_its_address():
-    settled, why = settle(Settings(), never, {}, machine({VLLM: ("a",), LLAMA_CPP: ("b", "c")}))
+    settled, why = settle_auto(Settings(), never, {}, machine({VLLM: ("a",), LLAMA_CPP: ("b", "c")}))
     assert settled.model == "openai-compatible/b"
     assert settled.models.compatible.base_url == LLAMA_CPP
     assert why == f"openai-compatible/b: llama.cpp answers at {LLAMA_CPP}"
@@ -129,7 +129,7 @@ def test_endpoint_of_the_settings_goes_before_any_key():
     url = "http://localhost:9999/v1"
     settings = configured(compatible={"base_url": url, "concurrency": 3})
     here = machine({url: ("mine",), OLLAMA: ("other",)})
-    settled, why = settle(settings, never, BOTH, here)
+    settled, why = settle_auto(settings, never, BOTH, here)
     assert settled.model == "openai-compatible/mine"
     assert settled.models.compatible.concurrency == 3
     assert url in why
@@ -139,23 +139,23 @@ def test_endpoint_of_the_settings_goes_before_any_key():
 def test_silent_endpoint_of_the_settings_is_an_error_and_not_passed_by():
     settings = configured(compatible={"base_url": "http://localhost:9999/v1"})
     with pytest.raises(UserError, match="localhost:9999/v1 does not answer with a list of models"):
-        settle(settings, never, BOTH, machine())
+        settle_auto(settings, never, BOTH, machine())
 
 
 def test_endpoint_elsewhere_needs_a_price():
     url = "https://models.example.org/v1"
     here = machine({url: ("first", "second")})
     with pytest.raises(UserError, match="offers first, second, and nobody has said what they cost"):
-        settle(configured(compatible={"base_url": url}), never, {}, here)
+        settle_auto(configured(compatible={"base_url": url}), never, {}, here)
     priced = configured(
         compatible={"base_url": url}, prices={"openai-compatible/second": {"input": 1, "output": 2}}
     )
-    assert settle(priced, never, {}, here)[0].model == "openai-compatible/second"
+    assert settle_auto(priced, never, {}, here)[0].model == "openai-compatible/second"
 
 
 def test_roles_with_a_model_keep_it():
     settings = configured(improve="anthropic/claude-opus-5-5")
-    settled, _ = settle(settings, never, {}, machine({OLLAMA: ("q",)}))
+    settled, _ = settle_auto(settings, never, {}, machine({OLLAMA: ("q",)}))
     assert settled.models.improve == "anthropic/claude-opus-5-5"
     assert settled.models.solve is None
     assert settled.model == "openai-compatible/q"
@@ -163,14 +163,14 @@ def test_roles_with_a_model_keep_it():
 
 def test_role_that_says_auto_follows():
     settings = configured(solve="auto", improve="recorded")
-    settled, _ = settle(settings.model_copy(update={"model": "offline"}), never, BOTH, machine())
+    settled, _ = settle_auto(settings.model_copy(update={"model": "offline"}), never, BOTH, machine())
     assert (settled.model, settled.models.solve, settled.models.improve) == ("offline", None, "recorded")
 
 
 def test_nothing_is_chosen_where_every_role_has_a_model():
     here = machine()
     settings = configured(solve="offline", improve="recorded", diagnose="offline")
-    settled, why = settle(settings, never, BOTH, here)
+    settled, why = settle_auto(settings, never, BOTH, here)
     assert settled.model == "offline"
     assert why == "every role has a model of its own"
     assert here.probed == []
@@ -178,5 +178,5 @@ def test_nothing_is_chosen_where_every_role_has_a_model():
 
 def test_real_server_is_found_through_the_real_probe():
     with server(json.dumps(MODELS).encode()) as (url, _):
-        settled, _ = settle(configured(compatible={"base_url": url}), never, {}, probe)
+        settled, _ = settle_auto(configured(compatible={"base_url": url}), never, {}, probe)
     assert settled.model == "openai-compatible/qwen3-coder:30b"

@@ -11,8 +11,16 @@ import pytest
 from dgm.messages import WireProtocol
 from dgm.models import faults
 from dgm.models.abilities import Abilities
-from dgm.models.fault_table import TESTS, Meaning, rows
-from dgm.models.faults import Ability, Account, Asked, Single, Unable, judge, read_refusal
+from dgm.models.fault_table import TESTS, RefusalMeaning, read_fault_rows
+from dgm.models.faults import (
+    AccountFault,
+    AgentRequestFault,
+    ContentRefused,
+    UnsupportedPart,
+    UnsupportedRequest,
+    judge_refusal,
+    read_refusal,
+)
 
 ROOT = Path(__file__).parents[3]
 SEEN = [
@@ -25,7 +33,7 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
 
 
 def judged(status, body, asked=(), protocol="chat", headers=None, **more):
-    return judge(
+    return judge_refusal(
         read_refusal(status, body, headers), {**HELLO, **dict(asked)}, WireProtocol(protocol), **more
     )
 
@@ -48,10 +56,10 @@ def test_asking_again_with_what_was_learned_ends(seen):
     asked, known, sent = {**HELLO, **seen.get("asked", {})}, Abilities(), {"anthropic-beta": "x"}
     for _ in range(20):
         body = known.apply(asked, protocol)
-        fault = judge(
+        fault = judge_refusal(
             read_refusal(seen["status"], seen["body"]), body, protocol, sent=known.apply_headers(sent)
         )
-        if not isinstance(fault, Ability):
+        if not isinstance(fault, UnsupportedPart):
             return
         if known.learn(fault.change) == known:
             return
@@ -60,22 +68,27 @@ def test_asking_again_with_what_was_learned_ends(seen):
 
 
 def test_every_row_is_well_formed():
-    names = [row.id for row in rows()]
+    names = [row.id for row in read_fault_rows()]
     assert len(set(names)) == len(names)
-    for row in rows():
+    for row in read_fault_rows():
         assert re.fullmatch(r"[a-z_]+", row.id)
         assert row.test in ("", *TESTS)
-        assert row.meaning is not Meaning.ABILITY or row.test, "a lesson is read by a test"
-        assert row.key is False or row.meaning is Meaning.ACCOUNT
+        assert row.meaning is not RefusalMeaning.ABILITY or row.test, "a lesson is read by a test"
+        assert row.key is False or row.meaning is RefusalMeaning.ACCOUNT
         for pattern in (*row.words, *row.says, *row.unless):
             assert re.compile(pattern).search("") is None, "a pattern that fits everything"
         for sentence in (row.seen, row.happens, row.reads):
             assert sentence.endswith("."), sentence
-    assert not (rows()[-1].words or rows()[-1].says or rows()[-1].statuses or rows()[-1].test)
+    assert not (
+        read_fault_rows()[-1].words
+        or read_fault_rows()[-1].says
+        or read_fault_rows()[-1].statuses
+        or read_fault_rows()[-1].test
+    )
 
 
 def test_every_meaning_is_seen():
-    assert set(Counter(one["meaning"] for one in SEEN)) == {meaning.value for meaning in Meaning}
+    assert set(Counter(one["meaning"] for one in SEEN)) == {meaning.value for meaning in RefusalMeaning}
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 402, 403, 404, 410, 418, 422, 500, 503, 599])
@@ -87,7 +100,7 @@ def test_whatever_is_answered_has_a_meaning(status, content):
     fault = judged(status, content)
     said = getattr(fault, "reason", "") or getattr(fault, "message", "")
     assert "\n" not in said and len(said) <= 300
-    assert not isinstance(fault, Asked), "nothing says that the agent is at fault"
+    assert not isinstance(fault, AgentRequestFault), "nothing says that the agent is at fault"
 
 
 def test_the_page_is_what_its_program_makes():
@@ -99,7 +112,7 @@ def test_a_turn_is_never_left_out():
     said = {
         "detail": [{"loc": ["body", "messages", 0, "assistant", "reasoning_content"], "msg": "Extra inputs"}]
     }
-    assert isinstance(judged(422, said), Asked)
+    assert isinstance(judged(422, said), AgentRequestFault)
 
 
 @pytest.mark.parametrize("name", ["temperature", "top_k", "seed", "stop", "user", "metadata", "n"])
@@ -111,7 +124,7 @@ def test_a_parameter_that_is_not_in_the_body_is_not_blamed(name):
             "code": "unsupported_parameter",
         }
     }
-    assert not isinstance(judged(400, said), Ability | Asked)
+    assert not isinstance(judged(400, said), UnsupportedPart | AgentRequestFault)
 
 
 QUOTES = [
@@ -133,16 +146,18 @@ def test_what_an_agent_sent_is_no_word_about_an_account(quote):
         }
     }
     turns = [*HELLO["messages"], {"role": quote, "content": "x"}]
-    assert isinstance(judged(400, body, {"messages": turns}), Asked)
+    assert isinstance(judged(400, body, {"messages": turns}), AgentRequestFault)
     said = {"error": {"message": quote, "type": "invalid_request_error"}}
-    assert not isinstance(judged(400, said), Asked | Unable), "of the provider's own it is"
+    assert not isinstance(judged(400, said), AgentRequestFault | UnsupportedRequest), (
+        "of the provider's own it is"
+    )
 
 
 def test_messages_are_one_bounded_line_without_keys():
     key = "k3y-0123456789-abcdefghij-ZZ"
     said = {"error": {"message": f"Wrong key {key}\nand sk-ant-abcdefgh1234 too\t" + "x" * 1000}}
     fault = judged(401, said, secrets=[key])
-    assert isinstance(fault, Account) and fault.key
+    assert isinstance(fault, AccountFault) and fault.key
     assert fault.message.startswith("401 Wrong key *** and sk-*** too xxx")
     assert len(fault.message) == 300 and "\n" not in fault.message
 
@@ -150,32 +165,32 @@ def test_messages_are_one_bounded_line_without_keys():
 def test_a_wrong_address_says_that_v1_may_be_missing():
     for content in ("404 page not found", {"detail": "Not Found"}):
         fault = judged(404, content)
-        assert isinstance(fault, Account) and "/v1 may be missing" in fault.message
+        assert isinstance(fault, AccountFault) and "/v1 may be missing" in fault.message
 
 
 def test_a_hint_stays_whole_behind_a_long_message():
     fault = judged(404, "not found " + "x" * 900)
-    assert isinstance(fault, Account) and fault.message.endswith("/v1 may be missing at its end)")
+    assert isinstance(fault, AccountFault) and fault.message.endswith("/v1 may be missing at its end)")
     assert len(fault.message) == 300
 
 
 def test_images_are_told_apart_from_a_broken_image():
     asked = {"messages": [{"role": "user", "content": [IMAGE]}]}
-    assert isinstance(judged(400, {"error": "model does not support image input"}, asked), Unable)
-    assert isinstance(judged(400, {"error": "unsupported image format: image/xyz"}, asked), Asked)
+    assert isinstance(judged(400, {"error": "model does not support image input"}, asked), UnsupportedRequest)
+    assert isinstance(judged(400, {"error": "unsupported image format: image/xyz"}, asked), AgentRequestFault)
 
 
 def test_headers_that_were_not_sent_are_not_blamed():
     said = {"error": {"message": "invalid beta flag", "type": "invalid_request_error"}}
-    assert isinstance(judged(400, said, protocol="messages", sent={"anthropic-beta": "x"}), Ability)
-    assert isinstance(judged(400, said, protocol="messages", sent={}), Unable)
+    assert isinstance(judged(400, said, protocol="messages", sent={"anthropic-beta": "x"}), UnsupportedPart)
+    assert isinstance(judged(400, said, protocol="messages", sent={}), UnsupportedRequest)
 
 
 def test_the_providers_own_code_is_told():
     body = {"error": {"message": "messages[0].content is missing", "code": "missing_content"}}
-    assert judged(400, body) == Asked("missing_content", "messages[0].content is missing")
-    assert judged(413, b"") == Single("context_length_exceeded", "(the answer is empty)")
+    assert judged(400, body) == AgentRequestFault("missing_content", "messages[0].content is missing")
+    assert judged(413, b"") == ContentRefused("context_length_exceeded", "(the answer is empty)")
 
 
 def test_faults_are_reached_by_one_module():
-    assert set(faults.__all__) >= {meaning.value.capitalize() for meaning in Meaning}
+    assert set(faults.__all__) >= {meaning.value.capitalize() for meaning in RefusalMeaning}

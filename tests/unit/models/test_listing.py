@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dgm.models.listing import ModelRow, is_unknown_path, listed, read_row, suggestion
+from dgm.models.listing import ModelRow, is_unknown_path, list_models, read_row, suggest_url
 from tests.unit.models.connecting import KEY, clear_environment, connect
 from tests.unit.models.recording_server import Answer, recording, said
 
@@ -60,7 +60,7 @@ def test_list_is_read_at_each_kind_of_provider():
             ("openai-compatible/a", {"compatible": {"base_url": f"{url}/v1"}}),
             ("anthropic/a", {"anthropic": {"base_url": url}}),
         ):
-            assert ask(listed, connect(name, **sections)) == (ModelRow("a", None, 9),)
+            assert ask(list_models, connect(name, **sections)) == (ModelRow("a", None, 9),)
     assert [one.path for one in asked] == ["/v1/models"] * 3
     assert [one.method for one in asked] == ["GET"] * 3
     assert asked[2].query == "limit=1000"
@@ -80,7 +80,7 @@ def test_list_is_read_at_each_kind_of_provider():
 )
 def test_no_list_is_none(answer):
     with recording(lambda _: answer) as (url, _):
-        assert ask(listed, connect("openai-compatible/a", compatible={"base_url": url})) is None
+        assert ask(list_models, connect("openai-compatible/a", compatible={"base_url": url})) is None
 
 
 def only_below(prefix, kind="/models"):
@@ -102,7 +102,7 @@ def only_below(prefix, kind="/models"):
 def test_base_url_that_was_meant_is_proposed(given, meant):
     with recording(only_below(meant)) as (url, _):
         connection = connect("openai-compatible/a", compatible={"base_url": url + given})
-        assert ask(suggestion, connection) == url + meant
+        assert ask(suggest_url, connection) == url + meant
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_base_url_that_was_meant_is_proposed(given, meant):
 )
 def test_base_url_of_messages_is_proposed_without_its_version(given, meant):
     with recording(only_below(f"{meant}/v1")) as (url, _):
-        assert ask(suggestion, connect("anthropic/a", anthropic={"base_url": url + given})) == url + meant
+        assert ask(suggest_url, connect("anthropic/a", anthropic={"base_url": url + given})) == url + meant
 
 
 def test_nothing_is_proposed_where_nothing_answers():
     with recording(lambda _: Answer(404, b"")) as (url, _):
-        assert ask(suggestion, connect("openai-compatible/a", compatible={"base_url": f"{url}/x"})) is None
+        assert ask(suggest_url, connect("openai-compatible/a", compatible={"base_url": f"{url}/x"})) is None
 
 
 @pytest.mark.parametrize(

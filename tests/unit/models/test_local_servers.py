@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from dgm.models import local_servers
-from dgm.models.local_servers import USUAL, chat_models, probe
+from dgm.models.local_servers import USUAL, parse_chat_models, probe
 
 MODELS = {"object": "list", "data": [{"id": "nomic-embed-text"}, {"id": "qwen3-coder:30b"}, {"id": "llama3"}]}
 
@@ -101,7 +101,7 @@ def test_what_is_no_address_answers_nothing(url):
     ],
 )
 def test_strange_answers_offer_nothing(answer):
-    assert chat_models(answer) == ()
+    assert parse_chat_models(answer) == ()
 
 
 def test_usual_ports_are_those_of_ollama_llama_cpp_and_vllm():

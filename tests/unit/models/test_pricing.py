@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from dgm.config import PriceSettings
 from dgm.domain import Usage
 from dgm.errors import UserError
-from dgm.models.pricing import TABLE, Long, Price, Prices, Rates, is_loopback
+from dgm.models.pricing import TABLE, LongInputPrices, Price, Prices, TokenRates, is_loopback
 
 SHIPPED = Prices.load({})
-FLAT = Price(Rates(2.0, 0.1, 2.5, 10.0))
-TIERED = Price(Rates(2.0, 0.1, 2.5, 10.0), (Long(1000, Rates(4.0, 0.2, 5.0, 15.0)),))
+FLAT = Price(TokenRates(2.0, 0.1, 2.5, 10.0))
+TIERED = Price(TokenRates(2.0, 0.1, 2.5, 10.0), (LongInputPrices(1000, TokenRates(4.0, 0.2, 5.0, 15.0)),))
 
 money = st.floats(0, 1000, allow_nan=False)
-rates = st.builds(Rates, money, money, money, money)
+rates = st.builds(TokenRates, money, money, money, money)
 count = st.integers(0, 2_000_000)
 prices = st.builds(
-    lambda base, above, more: Price(base, tuple(map(Long, sorted(above), more))),
+    lambda base, above, more: Price(base, tuple(map(LongInputPrices, sorted(above), more))),
     rates,
     st.sets(count, max_size=2),
     st.lists(rates, min_size=2, max_size=2),
@@ -115,7 +115,7 @@ def test_each_provider_has_one_default_model():
 def test_user_prices_win_and_need_not_repeat_the_models_size():
     shipped = SHIPPED.of("openai/gpt-6.2-sol")
     mine = Prices.load({"openai/gpt-6.2-sol": PriceSettings(input=1, output=2)}).of("openai/gpt-6.2-sol")
-    assert mine.rates == Rates(1, 1, 1, 2)
+    assert mine.rates == TokenRates(1, 1, 1, 2)
     assert mine.max_output == shipped.max_output
     assert mine.long == ()
 
@@ -123,7 +123,7 @@ def test_user_prices_win_and_need_not_repeat_the_models_size():
 def test_user_may_bound_the_output_and_price_the_cache():
     given_price = PriceSettings(input=1, output=2, cached_input=0.5, cache_write=1.5, max_output=99)
     mine = Prices.load({"openai/mine": given_price}).of("openai/mine")
-    assert (mine.rates, mine.max_output) == (Rates(1, 0.5, 1.5, 2), 99)
+    assert (mine.rates, mine.max_output) == (TokenRates(1, 0.5, 1.5, 2), 99)
 
 
 def test_unknown_price_is_an_error_that_says_where_to_put_it():

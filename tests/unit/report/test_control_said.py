@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dgm.domain import AgentId, Tally, Usage
-from dgm.evaluation.control import ControlFindings, Price, Unit
+from dgm.evaluation.control import AttemptPrice, ControlFindings, Unit
 from dgm.report.control import amount, record, sentences
 from dgm.report.facts import gather
 from dgm.report.figures import holdout
@@ -17,7 +17,7 @@ from tests.unit.report.test_headline import twenty
 from tests.unit.report.test_markup import Texts
 
 FOUND = ControlFindings(
-    price=Price(Unit.TOKENS, 9_700_000, 14_700, 20),
+    price=AttemptPrice(Unit.TOKENS, 9_700_000, 14_700, 20),
     bound=20,
     attempts=20,
     further=180,
@@ -49,7 +49,7 @@ def test_one_that_is_not_complete_says_how_far_it_is() -> None:
 
 
 def test_all_that_money_buys_has_no_bound() -> None:
-    few = replace(FOUND, price=Price(Unit.USD, 2.0, 0.05, 20), attempts=2)
+    few = replace(FOUND, price=AttemptPrice(Unit.USD, 2.0, 0.05, 20), attempts=2)
     said = " ".join(sentences(few, offline=False))
     assert (
         "for the 2.00 USD that the search took, the seed could have had 2 attempts at each holdout task."

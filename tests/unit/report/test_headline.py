@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.summary import chosen_record
+from dgm.analysis.summary import corrected_rate_record
 from dgm.archive.events import TaskGraded
 from dgm.domain import AgentId, Evaluate, Evaluation, TaskId, Usage, Verdict
-from dgm.evaluation.exam import Comparison, paired
+from dgm.evaluation.exam import Comparison, compare_verdicts
 from dgm.report.facts import gather
 from dgm.report.figures import holdout
 from dgm.report.headline import WORDS as WORDS_OF
@@ -34,7 +34,7 @@ def twenty(gained: int, lost: int, both: int) -> Comparison:
     """Twenty tasks on which the second agent gains and loses as many as said."""
     kinds = [(False, True)] * gained + [(True, False)] * lost + [(True, True)] * both
     kinds += [(False, False)] * (20 - len(kinds))
-    return paired((f"task-{n:02}", WORDS[one], WORDS[two]) for n, (one, two) in enumerate(kinds))
+    return compare_verdicts((f"task-{n:02}", WORDS[one], WORDS[two]) for n, (one, two) in enumerate(kinds))
 
 
 def findings(pairs: Comparison, missing: int = 0) -> Findings:
@@ -60,7 +60,7 @@ def searched(tmp_path: Path):
 
 
 def test_the_best_agents_rate_is_corrected_for_the_choice(searched) -> None:
-    found = chosen_record(searched, AgentId(2))
+    found = corrected_rate_record(searched, AgentId(2))
     assert (found["agent"], found["evaluated"], found["rate"]) == (2, 4, 0.7)
     assert 0.4 < found["corrected_rate"] < 0.65  # 0.4 is the rate of all together
     said = text(search_lines(searched, AgentId(2)))
@@ -69,9 +69,9 @@ def test_the_best_agents_rate_is_corrected_for_the_choice(searched) -> None:
 
 
 def test_nothing_is_corrected_where_there_was_no_choice(searched, tmp_path: Path) -> None:
-    assert chosen_record(searched, AgentId(4)) is None
+    assert corrected_rate_record(searched, AgentId(4)) is None
     alone = PaidRun(tmp_path / "alone")
-    assert chosen_record(alone.run, AgentId(0)) is None
+    assert corrected_rate_record(alone.run, AgentId(0)) is None
     alone.run.close()
 
 
@@ -112,7 +112,7 @@ def test_many_losses_leave_room_for_the_gain() -> None:
 
 
 def test_without_tasks_nothing_is_said_of_power_or_difference(searched) -> None:
-    found = findings(paired([]))
+    found = findings(compare_verdicts([]))
     record = holdout_record(found)
     assert (record["difference"], record["power"], record["mcnemar_mid_p"]) == (None, None, 1.0)
     assert "power" not in text(holdout_lines(searched, found, AgentId(2)))

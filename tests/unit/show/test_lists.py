@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.accounts import Accounts, Refusal
+from dgm.analysis.accounts import Accounts, RefusedRequest
 from dgm.analysis.summary import run_summary
 from dgm.archive.events import (
     ActionLost,
@@ -102,7 +102,7 @@ def test_nothing_that_others_wrote_is_obeyed() -> None:
         event_line(TaskGraded(ActionId(1), evaluation), log.tree),
         event_line(AgentStillborn(ActionId(1), Stillborn((SEED,), HOSTILE, HOSTILE, HOSTILE)), log.tree),
         event_line(CallRefused(ActionId(3), HOSTILE, 400, HOSTILE, HOSTILE), log.tree),
-        *refusal_lines([Refusal(HOSTILE, HOSTILE, 2, ActionId(1))]),
+        *refusal_lines([RefusedRequest(HOSTILE, HOSTILE, 2, ActionId(1))]),
     ]
     assert all(plain(shown).isprintable() for shown in lines)
 
@@ -132,7 +132,7 @@ def test_an_account_is_told_by_purpose(paid: PaidRun) -> None:
 
 
 def test_refusals_beyond_the_first_are_counted() -> None:
-    many = [Refusal("bad", f"number {n}", 12 - n, ActionId(1)) for n in range(12)]
+    many = [RefusedRequest("bad", f"number {n}", 12 - n, ActionId(1)) for n in range(12)]
     lines = [plain(shown) for shown in refusal_lines(many)]
     assert lines[1] == "  12 times bad: number 0"
     assert (len(lines), lines[-1]) == (12, "  and 2 more")

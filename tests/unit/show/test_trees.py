@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dgm.analysis.best import rate_best
-from dgm.archive.approvals import Waiting
+from dgm.archive.approvals import WaitingChild
 from dgm.domain import ActionId, AgentId, Born, CommitId, Evaluate, Expand, Tally, TaskId
 from dgm.policies.limits import BARREN
 from dgm.show.agents import AgentRow, State, agent_line, row_of, states, states_of
@@ -209,7 +209,7 @@ def test_the_most_remarkable_of_what_an_agent_does_is_shown(log: Log) -> None:
     assert states(work, [AgentId(2)])[AgentId(2)] is State.WAITS
     log.tree.barren[3] = BARREN
     child = Born((AgentId(0),), "op", CommitId("c" * 40), "why")
-    log.tree._waiting[ActionId(9)] = Waiting(child, 0.0)
+    log.tree._waiting[ActionId(9)] = WaitingChild(child, 0.0)
     assert states_of(log.tree, living=True) == {3: State.BARREN, 0: State.WAITS}
     log.tree._pending[ActionId(10)] = work[1]
     assert states_of(log.tree, living=True)[AgentId(1)] is State.EXPANDING

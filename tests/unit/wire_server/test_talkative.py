@@ -6,7 +6,7 @@ import json
 import pytest
 
 from dgm.messages import Message, Reply, Request, Role, Tool
-from dgm.meta.answers import asked, read_object
+from dgm.meta.answers import ask_until_readable, read_object
 from tests.unit.test_diagnose import FAILED, ISSUE, Bench, brief, make
 from tests.unit.test_offline_editor import PROBLEM, SYSTEM, TOOLS, Scaffold, seed
 from tests.wire_server import Scripted, Talkative
@@ -33,7 +33,9 @@ def test_a_question_is_answered_at_the_third_try():
     make(bench, brief([FAILED]))
     host = Host(Talkative())
     keys = tuple(ISSUE)
-    found = asyncio.run(asked(host, bench.asked[0], lambda text: read_object(text, keys), 2, "diagnose"))
+    found = asyncio.run(
+        ask_until_readable(host, bench.asked[0], lambda text: read_object(text, keys), 2, "diagnose")
+    )
     assert set(found) == set(keys)
     first, second, third = host.replies
     assert ",}" in first.text

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dgm.domain import Usage
 from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall, WireReply
 from dgm.wires import WIRES, whole_of
-from dgm.wires.events import ErrorInAnswer, Unreadable
+from dgm.wires.events import ErrorInAnswer, UnusableReply
 from tests.unit.wires.vendors import BODIES, CHAT, TURN, ask, ask_whole, sse, streamed
 
 WIRE = WIRES[CHAT]
@@ -90,7 +90,7 @@ def test_falsy_error_is_none():
     [{}, {"choices": []}, {"choices": [{}]}, completion(finish="tool_calls"), called(call(name=""))],
 )
 def test_answers_that_are_none_are_unreadable(whole):
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnusableReply):
         WIRE.check(whole)
 
 

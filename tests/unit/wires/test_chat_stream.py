@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.messages import Stop
-from dgm.wires.events import ErrorInAnswer, Unreadable
+from dgm.wires.events import ErrorInAnswer, UnusableReply
 from tests.unit.wires.chat_script import COUNTED, WIRE, both, call, calls_of, chunk, piece
 from tests.unit.wires.vendors import BODIES, CHAT, passed, sse, untouched
 
@@ -68,7 +68,7 @@ def test_missing_done_after_a_finish_reason_is_no_fault():
 def test_stream_without_any_end_may_be_accepted_the_second_time():
     reader = WIRE.reader(BODIES[CHAT])
     reader.take(chunk({"content": "x"}), "")
-    with pytest.raises(Unreadable) as told:
+    with pytest.raises(UnusableReply) as told:
         reader.finish(done=False)
     assert told.value.reply_whole["choices"][0]["finish_reason"] == "stop"
     assert [event.data["choices"][0]["finish_reason"] for event in reader.finish(done=True)] == ["stop"]
@@ -82,13 +82,13 @@ def test_answer_that_cannot_be_whole_is_unreadable(events, done):
     reader = WIRE.reader(BODIES[CHAT])
     for event in events:
         reader.take(event, "")
-    with pytest.raises(Unreadable) as told:
+    with pytest.raises(UnusableReply) as told:
         reader.finish(done=done)
     assert told.value.reply_whole is None
 
 
 def test_promised_call_that_is_missing_is_unreadable():
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnusableReply):
         passed(CHAT, sse(chunk({"content": "x"}), chunk(finish="tool_calls")))
 
 

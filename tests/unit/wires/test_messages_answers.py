@@ -5,7 +5,7 @@ import pytest
 from dgm.domain import Usage
 from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall, WireReply
 from dgm.wires import whole_of
-from dgm.wires.events import Unreadable
+from dgm.wires.events import UnusableReply
 from tests.unit.wires.messages_script import CALL, TEXT, THINKING, WIRE, message
 from tests.unit.wires.vendors import (
     BODIES,
@@ -28,7 +28,7 @@ def test_whole_answers_pass_untouched(whole):
     [{}, {"content": None}, message(), message(TEXT, reason="tool_use"), message({**CALL, "name": ""})],
 )
 def test_answers_that_are_none_are_unreadable(whole):
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnusableReply):
         WIRE.check(whole)
 
 

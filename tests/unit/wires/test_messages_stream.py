@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.wires.events import ErrorInAnswer, Unreadable
+from dgm.wires.events import ErrorInAnswer, UnusableReply
 from tests.unit.wires.messages_script import (
     CALL,
     STOP,
@@ -150,7 +150,7 @@ def test_stream_without_any_end_may_be_accepted_the_second_time():
     reader = WIRE.reader(BODIES[MESSAGES])
     for event in told(TEXT)[:-2]:
         reader.take(event, event["type"])
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnusableReply) as caught:
         reader.finish(done=False)
     assert caught.value.reply_whole["stop_reason"] == "end_turn"
     assert [event.name for event in reader.finish(done=True)] == ["message_delta", "message_stop"]
@@ -164,7 +164,7 @@ def test_answer_that_cannot_be_whole_is_unreadable(events, done):
     reader = WIRE.reader(BODIES[MESSAGES])
     for event in events:
         reader.take(event, event["type"])
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnusableReply) as caught:
         reader.finish(done=done)
     assert caught.value.reply_whole is None
 
@@ -173,7 +173,7 @@ def test_answer_that_cannot_be_whole_is_unreadable(events, done):
     ("events", "kept"), [([start(), end(), STOP], []), ([*told(TEXT, reason="tool_use")], [TEXT])]
 )
 def test_empty_answers_are_unreadable_but_may_be_meant(events, kept):
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnusableReply) as caught:
         passed(MESSAGES, sse(*events, end=""))
     assert caught.value.reply_whole["content"] == kept
 

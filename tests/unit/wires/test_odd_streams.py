@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.wires import WIRES
-from dgm.wires.events import ErrorInAnswer, Unreadable
+from dgm.wires.events import ErrorInAnswer, UnusableReply
 from tests.unit.wires import chat_script, messages_script, responses_script
 from tests.unit.wires.vendors import BODIES, CHAT, MESSAGES, RESPONSES
 
@@ -84,7 +84,7 @@ def test_odd_values_in_a_stream_never_break_its_reader(protocol, data):
         for done in (False, True):
             try:
                 reader.finish(done=done)
-            except Unreadable as told:
+            except UnusableReply as told:
                 json.dumps(told.reply_whole)
     except ErrorInAnswer:
         pass
@@ -97,7 +97,7 @@ def test_odd_values_in_a_stream_never_break_its_reader(protocol, data):
     wire.split(whole)
     try:
         wire.check(whole)
-    except (ErrorInAnswer, Unreadable):
+    except (ErrorInAnswer, UnusableReply):
         pass
 
 
@@ -112,7 +112,7 @@ def test_odd_values_in_a_whole_answer_never_break_its_reader(protocol, data):
     wire = WIRES[protocol]
     try:
         wire.check(whole)
-    except (ErrorInAnswer, Unreadable):
+    except (ErrorInAnswer, UnusableReply):
         pass
     mended = wire.mended(whole, BODIES[protocol])
     json.dumps(mended, ensure_ascii=False).encode()

@@ -7,7 +7,7 @@ import pytest
 from dgm.domain import Usage
 from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool, ToolCall, WireReply
 from dgm.wires import whole_of
-from dgm.wires.events import ErrorInAnswer, Unreadable
+from dgm.wires.events import ErrorInAnswer, UnusableReply
 from tests.unit.wires.responses_script import (
     CALL,
     SAID,
@@ -38,7 +38,7 @@ def test_whole_answers_pass_untouched(whole):
     [{}, {"output": None}, response(), response(SAID, status="in_progress"), response({**CALL, "name": ""})],
 )
 def test_answers_that_are_none_are_unreadable(whole):
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnusableReply):
         WIRE.check(whole)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.messages import Stop
-from dgm.wires.events import ErrorInAnswer, Unreadable
+from dgm.wires.events import ErrorInAnswer, UnusableReply
 from tests.unit.wires.responses_script import (
     CALL,
     CREATED,
@@ -192,7 +192,7 @@ def test_text_without_a_call_behind_it_may_be_accepted_the_second_time():
     reader = WIRE.reader(BODIES[RESPONSES])
     for event in told(SAID)[:-1]:
         reader.take(event, event["type"])
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnusableReply) as caught:
         reader.finish(done=False)
     assert caught.value.reply_whole["output"][0]["content"][0]["text"] == "DONE"
 
@@ -201,7 +201,7 @@ def test_item_that_is_not_done_may_be_accepted_the_second_time():
     reader = WIRE.reader(BODIES[RESPONSES])
     for event in (CREATED, delta("x")):
         reader.take(event, event["type"])
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnusableReply) as caught:
         reader.finish(done=False)
     assert caught.value.reply_whole["output"][0]["content"][0]["text"] == "x"
     assert [event.name for event in reader.finish(done=True)] == [
@@ -227,13 +227,13 @@ def test_answer_that_cannot_be_whole_is_unreadable(events, done):
     reader = WIRE.reader(BODIES[RESPONSES])
     for event in events:
         reader.take(event, event["type"])
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnusableReply) as caught:
         reader.finish(done=done)
     assert caught.value.reply_whole is None
 
 
 def test_empty_response_is_unreadable_but_may_be_meant():
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnusableReply) as caught:
         passed(RESPONSES, sse(CREATED, completed(), end=""))
     assert caught.value.reply_whole["output"] == []
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.wires import sse
-from dgm.wires.events import Event, Unreadable
+from dgm.wires.events import Event, UnusableReply
 from tests.unit.wires.vendors import read_records
 
 A, B = '{"a":1}', '{"b":2}'
@@ -72,7 +72,7 @@ def test_last_record_gets_its_blank_line():
 
 def test_event_without_end_is_bounded(monkeypatch):
     monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 100)
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnusableReply):
         read_records(*[b"data: " + b"x" * 60] * 2)
 
 
@@ -83,7 +83,7 @@ def test_broken_connection_is_told():
 
     async def scenario():
         response = httpx2.Response(200, content=torn(), request=httpx2.Request("POST", "http://models.test"))
-        return [record async for record in sse.records(response)]
+        return [record async for record in sse.read_events(response)]
 
     with pytest.raises(httpx2.ReadError):
         asyncio.run(scenario())

@@ -10,7 +10,7 @@ import openai
 from dgm.messages import WireProtocol
 from dgm.wires import WIRES
 from dgm.wires.events import DONE
-from dgm.wires.sse import records
+from dgm.wires.sse import read_events
 
 CHAT, RESPONSES, MESSAGES = WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.MESSAGES
 TURN = {"role": "user", "content": "Hi"}
@@ -54,7 +54,7 @@ def read_records(*pieces):
             stream=Bytes(pieces),
             request=httpx2.Request("POST", "http://models.test"),
         )
-        return [record async for record in records(response)]
+        return [record async for record in read_events(response)]
 
     return asyncio.run(scenario())
 

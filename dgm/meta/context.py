@@ -7,7 +7,7 @@ from dgm.meta.prompts import Prompts
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class OperatorContext:
     """The inputs of operators that are common to one run."""
 
     image: str

@@ -19,13 +19,13 @@ from dgm.models.choose import drawing_of
 from dgm.models.dry_run import DryRun
 from dgm.models.pricing import FREE, Price, Prices
 from dgm.protocols import Benchmark, Operator, SandboxEngine
-from dgm.replay.recording import Beside, Recording, recorded_models
+from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
 from dgm.sandboxes import recipes
 from dgm.worker.worker import Worker
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ReplayContext:
     """The engine, benchmark, operators and limits of a replay."""
 
     engine: SandboxEngine
@@ -38,7 +38,7 @@ class Means:
 
 
 @asynccontextmanager
-async def studio(run: Run, settings: Settings, means: Means) -> AsyncIterator[Worker]:
+async def open_worker(run: Run, settings: Settings, means: ReplayContext) -> AsyncIterator[Worker]:
     """Open a worker that answers agents from the record of ``run``; nothing it makes outlives the context.
 
     Raises:
@@ -46,15 +46,15 @@ async def studio(run: Run, settings: Settings, means: Means) -> AsyncIterator[Wo
     """
     labels = {"dgm.run": f"replay-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}
     folder = Path(tempfile.mkdtemp(prefix="dgm-replay-"))
-    models = {**recorded_models(run, settings), "dry-run": DryRun()}
-    ledger = Ledger(_prices(settings, {model.name for model in models.values()}), Usage, Budget)
+    models = {**make_recorded_models(run, settings), "dry-run": DryRun()}
+    ledger = Ledger(_prices_by_name(settings, {model.name for model in models.values()}), Usage, Budget)
     try:
         rules = LendingRules(settings.models.aliases, drawing_of(settings))
         async with Gateway(
-            folder / "gateway", Recording(run), models, ledger, means.limits, rules
+            folder / "gateway", ReplayJournal(run), models, ledger, means.limits, rules
         ) as gateway:
             yield Worker(
-                run=Beside(run, None, folder),
+                run=ReplayRun(run, None, folder),
                 engine=means.engine,
                 gateway=gateway,
                 benchmark=means.benchmark,
@@ -67,7 +67,7 @@ async def studio(run: Run, settings: Settings, means: Means) -> AsyncIterator[Wo
         await means.engine.reap(labels)
 
 
-def _prices(settings: Settings, names: set[str]) -> Mapping[str, Price]:
+def _prices_by_name(settings: Settings, names: set[str]) -> Mapping[str, Price]:
     """Return each model's price; it matters only if an action's money limit made the gateway refuse a call."""
     prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
     return {name: prices.of(name) if prices.knows(name) else FREE for name in names}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dgm.analysis.lineage import common_ancestor
-from dgm.archive.approvals import Waiting
+from dgm.archive.approvals import WaitingChild
 from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
@@ -26,12 +26,12 @@ from dgm.domain import (
 from dgm.errors import UserError
 from dgm.protocols import Needs
 from dgm.search.approvals import Approvals
+from dgm.search.duplicate_index import DuplicateIndex, map_siblings
 from dgm.search.evidence_choice import choose_evidence
-from dgm.search.known import Known, siblings
-from dgm.search.orders import EvaluateOrder, ExpandOrder, Order, Standing
+from dgm.search.orders import EvaluateOrder, ExpandOrder, Order, ParentState
 
 
-class Foreman:
+class RunController:
     """A run on disk, on behalf of the loop; beside events it writes only the ref of a new agent."""
 
     def __init__(self, run: Run, settings: Settings, needs: Mapping[str, Needs] | None = None) -> None:
@@ -45,7 +45,7 @@ class Foreman:
         self._run = run
         self._settings = settings
         self._needs = needs
-        self.known = Known(run)
+        self.known = DuplicateIndex(run)
         self._approvals = Approvals(run, settings.gates)
 
     @property
@@ -56,7 +56,7 @@ class Foreman:
     def append(self, event: Event) -> Recorded:
         """Append an event to the run, and close the proposal of a child that has ended; raise as ``Run.append``."""
         recorded = self._run.append(event)
-        ended = _ended(event)
+        ended = _ended_expansion(event)
         # Also for a child that did not wait: the process may have died between the diff and the ChildProposed
         # event.
         if ended and self._settings.gates.approve:
@@ -103,14 +103,14 @@ class Foreman:
             tally=sum((each.tally for each in past[what.parents[0]].values()), Tally()),
             evidence=tuple(known_then[number] for number in what.evidence),
             known=self.known.contents(),
-            standings=tuple(_standing(tree, agent, past[agent]) for agent in who),
-            ancestor=_ancestor(tree, what.parents),
+            standings=tuple(_state_of_parent(tree, agent, past[agent]) for agent in who),
+            ancestor=_find_ancestor(tree, what.parents),
             known_syntax=self.known.syntax() if self._settings.vetting.syntax else {},
             siblings=self.siblings(what, len(tree.agents), tree.waiting),
         )
 
     def siblings(
-        self, what: Expand, there: int, waiting: Mapping[ActionId, Waiting]
+        self, what: Expand, there: int, waiting: Mapping[ActionId, WaitingChild]
     ) -> Mapping[str, CommitId]:
         """Return the first parent's children among the first ``there`` agents and among those that wait.
 
@@ -118,7 +118,7 @@ class Foreman:
         """
         if self._settings.gates.novelty == "off":
             return {}
-        return siblings(self._run.tree, what.parents[0], there, waiting)
+        return map_siblings(self._run.tree, what.parents[0], there, waiting)
 
     def birth(self, action: ActionId, outcome: Born) -> AgentBorn | AgentStillborn | ChildProposed:
         """Return the event of a birth, or of the child's wait for a person if the gate ``approve`` is on.
@@ -160,7 +160,7 @@ class Foreman:
         return event
 
 
-def _ended(event: Event) -> ActionId:
+def _ended_expansion(event: Event) -> ActionId:
     """Return the expansion that has ended with the event; ``NO_ACTION`` if none has."""
     match event:
         case AgentBorn(action=action) | AgentStillborn(action=action) | ActionLost(action=action, final=True):
@@ -169,11 +169,11 @@ def _ended(event: Event) -> ActionId:
             return NO_ACTION
 
 
-def _standing(tree: Tree, agent: AgentId, past: Mapping[ActionId, Evaluation]) -> Standing:
+def _state_of_parent(tree: Tree, agent: AgentId, past: Mapping[ActionId, Evaluation]) -> ParentState:
     member = tree.agents[agent]
     before = tree.agents[member.parents[0]].commit if member.parents else None
-    return Standing(member, before, tuple(past.values()))
+    return ParentState(member, before, tuple(past.values()))
 
 
-def _ancestor(tree: Tree, parents: Sequence[AgentId]) -> CommitId | None:
+def _find_ancestor(tree: Tree, parents: Sequence[AgentId]) -> CommitId | None:
     return tree.agents[common_ancestor(tree, *parents)].commit if len(parents) == 2 else None

@@ -13,7 +13,7 @@ from dgm.worker.workbench import SandboxWorkbench
 
 
 @dataclass(frozen=True, slots=True)
-class Equipment:
+class WorkerContext:
     """Everything that performing needs; stateless, so any number of actions may be under way."""
 
     run: Run

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from dgm.archive.approvals import Waiting
+from dgm.archive.approvals import WaitingChild
 from dgm.archive.events import AgentBorn
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
@@ -18,7 +18,7 @@ FROM events WHERE kind = 'agent_born' AND json_extract(body, '$.id') >= ? ORDER 
 """
 
 
-class Known:
+class DuplicateIndex:
     """A run's agents by content and by syntax; each is read once."""
 
     def __init__(self, run: Run) -> None:
@@ -31,7 +31,7 @@ class Known:
         """Return git tree id → name, for every agent's source and every waiting child except ``itself``."""
         agents = self._run.tree.agents
         if len(self._contents) != len(agents):
-            self._contents = contents(self._run, agents)
+            self._contents = map_contents(self._run, agents)
         waiting = {action: one for action, one in self._run.tree.waiting.items() if action != itself}
         for action, one in waiting.items():
             if action not in self._waiting:
@@ -61,7 +61,7 @@ class Known:
         return known if there is not None else {**waiting, **known}
 
     def add(self, event: AgentBorn, content: str) -> None:
-        """Add a birth before it is in the tree, to save ``contents`` and ``syntax`` the work."""
+        """Add a birth before it is in the tree, to save ``map_contents`` and ``syntax`` the work."""
         self._contents[content] = name_of(event.id)
         if event.syntax.startswith(VERSION) and len(self._keys) == event.id:
             self._keys.append(event.syntax)
@@ -84,14 +84,14 @@ class Known:
         return "", ""
 
 
-def contents(run: Run, agents: Sequence[Agent]) -> dict[str, str]:
+def map_contents(run: Run, agents: Sequence[Agent]) -> dict[str, str]:
     """Return git tree id → name, for each agent's source."""
     trees = run.repository.trees_of(agent.commit for agent in agents)
     return {content: name_of(agent.id) for agent, content in zip(agents, trees, strict=True)}
 
 
-def siblings(
-    tree: Tree, parent: AgentId, there: int, waiting: Mapping[ActionId, Waiting]
+def map_siblings(
+    tree: Tree, parent: AgentId, there: int, waiting: Mapping[ActionId, WaitingChild]
 ) -> Mapping[str, CommitId]:
     """Return the children of one first parent, waiting ones included, as name → commit.
 
@@ -104,7 +104,10 @@ def siblings(
     own = [tree.agents[child] for child in tree.children(parent) if child < there]
     born = {name_of(each.id): each.commit for each in own if each.parents[0] == parent}
     asked = {child_of(action): one.child for action, one in waiting.items()}
-    named = {**born, **{name: child.commit for name, child in asked.items() if _first(child) == parent}}
+    named = {
+        **born,
+        **{name: child.commit for name, child in asked.items() if _first_parent(child) == parent},
+    }
     latest = dict(list(named.items())[-SIBLINGS:])
     # Not by name: a waiting child may be an agent by the time of a replay.
     return dict(sorted(latest.items(), key=lambda each: each[1]))
@@ -120,5 +123,5 @@ def child_of(action: ActionId) -> str:
     return f"the child of action {action}"
 
 
-def _first(child: Born) -> AgentId:
+def _first_parent(child: Born) -> AgentId:
     return child.parents[0]

@@ -8,7 +8,7 @@ from dgm.domain import AgentId, Evaluate, Expand, TaskId
 from dgm.errors import UserError
 
 
-def refuse_nonsense(policy: str, tree: Tree, wanted: object) -> None:
+def validate_action(policy: str, tree: Tree, wanted: object) -> None:
     """Make sure that an answer is valid in the tree, before any of it is recorded.
 
     Raises:
@@ -17,9 +17,9 @@ def refuse_nonsense(policy: str, tree: Tree, wanted: object) -> None:
     """
     match wanted:
         case Expand(parents):
-            said = _of_parents(tree, parents)
+            said = _find_parent_fault(tree, parents)
         case Evaluate(agent, task, attempt):
-            said = _of_agent(tree, agent) or _of_task(tree, agent, task, attempt)
+            said = _find_agent_fault(tree, agent) or _find_task_fault(tree, agent, task, attempt)
         case _:
             said = f"{wanted!r}, which is no Expand, no Evaluate and not None"
     if said:
@@ -28,19 +28,19 @@ def refuse_nonsense(policy: str, tree: Tree, wanted: object) -> None:
         )
 
 
-def _of_parents(tree: Tree, parents: tuple[AgentId, ...]) -> str:
+def _find_parent_fault(tree: Tree, parents: tuple[AgentId, ...]) -> str:
     if not parents:
         return "a child without a parent"
-    return next(filter(None, (_of_agent(tree, parent) for parent in parents)), "")
+    return next(filter(None, (_find_agent_fault(tree, parent) for parent in parents)), "")
 
 
-def _of_agent(tree: Tree, agent: AgentId) -> str:
+def _find_agent_fault(tree: Tree, agent: AgentId) -> str:
     if 0 <= agent < len(tree.agents):
         return ""
     return f"agent {agent}, and there are the agents 0 to {len(tree.agents) - 1}"
 
 
-def _of_task(tree: Tree, agent: AgentId, task: TaskId, attempt: int) -> str:
+def _find_task_fault(tree: Tree, agent: AgentId, task: TaskId, attempt: int) -> str:
     if task not in tree.tasks:
         return f"the task '{task}', which the benchmark does not have"
     again = attempt == 0 and task in tree.tried(agent)

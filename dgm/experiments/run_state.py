@@ -13,7 +13,7 @@ from dgm.archive.run import Run
 from dgm.errors import DgmError
 
 
-class Stage(StrEnum):
+class RunStage(StrEnum):
     """The next step for a run."""
 
     TO_COME = "to come"
@@ -27,14 +27,14 @@ class Stage(StrEnum):
     """It cannot be read."""
 
 
-OVER = (Stage.FINISHED, Stage.SPENT)
+OVER = (RunStage.FINISHED, RunStage.SPENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SweepRunState:
     """A run at one moment."""
 
-    stage: Stage
+    stage: RunStage
     words: str = ""
     """The run's own state, or the problem with it."""
     facts: Mapping[str, Any] | None = None
@@ -52,34 +52,34 @@ class Standing:
         return None if limit is None else float(limit)
 
 
-def standing_at(folder: Path) -> Standing:
+def read_state(folder: Path) -> SweepRunState:
     """Return the state of the run in a folder."""
     if not (folder / "run.json").exists():
-        return Standing(Stage.TO_COME)
+        return SweepRunState(RunStage.TO_COME)
     try:
         with Run.open(folder) as run:
-            return standing_of(run)
+            return state_of(run)
     except DgmError as error:
-        return Standing(Stage.DAMAGED, str(error))
+        return SweepRunState(RunStage.DAMAGED, str(error))
 
 
-def standing_of(run: Run) -> Standing:
+def state_of(run: Run) -> SweepRunState:
     """Return the state of an open run, as far as its tree has read the log."""
     facts = run_summary(run)
-    return Standing(_stage(facts["state"]), facts["state"], facts)
+    return SweepRunState(_stage_of(facts["state"]), facts["state"], facts)
 
 
-def _stage(state: str) -> Stage:
+def _stage_of(state: str) -> RunStage:
     if state in LIVING:
-        return Stage.RUNNING
+        return RunStage.RUNNING
     if state not in list(Reason):
-        return Stage.INTERRUPTED
+        return RunStage.INTERRUPTED
     match reason := Reason(state):
         case Reason.GOAL | Reason.STANDSTILL | Reason.NOTHING_LEFT:
-            return Stage.FINISHED
+            return RunStage.FINISHED
         case Reason.LIMIT:
-            return Stage.SPENT
+            return RunStage.SPENT
         case Reason.STOPPED | Reason.OUTAGE | Reason.REFUSED | Reason.CANNOT_GO_ON | Reason.ENDLESS:
-            return Stage.INTERRUPTED
+            return RunStage.INTERRUPTED
         case _:
             assert_never(reason)

@@ -8,7 +8,7 @@ from dgm.errors import Infrastructure, UserError
 from dgm.gateway.server import Gateway
 
 
-class Supply(Protocol):
+class ModelAvailability(Protocol):
     """The availability of a search's models."""
 
     @property
@@ -31,7 +31,7 @@ class Supply(Protocol):
         ...
 
 
-class Endless:
+class FreeModels:
     """Models that cost nothing and are always there."""
 
     spent = refused = halted = ""
@@ -41,11 +41,11 @@ class Endless:
         return ""
 
 
-ENDLESS = Endless()
+ENDLESS = FreeModels()
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
+class GatewayAvailability:
     """The models of a gateway."""
 
     gateway: Gateway

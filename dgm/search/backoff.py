@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dgm.domain import ActionId
 
 
-class Patience:
+class Backoff:
     """Counts failures without a success in between; waits 1, 2, 4 … up to 60 s after each of them.
 
     One failed engine fails every worker at once, so only failures that start a new wait lengthen it. An action
