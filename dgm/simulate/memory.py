@@ -9,7 +9,7 @@ from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
 
 
 class Memory:
-    """The counterpart of ``RunController`` without a run on disk; without evidence, which no simulated operator reads."""
+    """The counterpart of ``RunController`` without a run on disk; it holds no evidence."""
 
     def __init__(self, clock: Callable[[], float], *, keep: bool) -> None:
         """Begin an empty log.
