@@ -391,11 +391,6 @@ async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEven
     """Open a search that is ready to go; ``on_event`` hears every event that it records."""
     policy = open_policy(settings, needs_of(settings))
     async with open_worker(run, settings, parts, on_event) as worker:
-        around = LoopHooks(on_event, GatewayAvailability(worker.gateway), goals=open_goals(run))
-        yield Search(
-            RunController(run, settings, registry.needs_of(worker.operators)),
-            policy,
-            worker,
-            settings,
-            around,
-        )
+        controller = RunController(run, settings, registry.needs_of(worker.operators))
+        hooks = LoopHooks(on_event, GatewayAvailability(worker.gateway), goals=open_goals(run))
+        yield Search(controller, policy, worker, settings, hooks)

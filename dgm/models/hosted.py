@@ -33,7 +33,7 @@ from dgm.models.faults import (
     judge_refusal,
     judge_transport,
 )
-from dgm.models.keys import mask_secrets
+from dgm.models.keys import mask_secret_bytes
 from dgm.models.listening import NullDelivery, NullListener
 from dgm.models.listing import is_unknown_path
 from dgm.models.receiving import AnswerReceiver, ReceivedAnswer, render_whole
@@ -224,7 +224,9 @@ class HostedModel:
             )
             if response.status_code >= 400:
                 await response.aread()
-                sending.refused(response.status_code, self._without_secrets(response.content))
+                sending.refused(
+                    response.status_code, mask_secret_bytes(response.content, self._access.secrets)
+                )
                 sending.unknown_path = is_unknown_path(response)
                 return self._judge_refusal(
                     response.status_code, response.content, response.headers, (sending, body)
@@ -238,9 +240,8 @@ class HostedModel:
             return self._handle_unreadable(error, sending, body)
         except TimeoutError:
             sending.broke(receiving)
-            return TemporaryFault(
-                f"no progress of the answer for {self._access.timeout_s:g} s", None, overload=False
-            )
+            reason = f"no progress of the answer for {self._access.timeout_s:g} s"
+            return TemporaryFault(reason, None, overload=False)
         except Exception as error:
             fault = judge_transport(error, secrets=self._access.secrets)
             if fault is None:
@@ -397,9 +398,3 @@ class HostedModel:
         # A wait that the provider asked for was reported at that time.
         if wait_s > TOLD_WAIT_S and fault.retry_after_s is None:
             self.listener.waits(self.name, fault.reason, self._retries.now() + wait_s)
-
-    def _without_secrets(self, content: bytes) -> bytes:
-        """Return a refusal's body without keys and long fragments of them, which providers quote."""
-        text = content.decode("utf-8", "surrogateescape")
-        clean = mask_secrets(text, self._access.secrets)
-        return content if clean == text else clean.encode("utf-8", "surrogateescape")

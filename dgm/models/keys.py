@@ -108,3 +108,10 @@ def guard_logs(secrets: Sequence[str]) -> None:
 
 def _has_filter(known: object, secrets: Sequence[str]) -> bool:
     return isinstance(known, KeyFilter) and known.secrets == tuple(secrets)
+
+
+def mask_secret_bytes(content: bytes, secrets: Iterable[str]) -> bytes:
+    """Return a body without keys and long fragments of them, which providers quote."""
+    text = content.decode("utf-8", "surrogateescape")
+    clean = mask_secrets(text, secrets)
+    return content if clean == text else clean.encode("utf-8", "surrogateescape")

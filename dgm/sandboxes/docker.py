@@ -20,6 +20,7 @@ from dgm.sandboxes import container, images, recipes, task_images, transfer
 from dgm.sandboxes.attach import attach
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase
+from dgm.sandboxes.engine_client import connect_engine, remove_container
 from dgm.sandboxes.instance_images import InstanceStore
 from dgm.sandboxes.processor import (
     SIGNALLED,
@@ -72,7 +73,7 @@ class DockerEngine:
         if not address.startswith("unix://"):
             raise UserError(f"DOCKER_HOST={address}: sandboxes need an engine on this machine (unix://…)")
         self._socket = address.removeprefix("unix://")
-        self._client: DockerClient = _connect()
+        self._client: DockerClient = connect_engine()
         self._images: set[str] = set()
         self._instances = InstanceStore(self._client)
 
@@ -180,7 +181,7 @@ class DockerEngine:
             found = self._client.api.containers(all=True, filters={"label": wanted})
             for each in found:
                 log.info("removing the container %s", each["Id"][:12])
-                _remove(self._client, each["Id"])
+                remove_container(self._client, each["Id"])
         return len(found)
 
 
@@ -294,7 +295,7 @@ class DockerSandbox:
             return
         self._closed = True
         with convert_engine_errors("remove a sandbox"):
-            _remove(self._client, self._id)
+            remove_container(self._client, self._id)
 
     async def _run(
         self, argv: Sequence[str], env: Mapping[str, str], stdin: bytes, output: Output, patience_s: float
@@ -383,25 +384,3 @@ def _bound_command(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool
 def _lacks_processes(exit_code: int | None, output: Output) -> bool:
     """Return whether the program never started for lack of processes."""
     return exit_code in _CANNOT_START and output.kept.startswith(_NO_PROCESS_LEFT)
-
-
-def _connect() -> "DockerClient":
-    import docker
-
-    with convert_engine_errors("find an engine"):
-        client = docker.from_env()
-        client.ping()
-    return client
-
-
-def _remove(client: "DockerClient", ident: str) -> None:
-    """Remove a container that may be going away by itself at this moment."""
-    import docker
-
-    try:
-        client.api.remove_container(ident, force=True, v=True)
-    except docker.errors.NotFound:
-        pass
-    except docker.errors.APIError as error:
-        if "already in progress" not in str(error):
-            raise

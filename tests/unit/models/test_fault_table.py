@@ -16,6 +16,8 @@ from dgm.models.faults import (
     AccountFault,
     AgentRequestFault,
     ContentRefused,
+    MalformedOutput,
+    TemporaryFault,
     UnsupportedPart,
     UnsupportedRequest,
     judge_refusal,
@@ -28,6 +30,16 @@ SEEN = [
     for line in Path(__file__).with_name("refusals.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 """One refusal a line: as it comes, what the request held beside a message, and what is right."""
+FAULTS = {
+    "passing": TemporaryFault,
+    "sampled": MalformedOutput,
+    "asked": AgentRequestFault,
+    "single": ContentRefused,
+    "ability": UnsupportedPart,
+    "unable": UnsupportedRequest,
+    "account": AccountFault,
+}
+"""The word of the table → the fault that it makes."""
 HELLO = {"model": "m", "messages": [{"role": "user", "content": "hello there"}]}
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
 
@@ -43,7 +55,7 @@ def test_refusals_mean_what_they_say(seen):
     asked, protocol = seen.get("asked", {}), seen.get("protocol", "chat")
     fault = judged(seen["status"], seen["body"], asked, protocol, seen.get("headers"))
 
-    assert type(fault).__name__.lower() == seen["meaning"], fault
+    assert type(fault) is FAULTS[seen["meaning"]], fault
     for name, right in seen.get("right", {}).items():
         told = getattr(fault, name)
         assert (told.as_record() if name == "change" else told) == right
