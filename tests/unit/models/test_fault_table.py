@@ -205,4 +205,5 @@ def test_the_providers_own_code_is_told():
 
 
 def test_faults_are_reached_by_one_module():
-    assert set(faults.__all__) >= {meaning.value.capitalize() for meaning in RefusalMeaning}
+    assert set(FAULTS) == {meaning.value for meaning in RefusalMeaning}
+    assert set(faults.__all__) >= {fault.__name__ for fault in FAULTS.values()}
