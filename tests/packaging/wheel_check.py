@@ -26,13 +26,13 @@ SHIPPED = (
     "dgm/py.typed",
 )
 PROBE = """
-from dgm.assemble import seed_source
+from dgm.assemble import read_seed
 from dgm.benchmarks.suites import suite_names
 from dgm.models.pricing import Prices
 from dgm.sandboxes import recipes
 import dgm
 print(dgm.__file__)
-assert "agent.toml" in seed_source(None)
+assert "agent.toml" in read_seed(None)
 assert "starter" in suite_names()
 assert "python" in recipes.names()
 assert Prices.load({}).rows
