@@ -255,7 +255,7 @@ class Results:
 
     @property
     def evaluations(self) -> Records:
-        """A row for each verdict, as ``dgm export --table evaluations`` writes them."""
+        """A row for each verdict, as ``dgm export RUN --evaluations`` writes them."""
         return self._records(EVALUATIONS)
 
     @property

@@ -1,4 +1,7 @@
-"""The providers that dgm supports. A new one is a module in ``dgm.models.vendors`` and a name in this list."""
+"""The providers that dgm supports.
+
+A new one is a module in ``dgm.models.vendors``, a name in this list, and a section of ``ModelsSettings``.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
