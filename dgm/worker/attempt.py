@@ -11,7 +11,7 @@ from dgm.protocols import Completed, Grade, InImage, Job, JobKind, Work, Workben
 from dgm.worker.context import WorkerContext
 from dgm.worker.leaving import fit_patch, format_left_out
 
-EACH_TRY = ("patch", "log", "conversation", "program_end_of", "tests", "failures")
+EACH_TRY = ("patch", "log", "conversation", "circumstances", "tests", "failures")
 """Traces of a try; those of tries before the last one are kept under the try's number (``patch-1`` …)."""
 
 

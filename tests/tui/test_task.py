@@ -217,7 +217,7 @@ def test_verdicts_that_come_while_tasks_are_counted_are_counted(
         assert go_on.wait(300)
         return found
 
-    monkeypatch.setattr(task_texts, "tasks_tried", slow)
+    monkeypatch.setattr(task_texts, "tally_tasks", slow)
 
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
         await pilot.press("3")

@@ -225,7 +225,7 @@ def test_paths_and_timings_do_not_change_the_choice():
 def test_choices_do_not_depend_on_the_hash_seed():
     program = (
         "from tests.unit.test_offline_editor import *\n"
-        "print([[k.name for k in ranking(PROBLEM.format(number=n), code(seed()))] for n in range(5)])"
+        "print([[k.name for k in rank_kinds(PROBLEM.format(number=n), code(seed()))] for n in range(5)])"
     )
     root = Path(__file__).parents[2]
     answers = {
