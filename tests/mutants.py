@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from pathlib import Path
@@ -62,8 +63,8 @@ def list_mutants(module: Path) -> list[MutationSpec]:
     return sorted(found, key=lambda one: (one.start_pos, one.operator_name, one.occurrence))
 
 
-def report(mutant: MutationSpec, result: WorkResult, seconds: float) -> bool:
-    """Print what became of a mutant, with the change if it survived; return whether it did."""
+def report(mutant: MutationSpec, result: WorkResult, seconds: float) -> str:
+    """Print the outcome of a mutant, with the change if it survived; return killed, survived or not run."""
     survived = result.test_outcome is TestOutcome.SURVIVED
     said = "survived" if survived else "killed" if result.test_outcome is TestOutcome.KILLED else "not run"
     late = " by its time-out" if result.output == "timeout" else ""
@@ -75,11 +76,11 @@ def report(mutant: MutationSpec, result: WorkResult, seconds: float) -> bool:
         print(result.diff)
     elif not late and result.test_outcome is not TestOutcome.KILLED:
         print(result.output)
-    return survived
+    return said
 
 
-def run_sample(mutants: Sequence[MutationSpec], command: str) -> int:
-    """Run the tests once as they are, then once with each mutant; return how many survived.
+def run_sample(mutants: Sequence[MutationSpec], command: str) -> Counter[str]:
+    """Run the tests once as they are, then once with each mutant; return the number of mutants by outcome.
 
     Raises:
         SystemExit: The tests fail without any change.
@@ -90,12 +91,12 @@ def run_sample(mutants: Sequence[MutationSpec], command: str) -> int:
     if plain.returncode:
         raise SystemExit(f"the tests fail without a change:\n{plain.stdout}{plain.stderr}")
     print(f"the tests pass without a change in {took:.1f} s", flush=True)
-    survivors = 0
+    outcomes: Counter[str] = Counter()
     for mutant in mutants:
         started = time.monotonic()
         result = mutate_and_test([mutant], command, took * FACTOR + SLACK_S)
-        survivors += report(mutant, result, time.monotonic() - started)
-    return survivors
+        outcomes[report(mutant, result, time.monotonic() - started)] += 1
+    return outcomes
 
 
 def main() -> None:
@@ -107,7 +108,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--python", default=sys.executable, help="the Python that runs the tests")
     asked = parser.parse_args()
-    module = (ROOT / asked.module).resolve().relative_to(ROOT)
+    module = (ROOT / asked.module).resolve()
+    if module.suffix != ".py" or not module.is_file() or not module.is_relative_to(ROOT):
+        parser.error(f"{asked.module}: name a module of this project, such as dgm/archive/tree.py")
+    module = module.relative_to(ROOT)
     tests = asked.tests or find_tests(module)
     if not tests:
         raise SystemExit(f"no test in {' or '.join(FOLDERS)} imports {module}: name some with TESTS=...")
@@ -126,8 +130,8 @@ def main() -> None:
             print(f"{module}: {len(found)} mutants, {len(chosen)} chosen with seed {asked.seed}")
             print(f"against {len(tests)} test modules: {' '.join(tests)}", flush=True)
             chosen.sort(key=lambda one: one.start_pos)
-            survivors = run_sample(chosen, command)
-    print(f"{len(chosen) - survivors} of {len(chosen)} killed, {survivors} survived")
+            outcomes = run_sample(chosen, command)
+    print(", ".join(f"{outcomes[name]} {name}" for name in ("killed", "survived", "not run")))
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ class LimitSettings(Section):
     """After this many stillborn children of one cause in a row, none born between, the session ends with a message; 0:
     it never does. What counts as one cause: ``docs/operators.md``."""
     pause_s: Positive = 30.0
-    """How often a paused run asks whether the provider answers again (by one small call, which is paid)."""
+    """Seconds between the checks of a paused run whether the provider answers again; each is one small, paid call."""
 
 
 class ProviderSettings(Section):
