@@ -23,8 +23,8 @@ sys.exit(exit_code(main))
 """
 PUTS_AWAY = """\
 import pathlib, time
-pathlib.Path("began").touch()
 try:
+    pathlib.Path("began").touch()
     time.sleep(60)
 except KeyboardInterrupt:
     time.sleep(1)
